@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every other header stands on: the version of this library, the dlpack.h it needs, the DLPack
-// constants that an older dlpack.h lacks, and the few things on which compilers differ. The only
-// header (with sycl_config.hpp) that may hold `#if` and `#define`.
+// What every other header stands on: the version of this library, the dlpack.h it needs, the
+// DLPack constants that an older dlpack.h lacks, and the few things on which compilers differ.
+// The only header (with sycl_config.hpp) that may hold `#if` and `#define`.
 #pragma once
 
 #define USM_DLPACK_VERSION_MAJOR 0
@@ -10,27 +10,32 @@
 #define USM_DLPACK_VERSION_PATCH 0
 
 #if !__has_include(<dlpack/dlpack.h>)
-#error "dlpack/dlpack.h: expected version 1.0 or newer, found no such header; add its folder to the include path"
+#error \
+    "dlpack/dlpack.h: expected version 1.0 or newer, found no such header; add its folder to the include path"
 #endif
 #include <dlpack/dlpack.h>
 
 #if !defined(DLPACK_MAJOR_VERSION)
-#error "dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; point the include path to a newer one"
+#error \
+    "dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; point the include path to a newer one"
 #elif DLPACK_MAJOR_VERSION != 1
-#error "dlpack/dlpack.h: expected major version 1, found another; point the include path to a 1.x one"
+#error \
+    "dlpack/dlpack.h: expected major version 1, found another; point the include path to a 1.x one"
 #endif
 
 #include <cstdint>
 
-// The address of the object outlives the call's result: clang can warn, g++ has no such attribute.
+// The address of the object outlives the call's result: clang can warn, g++ has no such
+// attribute.
 #if defined(__clang__)
 #define USM_DLPACK_LIFETIMEBOUND [[clang::lifetimebound]]
 #else
 #define USM_DLPACK_LIFETIMEBOUND
 #endif
 
-// Makes clang print a refusal's sentence where a template is dropped from overload resolution; g++
-// prints the `throw` of the refusing function by itself, and would make `unavailable` a hard error.
+// Makes clang print a refusal's sentence where a template is dropped from overload resolution;
+// g++ prints the `throw` of the refusing function by itself, and would make `unavailable` a
+// hard error.
 #if defined(__clang__)
 #define USM_DLPACK_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
 #else

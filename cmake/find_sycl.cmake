@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Defines the target `usm_dlpack::sycl_runtime`: DPC++'s SYCL headers and libsycl, for host code. Only
+# tests and bindings use it; who uses the library brings a SYCL of their own. In this order: what the user
+# points to, icpx itself, the wheel intel-sycl-rt of the Python environment.
+
+include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
+
+set(USM_DLPACK_SYCL_INCLUDE_DIR "" CACHE PATH "Folder that holds sycl/sycl.hpp")
+set(USM_DLPACK_SYCL_LIBRARY "" CACHE FILEPATH "DPC++'s libsycl.so")
+
+# The path of one file of an installed wheel, which works in a virtual environment and in pip's
+# isolated build alike.
+function(usm_dlpack_find_in_wheel result wheel suffix)
+  usm_dlpack_ask_python(path "
+import importlib.metadata, os
+files = importlib.metadata.files('${wheel}')
+print(os.path.abspath(next(f for f in files if f.as_posix().endswith('${suffix}')).locate()))")
+  set(${result} "${path}" PARENT_SCOPE)
+endfunction()
+
+if(NOT TARGET usm_dlpack::sycl_runtime)
+  add_library(usm_dlpack::sycl_runtime INTERFACE IMPORTED GLOBAL)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "IntelLLVM" AND NOT USM_DLPACK_SYCL_INCLUDE_DIR)
+    target_compile_options(usm_dlpack::sycl_runtime INTERFACE -fsycl)
+    target_link_options(usm_dlpack::sycl_runtime INTERFACE -fsycl)
+  else()
+    set(usm_dlpack_include "${USM_DLPACK_SYCL_INCLUDE_DIR}")
+    set(usm_dlpack_library "${USM_DLPACK_SYCL_LIBRARY}")
+    if(NOT usm_dlpack_include)
+      usm_dlpack_find_in_wheel(usm_dlpack_include intel-sycl-rt /include/sycl/sycl.hpp)
+      string(REGEX REPLACE "/sycl/sycl.hpp$" "" usm_dlpack_include "${usm_dlpack_include}")
+    endif()
+    if(NOT usm_dlpack_library)
+      usm_dlpack_find_in_wheel(usm_dlpack_library intel-sycl-rt /libsycl.so)
+    endif()
+    if(NOT EXISTS "${usm_dlpack_include}/sycl/sycl.hpp" OR NOT EXISTS "${usm_dlpack_library}")
+      message(FATAL_ERROR "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
+        "found headers \"${usm_dlpack_include}\" and library \"${usm_dlpack_library}\"; "
+        "run `python -m pip install intel-sycl-rt` in the environment of the Python that CMake finds, "
+        "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
+        "or use icpx as the compiler")
+    endif()
+    message(STATUS "SYCL: ${usm_dlpack_include} ${usm_dlpack_library}")
+    target_include_directories(usm_dlpack::sycl_runtime SYSTEM INTERFACE "${usm_dlpack_include}")
+    target_link_libraries(usm_dlpack::sycl_runtime INTERFACE "${usm_dlpack_library}")
+    # Without -fsycl the header warns that it is meant for -fsycl; host code is all that is built here.
+    target_compile_definitions(usm_dlpack::sycl_runtime INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
+  endif()
+endif()

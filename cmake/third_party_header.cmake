@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Finds one header of another project, in the order that a packager, a super-project, a wheel build and
+# a person with a network each need. Nothing is vendored: a header that a wheel carries is copied to the
+# build folder, under the one spelling that this project includes it by.
+
+option(USM_DLPACK_FETCH_HEADERS "Clone a third-party header that is found nowhere else" OFF)
+
+# The interpreter whose installed wheels are searched: the active virtual environment, or the one given
+# by -DPython_EXECUTABLE.
+function(usm_dlpack_find_interpreter result)
+  if(NOT Python_EXECUTABLE)
+    find_package(Python COMPONENTS Interpreter QUIET)
+  endif()
+  set(${result} "${Python_EXECUTABLE}" PARENT_SCOPE)
+endfunction()
+
+# Runs a few lines of Python that print one path; the result is empty where that fails.
+function(usm_dlpack_ask_python result program)
+  set(answer "")
+  usm_dlpack_find_interpreter(interpreter)
+  if(interpreter)
+    execute_process(
+      COMMAND "${interpreter}" -c "${program}"
+      OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)
+    if(NOT status EQUAL 0)
+      set(answer "")
+    endif()
+  endif()
+  set(${result} "${answer}" PARENT_SCOPE)
+endfunction()
+
+# usm_dlpack_find_header(<result>
+#   NAME <word>             names the FetchContent, and USM_DLPACK_<WORD>_INCLUDE_DIR, the user's own choice
+#   HEADER <path>           as this project includes it
+#   EXPECTED <words>        what a good one is, for the error
+#   CHECK <function>        f(<result> <file>): empty if the file is good, otherwise what was found instead
+#   TARGETS <target>...     of a super-project
+#   PACKAGE <name>          for find_package, which also defines one of TARGETS
+#   DONOR <module> <path> <requirement>    a wheel that carries the header, found without importing it
+#   GIT <url> <commit> <subfolder>         where FetchContent gets it, and its include folder there
+# )
+# <result> becomes an include folder, or the configure step stops.
+function(usm_dlpack_find_header result)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;HEADER;EXPECTED;CHECK;PACKAGE" "TARGETS;DONOR;GIT")
+  string(TOUPPER "USM_DLPACK_${arg_NAME}_INCLUDE_DIR" choice)
+  list(GET arg_DONOR 0 donor_module)
+  list(GET arg_DONOR 1 donor_path)
+  list(GET arg_DONOR 2 donor_requirement)
+  set(rejected "")
+  set(${choice} "" CACHE PATH "Folder that holds ${arg_HEADER}")
+
+  # 1. What the user points to is right or wrong, never passed over.
+  if(${choice})
+    cmake_language(CALL ${arg_CHECK} fault "${${choice}}/${arg_HEADER}")
+    if(fault)
+      message(FATAL_ERROR "${choice}: expected ${arg_EXPECTED}, found ${fault} in ${${choice}}; "
+        "point it to the folder that holds ${arg_HEADER}")
+    endif()
+    set(${result} "${${choice}}" PARENT_SCOPE)
+    return()
+  endif()
+
+  # 2. A target of the super-project. 3. An installed CMake package; its own version is not trusted.
+  foreach(origin IN ITEMS target package)
+    if(origin STREQUAL "package" AND arg_PACKAGE)
+      find_package(${arg_PACKAGE} QUIET CONFIG)
+    endif()
+    foreach(target IN LISTS arg_TARGETS)
+      if(TARGET ${target})
+        get_target_property(folders ${target} INTERFACE_INCLUDE_DIRECTORIES)
+        foreach(folder IN LISTS folders)
+          string(REGEX REPLACE "^\\$<BUILD_INTERFACE:(.*)>$" "\\1" folder "${folder}")
+          cmake_language(CALL ${arg_CHECK} fault "${folder}/${arg_HEADER}")
+          if(NOT fault)
+            set(${result} "${folder}" PARENT_SCOPE)
+            return()
+          endif()
+          list(APPEND rejected "${fault} in target ${target}")
+        endforeach()
+      endif()
+    endforeach()
+  endforeach()
+
+  # 4. A source distribution may carry the header.
+  set(carried "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../third_party/${arg_NAME}")
+  if(EXISTS "${carried}/${arg_HEADER}")
+    cmake_language(CALL ${arg_CHECK} fault "${carried}/${arg_HEADER}")
+    if(NOT fault)
+      set(${result} "${carried}" PARENT_SCOPE)
+      return()
+    endif()
+    list(APPEND rejected "${fault} in third_party")
+  endif()
+
+  # 5. A wheel that ships the header.
+  usm_dlpack_ask_python(donor "
+import importlib.util, pathlib
+spec = importlib.util.find_spec('${donor_module}')
+print(next(p for d in spec.submodule_search_locations if (p := pathlib.Path(d, '${donor_path}')).is_file()))")
+  if(donor)
+    cmake_language(CALL ${arg_CHECK} fault "${donor}")
+    if(NOT fault)
+      set(copy "${CMAKE_BINARY_DIR}/third_party/${arg_NAME}")
+      configure_file("${donor}" "${copy}/${arg_HEADER}" COPYONLY)
+      set(${result} "${copy}" PARENT_SCOPE)
+      return()
+    endif()
+    list(APPEND rejected "${fault} in the wheel of ${donor_module}")
+  endif()
+
+  # 6. A clone, only where asked for. SOURCE_SUBDIR names nothing, so that its CMakeLists.txt never runs.
+  if(USM_DLPACK_FETCH_HEADERS)
+    include(FetchContent)
+    list(GET arg_GIT 0 url)
+    list(GET arg_GIT 1 commit)
+    list(GET arg_GIT 2 subfolder)
+    set(content "usm_dlpack_${arg_NAME}")
+    FetchContent_Declare(${content} GIT_REPOSITORY "${url}" GIT_TAG "${commit}" SOURCE_SUBDIR none)
+    FetchContent_MakeAvailable(${content})
+    set(folder "${${content}_SOURCE_DIR}/${subfolder}")
+    cmake_language(CALL ${arg_CHECK} fault "${folder}/${arg_HEADER}")
+    if(NOT fault)
+      set(${result} "${folder}" PARENT_SCOPE)
+      return()
+    endif()
+    list(APPEND rejected "${fault} in the clone")
+  endif()
+
+  if(rejected)
+    list(JOIN rejected ", " found)
+  else()
+    set(found "no such header")
+  endif()
+  message(FATAL_ERROR "${arg_HEADER}: expected ${arg_EXPECTED}, found ${found}; "
+    "run `python -m pip install \"${donor_requirement}\"` in the environment of the Python that CMake finds, "
+    "or set -D${choice}=<folder>, or set -DUSM_DLPACK_FETCH_HEADERS=ON to clone it")
+endfunction()

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How this library says no: one exception type, one code for each rule, one shape of sentence.
+#pragma once
+
+#include <usm_dlpack/config.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack {
+
+/// The rule that a refused input breaks. The order is that in which the rules are checked.
+enum class errc {
+  // producer: the view
+  extent_out_of_range =
+      1,                ///< an extent is negative or above the int64_t of `DLTensor::shape`
+  stride_out_of_range,  ///< a stride is outside the int64_t of `DLTensor::strides`
+  offset_out_of_range,  ///< the first element lies outside what a pointer can reach
+  layout_not_strided,   ///< this object's mapping is not strided
+  // consumer: the managed tensor and the DLTensor
+  null_tensor,              ///< no tensor was given
+  version_unsupported,      ///< `DLPackVersion::major` is not 1
+  flags_unknown,            ///< a bit of `flags` that DLPack does not define
+  device_type_unsupported,  ///< `device.device_type` is not `kDLOneAPI`
+  ndim_out_of_range,        ///< `ndim` is negative
+  shape_null,               ///< `shape` is null though `ndim` is not 0
+  dtype_unsupported,        ///< `dtype` is not one that DLPack 1.3 defines
+  shape_negative,           ///< an entry of `shape` is negative
+  span_overflow,            ///< the view's extent in bytes does not fit the address space
+  data_null,                ///< `data` is null though the tensor has elements
+  data_misaligned,          ///< the first element is not aligned to the element type
+  read_only,    ///< written access asked for memory that the producer made read-only
+  copy_needed,  ///< a copy would be needed and is not allowed, or the reverse
+  // USM
+  no_device,               ///< the SYCL runtime has no root device at all
+  device_id_out_of_range,  ///< `device.device_id` names no root device of this process
+  device_without_id,       ///< the device's root is not in `sycl::device::get_devices()`
+  device_failed,           ///< the runtime lists the device, and cannot use it
+  backend_not_accepted,    ///< the device's backend is not among those asked for
+  pointer_unknown,         ///< the pointer is no USM of the context
+  context_not_default,     ///< the context is not the default context of its platform
+  queue_device_mismatch,   ///< the queue and the memory are on different root devices
+  device_mismatch,         ///< `device.device_id` and the memory name different root devices
+  usm_type_not_accepted,   ///< the USM kind is not among those asked for
+  out_of_bounds,           ///< the view does not lie within one USM allocation
+  runtime_error,           ///< the SYCL runtime threw; its text is in `found`
+};
+
+/// The name of a code as Python spells it: the enumerator.
+constexpr const char* to_string(errc code) noexcept {
+  switch (code) {
+    case errc::extent_out_of_range:
+      return "extent_out_of_range";
+    case errc::stride_out_of_range:
+      return "stride_out_of_range";
+    case errc::offset_out_of_range:
+      return "offset_out_of_range";
+    case errc::layout_not_strided:
+      return "layout_not_strided";
+    case errc::null_tensor:
+      return "null_tensor";
+    case errc::version_unsupported:
+      return "version_unsupported";
+    case errc::flags_unknown:
+      return "flags_unknown";
+    case errc::device_type_unsupported:
+      return "device_type_unsupported";
+    case errc::ndim_out_of_range:
+      return "ndim_out_of_range";
+    case errc::shape_null:
+      return "shape_null";
+    case errc::dtype_unsupported:
+      return "dtype_unsupported";
+    case errc::shape_negative:
+      return "shape_negative";
+    case errc::span_overflow:
+      return "span_overflow";
+    case errc::data_null:
+      return "data_null";
+    case errc::data_misaligned:
+      return "data_misaligned";
+    case errc::read_only:
+      return "read_only";
+    case errc::copy_needed:
+      return "copy_needed";
+    case errc::no_device:
+      return "no_device";
+    case errc::device_id_out_of_range:
+      return "device_id_out_of_range";
+    case errc::device_without_id:
+      return "device_without_id";
+    case errc::device_failed:
+      return "device_failed";
+    case errc::backend_not_accepted:
+      return "backend_not_accepted";
+    case errc::pointer_unknown:
+      return "pointer_unknown";
+    case errc::context_not_default:
+      return "context_not_default";
+    case errc::queue_device_mismatch:
+      return "queue_device_mismatch";
+    case errc::device_mismatch:
+      return "device_mismatch";
+    case errc::usm_type_not_accepted:
+      return "usm_type_not_accepted";
+    case errc::out_of_bounds:
+      return "out_of_bounds";
+    case errc::runtime_error:
+      return "runtime_error";
+  }
+  return "unknown";
+}
+
+/// The parts of a refusal's sentence: `<field>: expected <expected>, found <found>; <remedy>`.
+struct refusal {
+  std::string field;     ///< what was looked at, as dlpack.h or mdspan spells it
+  std::string expected;  ///< what the rule wants
+  std::string found;     ///< what is there, foreign codes with their raw numbers
+  std::string remedy;    ///< what to do about it
+};
+
+/// Thrown for every input that is refused; nothing has been converted, consumed or freed by
+/// then.
+class conversion_error : public std::invalid_argument {
+ public:
+  conversion_error(errc code, refusal parts)
+      : std::invalid_argument(parts.field + ": expected " + parts.expected + ", found " +
+                              parts.found + "; " + parts.remedy),
+        code_(code),
+        parts_(std::make_shared<const refusal>(std::move(parts))) {}
+
+  /// The rule that was broken.
+  errc code() const noexcept { return code_; }
+  const std::string& field() const noexcept { return parts_->field; }
+  const std::string& expected() const noexcept { return parts_->expected; }
+  const std::string& found() const noexcept { return parts_->found; }
+  const std::string& remedy() const noexcept { return parts_->remedy; }
+
+ private:
+  errc code_;
+  // Shared, so that copying the exception while it propagates cannot throw.
+  std::shared_ptr<const refusal> parts_;
+};
+
+namespace detail {
+
+/// Throws `conversion_error`; out of line of the hot paths, whose code it keeps small.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, std::string field,
+                                                          std::string expected,
+                                                          std::string found,
+                                                          std::string remedy) {
+  throw conversion_error(code, refusal{std::move(field), std::move(expected), std::move(found),
+                                       std::move(remedy)});
+}
+
+/// `name[r]`, the field of a rule about one dimension.
+inline std::string indexed(const char* name, std::size_t r) {
+  return std::string(name) + "[" + std::to_string(r) + "]";
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack

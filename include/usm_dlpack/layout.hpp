@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape and stride arithmetic in elements, with every overflow seen: what the producers, the
+// consumers and the relaxed layout have in common. Needs no mdspan, no device and no heap.
+#pragma once
+
+#include <usm_dlpack/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+namespace usm_dlpack::detail {
+
+/// Whether a value of any integer type is one of int64_t.
+template <class Integer>
+constexpr bool fits_int64(Integer value) noexcept {
+  if constexpr (std::is_signed_v<Integer>) {
+    return sizeof(Integer) <= sizeof(std::int64_t) ||
+           (value >= std::numeric_limits<std::int64_t>::min() &&
+            value <= std::numeric_limits<std::int64_t>::max());
+  } else {
+    return sizeof(Integer) < sizeof(std::int64_t) ||
+           value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  }
+}
+
+/// Decimal digits of any integer up to 64 bits.
+template <class Integer>
+std::string digits(Integer value) {
+  if constexpr (std::is_signed_v<Integer>) {
+    return std::to_string(static_cast<long long>(value));
+  } else {
+    return std::to_string(static_cast<unsigned long long>(value));
+  }
+}
+
+template <class Integer>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_extent(std::size_t r, Integer value) {
+  refuse(errc::extent_out_of_range, indexed("shape", r),
+         "an extent from 0 to 9223372036854775807 elements", digits(value),
+         "make the view smaller or correct its extents");
+}
+
+template <class Integer>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_stride(std::size_t r, Integer value) {
+  refuse(errc::stride_out_of_range, indexed("strides", r),
+         "a stride from -9223372036854775808 to 9223372036854775807 elements", digits(value),
+         "use a signed index type for negative strides");
+}
+
+/// An mdspan extent as `DLTensor::shape[r]`. @throws conversion_error `extent_out_of_range`
+template <class Integer>
+constexpr std::int64_t to_extent(Integer value, std::size_t r) {
+  if (value < Integer{0} || !fits_int64(value)) {
+    refuse_extent(r, value);
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+/// An mdspan stride as `DLTensor::strides[r]`. @throws conversion_error `stride_out_of_range`
+template <class Integer>
+constexpr std::int64_t to_stride(Integer value, std::size_t r) {
+  if (!fits_int64(value)) {
+    refuse_stride(r, value);
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+/// The elements of a tensor relative to its first one: none where `empty`, otherwise the
+/// offsets from `lowest` (never above 0) to `highest` (never below 0), both inclusive.
+struct element_span {
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  bool empty = false;
+  bool overflow =
+      false;  ///< an offset does not fit int64_t; the other fields then say nothing
+};
+
+/// The span of `ndim` dimensions. Null strides mean compact row-major (before DLPack 1.2).
+/// @pre `shape`, and `strides` unless null, have `ndim` entries; no extent is negative
+constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* strides,
+                               std::size_t ndim) noexcept {
+  element_span span{};
+  for (std::size_t r = 0; r < ndim; ++r) {
+    span.empty = span.empty || shape[r] == 0;
+  }
+  if (span.empty) {
+    return span;
+  }
+  std::int64_t compact = 1;
+  for (std::size_t r = ndim; r-- > 0;) {
+    const std::int64_t last = shape[r] - 1;
+    const std::int64_t stride = strides == nullptr ? compact : strides[r];
+    std::int64_t reach = 0;
+    std::int64_t& end = stride < 0 ? span.lowest : span.highest;
+    // A dimension of extent 1 has no second element: whatever its stride, it adds nothing.
+    if (__builtin_mul_overflow(last, stride, &reach) ||
+        __builtin_add_overflow(end, reach, &end)) {
+      span.overflow = true;
+      return span;
+    }
+    if (strides == nullptr && __builtin_mul_overflow(compact, shape[r], &compact)) {
+      span.overflow = true;
+      return span;
+    }
+  }
+  return span;
+}
+
+/// Writes the strides of a compact row-major tensor. The product saturates instead of
+/// overflowing, which only an empty or a refused shape can make happen.
+constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
+                                     std::size_t ndim) noexcept {
+  std::int64_t product = 1;
+  for (std::size_t r = ndim; r-- > 0;) {
+    strides[r] = product;
+    if (__builtin_mul_overflow(product, shape[r] < 1 ? 1 : shape[r], &product)) {
+      product = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+}
+
+/// The absolute value, also of the most negative int64_t.
+constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
+  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
+                   : static_cast<std::uint64_t>(value);
+}
+
+/// Whether no two indices share an element, as far as the strides prove it: taken by size of
+/// step, each dimension steps over everything that the smaller ones reach. A tensor for which
+/// this is false may still have no overlap; one for which it is true has none.
+/// @pre no extent is negative; `strides` is not null unless `ndim` is 0
+constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
+                                  std::size_t ndim) noexcept {
+  const element_span whole = span_of(shape, strides, ndim);
+  if (whole.empty || whole.overflow) {
+    return whole.empty;
+  }
+  std::uint64_t reach = 0;  // how far the dimensions taken so far extend, in elements
+  for (std::size_t taken = 0;; ++taken) {
+    std::size_t within =
+        0;  // dimensions that step no farther than `reach`: those taken, or more
+    std::size_t next = ndim;
+    for (std::size_t r = 0; r < ndim; ++r) {
+      const std::uint64_t step = magnitude(strides[r]);
+      if (shape[r] > 1 && step <= reach) {
+        ++within;
+      } else if (shape[r] > 1 && (next == ndim || step < magnitude(strides[next]))) {
+        next = r;
+      }
+    }
+    if (within != taken || next == ndim) {
+      return within == taken;
+    }
+    reach += magnitude(strides[next]) * static_cast<std::uint64_t>(shape[next] - 1);
+  }
+}
+
+}  // namespace usm_dlpack::detail
