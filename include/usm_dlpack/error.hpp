@@ -32,6 +32,7 @@ enum class errc {
   span_overflow,            ///< the view's extent in bytes does not fit the address space
   data_null,                ///< `data` is null though the tensor has elements
   data_misaligned,          ///< the first element is not aligned to the element type
+  overlapping,  ///< elements may share bytes, and the caller asked that they do not
   read_only,    ///< written access asked for memory that the producer made read-only
   copy_needed,  ///< a copy would be needed and is not allowed, or the reverse
   // USM
@@ -52,64 +53,36 @@ enum class errc {
 /// The name of a code as Python spells it: the enumerator.
 constexpr const char* to_string(errc code) noexcept {
   switch (code) {
-    case errc::extent_out_of_range:
-      return "extent_out_of_range";
-    case errc::stride_out_of_range:
-      return "stride_out_of_range";
-    case errc::offset_out_of_range:
-      return "offset_out_of_range";
-    case errc::layout_not_strided:
-      return "layout_not_strided";
-    case errc::null_tensor:
-      return "null_tensor";
-    case errc::version_unsupported:
-      return "version_unsupported";
-    case errc::flags_unknown:
-      return "flags_unknown";
-    case errc::device_type_unsupported:
-      return "device_type_unsupported";
-    case errc::ndim_out_of_range:
-      return "ndim_out_of_range";
-    case errc::shape_null:
-      return "shape_null";
-    case errc::dtype_unsupported:
-      return "dtype_unsupported";
-    case errc::shape_negative:
-      return "shape_negative";
-    case errc::span_overflow:
-      return "span_overflow";
-    case errc::data_null:
-      return "data_null";
-    case errc::data_misaligned:
-      return "data_misaligned";
-    case errc::read_only:
-      return "read_only";
-    case errc::copy_needed:
-      return "copy_needed";
-    case errc::no_device:
-      return "no_device";
-    case errc::device_id_out_of_range:
-      return "device_id_out_of_range";
-    case errc::device_without_id:
-      return "device_without_id";
-    case errc::device_failed:
-      return "device_failed";
-    case errc::backend_not_accepted:
-      return "backend_not_accepted";
-    case errc::pointer_unknown:
-      return "pointer_unknown";
-    case errc::context_not_default:
-      return "context_not_default";
-    case errc::queue_device_mismatch:
-      return "queue_device_mismatch";
-    case errc::device_mismatch:
-      return "device_mismatch";
-    case errc::usm_type_not_accepted:
-      return "usm_type_not_accepted";
-    case errc::out_of_bounds:
-      return "out_of_bounds";
-    case errc::runtime_error:
-      return "runtime_error";
+    case errc::extent_out_of_range: return "extent_out_of_range";
+    case errc::stride_out_of_range: return "stride_out_of_range";
+    case errc::offset_out_of_range: return "offset_out_of_range";
+    case errc::layout_not_strided: return "layout_not_strided";
+    case errc::null_tensor: return "null_tensor";
+    case errc::version_unsupported: return "version_unsupported";
+    case errc::flags_unknown: return "flags_unknown";
+    case errc::device_type_unsupported: return "device_type_unsupported";
+    case errc::ndim_out_of_range: return "ndim_out_of_range";
+    case errc::shape_null: return "shape_null";
+    case errc::dtype_unsupported: return "dtype_unsupported";
+    case errc::shape_negative: return "shape_negative";
+    case errc::span_overflow: return "span_overflow";
+    case errc::data_null: return "data_null";
+    case errc::data_misaligned: return "data_misaligned";
+    case errc::overlapping: return "overlapping";
+    case errc::read_only: return "read_only";
+    case errc::copy_needed: return "copy_needed";
+    case errc::no_device: return "no_device";
+    case errc::device_id_out_of_range: return "device_id_out_of_range";
+    case errc::device_without_id: return "device_without_id";
+    case errc::device_failed: return "device_failed";
+    case errc::backend_not_accepted: return "backend_not_accepted";
+    case errc::pointer_unknown: return "pointer_unknown";
+    case errc::context_not_default: return "context_not_default";
+    case errc::queue_device_mismatch: return "queue_device_mismatch";
+    case errc::device_mismatch: return "device_mismatch";
+    case errc::usm_type_not_accepted: return "usm_type_not_accepted";
+    case errc::out_of_bounds: return "out_of_bounds";
+    case errc::runtime_error: return "runtime_error";
   }
   return "unknown";
 }

@@ -89,19 +89,21 @@ constexpr view_rule broken_rule() {
   }
 }
 
-template <view_rule Rule, class View>
-using if_broken = std::enable_if_t<Rule == broken_rule<View, false>(), int>;
+template <view_rule Rule, class View, bool AllowPadded>
+using if_broken = std::enable_if_t<Rule == broken_rule<View, AllowPadded>(), int>;
 
 // Each overload below but the first refuses by failing as a default template argument: an
 // error in the immediate context, so SFINAE sees it; g++ prints the throw, clang the
 // attribute.
-template <class View, std::enable_if_t<broken_rule<View, false>() == view_rule::none ||
-                                           broken_rule<View, false>() == view_rule::dtype,
-                                       int> = 0>
+template <class View, bool AllowPadded = false,
+          std::enable_if_t<broken_rule<View, AllowPadded>() == view_rule::none ||
+                               broken_rule<View, AllowPadded>() == view_rule::dtype,
+                           int> = 0>
 constexpr int require_view() noexcept {  // a dtype is require_dtype's to refuse
   return 0;
 }
-template <class View, if_broken<view_rule::interface, View> = 0>
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::interface, View, AllowPadded> = 0>
 USM_DLPACK_UNAVAILABLE(
     "view: expected a type with the interface of mdspan, found another; "
     "pass an mdspan by value or reference")
@@ -109,7 +111,8 @@ constexpr int require_view() {
   return throw "view: expected a type with the interface of mdspan, found another; "
                "pass an mdspan by value or reference", 0;
 }
-template <class View, if_broken<view_rule::handle, View> = 0>
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::handle, View, AllowPadded> = 0>
 USM_DLPACK_UNAVAILABLE(
     "data_handle: expected element_type*, found a handle that is no such pointer; "
     "make an mdspan over the raw pointer")
@@ -117,7 +120,8 @@ constexpr int require_view() {
   return throw "data_handle: expected element_type*, found a handle that is no such pointer; "
                "make an mdspan over the raw pointer", 0;
 }
-template <class View, if_broken<view_rule::accessor, View> = 0>
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::accessor, View, AllowPadded> = 0>
 USM_DLPACK_UNAVAILABLE(
     "accessor: expected reference to be element_type&, found an accessor that "
     "may change values; specialise is_plain_accessor_v if it does not")
@@ -125,7 +129,8 @@ constexpr int require_view() {
   return throw "accessor: expected reference to be element_type&, found an accessor that "
                "may change values; specialise is_plain_accessor_v if it does not", 0;
 }
-template <class View, if_broken<view_rule::layout, View> = 0>
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::layout, View, AllowPadded> = 0>
 USM_DLPACK_UNAVAILABLE(
     "layout: expected a mapping with stride(r), found one without strides; "
     "copy the elements to a strided layout first")
@@ -133,7 +138,8 @@ constexpr int require_view() {
   return throw "layout: expected a mapping with stride(r), found one without strides; "
                "copy the elements to a strided layout first", 0;
 }
-template <class View, if_broken<view_rule::padding, View> = 0>
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::padding, View, AllowPadded> = 0>
 USM_DLPACK_UNAVAILABLE(
     "element_type: expected packed elements, found padded ones, which a bare "
     "DLTensor cannot declare; export a managed tensor")

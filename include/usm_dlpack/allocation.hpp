@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the runtime and the backend know of a pointer in a default context: USM kind, true
+// device, base and size. On OpenCL the backend itself is asked, because the SYCL query of the
+// device names the first device of the context whatever the memory's (unified-runtime,
+// adapters/opencl/usm.cpp) and none tells base and size. The backend's library is found at run
+// time; nothing is linked.
+#pragma once
+
+#include <usm_dlpack/device.hpp>
+
+#include <CL/cl_ext.h>
+#include <dlfcn.h>
+#include <sycl/sycl.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace usm_dlpack {
+
+/// How it is known on which root device the memory is.
+enum class device_proof {
+  backend,      ///< the backend named it
+  only_device,  ///< the context has no other root device
+  runtime,  ///< the SYCL query named it, which with several root devices may be the wrong one
+  none,     ///< host USM, or no memory: it belongs to no single device
+};
+
+namespace detail {
+
+/// What is known of the allocation that a pointer points into.
+struct allocation {
+  sycl::usm::alloc kind = sycl::usm::alloc::unknown;  ///< unknown: no USM of the context
+  std::int32_t device_id = -1;       ///< id of the true device's root; -1: cannot be told
+  std::optional<sycl::device> part;  ///< the true device, where it is a sub-device
+  device_proof device = device_proof::none;
+};
+
+/// Base and size in bytes of an allocation; size 0 where the backend does not tell.
+struct allocation_range {
+  std::uintptr_t base = 0;
+  std::size_t size = 0;
+};
+
+/// The OpenCL objects behind a platform's default context, and the query that SYCL lacks. The
+/// handles are retained for the life of the process, like the device table.
+struct opencl_platform {
+  cl_context context = nullptr;
+  clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
+  std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
+  decltype(&clGetDeviceInfo) device_info = nullptr;
+
+  template <class Value>
+  bool get(const void* pointer, cl_mem_info_intel what, Value& value) const noexcept {
+    return query(context, pointer, what, sizeof(Value), &value, nullptr) == CL_SUCCESS;
+  }
+};
+
+/// Finds the query through the OpenCL loader that the SYCL runtime has loaded already.
+inline opencl_platform make_opencl_platform(const device_table& table, std::size_t place) {
+  opencl_platform made;
+  const platform_entry& entry = table.platforms[place];
+  void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (!entry.context || entry.platform.get_backend() != sycl::backend::opencl ||
+      loader == nullptr) {
+    return made;
+  }
+  const auto find = reinterpret_cast<decltype(&clGetExtensionFunctionAddressForPlatform)>(
+      dlsym(loader, "clGetExtensionFunctionAddressForPlatform"));
+  made.device_info =
+      reinterpret_cast<decltype(&clGetDeviceInfo)>(dlsym(loader, "clGetDeviceInfo"));
+  if (find == nullptr || made.device_info == nullptr) {
+    return made;
+  }
+  made.context = sycl::get_native<sycl::backend::opencl>(*entry.context);
+  for (const device_entry& device : table.devices) {
+    const bool here = device.platform == place && device.failure.empty();
+    made.devices.push_back(here ? sycl::get_native<sycl::backend::opencl>(device.device)
+                                : nullptr);
+  }
+  const auto native = sycl::get_native<sycl::backend::opencl>(entry.platform);
+  made.query =
+      reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
+  return made;
+}
+
+/// The native side of the device table: one entry a platform, found once; `get_native` costs
+/// microseconds. A platform whose handles cannot be had is asked through SYCL instead.
+struct native_table {
+  std::vector<opencl_platform> platforms;
+
+  static const native_table& get() {
+    static const native_table& table = *new native_table;
+    return table;
+  }
+
+ private:
+  native_table() {
+    const device_table& devices = device_table::get();
+    for (std::size_t place = 0; place < devices.platforms.size(); ++place) {
+      try {
+        platforms.push_back(make_opencl_platform(devices, place));
+      } catch (const sycl::exception&) {
+        platforms.emplace_back();
+      }
+    }
+  }
+};
+
+inline const opencl_platform& native_of(const platform_entry& entry) {
+  const auto place = &entry - device_table::get().platforms.data();
+  return native_table::get().platforms[static_cast<std::size_t>(place)];
+}
+
+constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noexcept {
+  switch (type) {
+    case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
+    case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
+    case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
+    default: return sycl::usm::alloc::unknown;
+  }
+}
+
+/// The id of the root that an OpenCL device is, or is a part of.
+inline std::int32_t root_id_of(const opencl_platform& native, cl_device_id device) noexcept {
+  while (device != nullptr) {
+    for (std::size_t id = 0; id < native.devices.size(); ++id) {
+      if (native.devices[id] == device) {
+        return static_cast<std::int32_t>(id);
+      }
+    }
+    cl_device_id parent = nullptr;
+    native.device_info(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, nullptr);
+    device = parent;
+  }
+  return -1;
+}
+
+inline allocation find_by_opencl(const void* pointer, const opencl_platform& native) {
+  allocation found;
+  cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
+  if (!native.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type)) {
+    return found;
+  }
+  found.kind = kind_of(type);
+  cl_device_id device = nullptr;
+  if ((found.kind != sycl::usm::alloc::device && found.kind != sycl::usm::alloc::shared) ||
+      !native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
+    return found;
+  }
+  found.device_id = root_id_of(native, device);
+  found.device = found.device_id < 0 ? device_proof::none : device_proof::backend;
+  if (found.device_id >= 0 &&
+      native.devices[static_cast<std::size_t>(found.device_id)] != device) {
+    found.part = sycl::make_device<sycl::backend::opencl>(device);
+  }
+  return found;
+}
+
+inline allocation find_by_sycl(const void* pointer, const platform_entry& entry) {
+  allocation found;
+  found.kind = sycl::get_pointer_type(pointer, *entry.context);
+  if (found.kind != sycl::usm::alloc::device && found.kind != sycl::usm::alloc::shared) {
+    return found;
+  }
+  const sycl::device device = sycl::get_pointer_device(pointer, *entry.context);
+  found.device_id = device_id(device);
+  found.device = entry.device_count == 1 ? device_proof::only_device : device_proof::runtime;
+  if (device != root_device(found.device_id)) {
+    found.part = device;
+  }
+  return found;
+}
+
+/// Asks what a pointer is in the default context of a platform. Nothing is remembered by
+/// address: memory is freed and reused.
+/// @pre `entry.context` is there
+/// @throws conversion_error `runtime_error`
+inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
+  const opencl_platform& native = native_of(entry);
+  return ask_runtime("data", [&] {
+    allocation found = native.query != nullptr ? find_by_opencl(pointer, native)
+                                               : find_by_sycl(pointer, entry);
+    if (found.kind != sycl::usm::alloc::unknown && found.device_id < 0 &&
+        entry.device_count == 1) {
+      found.device_id = entry.first_device;
+    }
+    return found;
+  });
+}
+
+/// Base and size of the allocation that holds `pointer`, where the backend tells.
+inline allocation_range find_range(const void* pointer, const platform_entry& entry) noexcept {
+  const opencl_platform& native = native_of(entry);
+  allocation_range range;
+  void* base = nullptr;
+  if (native.query != nullptr && native.get(pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, base) &&
+      native.get(pointer, CL_MEM_ALLOC_SIZE_INTEL, range.size)) {
+    range.base = reinterpret_cast<std::uintptr_t>(base);
+  }
+  return range;
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two ends of an import: what a consumer requires of a tensor, and what was proved of it.
+#pragma once
+
+#include <usm_dlpack/allocation.hpp>
+#include <usm_dlpack/structure.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace usm_dlpack {
+namespace detail {
+class import_protocol;
+}  // namespace detail
+
+/// Which values of an enumeration are accepted; all of them unless constructed from some.
+template <class Enum>
+class accepted {
+ public:
+  constexpr accepted() noexcept = default;
+  constexpr accepted(std::initializer_list<Enum> values) noexcept : mask_(0) {
+    for (const Enum value : values) {
+      mask_ |= bit(value);
+    }
+  }
+  constexpr bool contains(Enum value) const noexcept { return (mask_ & bit(value)) != 0; }
+
+ private:
+  static constexpr std::uint64_t bit(Enum value) noexcept {
+    return std::uint64_t{1} << static_cast<unsigned>(value);
+  }
+  std::uint64_t mask_ = ~std::uint64_t{0};
+};
+
+/// What a consumer can take; everything that is USM unless told.
+struct requirements {
+  accepted<sycl::usm::alloc> usm_types{};  ///< USM kinds; host, device, shared
+  accepted<sycl::backend> backends{};      ///< backends of the named device
+  bool writable = false;                   ///< refuse what the producer made read-only
+  bool unique = false;                     ///< refuse elements that may share bytes
+};
+
+/// How it was proved that every byte of the view lies in one USM allocation.
+enum class bounds_proof {
+  allocation,  ///< exactly: the backend told base and size of the allocation
+  both_ends,   ///< the first and the last byte of the view are USM of one kind and device
+  none,        ///< the tensor is empty: there was nothing to prove
+};
+
+/// What `validate` proved. Holds no memory alive, and is true only as long as the memory is
+/// not freed.
+class usm_allocation {
+ public:
+  /// Address of the first element, `byte_offset` included; null only for an empty tensor.
+  void* data() const noexcept { return reinterpret_cast<void*>(structure_.first); }
+  /// The USM kind; unknown only for an empty tensor.
+  sycl::usm::alloc usm_type() const noexcept { return found_.kind; }
+  /// The root device that the tensor named and the memory belongs to.
+  std::int32_t device_id() const noexcept { return device_id_; }
+  const sycl::device& root_device() const noexcept {
+    return detail::device_table::get().devices[static_cast<std::size_t>(device_id_)].device;
+  }
+  /// The true device: the root device, or the sub-device that the memory was allocated for.
+  sycl::device device() const { return found_.part ? *found_.part : root_device(); }
+  /// The default context of the root device's platform, which knows the memory.
+  const sycl::context& context() const noexcept {
+    return *detail::device_table::get().platform_of(device_id_).context;
+  }
+  /// How the true device is known.
+  device_proof device_proved() const noexcept { return found_.device; }
+  /// How the bounds are known.
+  bounds_proof bounds_proved() const noexcept { return bounds_; }
+  /// Base address and size in bytes of the allocation; size 0 unless `bounds_proved()` is
+  /// `allocation`.
+  std::uintptr_t base() const noexcept { return range_.base; }
+  std::size_t size() const noexcept { return range_.size; }
+  /// The bytes that the view spans, and whether its elements are proved not to overlap.
+  const tensor_structure& structure() const noexcept { return structure_; }
+
+ private:
+  friend class detail::import_protocol;
+  tensor_structure structure_{};
+  detail::allocation found_{};
+  detail::allocation_range range_{};
+  std::int32_t device_id_ = -1;
+  bounds_proof bounds_ = bounds_proof::none;
+};
+
+/// The name of a USM kind, as in `sycl::usm::alloc` and in Python's `usm_type`.
+constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
+  switch (kind) {
+    case sycl::usm::alloc::host: return "host";
+    case sycl::usm::alloc::device: return "device";
+    case sycl::usm::alloc::shared: return "shared";
+    default: return "unknown";
+  }
+}
+
+}  // namespace usm_dlpack

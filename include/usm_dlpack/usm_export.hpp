@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Producer: the export protocol. A view of USM, and its context, its queue or neither -> the
+// DLTensor wrapper whose device id names the root of the true device.
+//
+// Nothing here waits: a DLTensor says where, not when. Whoever exports memory has the work on
+// it finished, or hands over the queue; memory that is freed while exported dangles.
+#pragma once
+
+#include <usm_dlpack/allocation.hpp>
+#include <usm_dlpack/sycl_dtype.hpp>
+#include <usm_dlpack/to_dlpack.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace usm_dlpack {
+namespace detail {
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_pointer(const std::string& context,
+                                                                  const char* remedy) {
+  refuse(errc::pointer_unknown, "data", "USM of " + context, "an allocation unknown to it",
+         remedy);
+}
+
+/// The second rule of the export protocol: exchanged memory lives in a default context,
+/// because that is the only one that a consumer can find by a device id.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(
+    const void* pointer, bool empty, const sycl::context& context) {
+  const bool known =
+      empty || ask_runtime("context", [&] {
+        return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
+      });
+  const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
+  if (!known) {
+    refuse_pointer("the given context", "pass the context that the memory was allocated in");
+  }
+  const std::string platform = ask_runtime("context", [&] {
+    return context.get_platform().template get_info<sycl::info::platform::name>();
+  });
+  refuse(errc::context_not_default, "context",
+         "the default context of the platform \"" + platform + "\"",
+         "another one, of " + std::to_string(devices.size()) + " device(s)",
+         "allocate with a queue made from a root device alone, or copy to such memory");
+}
+
+/// The DLPack device of USM, by its platform: known pointer -> true device -> root -> id.
+/// @param preferred device id for host USM, which belongs to no device of its context
+inline DLDevice export_device(const allocation& found, const platform_entry& entry,
+                              std::int32_t preferred) noexcept {
+  const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
+  return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
+}
+
+/// Export protocol for memory of a given context.
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
+                              std::int32_t preferred = -1) {
+  const platform_entry* entry = device_table::get().find(context);
+  if (entry == nullptr) {
+    refuse_context(pointer, empty, context);
+  }
+  const allocation found = find_allocation(pointer, *entry);
+  if (found.kind == sycl::usm::alloc::unknown && !empty) {
+    refuse_pointer("the given context", "pass the context that the memory was allocated in");
+  }
+  return export_device(found, *entry, preferred);
+}
+
+/// Export protocol for memory that a queue works on: the queue's root device must be the
+/// memory's.
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue) {
+  const std::int32_t queue_id = device_id(queue.get_device());
+  const DLDevice device = export_device(pointer, empty, queue.get_context(), queue_id);
+  if (device.device_id != queue_id) {
+    refuse(errc::queue_device_mismatch, "queue",
+           "a queue on device " + digits(device.device_id) + ", where the memory is",
+           "one on device " + digits(queue_id),
+           "pass a queue of the memory's device, or its context");
+  }
+  return device;
+}
+
+/// Export protocol for memory whose context is not given: asks each platform's default context
+/// once, until one knows the pointer.
+inline DLDevice export_device(const void* pointer, bool empty) {
+  const device_table& table = device_table::get();
+  for (const platform_entry& entry : table.platforms) {
+    const allocation found = entry.context ? find_allocation(pointer, entry) : allocation{};
+    if (found.kind != sycl::usm::alloc::unknown) {
+      return export_device(found, entry, -1);
+    }
+  }
+  if (table.devices.empty()) {
+    refuse_device_id(0, 0);
+  }
+  if (empty && table.devices.size() == 1) {
+    return {kDLOneAPI, 0};  // no memory to look up, and no choice of device
+  }
+  refuse_pointer("the default context of a platform",
+                 "allocate with a queue made from a root device alone, or pass the context");
+}
+
+/// Describes a view, and finds its device by one of the three functions above.
+template <class View, class... Place>
+dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
+  const auto kept = describe(view, DLDevice{kDLOneAPI, 0}, empty_data::kept);
+  bool empty = false;
+  for (const std::int64_t extent : kept.shape()) {
+    empty = empty || extent == 0;
+  }
+  void* data = kept.get().data;
+  const DLDevice device = export_device(data, empty, place...);
+  return {empty ? nullptr : data, device, data_type_v<typename View::element_type>,
+          kept.shape(), kept.strides()};
+}
+
+}  // namespace detail
+
+/// Describes a view of USM as a DLTensor, by the export protocol: the context knows the
+/// pointer, it is the default context of its platform, and the id is that of the true device's
+/// root. The same fields as `to_dlpack_tensor(view, device)`, which an empty view, whose
+/// pointer may be unknown, gets with the id of the platform's first device.
+/// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
+///         `device_failed`, `runtime_error`, and those of the view
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::context& context)
+    -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view, context);
+}
+
+/// The same for the context of a queue, whose root device must be the memory's. Host USM,
+/// which belongs to no device, gets the id of the queue's. Does not wait for the queue.
+/// @throws conversion_error also `queue_device_mismatch`
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::queue& queue)
+    -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view, queue);
+}
+
+/// The same without a context: the default contexts of the platforms are asked in turn, one
+/// query each, until one knows the pointer. An empty view that none knows is refused where the
+/// process has several root devices: nothing says which is meant.
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view);
+}
+
+}  // namespace usm_dlpack

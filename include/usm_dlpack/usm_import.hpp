@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Consumer: the import protocol. A tensor that somebody else made -> proof that its bytes are
+// USM of the device that it names, in the context where this process will look for them.
+//
+// Nothing here waits: the producer's work on the memory must have finished, or be ordered
+// before the consumer's.
+#pragma once
+
+#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/usm_allocation.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
+class import_protocol {
+ public:
+  import_protocol(const DLTensor& tensor, const requirements& wanted) noexcept
+      : tensor_(tensor), wanted_(wanted) {}
+
+  usm_allocation run(subbyte storage) {
+    check_device_type(tensor_);
+    result_.structure_ = check_structure(tensor_, storage);
+    check_unique();
+    find_device();
+    if (result_.structure_.empty && result_.structure_.first == 0) {
+      return result_;
+    }
+    const platform_entry& entry = device_table::get().platform_of(result_.device_id_);
+    result_.found_ = find_allocation(result_.data(), entry);
+    if (result_.found_.kind == sycl::usm::alloc::unknown) {
+      if (!result_.structure_.empty) {
+        refuse_unknown(entry);
+      }
+      return result_;  // an empty view may point anywhere, one past the end for example
+    }
+    check_kind();
+    check_device();
+    if (!result_.structure_.empty) {
+      check_bounds(entry);
+    }
+    return result_;
+  }
+
+ private:
+  void check_unique() const {
+    if (wanted_.unique && !result_.structure_.unique) {
+      refuse(errc::overlapping, "strides", "elements that share no byte",
+             "strides that do not prove it", "copy the array to a compact one first");
+    }
+  }
+
+  void find_device() {
+    const std::int32_t id = tensor_.device.device_id;
+    const sycl::backend backend =
+        ask_runtime("device", [&] { return working_device(id).device.get_backend(); });
+    if (!wanted_.backends.contains(backend)) {
+      refuse(errc::backend_not_accepted, "device.device_id", "a device of an accepted backend",
+             "device " + digits(id) + " of the backend " + backend_name(backend),
+             "move the array to a device of an accepted backend");
+    }
+    result_.device_id_ = id;
+  }
+
+  // Says more than "unknown" where the memory is that of another platform's device.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown(
+      const platform_entry& named) const {
+    for (const platform_entry& entry : device_table::get().platforms) {
+      if (&entry == &named || !entry.context) {
+        continue;
+      }
+      const allocation other = find_allocation(result_.data(), entry);
+      if (other.kind != sycl::usm::alloc::unknown) {
+        refuse_device(other.device_id < 0 ? entry.first_device : other.device_id);
+      }
+    }
+    refuse(errc::pointer_unknown, "data",
+           "USM of the default context of device " + digits(result_.device_id_),
+           "an allocation unknown to it", "allocate with a queue made from the device alone");
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_device(std::int32_t true_id) const {
+    refuse(errc::device_mismatch, "device.device_id",
+           digits(true_id) + " (the root device of the memory)", digits(result_.device_id_),
+           "have the producer name the root device of the memory");
+  }
+
+  void check_kind() const {
+    if (!wanted_.usm_types.contains(result_.found_.kind)) {
+      refuse(errc::usm_type_not_accepted, "data", "USM of an accepted kind",
+             std::string(to_string(result_.found_.kind)) + " USM",
+             "copy the array to USM of an accepted kind");
+    }
+  }
+
+  // Host USM belongs to no device: any id of its platform is true of it.
+  void check_device() const {
+    const std::int32_t true_id = result_.found_.device_id;
+    if (result_.found_.device != device_proof::none && true_id != result_.device_id_) {
+      refuse_device(true_id);
+    }
+  }
+
+  void check_bounds(const platform_entry& entry) {
+    const tensor_structure& view = result_.structure_;
+    result_.range_ = find_range(result_.data(), entry);
+    const allocation_range& range = result_.range_;
+    if (range.size != 0) {
+      result_.bounds_ = bounds_proof::allocation;
+      if (view.lowest < range.base || view.nbytes > range.size ||
+          view.lowest - range.base > range.size - view.nbytes) {
+        refuse_bounds("the " + digits(range.size) + " bytes of its allocation");
+      }
+      return;
+    }
+    result_.bounds_ = bounds_proof::both_ends;
+    for (const std::uintptr_t end : {view.lowest, view.lowest + view.nbytes - 1}) {
+      const allocation there = find_allocation(reinterpret_cast<const void*>(end), entry);
+      if (there.kind != result_.found_.kind || there.device_id != result_.found_.device_id) {
+        refuse_bounds("one allocation");
+      }
+    }
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds(const std::string& where) const {
+    const tensor_structure& view = result_.structure_;
+    refuse(errc::out_of_bounds, "shape", "a view within " + where,
+           "one of " + digits(view.nbytes) + " bytes that reaches out of it",
+           "correct shape, strides or byte_offset");
+  }
+
+  static std::string backend_name(sycl::backend backend) {
+    switch (backend) {
+      case sycl::backend::opencl: return "opencl";
+      case sycl::backend::ext_oneapi_level_zero: return "level_zero";
+      case sycl::backend::ext_oneapi_cuda: return "cuda";
+      case sycl::backend::ext_oneapi_hip: return "hip";
+      default: return "number " + digits(static_cast<int>(backend));
+    }
+  }
+
+  const DLTensor& tensor_;
+  const requirements& wanted_;
+  usm_allocation result_{};
+};
+
+}  // namespace detail
+
+/// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
+///
+/// In this order, at the first broken rule: `device_type` is kDLOneAPI; the tensor is well
+/// formed
+/// (`check_structure`); no overlap, if asked; `device_id` names a root device that works, of
+/// an accepted backend; its platform's default context knows the pointer; the USM kind is
+/// accepted; the memory's root device is the one named; every byte of the view lies in one
+/// allocation. An empty tensor has no memory to prove anything of; its pointer is asked for
+/// its kind if it has one.
+/// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
+/// @throws conversion_error of the first broken rule; the tensor stays the caller's
+inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {
+  return detail::import_protocol(tensor, wanted).run(subbyte::packed);
+}
+
+/// The same for a managed tensor, whose version, flags and padding are looked at first. Never
+/// calls the deleter.
+/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+inline usm_allocation validate(const DLManagedTensorVersioned& managed,
+                               const requirements& wanted = {}) {
+  detail::check_header(managed);
+  if (wanted.writable && (managed.flags & flag::read_only) != 0) {
+    detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
+                   "copy the array, or read only");
+  }
+  return detail::import_protocol(managed.dl_tensor, wanted)
+      .run(detail::storage_of(managed.flags));
+}
+
+}  // namespace usm_dlpack
