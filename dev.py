@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command a developer types: ``python3 dev.py demo | test | lint | interoperability | compilers``.
+
+Each command needs nothing before it: on Debian, as root, it installs the packages that are missing, and
+everything else goes into virtual environments below ``.dev/``. Only the standard library is used here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+DEV = ROOT / ".dev"
+
+# The Debian packages for C++ tests, each with a file that shows it is installed.
+GOOGLETEST = {"libgtest-dev": "/usr/src/googletest/googletest/CMakeLists.txt"}
+CLANG = {
+    "clang-19": "/usr/bin/clang++-19",
+    "clang-22": "/usr/bin/clang++-22",
+    "libc++-22-dev": "/usr/lib/llvm-22/include/c++/v1/mdspan",
+    "libc++abi-22-dev": "/usr/lib/llvm-22/lib/libc++abi.so",
+}
+
+
+class RefusalError(Exception):
+    """A command cannot go on; its text is ``<field>: expected ..., found ...; <remedy>``."""
+
+
+def run(*command: str | Path, environment: dict[str, str] | None = None, check: bool = True) -> int:
+    """Print a command, run it at the root of the project, and return its exit status."""
+    words = [str(word) for word in command]
+    print(f"$ {shlex.join(words)}", flush=True)
+    done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False)
+    if check and done.returncode != 0:
+        raise RefusalError(
+            f"{Path(words[0]).name}: expected exit status 0, found {done.returncode}; "
+            "read what it printed above"
+        )
+    return done.returncode
+
+
+def missing_for_python() -> list[str]:
+    """Return the Debian packages without which this interpreter cannot build an extension in a venv."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    missing = []
+    # Debian ships `venv` without `ensurepip`, which only the -venv package brings.
+    try:
+        import ensurepip  # noqa: F401, PLC0415
+    except ImportError:
+        missing.append(f"{version}-venv")
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        missing.append(f"{version}-dev")
+    if shutil.which("g++") is None:
+        missing.append("g++")
+    return missing
+
+
+def require_debian_packages(missing: list[str]) -> None:
+    """Install Debian packages as root; anyone else is told which ones to install."""
+    if not missing:
+        return
+    remedy = f"apt-get install {' '.join(missing)}"
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise RefusalError(
+            f"system packages: expected {', '.join(missing)}, found none of them; run `{remedy}` as root"
+        )
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    run("apt-get", "update", environment=environment)
+    run("apt-get", "install", "-y", "--no-install-recommends", *missing, environment=environment)
+
+
+def absent(packages: dict[str, str]) -> list[str]:
+    """Return the packages whose file is not there."""
+    return [package for package, file in packages.items() if not Path(file).exists()]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment below ``.dev/``."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        """The interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The process environment in which its tools are found first."""
+        inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
+        return inherited | {
+            "VIRTUAL_ENV": str(self.folder),
+            "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "CMAKE_GENERATOR": "Ninja",
+        }
+
+    def run(self, *command: str | Path, check: bool = True, **variables: str) -> int:
+        """Run a command with the environment's tools first on the path, and some more variables."""
+        return run(*command, environment=self.variables | variables, check=check)
+
+    def install(self, *requirements: str | Path) -> None:
+        """Install with pip what is not there yet."""
+        self.run(self.python, "-m", "pip", "install", *requirements)
+
+
+def make_environment(name: str) -> Environment:
+    """Make a virtual environment, or take the one that is there if it is of this Python."""
+    environment = Environment(DEV / name)
+    wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
+    ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        present = subprocess.run(
+            [environment.python, "-c", ask], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        present = ""
+    if present != wanted:
+        run(sys.executable, "-m", "venv", "--clear", environment.folder)
+    return environment
+
+
+def demo() -> int:
+    """Install the package with the CPU driver, and run the main job as a program."""
+    require_debian_packages(missing_for_python())
+    environment = make_environment("venv")
+    environment.install(".[cpu]")
+    return environment.run(environment.python, "-m", "usm_dlpack", check=False)
+
+
+def test() -> int:
+    """Run all tests: C++ under sanitizers, on one to three root devices, then Python."""
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    environment.run("cmake", "--workflow", "--preset", "dev")
+    environment.run(environment.python, "-m", "pytest")
+    return 0
+
+
+def sources(*suffixes: str) -> list[str]:
+    """Return the files of the project with one of some suffixes, as git lists them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    return sorted(f for f in listed if f.endswith(suffixes) and (ROOT / f).exists())
+
+
+def lint() -> int:
+    """Check layout, style and types, with the tools that requirements/lint.txt pins."""
+    require_debian_packages([p for p in missing_for_python() if p.endswith("-venv")])
+    environment = make_environment("lint")
+    environment.install("-r", "requirements/lint.txt")
+    statuses = [
+        environment.run("clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp"), check=False),
+        environment.run("ruff", "check", check=False),
+        environment.run("ruff", "format", "--check", check=False),
+        environment.run("mypy", check=False),
+    ]
+    return max(statuses)
+
+
+def interoperability() -> int:
+    """Exchange arrays with the libraries that need environments of their own."""
+    program = ROOT / "tests" / "interoperability" / "run.py"
+    if not program.exists():
+        raise RefusalError(
+            f"{program.relative_to(ROOT)}: expected the program, found none; check the clone"
+        )
+    require_debian_packages(missing_for_python())
+    return run(sys.executable, program, check=False)
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One combination of compiler, language version and headers that the C++ core is built with."""
+
+    compiler: str
+    standard: int
+    dlpack: str = "1.3"
+    mdspan: str = "kokkos"
+    sycl: bool = False
+    flags: str = ""
+
+    @property
+    def name(self) -> str:
+        """What identifies the leg in folders and headings."""
+        parts = [self.compiler, f"c++{self.standard}", f"dlpack{self.dlpack}", self.mdspan]
+        return "-".join([*parts, "sycl"] if self.sycl else parts)
+
+
+LEGS = [
+    *(Leg(c, s, d) for c in ("g++", "clang++-19") for s in (17, 20) for d in ("1.0", "1.3")),
+    Leg("clang++-19", 20, sycl=True),
+    Leg("clang++-22", 23, mdspan="std", flags="-stdlib=libc++"),
+    Leg("g++", 17, mdspan="cuda"),
+]
+
+
+def dlpack_1_0(environment: Environment) -> Path:
+    """Return a folder that holds the dlpack.h of DLPack 1.0, which dpctl 0.21.1 carries."""
+    folder = DEV / "dlpack-1.0"
+    header = folder / "dlpack" / "dlpack.h"
+    if not header.exists():
+        target = ["--python-version", "3.11", "--platform", "manylinux_2_28_x86_64"]
+        wheels = DEV / "wheels"
+        environment.run(
+            *(environment.python, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"),
+            *(*target, "--dest", wheels, "dpctl==0.21.1"),
+        )
+        header.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(next(wheels.glob("dpctl-0.21.1-*.whl"))) as wheel:
+            header.write_bytes(wheel.read("dpctl/tensor/include/dlpack/dlpack.h"))
+    return folder
+
+
+def build_leg(environment: Environment, leg: Leg) -> bool:
+    """Configure, build and run one leg; say whether all of it worked."""
+    folder = ROOT / "build" / "compilers" / leg.name
+    choices = {
+        "CMAKE_CXX_COMPILER": leg.compiler,
+        "CMAKE_CXX_STANDARD": str(leg.standard),
+        "USM_DLPACK_TEST_MDSPAN": leg.mdspan,
+        "USM_DLPACK_BUILD_SYCL_TESTS": "ON" if leg.sycl else "OFF",
+    }
+    if leg.dlpack == "1.0":
+        choices["USM_DLPACK_DLPACK_INCLUDE_DIR"] = str(dlpack_1_0(environment))
+    defines = [f"-D{name}={value}" for name, value in choices.items()]
+    steps: list[list[str | Path]] = [
+        ["cmake", "--preset", "strict", "-B", folder, *defines],
+        ["cmake", "--build", folder],
+        ["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-j2"],
+    ]
+    return all(
+        environment.run(*step, check=False, USM_DLPACK_EXTRA_FLAGS=leg.flags) == 0 for step in steps
+    )
+
+
+def compilers() -> int:
+    """Build and run the C++ core with every supported compiler, language version and mdspan."""
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
+    environment = make_environment("venv")
+    wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
+    environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *wheels)
+    summary = []
+    for leg in LEGS:
+        start = time.monotonic()
+        print(f"\n=== {leg.name}", flush=True)
+        passed = build_leg(environment, leg)
+        summary.append((leg.name, passed, time.monotonic() - start))
+    print()
+    for name, passed, seconds in summary:
+        print(f"{'passed' if passed else 'FAILED'}  {seconds:5.0f} s  {name}")
+    return 0 if all(passed for _, passed, _ in summary) else 1
+
+
+COMMANDS = {f.__name__: f for f in (demo, test, lint, interoperability, compilers)}
+
+
+def main() -> int:
+    """Run the command that was asked for."""
+    parser = argparse.ArgumentParser(prog="dev.py", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, function in COMMANDS.items():
+        commands.add_parser(name, help=function.__doc__)
+    try:
+        return COMMANDS[parser.parse_args().command]()
+    except RefusalError as refusal:
+        print(refusal, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
