@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command a developer types: ``python3 dev.py demo | test | lint | interoperability | compilers``.
+"""Every command a developer types: ``python3 dev.py --help`` lists them.
 
-Each command needs nothing before it: on Debian, as root, it installs the packages that are missing, and
-everything else goes into virtual environments below ``.dev/``. Only the standard library is used here.
+Each command needs nothing before it: on Debian, as root, it installs the packages that are missing;
+everything else goes into virtual environments below ``.dev/``. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def run(*command: str | Path, environment: dict[str, str] | None = None, check: 
 
 
 def missing_for_python() -> list[str]:
-    """Return the Debian packages without which this interpreter cannot build an extension in a venv."""
+    """Return the Debian packages without which this Python cannot build extensions in a venv."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     missing = []
     # Debian ships `venv` without `ensurepip`, which only the -venv package brings.
     try:
-        import ensurepip  # noqa: F401, PLC0415
+        import ensurepip  # noqa: F401
     except ImportError:
         missing.append(f"{version}-venv")
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
@@ -72,7 +72,8 @@ def require_debian_packages(missing: list[str]) -> None:
     remedy = f"apt-get install {' '.join(missing)}"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise RefusalError(
-            f"system packages: expected {', '.join(missing)}, found none of them; run `{remedy}` as root"
+            f"system packages: expected {', '.join(missing)}, found none of them; "
+            f"run `{remedy}` as root"
         )
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     run("apt-get", "update", environment=environment)
@@ -167,7 +168,9 @@ def lint() -> int:
     environment = make_environment("lint")
     environment.install("-r", "requirements/lint.txt")
     statuses = [
-        environment.run("clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp"), check=False),
+        environment.run(
+            "clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp"), check=False
+        ),
         environment.run("ruff", "check", check=False),
         environment.run("ruff", "format", "--check", check=False),
         environment.run("mypy", check=False),
@@ -219,10 +222,8 @@ def dlpack_1_0(environment: Environment) -> Path:
     if not header.exists():
         target = ["--python-version", "3.11", "--platform", "manylinux_2_28_x86_64"]
         wheels = DEV / "wheels"
-        environment.run(
-            *(environment.python, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"),
-            *(*target, "--dest", wheels, "dpctl==0.21.1"),
-        )
+        download = ["-m", "pip", "download", "--no-deps", "--only-binary=:all:", *target]
+        environment.run(environment.python, *download, "--dest", wheels, "dpctl==0.21.1")
         header.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(next(wheels.glob("dpctl-0.21.1-*.whl"))) as wheel:
             header.write_bytes(wheel.read("dpctl/tensor/include/dlpack/dlpack.h"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Defines the target `usm_dlpack::dlpack_header`: dlpack.h 1.x. Its version is read from the header's own
-# text, because DLPack's CMake package says 0.6 for every release. USM_DLPACK_DLPACK_MINIMUM (default 1.0)
-# raises what is accepted.
+# Defines the target `usm_dlpack::dlpack_header`: dlpack.h 1.x. Its version is read from the
+# header's own text, because DLPack's CMake package says 0.6 for every release.
+# USM_DLPACK_DLPACK_MINIMUM (default 1.0) raises what is accepted.
 
 include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Defines the target `usm_dlpack::mdspan_header`: the reference implementation of mdspan, included as
-# <mdspan/mdspan.hpp> and living in the namespace Kokkos. Only tests, examples and bindings use it.
+# Defines the target `usm_dlpack::mdspan_header`: the reference implementation of mdspan, included
+# as <mdspan/mdspan.hpp> and living in the namespace Kokkos. Only tests, examples and bindings use
+# it.
 
 include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
 

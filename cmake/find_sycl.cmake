@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Defines the target `usm_dlpack::sycl_runtime`: DPC++'s SYCL headers and libsycl, for host code. Only
-# tests and bindings use it; who uses the library brings a SYCL of their own. In this order: what the user
-# points to, icpx itself, the wheel intel-sycl-rt of the Python environment.
+# Defines the target `usm_dlpack::sycl_runtime`: DPC++'s SYCL headers and libsycl, for host code.
+# Only tests and bindings use it; who uses the library brings a SYCL of their own. In this order:
+# what the user points to, icpx itself, the wheel intel-sycl-rt of the Python environment.
 
 include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
 
@@ -37,14 +37,16 @@ if(NOT TARGET usm_dlpack::sycl_runtime)
     if(NOT EXISTS "${usm_dlpack_include}/sycl/sycl.hpp" OR NOT EXISTS "${usm_dlpack_library}")
       message(FATAL_ERROR "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
         "found headers \"${usm_dlpack_include}\" and library \"${usm_dlpack_library}\"; "
-        "run `python -m pip install intel-sycl-rt` in the environment of the Python that CMake finds, "
+        "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
         "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
         "or use icpx as the compiler")
     endif()
     message(STATUS "SYCL: ${usm_dlpack_include} ${usm_dlpack_library}")
     target_include_directories(usm_dlpack::sycl_runtime SYSTEM INTERFACE "${usm_dlpack_include}")
     target_link_libraries(usm_dlpack::sycl_runtime INTERFACE "${usm_dlpack_library}")
-    # Without -fsycl the header warns that it is meant for -fsycl; host code is all that is built here.
-    target_compile_definitions(usm_dlpack::sycl_runtime INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
+    # Without -fsycl the header warns that it is meant for -fsycl; host code is all that is built
+    # here.
+    target_compile_definitions(usm_dlpack::sycl_runtime
+      INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
   endif()
 endif()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Finds one header of another project, in the order that a packager, a super-project, a wheel build and
-# a person with a network each need. Nothing is vendored: a header that a wheel carries is copied to the
-# build folder, under the one spelling that this project includes it by.
+# Finds one header of another project, in the order that a packager, a super-project, a wheel build
+# and a person with a network each need. Nothing is vendored: a header that a wheel carries is
+# copied to the build folder, under the one spelling that this project includes it by.
 
 option(USM_DLPACK_FETCH_HEADERS "Clone a third-party header that is found nowhere else" OFF)
 
-# The interpreter whose installed wheels are searched: the active virtual environment, or the one given
-# by -DPython_EXECUTABLE.
+# The interpreter whose installed wheels are searched: the active virtual environment, or the one
+# given by -DPython_EXECUTABLE.
 function(usm_dlpack_find_interpreter result)
   if(NOT Python_EXECUTABLE)
     find_package(Python COMPONENTS Interpreter QUIET)
@@ -31,18 +31,19 @@ function(usm_dlpack_ask_python result program)
 endfunction()
 
 # usm_dlpack_find_header(<result>
-#   NAME <word>             names the FetchContent, and USM_DLPACK_<WORD>_INCLUDE_DIR, the user's own choice
+#   NAME <word>             also in USM_DLPACK_<WORD>_INCLUDE_DIR, the user's own choice
 #   HEADER <path>           as this project includes it
 #   EXPECTED <words>        what a good one is, for the error
-#   CHECK <function>        f(<result> <file>): empty if the file is good, otherwise what was found instead
+#   CHECK <function>        f(<result> <file>): empty if the file is good, otherwise what it is
 #   TARGETS <target>...     of a super-project
 #   PACKAGE <name>          for find_package, which also defines one of TARGETS
-#   DONOR <module> <path> <requirement>    a wheel that carries the header, found without importing it
+#   DONOR <module> <path> <requirement>    a wheel that carries it, found without an import
 #   GIT <url> <commit> <subfolder>         where FetchContent gets it, and its include folder there
 # )
 # <result> becomes an include folder, or the configure step stops.
 function(usm_dlpack_find_header result)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;HEADER;EXPECTED;CHECK;PACKAGE" "TARGETS;DONOR;GIT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg
+    "" "NAME;HEADER;EXPECTED;CHECK;PACKAGE" "TARGETS;DONOR;GIT")
   string(TOUPPER "USM_DLPACK_${arg_NAME}_INCLUDE_DIR" choice)
   list(GET arg_DONOR 0 donor_module)
   list(GET arg_DONOR 1 donor_path)
@@ -97,7 +98,8 @@ function(usm_dlpack_find_header result)
   usm_dlpack_ask_python(donor "
 import importlib.util, pathlib
 spec = importlib.util.find_spec('${donor_module}')
-print(next(p for d in spec.submodule_search_locations if (p := pathlib.Path(d, '${donor_path}')).is_file()))")
+files = [pathlib.Path(folder, '${donor_path}') for folder in spec.submodule_search_locations]
+print(next(file for file in files if file.is_file()))")
   if(donor)
     cmake_language(CALL ${arg_CHECK} fault "${donor}")
     if(NOT fault)
@@ -109,7 +111,8 @@ print(next(p for d in spec.submodule_search_locations if (p := pathlib.Path(d, '
     list(APPEND rejected "${fault} in the wheel of ${donor_module}")
   endif()
 
-  # 6. A clone, only where asked for. SOURCE_SUBDIR names nothing, so that its CMakeLists.txt never runs.
+  # 6. A clone, only where asked for. SOURCE_SUBDIR names nothing, so that its CMakeLists.txt never
+  # runs.
   if(USM_DLPACK_FETCH_HEADERS)
     include(FetchContent)
     list(GET arg_GIT 0 url)
@@ -133,6 +136,6 @@ print(next(p for d in spec.submodule_search_locations if (p := pathlib.Path(d, '
     set(found "no such header")
   endif()
   message(FATAL_ERROR "${arg_HEADER}: expected ${arg_EXPECTED}, found ${found}; "
-    "run `python -m pip install \"${donor_requirement}\"` in the environment of the Python that CMake finds, "
+    "run `python -m pip install \"${donor_requirement}\"` in the environment of CMake's Python, "
     "or set -D${choice}=<folder>, or set -DUSM_DLPACK_FETCH_HEADERS=ON to clone it")
 endfunction()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make copies of the OpenCL CPU driver that a process loads as further platforms, each with a root device.
+"""Make copies of the OpenCL CPU driver, which a process loads as more platforms and root devices.
 
 The loader takes each *file* once, so a link is not another platform: the library is copied (about
 100 MB), and its siblings are linked beside it. In the folder ``broken`` the siblings are missing:
 that driver, loaded after a whole one, lists a device on which no context can be made
 (``UR_RESULT_ERROR_DEVICE_NOT_AVAILABLE``). Alone, or before a whole one, it lists no device.
 
-Used by ctest and by the Python tests; ``OCL_ICD_FILENAMES`` then names the libraries, ``:`` between them.
+Used by ctest and by the Python tests; ``OCL_ICD_FILENAMES`` then names the libraries, with ``:``
+between them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def copy_driver(driver: Path, folder: Path, *, siblings: bool) -> Path:
 
 
 def make_copies(driver: Path, root: Path) -> dict[str, Path]:
-    """Make the copies ``second``, ``third`` and ``broken`` below a folder, and an empty folder ``none``."""
+    """Make the copies ``second``, ``third`` and ``broken``, and an empty folder ``none``."""
     (root / "none").mkdir(parents=True, exist_ok=True)
     return {
         name: copy_driver(driver, root / name, siblings=name != "broken")

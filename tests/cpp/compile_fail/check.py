@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that a C++ file is refused at compile time, for the right reason, and that its fixed twin compiles.
+"""Check that C++ is refused at compile time for the right reason, and its fixed twin compiles.
 
 A file names its cases in comment lines::
 
     // expect enum_element: expected a type of the DLPack table
     // expect[gcc] bool_view: ...          only with g++; [clang] only with clang
 
-For each case the file is compiled with ``-D<case>``: that must fail, and the diagnostics must match the
-regular expression (a case may have several lines; all must match). Then it is compiled with
+For each case the file is compiled with ``-D<case>``: that must fail, and the diagnostics must match
+the regular expression (a case may have several lines; all must match). Then it is compiled with
 ``-D<case> -DUSM_DLPACK_FIXED``: that must succeed. Without a name (``// expect: ...``) no macro is
 defined for the case.
 
@@ -21,7 +21,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXPECTATION = re.compile(r"^// expect(?:\[(?P<compiler>gcc|clang)\])?(?: (?P<case>\w+))?: (?P<regex>.+)$")
+EXPECTATION = re.compile(
+    r"^// expect(?:\[(?P<compiler>gcc|clang)\])?(?: (?P<case>\w+))?: (?P<regex>.+)$"
+)
 
 
 def expectations(source: Path, compiler: str) -> dict[str, list[str]]:
