@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sources keep the rules of CONTRIBUTING.md: who may include whom, and what a file looks like.
+
+Each rule is a function from a source tree to the faults in it, in sentences. Our tree has none, and
+each rule sees the fault that it is for, planted in a small tree.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = Path("include", "usm_dlpack")
+
+# Each room, and the rooms right below it; a header may include what is reachable by these arrows.
+CORE_ROOMS = {
+    "config": (),
+    "error": ("config",),
+    "dtype": ("error",),
+    "layout": ("error",),
+    "relaxed_layout": ("layout",),
+    "dlpack_tensor": ("config",),
+    "to_dlpack": ("dtype", "layout", "dlpack_tensor"),
+    "structure": ("dtype", "layout"),
+    "to_mdspan": ("structure",),
+    "managed": ("to_dlpack", "structure"),
+    "core": ("managed", "relaxed_layout", "to_mdspan"),
+}
+SYCL_ROOMS = {
+    "sycl_config": (),
+    "sycl_dtype": ("dtype", "sycl_config"),
+    "device": ("error", "sycl_config"),
+    "allocation": ("device",),
+    "usm_allocation": ("allocation", "structure"),
+    "usm_export": ("allocation", "sycl_dtype", "to_dlpack"),
+    "usm_import": ("usm_allocation",),
+    "usm": ("core", "usm_export", "usm_import"),
+    "usm_dlpack": ("usm",),
+    "nanobind": ("usm",),
+    "opencl": ("usm",),
+}
+ROOMS: dict[str, tuple[str, ...]] = CORE_ROOMS | SYCL_ROOMS
+ROOMS_WITH_CONDITIONS = ("config", "sycl_config")
+MOST_LINES, MOST_COLUMNS = 250, 100
+
+OUR_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:usm_dlpack/)?(\w+)\.hpp[>"]', re.MULTILINE)
+SYCL_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](sycl|CL)/', re.MULTILINE)
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|define|undef)\b", re.MULTILINE)
+VAGUE_WORDS = {"utils", "helpers", "common", "misc", "manager", "info"}
+
+
+def headers(root: Path) -> dict[str, str]:
+    """Return the text of each public header by its room."""
+    return {path.stem: path.read_text() for path in sorted((root / INCLUDE).glob("*.hpp"))}
+
+
+def rooms_below(room: str) -> set[str]:
+    """Return every room that the arrows reach from one."""
+    below: set[str] = set()
+    for lower in ROOMS[room]:
+        below |= {lower} | rooms_below(lower)
+    return below
+
+
+def tracked_files(root: Path) -> list[Path]:
+    """Return the files of a tree that git knows or would take, or all of them where git is not."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and (root / ".git").exists():
+        names = [Path(line) for line in listed.stdout.splitlines()]
+    else:
+        names = [path.relative_to(root) for path in root.rglob("*")]
+    return [name for name in names if (root / name).is_file()]
+
+
+def sources(root: Path) -> list[Path]:
+    """Return the files that are code: they open with a licence line and keep the column limit."""
+    return [
+        name
+        for name in tracked_files(root)
+        if name.suffix in (".hpp", ".cpp", ".py", ".cmake") or name.name == "CMakeLists.txt"
+    ]
+
+
+def faults_of_arrows(root: Path) -> list[str]:
+    """Find headers outside the table of rooms, and includes that are no arrow down."""
+    faults = []
+    for room, text in headers(root).items():
+        if room not in ROOMS:
+            faults.append(
+                f"{room}.hpp: expected a room of the table, found a new one; add it there"
+            )
+            continue
+        below = rooms_below(room)
+        faults += [
+            f"{room}.hpp: expected an include of a lower room, found {other}.hpp; move the code"
+            for other in OUR_INCLUDE.findall(text)
+            if other not in below
+        ]
+    return faults
+
+
+def faults_of_sycl(root: Path) -> list[str]:
+    """Find SYCL or OpenCL in the rooms that are tested without a device."""
+    return [
+        f"{room}.hpp: expected no SYCL, found an include of {found[1]}/; move it to a higher room"
+        for room, text in headers(root).items()
+        if room in CORE_ROOMS and (found := SYCL_INCLUDE.search(text))
+    ]
+
+
+def faults_of_conditions(root: Path) -> list[str]:
+    """Find conditional compilation and macros outside the two headers that may have them."""
+    return [
+        f"{room}.hpp: expected no condition or macro, found #{found[1]}; move it to config.hpp"
+        for room, text in headers(root).items()
+        if room not in ROOMS_WITH_CONDITIONS and (found := CONDITION.search(text))
+    ]
+
+
+def faults_of_length(root: Path) -> list[str]:
+    """Find headers with too many lines, and sources with too long ones."""
+    faults = [
+        f"{room}.hpp: expected at most {MOST_LINES} lines, found {lines}; split it"
+        for room, text in headers(root).items()
+        if (lines := len(text.splitlines())) > MOST_LINES
+    ]
+    for name in sources(root):
+        for number, line in enumerate((root / name).read_text().splitlines(), start=1):
+            if len(line) > MOST_COLUMNS:
+                found = f"expected at most {MOST_COLUMNS} columns, found {len(line)}"
+                faults.append(f"{name}:{number}: {found}; break it")
+    return faults
+
+
+def faults_of_licence(root: Path) -> list[str]:
+    """Find sources that do not open with the licence line."""
+    faults = []
+    for name in sources(root):
+        lines = (root / name).read_text().splitlines() or [""]
+        first = lines[1] if lines[0].startswith("#!") and len(lines) > 1 else lines[0]
+        if first.lstrip("/# ") != "SPDX-License-Identifier: Apache-2.0":
+            faults.append(f"{name}: expected the SPDX line first, found {first!r}; add it")
+    return faults
+
+
+def faults_of_names(root: Path) -> list[str]:
+    """Find file names that say nothing."""
+    return [
+        f"{name}: expected a name that says what it holds, found {word!r} in it; rename it"
+        for name in sources(root)
+        for word in sorted(VAGUE_WORDS & set(re.split(r"[_.]", name.name)))
+    ]
+
+
+RULES: list[Callable[[Path], list[str]]] = [
+    faults_of_arrows,
+    faults_of_sycl,
+    faults_of_conditions,
+    faults_of_length,
+    faults_of_licence,
+    faults_of_names,
+]
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+PLANTED = [
+    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/dtype.hpp>\n"),
+    (faults_of_arrows, "layout.hpp", SPDX + '#include "to_dlpack.hpp"\n'),
+    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/layout.hpp>\n"),
+    (faults_of_arrows, "new_room.hpp", SPDX),
+    (faults_of_sycl, "layout.hpp", SPDX + "#include <sycl/sycl.hpp>\n"),
+    (faults_of_sycl, "layout.hpp", SPDX + "#  include <CL/cl.h>\n"),
+    (faults_of_conditions, "layout.hpp", SPDX + "#ifdef NDEBUG\n#endif\n"),
+    (faults_of_conditions, "layout.hpp", SPDX + "# define RANK 8\n"),
+    (faults_of_length, "layout.hpp", SPDX + "\n" * MOST_LINES),
+    (faults_of_length, "layout.hpp", SPDX + "x" * (MOST_COLUMNS + 1)),
+    (faults_of_licence, "layout.hpp", "#pragma once\n"),
+    (faults_of_names, "layout_utils.hpp", SPDX),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_sources_keep_the_rule(rule: Callable[[Path], list[str]]) -> None:
+    assert rule(ROOT) == []
+
+
+def test_there_are_sources_to_check() -> None:
+    assert {"config", "to_dlpack", "usm"} <= headers(ROOT).keys()
+    assert Path("CMakeLists.txt") in sources(ROOT)
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), PLANTED)
+def test_a_planted_fault_is_seen_by_its_rule_alone(
+    tmp_path: Path, rule: Callable[[Path], list[str]], name: str, text: str
+) -> None:
+    header = tmp_path / INCLUDE / name
+    header.parent.mkdir(parents=True)
+    (header.parent / "error.hpp").write_text(SPDX + "#include <usm_dlpack/config.hpp>\n")
+    header.write_text(text)
+    assert len(rule(tmp_path)) == 1
+    others = [other for other in RULES if other is not rule and name == "layout.hpp"]
+    assert [fault for other in others for fault in other(tmp_path)] == []
