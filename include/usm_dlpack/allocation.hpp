@@ -191,6 +191,19 @@ inline allocation find_allocation(const void* pointer, const platform_entry& ent
   });
 }
 
+/// The first platform whose default context knows the pointer, and what it knows; or null.
+inline const platform_entry* find_platform(const void* pointer, allocation& found) {
+  for (const platform_entry& entry : device_table::get().platforms) {
+    if (entry.context) {
+      found = find_allocation(pointer, entry);
+      if (found.kind != sycl::usm::alloc::unknown) {
+        return &entry;
+      }
+    }
+  }
+  return nullptr;
+}
+
 /// Base and size of the allocation that holds `pointer`, where the backend tells.
 inline allocation_range find_range(const void* pointer, const platform_entry& entry) noexcept {
   const opencl_platform& native = native_of(entry);

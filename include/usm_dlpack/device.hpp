@@ -173,6 +173,18 @@ inline sycl::device root_of(sycl::device device) {
 
 }  // namespace detail
 
+/// The name of a backend, as in the filter strings of ONEAPI_DEVICE_SELECTOR.
+constexpr const char* to_string(sycl::backend backend) noexcept {
+  switch (backend) {
+    case sycl::backend::opencl: return "opencl";
+    case sycl::backend::ext_oneapi_level_zero: return "level_zero";
+    case sycl::backend::ext_oneapi_cuda: return "cuda";
+    case sycl::backend::ext_oneapi_hip: return "hip";
+    case sycl::backend::ext_oneapi_native_cpu: return "native_cpu";
+    default: return "unknown";
+  }
+}
+
 /// The DLPack device id: the position of the device's root in `sycl::device::get_devices()`.
 /// Defined within a process only: ONEAPI_DEVICE_SELECTOR and the drivers found change it.
 /// @throws conversion_error `device_without_id`, `runtime_error`

@@ -35,6 +35,11 @@ enum class errc {
   overlapping,  ///< elements may share bytes, and the caller asked that they do not
   read_only,    ///< written access asked for memory that the producer made read-only
   copy_needed,  ///< a copy would be needed and is not allowed, or the reverse
+  // Python
+  capsule_unusable,     ///< the object is no fresh DLPack capsule
+  request_unsupported,  ///< what a keyword of `__dlpack__` or `from_dlpack` asks for is not to
+                        ///< be had
+  tensor_released,      ///< the garbage collector has taken the tensor's memory already
   // USM
   no_device,               ///< the SYCL runtime has no root device at all
   device_id_out_of_range,  ///< `device.device_id` names no root device of this process
@@ -71,6 +76,9 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::overlapping: return "overlapping";
     case errc::read_only: return "read_only";
     case errc::copy_needed: return "copy_needed";
+    case errc::capsule_unusable: return "capsule_unusable";
+    case errc::request_unsupported: return "request_unsupported";
+    case errc::tensor_released: return "tensor_released";
     case errc::no_device: return "no_device";
     case errc::device_id_out_of_range: return "device_id_out_of_range";
     case errc::device_without_id: return "device_without_id";

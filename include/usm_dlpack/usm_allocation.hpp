@@ -24,9 +24,10 @@ class accepted {
   constexpr accepted() noexcept = default;
   constexpr accepted(std::initializer_list<Enum> values) noexcept : mask_(0) {
     for (const Enum value : values) {
-      mask_ |= bit(value);
+      insert(value);
     }
   }
+  constexpr void insert(Enum value) noexcept { mask_ |= bit(value); }
   constexpr bool contains(Enum value) const noexcept { return (mask_ & bit(value)) != 0; }
 
  private:

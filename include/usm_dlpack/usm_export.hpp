@@ -25,18 +25,43 @@ namespace detail {
          remedy);
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_queue(std::int32_t memory_id,
+                                                                std::int32_t queue_id) {
+  refuse(errc::queue_device_mismatch, "queue",
+         "a queue on device " + digits(memory_id) + ", where the memory is",
+         "one on device " + digits(queue_id),
+         "pass a queue of the memory's device, or its context");
+}
+
+/// Says more than "unknown" where a queue was given and the memory is of another platform.
+/// @param queue_id device id of the queue, or -1 if only a context was given
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
+                                                                  std::int32_t queue_id) {
+  allocation found;
+  const platform_entry* entry = queue_id < 0 ? nullptr : find_platform(pointer, found);
+  if (entry != nullptr) {
+    const std::int32_t memory_id = found.device_id < 0 ? entry->first_device : found.device_id;
+    if (memory_id != queue_id) {
+      refuse_queue(memory_id, queue_id);
+    }
+  }
+  refuse_pointer("the given context", "pass the context that the memory was allocated in");
+}
+
 /// The second rule of the export protocol: exchanged memory lives in a default context,
 /// because that is the only one that a consumer can find by a device id.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(
-    const void* pointer, bool empty, const sycl::context& context) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(const void* pointer,
+                                                                  bool empty,
+                                                                  const sycl::context& context,
+                                                                  std::int32_t queue_id) {
   const bool known =
       empty || ask_runtime("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
       });
-  const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
   if (!known) {
-    refuse_pointer("the given context", "pass the context that the memory was allocated in");
+    refuse_unknown(pointer, queue_id);
   }
+  const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
   const std::string platform = ask_runtime("context", [&] {
     return context.get_platform().template get_info<sycl::info::platform::name>();
   });
@@ -54,18 +79,19 @@ inline DLDevice export_device(const allocation& found, const platform_entry& ent
   return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
 }
 
-/// Export protocol for memory of a given context.
+/// Export protocol for memory of a given context, and the queue's device id if there is a
+/// queue.
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
-                              std::int32_t preferred = -1) {
+                              std::int32_t queue_id = -1) {
   const platform_entry* entry = device_table::get().find(context);
   if (entry == nullptr) {
-    refuse_context(pointer, empty, context);
+    refuse_context(pointer, empty, context, queue_id);
   }
   const allocation found = find_allocation(pointer, *entry);
   if (found.kind == sycl::usm::alloc::unknown && !empty) {
-    refuse_pointer("the given context", "pass the context that the memory was allocated in");
+    refuse_unknown(pointer, queue_id);
   }
-  return export_device(found, *entry, preferred);
+  return export_device(found, *entry, queue_id);
 }
 
 /// Export protocol for memory that a queue works on: the queue's root device must be the
@@ -74,10 +100,7 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
   const std::int32_t queue_id = device_id(queue.get_device());
   const DLDevice device = export_device(pointer, empty, queue.get_context(), queue_id);
   if (device.device_id != queue_id) {
-    refuse(errc::queue_device_mismatch, "queue",
-           "a queue on device " + digits(device.device_id) + ", where the memory is",
-           "one on device " + digits(queue_id),
-           "pass a queue of the memory's device, or its context");
+    refuse_queue(device.device_id, queue_id);
   }
   return device;
 }
@@ -86,11 +109,9 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
 /// once, until one knows the pointer.
 inline DLDevice export_device(const void* pointer, bool empty) {
   const device_table& table = device_table::get();
-  for (const platform_entry& entry : table.platforms) {
-    const allocation found = entry.context ? find_allocation(pointer, entry) : allocation{};
-    if (found.kind != sycl::usm::alloc::unknown) {
-      return export_device(found, entry, -1);
-    }
+  allocation found;
+  if (const platform_entry* entry = find_platform(pointer, found)) {
+    return export_device(found, *entry, -1);
   }
   if (table.devices.empty()) {
     refuse_device_id(0, 0);

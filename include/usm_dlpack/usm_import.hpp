@@ -36,7 +36,7 @@ class import_protocol {
     result_.found_ = find_allocation(result_.data(), entry);
     if (result_.found_.kind == sycl::usm::alloc::unknown) {
       if (!result_.structure_.empty) {
-        refuse_unknown(entry);
+        refuse_unknown();
       }
       return result_;  // an empty view may point anywhere, one past the end for example
     }
@@ -62,23 +62,17 @@ class import_protocol {
         ask_runtime("device", [&] { return working_device(id).device.get_backend(); });
     if (!wanted_.backends.contains(backend)) {
       refuse(errc::backend_not_accepted, "device.device_id", "a device of an accepted backend",
-             "device " + digits(id) + " of the backend " + backend_name(backend),
+             "device " + digits(id) + " of the backend " + to_string(backend),
              "move the array to a device of an accepted backend");
     }
     result_.device_id_ = id;
   }
 
   // Says more than "unknown" where the memory is that of another platform's device.
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown(
-      const platform_entry& named) const {
-    for (const platform_entry& entry : device_table::get().platforms) {
-      if (&entry == &named || !entry.context) {
-        continue;
-      }
-      const allocation other = find_allocation(result_.data(), entry);
-      if (other.kind != sycl::usm::alloc::unknown) {
-        refuse_device(other.device_id < 0 ? entry.first_device : other.device_id);
-      }
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
+    allocation other;
+    if (const platform_entry* entry = find_platform(result_.data(), other)) {
+      refuse_device(other.device_id < 0 ? entry->first_device : other.device_id);
     }
     refuse(errc::pointer_unknown, "data",
            "USM of the default context of device " + digits(result_.device_id_),
@@ -133,16 +127,6 @@ class import_protocol {
     refuse(errc::out_of_bounds, "shape", "a view within " + where,
            "one of " + digits(view.nbytes) + " bytes that reaches out of it",
            "correct shape, strides or byte_offset");
-  }
-
-  static std::string backend_name(sycl::backend backend) {
-    switch (backend) {
-      case sycl::backend::opencl: return "opencl";
-      case sycl::backend::ext_oneapi_level_zero: return "level_zero";
-      case sycl::backend::ext_oneapi_cuda: return "cuda";
-      case sycl::backend::ext_oneapi_hip: return "hip";
-      default: return "number " + digits(static_cast<int>(backend));
-    }
   }
 
   const DLTensor& tensor_;

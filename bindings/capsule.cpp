@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of DLPack's capsules, fresh and consumed, and what their destructors do. Source:
+// DLPack "Python Specification".
+#include "capsule.hpp"
+
+#include <string>
+
+namespace usm_dlpack::python {
+namespace {
+
+template <class Managed>
+struct names;
+template <>
+struct names<DLManagedTensorVersioned> {
+  static constexpr const char* fresh = "dltensor_versioned";
+  static constexpr const char* consumed = "used_dltensor_versioned";
+};
+template <>
+struct names<DLManagedTensor> {
+  static constexpr const char* fresh = "dltensor";
+  static constexpr const char* consumed = "used_dltensor";
+};
+
+// Runs for consumed capsules too, which own nothing any more.
+template <class Managed>
+void destroy_capsule(PyObject* capsule) noexcept {
+  if (PyCapsule_IsValid(capsule, names<Managed>::fresh) != 0) {
+    const nb::error_scope keep;
+    managed_tensor_delete{}(
+        static_cast<Managed*>(PyCapsule_GetPointer(capsule, names<Managed>::fresh)));
+  }
+}
+
+template <class Owned>
+nb::object wrap(Owned managed) {
+  using managed_type = typename Owned::element_type;
+  PyObject* capsule =
+      PyCapsule_New(managed.get(), names<managed_type>::fresh, &destroy_capsule<managed_type>);
+  if (capsule == nullptr) {
+    throw nb::python_error();
+  }
+  managed.release();
+  return nb::steal(capsule);
+}
+
+[[noreturn]] void refuse_capsule(const std::string& found) {
+  detail::refuse(errc::capsule_unusable, "capsule",
+                 "a fresh one named \"dltensor_versioned\" or \"dltensor\"", found,
+                 "ask the producer for a new one by __dlpack__()");
+}
+
+}  // namespace
+
+capsule_content read_capsule(nb::handle object) {
+  if (PyCapsule_CheckExact(object.ptr()) == 0) {
+    refuse_capsule(std::string("an object of type ") +
+                   nb::str(object.type().attr("__name__")).c_str());
+  }
+  if (PyCapsule_IsValid(object.ptr(), names<DLManagedTensorVersioned>::fresh) != 0) {
+    return static_cast<DLManagedTensorVersioned*>(
+        PyCapsule_GetPointer(object.ptr(), names<DLManagedTensorVersioned>::fresh));
+  }
+  if (PyCapsule_IsValid(object.ptr(), names<DLManagedTensor>::fresh) != 0) {
+    return static_cast<DLManagedTensor*>(
+        PyCapsule_GetPointer(object.ptr(), names<DLManagedTensor>::fresh));
+  }
+  const char* name = PyCapsule_GetName(object.ptr());
+  PyErr_Clear();
+  refuse_capsule(name == nullptr ? std::string("one without a name")
+                                 : "one named \"" + std::string(name) + "\"");
+}
+
+void consume_capsule(nb::handle object, const capsule_content& content) noexcept {
+  const bool versioned = std::holds_alternative<DLManagedTensorVersioned*>(content);
+  PyCapsule_SetName(object.ptr(), versioned ? names<DLManagedTensorVersioned>::consumed
+                                            : names<DLManagedTensor>::consumed);
+}
+
+nb::object make_capsule(managed_tensor managed) { return wrap(std::move(managed)); }
+nb::object make_capsule(legacy_managed_tensor managed) { return wrap(std::move(managed)); }
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPack's Python capsules: read without being consumed, consumed once everything is proved,
+// and written.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <usm_dlpack/managed.hpp>
+
+#include <variant>
+
+namespace usm_dlpack::python {
+
+namespace nb = nanobind;
+
+/// The managed tensor in a fresh capsule, versioned or legacy; the capsule still owns it.
+using capsule_content = std::variant<DLManagedTensorVersioned*, DLManagedTensor*>;
+
+/// Looks into a capsule without consuming it.
+/// @throws conversion_error `capsule_unusable` for what is no fresh DLPack capsule
+capsule_content read_capsule(nb::handle object);
+
+/// Marks a capsule that `read_capsule` took as consumed: from now on the caller owns the
+/// content.
+void consume_capsule(nb::handle object, const capsule_content& content) noexcept;
+
+/// A fresh capsule that owns a managed tensor, and runs its deleter if nobody consumes it.
+nb::object make_capsule(managed_tensor managed);
+nb::object make_capsule(legacy_managed_tensor managed);
+
+}  // namespace usm_dlpack::python

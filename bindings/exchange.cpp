@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory or a capsule in, proof or a DLPackTensor out; and the map of root devices.
+#include "exchange.hpp"
+
+#include "capsule.hpp"
+#include "python_objects.hpp"
+#include "tensor.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack::python {
+namespace {
+
+using extents = std::vector<std::int64_t>;
+
+/// A Python object that holds a `tensor`, made in place and not yet owning its memory.
+nb::object new_tensor(const DLTensor& described, const usm_allocation& proof,
+                      std::uint64_t flags) {
+  nb::object made = nb::inst_alloc(nb::type<tensor>());
+  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
+  nb::inst_mark_ready(made);
+  return made;
+}
+
+/// The values of an enumeration that have the given names.
+/// @throws nb::value_error for a name that none has
+template <class Enum, std::size_t Count>
+accepted<Enum> to_accepted(const char* field, const Enum (&known)[Count],
+                           const std::vector<std::string>& names) {
+  accepted<Enum> chosen(std::initializer_list<Enum>{});
+  for (const std::string& name : names) {
+    const auto* match = std::find_if(std::begin(known), std::end(known),
+                                     [&](Enum value) { return name == to_string(value); });
+    if (match == std::end(known)) {
+      std::string all;
+      for (const Enum value : known) {
+        all += (all.empty() ? "\"" : ", \"") + std::string(to_string(value)) + "\"";
+      }
+      const std::string sentence = std::string(field) + ": expected names among " + all +
+                                   ", found \"" + name + "\"; correct the name";
+      throw nb::value_error(sentence.c_str());
+    }
+    chosen.insert(*match);
+  }
+  return chosen;
+}
+
+requirements to_requirements(const std::vector<std::string>& usm_types,
+                             const std::optional<std::vector<std::string>>& backends,
+                             bool writable) {
+  using kind = sycl::usm::alloc;
+  using sycl::backend;
+  requirements wanted;
+  wanted.usm_types =
+      to_accepted("usm_types", {kind::host, kind::device, kind::shared}, usm_types);
+  if (backends) {
+    wanted.backends =
+        to_accepted("backends",
+                    {backend::opencl, backend::ext_oneapi_level_zero, backend::ext_oneapi_cuda,
+                     backend::ext_oneapi_hip, backend::ext_oneapi_native_cpu},
+                    *backends);
+  }
+  wanted.writable = writable;
+  return wanted;
+}
+
+struct validated {
+  usm_allocation proof;
+  std::uint64_t flags;
+  const DLTensor* described;
+};
+
+validated validate_content(const capsule_content& content, const requirements& wanted) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    return {validate(**versioned, wanted), (*versioned)->flags, &(*versioned)->dl_tensor};
+  }
+  DLManagedTensor* legacy = std::get<DLManagedTensor*>(content);
+  return {validate(legacy->dl_tensor, wanted), 0, &legacy->dl_tensor};
+}
+
+struct allocation_object {
+  usm_allocation proof;
+  bool readonly;
+};
+
+allocation_object validate_capsule(nb::handle capsule, const requirements& wanted) {
+  const validated checked = validate_content(read_capsule(capsule), wanted);
+  return {checked.proof, (checked.flags & flag::read_only) != 0};
+}
+
+/// Proves everything, makes the object, and only then takes what the capsule owned.
+nb::object import_capsule(nb::handle capsule) {
+  const capsule_content content = read_capsule(capsule);
+  const validated checked = validate_content(content, {});
+  nb::object made = new_tensor(*checked.described, checked.proof, checked.flags);
+  consume_capsule(capsule, content);
+  tensor& owner = *nb::inst_ptr<tensor>(made);
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    owner.own(managed_tensor(*versioned));
+  } else {
+    owner.own(legacy_managed_tensor(std::get<DLManagedTensor*>(content)));
+  }
+  return made;
+}
+
+/// What `to_dlpack_tensor` in Python found out about an object's memory.
+nb::object from_memory(nb::object owner, std::uintptr_t data, std::uint64_t byte_offset,
+                       extents shape, std::optional<extents> strides, int code, int bits,
+                       int lanes, bool readonly, nb::handle place, nb::handle queue) {
+  DLTensor described{};
+  described.data = reinterpret_cast<void*>(data);
+  described.byte_offset = byte_offset;
+  described.ndim = static_cast<std::int32_t>(shape.size());
+  described.shape = shape.data();
+  described.strides = strides ? strides->data() : nullptr;
+  described.dtype = {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
+                     static_cast<std::uint16_t>(lanes)};
+  const tensor_structure structure = check_structure(described);
+  const void* first = reinterpret_cast<const void*>(structure.first);
+  described.device = detail::export_device(first, structure.empty, to_context(place));
+  if (!queue.is_none()) {
+    described.device = detail::export_device(first, structure.empty, to_queue(queue));
+  }
+  const usm_allocation proof = validate(described);
+  nb::object made = new_tensor(described, proof, readonly ? flag::read_only : 0);
+  nb::inst_ptr<tensor>(made)->own(std::move(owner));
+  return made;
+}
+
+nb::object usm_type_of(const allocation_object& self) {
+  return nb::str(to_string(self.proof.usm_type()));
+}
+
+const char* name_of(bounds_proof bounds) {
+  switch (bounds) {
+    case bounds_proof::allocation: return "allocation";
+    case bounds_proof::both_ends: return "both_ends";
+    case bounds_proof::none: break;
+  }
+  return "none";
+}
+
+const char* name_of(device_proof device) {
+  switch (device) {
+    case device_proof::backend: return "backend";
+    case device_proof::only_device: return "only_device";
+    case device_proof::runtime: return "runtime";
+    case device_proof::none: break;
+  }
+  return "none";
+}
+
+/// A row of the device table as Python's `devices` shows it.
+nb::dict device_row(std::int32_t id) {
+  const detail::device_entry& entry =
+      detail::device_table::get().devices[static_cast<std::size_t>(id)];
+  nb::dict row;
+  row["device_id"] = id;
+  row["failure"] =
+      entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
+  row["sycl_device"] = to_dpctl(entry.device);
+  return row;
+}
+
+void register_allocation(nb::module_& module) {
+  using self = allocation_object;
+  nb::class_<self>(module, "UsmAllocation", nb::is_final(),
+                   "What `validate` proved of a tensor's memory. Keeps nothing alive.")
+      .def_prop_ro(
+          "data",
+          [](const self& a) { return reinterpret_cast<std::uintptr_t>(a.proof.data()); },
+          "Address of the first element; 0 only for an empty tensor.")
+      .def_prop_ro("usm_type", &usm_type_of, nb::sig("def usm_type(self) -> str"),
+                   "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor.")
+      .def_prop_ro(
+          "device_id", [](const self& a) { return a.proof.device_id(); },
+          "DLPack's id of the root device.")
+      .def_prop_ro(
+          "sycl_device", [](const self& a) { return to_dpctl(a.proof.device()); },
+          nb::sig("def sycl_device(self) -> dpctl.SyclDevice"),
+          "The device that the memory was allocated on.")
+      .def_prop_ro(
+          "root_device", [](const self& a) { return to_dpctl(a.proof.root_device()); },
+          nb::sig("def root_device(self) -> dpctl.SyclDevice"),
+          "The root device that `device_id` names.")
+      .def_prop_ro(
+          "sycl_context", [](const self& a) { return to_dpctl(a.proof.context()); },
+          nb::sig("def sycl_context(self) -> dpctl.SyclContext"),
+          "The default context of the root device's platform.")
+      .def_prop_ro(
+          "readonly", [](const self& a) { return a.readonly; },
+          "Whether the producer forbids writing.")
+      .def_prop_ro(
+          "nbytes", [](const self& a) { return a.proof.structure().nbytes; },
+          "Bytes from the lowest to the end of the highest element of the view.")
+      .def_prop_ro(
+          "overlapping", [](const self& a) { return !a.proof.structure().unique; },
+          "Whether elements may share bytes: the strides do not prove otherwise.")
+      .def_prop_ro(
+          "base", [](const self& a) { return a.proof.base(); },
+          "Address of the allocation; 0 unless `bounds` is \"allocation\".")
+      .def_prop_ro(
+          "size", [](const self& a) { return a.proof.size(); },
+          "Bytes of the allocation; 0 unless `bounds` is \"allocation\".")
+      .def_prop_ro(
+          "bounds", [](const self& a) { return name_of(a.proof.bounds_proved()); },
+          "How it was proved that the view lies in one allocation: \"allocation\" (the\n"
+          "backend told its base and size), \"both_ends\" (its first and last byte are\n"
+          "USM of one kind and device) or \"none\" (an empty view).")
+      .def_prop_ro(
+          "device_proof", [](const self& a) { return name_of(a.proof.device_proved()); },
+          "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
+          "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
+          "(host USM, or no memory).");
+}
+
+}  // namespace
+
+void register_exchange(nb::module_& module) {
+  register_allocation(module);
+  module.def("import_capsule", &import_capsule, nb::arg("capsule"),
+             nb::sig("def import_capsule(capsule: typing.Any) -> DLPackTensor"));
+  module.def(
+      "validate_capsule",
+      [](nb::handle capsule, const std::vector<std::string>& usm_types,
+         const std::optional<std::vector<std::string>>& backends, bool writable) {
+        return validate_capsule(capsule, to_requirements(usm_types, backends, writable));
+      },
+      nb::arg("capsule"), nb::arg("usm_types"), nb::arg("backends").none(),
+      nb::arg("writable"));
+  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("data"),
+             nb::arg("byte_offset"), nb::arg("shape"), nb::arg("strides").none(),
+             nb::arg("code"), nb::arg("bits"), nb::arg("lanes"), nb::arg("readonly"),
+             nb::arg("place"), nb::arg("queue").none(),
+             nb::sig("def from_memory(owner: typing.Any, data: int, byte_offset: int, "
+                     "shape: collections.abc.Sequence[int], "
+                     "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
+                     "lanes: int, readonly: bool, place: typing.Any, "
+                     "queue: typing.Any) -> DLPackTensor"));
+  module.def(
+      "device_id", [](nb::handle device) { return device_id(to_device(device)); },
+      nb::arg("device"), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
+  module.def(
+      "root_device", [](std::int32_t id) { return to_dpctl(root_device(id)); },
+      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
+  module.def(
+      "device_rows",
+      [] {
+        nb::list rows;
+        const auto count = detail::device_table::get().devices.size();
+        for (std::size_t id = 0; id < count; ++id) {
+          rows.append(device_row(static_cast<std::int32_t>(id)));
+        }
+        return rows;
+      },
+      nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
+}
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPackTensor: its description, its owner, and the Python class that shows both.
+#include "tensor.hpp"
+
+#include "export.hpp"
+#include "python_objects.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack::python {
+
+tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
+    : proof_(proof),
+      arrays_(new std::int64_t[2 * static_cast<std::size_t>(described.ndim)]),
+      ndim_(static_cast<std::size_t>(described.ndim)),
+      flags_(flags),
+      dtype_(described.dtype) {
+  std::copy_n(described.shape, ndim_, arrays_.get());
+  if (described.strides == nullptr) {
+    detail::write_compact_strides(arrays_.get(), arrays_.get() + ndim_, ndim_);
+  } else {
+    std::copy_n(described.strides, ndim_, arrays_.get() + ndim_);
+  }
+  for (std::size_t r = 0; r < ndim_; ++r) {
+    // Saturates: a broadcast view may have more elements than an int64_t can count.
+    if (__builtin_mul_overflow(size_, arrays_[r], &size_)) {
+      size_ = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  if (proof.structure().empty) {
+    size_ = 0;
+  }
+}
+
+tensor::~tensor() { release(); }
+
+PyObject* tensor::python_owner() const noexcept {
+  const auto* object = std::get_if<nb::object>(&owner_);
+  return object == nullptr ? nullptr : object->ptr();
+}
+
+void tensor::release() noexcept {
+  const nb::error_scope keep;  // a deleter may run while an exception is on its way
+  released_ = true;
+  owner_type gone = std::exchange(owner_, nb::object());
+}
+
+DLTensor tensor::get() const {
+  if (released_) {
+    detail::refuse(errc::tensor_released, "data", "memory that an owner keeps alive",
+                   "none: the tensor was part of a cycle that was collected",
+                   "keep a reference to the tensor outside the cycle");
+  }
+  DLTensor described{};
+  described.data = proof_.data();
+  described.device = {kDLOneAPI, proof_.device_id()};
+  described.ndim = static_cast<std::int32_t>(ndim_);
+  described.dtype = dtype_;
+  described.shape = ndim_ == 0 ? nullptr : arrays_.get();
+  described.strides = ndim_ == 0 ? nullptr : arrays_.get() + ndim_;
+  return described;
+}
+
+std::int64_t tensor::nbytes() const noexcept {
+  const auto storage = detail::storage_of(flags_);
+  const std::int64_t bits = detail::bits_per_element(dtype_, storage);
+  std::int64_t all = 0;
+  if (__builtin_mul_overflow(size_, bits, &all) || __builtin_add_overflow(all, 7, &all)) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  return all / 8;
+}
+
+namespace {
+
+nb::tuple to_tuple(const std::int64_t* values, std::size_t count) {
+  nb::object made = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (std::size_t r = 0; r < count; ++r) {
+    PyTuple_SetItem(made.ptr(), static_cast<Py_ssize_t>(r), PyLong_FromLongLong(values[r]));
+  }
+  return nb::borrow<nb::tuple>(made);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) {
+    Py_VISIT(nb::inst_ptr<tensor>(self)->python_owner());
+  }
+  return 0;
+}
+
+int clear(PyObject* self) {
+  nb::inst_ptr<tensor>(self)->release();
+  return 0;
+}
+
+nb::object dtype_of(const tensor& self) {
+  const DLDataType dtype = self.dtype();
+  return nb::module_::import_("usm_dlpack._dtypes")
+      .attr("from_dlpack_dtype")(dtype.code, dtype.bits, dtype.lanes);
+}
+
+// The consumer multiplies nothing: `data` is the first element, `offset` 0, strides in
+// elements.
+nb::object array_interface(const tensor& self) {
+  const DLTensor described = self.get();
+  nb::dict made;
+  made["data"] =
+      nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
+  made["shape"] = to_tuple(self.shape(), self.ndim());
+  made["strides"] = to_tuple(self.strides(), self.ndim());
+  made["typestr"] =
+      nb::module_::import_("usm_dlpack._dtypes")
+          .attr("to_typestr")(self.dtype().code, self.dtype().bits, self.dtype().lanes);
+  made["offset"] = 0;
+  made["version"] = 1;
+  made["syclobj"] = to_dpctl(self.proof().context());
+  return made;
+}
+
+[[noreturn]] void refuse_pickling(const tensor&) {
+  throw nb::type_error(
+      "DLPackTensor: expected an object that can be pickled, found a view of memory that belongs "
+      "to this process; copy its values to the host and pickle those");
+}
+
+}  // namespace
+
+void register_tensor(nb::module_& module) {
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                                {0, nullptr}};
+  nb::class_<tensor>(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
+                     nb::type_slots(slots),
+                     "A view of USM that was proved when it was made, and keeps it alive.\n\n"
+                     "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.")
+      .def_prop_ro(
+          "shape", [](const tensor& self) { return to_tuple(self.shape(), self.ndim()); },
+          nb::sig("def shape(self) -> tuple[int, ...]"), "Extents, in elements.")
+      .def_prop_ro(
+          "strides", [](const tensor& self) { return to_tuple(self.strides(), self.ndim()); },
+          nb::sig("def strides(self) -> tuple[int, ...]"),
+          "Distances between neighbours, in elements.")
+      .def_prop_ro("ndim", &tensor::ndim, "Number of dimensions.")
+      .def_prop_ro("size", &tensor::size, "Number of elements.")
+      .def_prop_ro("nbytes", &tensor::nbytes, "Bytes of the elements, gaps not counted.")
+      .def_prop_ro("dtype", &dtype_of,
+                   nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
+                   "NumPy's dtype where it has one, otherwise DLPack's name of it.")
+      .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
+      .def_prop_ro(
+          "usm_type", [](const tensor& self) { return to_string(self.proof().usm_type()); },
+          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor.")
+      .def_prop_ro(
+          "sycl_device", [](const tensor& self) { return to_dpctl(self.proof().device()); },
+          nb::sig("def sycl_device(self) -> dpctl.SyclDevice"),
+          "The device that the memory was allocated on.")
+      .def_prop_ro(
+          "sycl_context", [](const tensor& self) { return to_dpctl(self.proof().context()); },
+          nb::sig("def sycl_context(self) -> dpctl.SyclContext"),
+          "The default context that the memory belongs to.")
+      .def_prop_ro(
+          "device",
+          [](const tensor& self) {
+            return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
+          },
+          nb::sig("def device(self) -> tuple[int, int]"),
+          "`(14, device_id)`: kDLOneAPI and the id of the root device.")
+      .def_prop_ro(
+          "data",
+          [](const tensor& self) {
+            return reinterpret_cast<std::uintptr_t>(self.proof().data());
+          },
+          "Address of the first element; 0 only where there is none.")
+      .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
+                   nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
+                   "The dictionary by which dpctl and dpnp take the memory.")
+      .def(
+          "__dlpack_device__",
+          [](const tensor& self) {
+            return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
+          },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+          "`(14, device_id)`, as DLPack wants it.")
+      .def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
+                   "max_version: tuple[int, int] | None = None, "
+                   "dl_device: tuple[int, int] | None = None, "
+                   "copy: bool | None = None) -> typing.Any"),
+           export_doc)
+      .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
+           "Refuse: the memory belongs to this process.")
+      .def("__repr__", [](const tensor& self) {
+        const nb::object made =
+            nb::module_::import_("usm_dlpack._dtypes").attr("describe")(nb::find(self));
+        return nb::borrow<nb::str>(made);
+      });
+}
+
+}  // namespace usm_dlpack::python

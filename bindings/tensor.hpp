@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Python's DLPackTensor holds: a proved description of USM and whatever keeps it alive.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+
+namespace usm_dlpack::python {
+
+namespace nb = nanobind;
+
+/// A tensor whose memory was proved when it was made; the proof holds as long as the owner
+/// does. Neither copied nor moved: it lives inside its Python object.
+class tensor {
+ public:
+  /// What keeps the memory alive: a Python object, or the managed tensor of a producer.
+  using owner_type = std::variant<nb::object, managed_tensor, legacy_managed_tensor>;
+
+  /// Copies shape and strides (null ones filled).
+  /// @pre `proof` is `validate`'s answer for `described`
+  tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags);
+  ~tensor();
+  tensor(const tensor&) = delete;
+  tensor& operator=(const tensor&) = delete;
+
+  /// Takes the owner when nothing can fail any more.
+  void own(owner_type owner) noexcept { owner_ = std::move(owner); }
+  /// The Python owner, or null.
+  PyObject* python_owner() const noexcept;
+  /// Lets the owner go: the tensor describes nothing any more. For the cyclic garbage
+  /// collector.
+  void release() noexcept;
+
+  /// The DLTensor of the export profile: first element, `byte_offset` 0, strides filled. Valid
+  /// as long as this object. @throws conversion_error if the tensor was released
+  DLTensor get() const;
+
+  const usm_allocation& proof() const noexcept { return proof_; }
+  DLDataType dtype() const noexcept { return dtype_; }
+  std::uint64_t flags() const noexcept { return flags_; }
+  bool readonly() const noexcept { return (flags_ & flag::read_only) != 0; }
+  std::size_t ndim() const noexcept { return ndim_; }
+  const std::int64_t* shape() const noexcept { return arrays_.get(); }
+  const std::int64_t* strides() const noexcept { return arrays_.get() + ndim_; }
+  /// Number of elements.
+  std::int64_t size() const noexcept { return size_; }
+  /// Bytes of the elements, without gaps; packed elements of fewer than 8 bits rounded up.
+  std::int64_t nbytes() const noexcept;
+
+ private:
+  usm_allocation proof_;
+  owner_type owner_;
+  std::unique_ptr<std::int64_t[]> arrays_;
+  std::size_t ndim_;
+  std::uint64_t flags_;
+  std::int64_t size_ = 1;
+  DLDataType dtype_;
+  bool released_ = false;
+};
+
+/// Adds the class DLPackTensor to the module.
+void register_tensor(nb::module_& module);
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the CPU driver of the wheel ``intel-opencl-rt`` known to the OpenCL loader.
+
+The wheel registers it under a path that does not exist, so without this a machine that has only the
+wheel has no SYCL device. It must happen before the first device query of the process: the loader
+looks once.
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import sysconfig
+from pathlib import Path
+
+_LIBRARY = "libintelocl.so"
+_SYSTEM_DRIVERS = Path("/etc/OpenCL/vendors")
+
+
+def find_cpu_driver() -> Path | None:
+    """Return the driver of the wheel in this environment, or None."""
+    roots = [sysconfig.get_path("data")]
+    if site.ENABLE_USER_SITE:
+        roots.append(site.getuserbase())
+    for root in roots:
+        library = Path(root, "lib", _LIBRARY)
+        if library.is_file():
+            return library
+    return None
+
+
+def register_cpu_driver() -> Path | None:
+    """Set ``OCL_ICD_FILENAMES`` to the wheel's driver, unless the user or the system has one.
+
+    Returns
+    -------
+    :
+        The driver, or None where nothing was set: ``USM_DLPACK_CPU_DRIVER`` is 0, one of the loader's
+        variables is set, a system-wide driver is registered, or the wheel is not installed.
+    """
+    environment = os.environ
+    if environment.get("USM_DLPACK_CPU_DRIVER") == "0":
+        return None
+    if "OCL_ICD_FILENAMES" in environment or "OCL_ICD_VENDORS" in environment:
+        return None
+    if any(_SYSTEM_DRIVERS.glob("*.icd")):
+        return None
+    library = find_cpu_driver()
+    if library is not None:
+        environment["OCL_ICD_FILENAMES"] = str(library)
+    return library

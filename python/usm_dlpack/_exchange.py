@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Python objects offer their memory: the array interface of dpctl, and ``__dlpack__``, old and new."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from usm_dlpack import _core, _dtypes
+from usm_dlpack._errors import ConversionError
+
+if TYPE_CHECKING:
+    import dpctl
+
+    from usm_dlpack._core import DLPackTensor, UsmAllocation
+
+# The newest DLPack that this package knows.
+_MAX_VERSION = (1, 3)
+_USM_TYPES = ("host", "device", "shared")
+
+
+def _type_name(x: object) -> str:
+    return type(x).__name__
+
+
+def _integers(field: str, values: object) -> list[int]:
+    """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
+    try:
+        if not isinstance(values, Sequence) and hasattr(values, "__index__"):
+            return [operator.index(values)]
+        return [operator.index(value) for value in values]  # type: ignore[attr-defined]
+    except TypeError:
+        raise TypeError(
+            f"{field}: expected a sequence of integers, found {values!r}; pass a tuple of int"
+        ) from None
+
+
+def _fits(field: str, values: Sequence[int], low: int) -> None:
+    for r, value in enumerate(values):
+        if not low <= value < 2**63:
+            raise ValueError(
+                f"{field}[{r}]: expected from {low} to {2**63 - 1} elements, found {value}; "
+                "correct the value"
+            )
+
+
+class _Interface:
+    """What ``__sycl_usm_array_interface__`` says, its fields checked."""
+
+    def __init__(self, obj: object) -> None:
+        interface = getattr(obj, "__sycl_usm_array_interface__", None)
+        if not isinstance(interface, dict):
+            raise TypeError(
+                "obj: expected an object with __sycl_usm_array_interface__, "
+                f"found one of type {_type_name(obj)}; pass dpctl.memory, a dpnp array or the like, "
+                "or use from_dlpack"
+            )
+        try:
+            data, flag = interface["data"]
+            self.data = operator.index(data)
+            self.shape = _integers("shape", interface["shape"])
+            strides = interface.get("strides")
+            self.strides = None if strides is None else _integers("strides", strides)
+            self.dtype = _dtypes.to_dlpack_dtype(np.dtype(interface["typestr"]))
+            self.itemsize = np.dtype(interface["typestr"]).itemsize
+            self.offset = operator.index(interface.get("offset", 0))
+            self.place: Any = interface["syclobj"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                "__sycl_usm_array_interface__: expected data, shape, strides, typestr and syclobj as dpctl "
+                f"documents them, found {error}; correct the object that offers it"
+            ) from error
+        # dpctl.memory says True of memory that everybody may write.
+        self.readonly = bool(flag) and not _is_dpctl_memory(obj)
+
+    def is_compact(self) -> bool:
+        """Return whether the elements stand in C order without gaps."""
+        if self.strides is None or 0 in self.shape:
+            return True
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return True
+
+
+def _is_dpctl_memory(obj: object) -> bool:
+    from dpctl import memory
+
+    kinds = (memory.MemoryUSMDevice, memory.MemoryUSMHost, memory.MemoryUSMShared)
+    return isinstance(obj, kinds)
+
+
+def _place_of(syclobj: Any) -> Any:
+    """Return what the module takes a context from; a filter string names a device's default context."""
+    if isinstance(syclobj, str):
+        import dpctl
+
+        return dpctl.SyclContext(dpctl.SyclDevice(syclobj))
+    return syclobj
+
+
+def _reinterpreted_shape(base: _Interface, itemsize: int, byte_offset: int) -> list[int]:
+    """Return the shape of all bytes behind ``byte_offset`` in another dtype: one dimension."""
+    nbytes = math.prod(base.shape) * base.itemsize - byte_offset
+    if not base.is_compact():
+        raise ValueError(
+            "shape: expected one, since the array is not compact, found None; "
+            "pass shape and strides of the elements that are meant"
+        )
+    if nbytes < 0 or nbytes % itemsize != 0:
+        raise ValueError(
+            f"shape: expected a whole number of elements of {itemsize} bytes, found {nbytes} bytes behind "
+            "byte_offset; pass shape"
+        )
+    return [nbytes // itemsize]
+
+
+def to_dlpack_tensor(
+    obj: Any,
+    /,
+    *,
+    shape: Sequence[int] | int | None = None,
+    dtype: Any = None,
+    strides: Sequence[int] | None = None,
+    byte_offset: int = 0,
+    queue: dpctl.SyclQueue | None = None,
+) -> DLPackTensor:
+    """Describe USM that a Python object owns, prove it, and keep the object alive.
+
+    Without a keyword the tensor is the array that `obj` describes. With ``shape``, ``dtype``,
+    ``strides`` or ``byte_offset`` its memory is read anew, from `obj`'s first element on; every
+    byte of the result must lie in the allocation.
+
+    Parameters
+    ----------
+    obj
+        An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array.
+    shape
+        Extents, in elements. If ``dtype`` or ``byte_offset`` is given without it, one dimension
+        that takes all the bytes of `obj` behind ``byte_offset``.
+    dtype
+        A NumPy dtype, or a name of DLPack's ("bfloat16", "float8_e4m3fn").
+    strides
+        Distances between neighbours, in elements, of either sign or zero; None is compact
+        row-major.
+    byte_offset
+        Bytes from `obj`'s first element to the tensor's first.
+    queue
+        A queue whose root device must be the memory's.
+
+    Returns
+    -------
+    :
+        The tensor. It and every capsule made from it keep `obj` alive.
+
+    Raises
+    ------
+    UsmBindingError
+        If the memory is not USM of the default context of its platform.
+    ConversionError
+        If another rule is broken; its ``code`` says which.
+    TypeError, ValueError
+        If an argument is not of its kind or contradicts another.
+
+    Notes
+    -----
+    Nothing is synchronised: work on the memory must have finished before it is used elsewhere.
+
+    Examples
+    --------
+    >>> import dpctl.memory, usm_dlpack
+    >>> memory = dpctl.memory.MemoryUSMDevice(48)
+    >>> tensor = usm_dlpack.to_dlpack_tensor(memory, shape=(3, 4), dtype="float32")
+    >>> tensor.shape, tensor.strides, tensor.usm_type
+    ((3, 4), (4, 1), 'device')
+    >>> usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")
+    Traceback (most recent call last):
+        ...
+    usm_dlpack._errors.ConversionError: shape: expected a view within the 48 bytes of its allocation, \
+found one of 64 bytes that reaches out of it; correct shape, strides or byte_offset
+    """
+    base = _Interface(obj)
+    byte_offset = operator.index(byte_offset)
+    code, bits, lanes = base.dtype if dtype is None else _dtypes.to_dlpack_dtype(dtype)
+    renewed = shape is not None or dtype is not None or byte_offset != 0
+    if strides is not None and shape is None and renewed:
+        raise ValueError("shape: expected one, since strides are given, found None; pass both")
+    if shape is not None:
+        extents = _integers("shape", shape)
+    elif renewed and (bits * lanes != base.itemsize * 8 or byte_offset != 0):
+        extents = _reinterpreted_shape(base, max(1, bits * lanes // 8), byte_offset)
+    else:
+        extents, renewed = base.shape, False
+    steps = base.strides if not renewed else None
+    if strides is not None:
+        steps = _integers("strides", strides)
+    if steps is not None and len(steps) != len(extents):
+        raise ValueError(
+            f"strides: expected {len(extents)} of them, one for each dimension, found {len(steps)}; "
+            "correct shape or strides"
+        )
+    _fits("shape", extents, 0)
+    _fits("strides", steps or (), -(2**63))
+    start = base.data + base.offset * base.itemsize + byte_offset
+    if not 0 <= start < 2**64:
+        raise ValueError(
+            f"byte_offset: expected an address after it, found {start}; correct byte_offset"
+        )
+    return _core.from_memory(
+        obj, start, 0, extents, steps, code, bits, lanes, base.readonly, _place_of(base.place), queue
+    )
+
+
+# Whether a type's __dlpack__ takes a keyword; weak, so that types can go.
+_accepts: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictionary()
+_KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
+
+
+def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (ValueError, TypeError):
+        # Compiled code without a signature: its docstring names the keywords, or nothing does.
+        text = getattr(method, "__doc__", None) or ""
+        named = frozenset(word for word in _KEYWORDS if word in text)
+        return named if "(" in text else _KEYWORDS
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return _KEYWORDS
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name) & _KEYWORDS
+
+
+def _keywords_of(x: object) -> frozenset[str]:
+    """Return the keywords that ``x.__dlpack__`` takes: the producer's signature says how old it is."""
+    known = _accepts.get(type(x))
+    if known is None:
+        known = _read_signature(type(x).__dlpack__)  # type: ignore[attr-defined]
+        _accepts[type(x)] = known
+    return known
+
+
+def _check_device_type(x: object) -> None:
+    """Refuse an array that says itself that it is elsewhere, before it is exported."""
+    ask = getattr(x, "__dlpack_device__", None)
+    if ask is None:
+        return
+    answer = ask()
+    try:
+        device_type, _ = (operator.index(part) for part in answer)
+        in_range = -(2**31) <= device_type < 2**31
+    except (TypeError, ValueError):
+        in_range = False
+    if not in_range:
+        raise ConversionError(
+            "device_type_unsupported",
+            "__dlpack_device__",
+            "a tuple (device_type, device_id)",
+            repr(answer),
+            "correct the producer",
+        )
+    _core.check_device_type(device_type)
+
+
+def _capsule_of(x: Any, copy: bool | None = None) -> Any:
+    """Ask a producer for a capsule, with the keywords that it takes."""
+    if not hasattr(type(x), "__dlpack__"):
+        raise TypeError(
+            f"x: expected an array with __dlpack__, found an object of type {_type_name(x)}; "
+            "pass the array itself, or use to_dlpack_tensor for memory"
+        )
+    _check_device_type(x)
+    taken = _keywords_of(x)
+    keywords: dict[str, Any] = {"max_version": _MAX_VERSION} if "max_version" in taken else {}
+    if copy is not None and "copy" in taken:
+        keywords["copy"] = copy
+    elif copy:
+        raise ConversionError(
+            "request_unsupported",
+            "copy",
+            "None or False, since the producer takes no such keyword",
+            "True",
+            "copy the array before it is exchanged",
+        )
+    return x.__dlpack__(**keywords)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> DLPackTensor:
+    """Take an array from another library, proved before its memory is touched.
+
+    Parameters
+    ----------
+    x
+        An array with ``__dlpack__`` whose memory is USM; its keywords are those of its signature.
+    device
+        None, or the array's own device as ``(14, device_id)``.
+    copy
+        True asks the producer for a copy, False forbids one, None leaves it to the producer.
+
+    Returns
+    -------
+    :
+        The tensor. It owns what the producer handed over, and gives it back when it goes.
+
+    Raises
+    ------
+    UsmBindingError
+        If the memory is not USM of the device that the producer named.
+    ConversionError
+        If another rule is broken; the producer's capsule is then left to its producer.
+    TypeError
+        If `x` has no ``__dlpack__``.
+
+    Notes
+    -----
+    The producer is not asked to synchronise: its work on the memory must have finished.
+
+    Examples
+    --------
+    >>> import dpctl.memory, usm_dlpack
+    >>> tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMShared(16), dtype="int32")
+    >>> usm_dlpack.from_dlpack(tensor).data == tensor.data
+    True
+    >>> import numpy
+    >>> usm_dlpack.from_dlpack(numpy.zeros(3))
+    Traceback (most recent call last):
+        ...
+    usm_dlpack._errors.ConversionError: device.device_type: expected kDLOneAPI (14), found kDLCPU (1); \
+move the array to a SYCL device first
+    """
+    if device is not None:
+        _check_own_device(x, device)
+    return _core.import_capsule(_capsule_of(x, copy))
+
+
+def _check_own_device(x: Any, device: Any) -> None:
+    own = tuple(x.__dlpack_device__()) if hasattr(x, "__dlpack_device__") else None
+    if device != own:
+        raise ConversionError(
+            "request_unsupported",
+            "device",
+            f"None or the array's own device {own}",
+            repr(device),
+            "copy the array to the other device first",
+        )
+
+
+def validate(
+    x: Any,
+    /,
+    *,
+    usm_types: Sequence[str] | str = _USM_TYPES,
+    backends: Sequence[str] | str | None = None,
+    readonly: bool | None = None,
+) -> UsmAllocation:
+    """Prove that an array is USM that this process can use as it says, and say how it was proved.
+
+    Parameters
+    ----------
+    x
+        An array with ``__dlpack__``, or a DLPack capsule, which is not consumed.
+    usm_types
+        The USM kinds that are accepted: "host", "device", "shared".
+    backends
+        The backends that are accepted, named as in ``ONEAPI_DEVICE_SELECTOR`` ("opencl",
+        "level_zero", "cuda", "hip"); None accepts all.
+    readonly
+        False refuses memory that must not be written; None and True take both.
+
+    Returns
+    -------
+    :
+        What was proved. It keeps nothing alive.
+
+    Raises
+    ------
+    UsmBindingError
+        If the memory is not USM of the device that `x` names.
+    ConversionError
+        If another rule is broken; its ``code`` says which.
+    TypeError, ValueError
+        If an argument is not of its kind.
+
+    Examples
+    --------
+    >>> import dpctl.memory, usm_dlpack
+    >>> tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMHost(16))
+    >>> usm_dlpack.validate(tensor).bounds
+    'allocation'
+    >>> usm_dlpack.validate(tensor, usm_types="device")
+    Traceback (most recent call last):
+        ...
+    usm_dlpack._errors.ConversionError: data: expected USM of an accepted kind, found host USM; \
+copy the array to USM of an accepted kind
+    """
+    kinds = [usm_types] if isinstance(usm_types, str) else list(usm_types)
+    some = [backends] if isinstance(backends, str) else backends
+    accepted = None if some is None else list(some)
+    capsule = x if type(x).__name__ == "PyCapsule" else _capsule_of(x)
+    return _core.validate_capsule(capsule, kinds, accepted, readonly is False)
+
+
+def device_id(device: dpctl.SyclDevice, /) -> int:
+    """Return DLPack's id of a device: the position of its root among the process's root devices.
+
+    Parameters
+    ----------
+    device
+        A device; a sub-device has the id of its root.
+
+    Raises
+    ------
+    UsmBindingError
+        If the device's root is none of this process's root devices.
+    TypeError
+        If it is no ``dpctl.SyclDevice``.
+
+    Examples
+    --------
+    >>> import dpctl, usm_dlpack
+    >>> usm_dlpack.device_id(dpctl.get_devices()[0])
+    0
+    """
+    return _core.device_id(device)
+
+
+def root_device(device_id: int, /) -> dpctl.SyclDevice:
+    """Return the root device that an id names in this process.
+
+    Raises
+    ------
+    ConversionError
+        If no root device has the id, or the runtime cannot use the one that has it.
+
+    Examples
+    --------
+    >>> import usm_dlpack
+    >>> usm_dlpack.device_id(usm_dlpack.root_device(0))
+    0
+    >>> usm_dlpack.root_device(-1).name  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    usm_dlpack._errors.ConversionError: device.device_id: expected from 0 to ...
+    """
+    number = operator.index(device_id)
+    if not -(2**31) <= number < 2**31:
+        raise ConversionError(
+            "device_id_out_of_range",
+            "device.device_id",
+            "an int32_t",
+            str(number),
+            "pass an id of usm_dlpack.device_id",
+        )
+    return _core.root_device(number)
