@@ -251,6 +251,14 @@ void register_exchange(nb::module_& module) {
                      "lanes: int, readonly: bool, place: typing.Any, "
                      "queue: typing.Any) -> DLPackTensor"));
   module.def(
+      "check_device_type",
+      [](std::int32_t device_type) {
+        DLTensor described{};
+        described.device.device_type = static_cast<DLDeviceType>(device_type);
+        detail::check_device_type(described);
+      },
+      nb::arg("device_type"));
+  module.def(
       "device_id", [](nb::handle device) { return device_id(to_device(device)); },
       nb::arg("device"), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
   module.def(

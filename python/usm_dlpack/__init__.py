@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchange SYCL USM between array libraries through DLPack, proved before it is touched.
 
-`to_dlpack_tensor` describes USM that a Python object owns, `from_dlpack` takes an array from another
-library, `validate` says whether an array is what it claims, and `device_id` and `root_device` map
-devices to DLPack's ids and back.
+`to_dlpack_tensor` describes USM that a Python object owns, `from_dlpack` takes an array from
+another library, `validate` says whether an array is what it claims, and `device_id` and
+`root_device` map devices to DLPack's ids and back.
 """
 
 from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver

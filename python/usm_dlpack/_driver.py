@@ -35,8 +35,9 @@ def register_cpu_driver() -> Path | None:
     Returns
     -------
     :
-        The driver, or None where nothing was set: ``USM_DLPACK_CPU_DRIVER`` is 0, one of the loader's
-        variables is set, a system-wide driver is registered, or the wheel is not installed.
+        The driver, or None where nothing was set: ``USM_DLPACK_CPU_DRIVER`` is 0, one of the
+        loader's variables is set, a system-wide driver is registered, or the wheel is not
+        installed.
     """
     environment = os.environ
     if environment.get("USM_DLPACK_CPU_DRIVER") == "0":

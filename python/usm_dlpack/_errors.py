@@ -7,7 +7,9 @@ from typing import Any
 
 # What dpctl's guide to the protocol words as type errors: memory of no or of another context or
 # device than the one named, and a device that has no id.
-_BINDING_CODES = frozenset({"context_not_default", "device_without_id", "pointer_unknown", "device_mismatch"})
+_BINDING_CODES = frozenset(
+    {"context_not_default", "device_without_id", "pointer_unknown", "device_mismatch"}
+)
 
 
 class ConversionError(BufferError):
@@ -27,6 +29,8 @@ class ConversionError(BufferError):
         What to do about it.
     """
 
+    __module__ = "usm_dlpack"
+
     def __init__(self, code: str, field: str, expected: str, found: str, remedy: str) -> None:
         super().__init__(f"{field}: expected {expected}, found {found}; {remedy}")
         self.code = code
@@ -42,6 +46,8 @@ class ConversionError(BufferError):
 
 class UsmBindingError(ConversionError, TypeError):
     """The memory is not bound to what names it: another context or device, or no device id."""
+
+    __module__ = "usm_dlpack"
 
 
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
