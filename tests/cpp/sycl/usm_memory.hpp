@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real USM for tests: memory that frees itself, views of it, and a tensor of it in which each
+// test spoils one field.
+#pragma once
+
+#include <mdspan_under_test.hpp>
+
+#include <usm_dlpack/dlpack_tensor.hpp>
+#include <usm_dlpack/usm_allocation.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace usm_dlpack_test {
+
+inline constexpr sycl::usm::alloc usm_kinds[] = {
+    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
+
+/// The root devices; throws unless there are as many as the test process is to have.
+inline std::vector<sycl::device> root_devices() {
+  std::vector<sycl::device> devices = sycl::device::get_devices();
+  const char* wanted = std::getenv("USM_DLPACK_TEST_DEVICES");
+  const std::string count = std::to_string(devices.size());
+  if (wanted == nullptr || wanted != count) {
+    throw std::runtime_error("USM_DLPACK_TEST_DEVICES: expected the number of root devices, " +
+                             count + ", found " + (wanted == nullptr ? "it unset" : wanted) +
+                             "; run the tests with ctest");
+  }
+  return devices;
+}
+
+/// A queue on a root device, in its default context.
+inline sycl::queue queue_on(std::size_t device_id = 0) {
+  return sycl::queue(root_devices().at(device_id));
+}
+
+/// One sub-device for each compute unit of the first root device.
+inline std::vector<sycl::device> sub_devices() {
+  return root_devices()
+      .at(0)
+      .create_sub_devices<sycl::info::partition_property::partition_equally>(1);
+}
+
+/// A part of a part of the first root device.
+inline sycl::device nested_sub_device() {
+  const std::vector<std::size_t> two_units{2};
+  return root_devices()
+      .at(0)
+      .create_sub_devices<sycl::info::partition_property::partition_by_counts>(two_units)
+      .at(0)
+      .create_sub_devices<sycl::info::partition_property::partition_equally>(1)
+      .at(1);
+}
+
+/// One USM allocation, freed at the latest when this goes.
+class usm_memory {
+ public:
+  usm_memory(sycl::usm::alloc kind, std::size_t size, const sycl::queue& queue)
+      : usm_memory(kind, size, queue.get_device(), queue.get_context()) {}
+  usm_memory(sycl::usm::alloc kind, std::size_t size, const sycl::device& device,
+             const sycl::context& context)
+      : context_(context),
+        address_(static_cast<std::byte*>(sycl::malloc(size, device, context, kind))) {
+    if (address_ == nullptr) {
+      throw std::runtime_error("the SYCL runtime had no memory to give");
+    }
+  }
+  ~usm_memory() { free(); }
+  usm_memory(const usm_memory&) = delete;
+  usm_memory& operator=(const usm_memory&) = delete;
+
+  /// The address, `offset` bytes on.
+  std::byte* at(std::ptrdiff_t offset = 0) const noexcept {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address_) + offset);
+  }
+  template <class Element>
+  Element* as(std::ptrdiff_t offset = 0) const noexcept {
+    return reinterpret_cast<Element*>(at(offset));
+  }
+  void free() {
+    if (!freed_) {
+      freed_ = true;
+      sycl::free(address_, context_);
+    }
+  }
+
+ private:
+  sycl::context context_;
+  std::byte* address_;
+  bool freed_ = false;
+};
+
+/// A view of one dimension.
+template <class Element>
+using row_view = md::mdspan<Element, md::dextents<std::int64_t, 1>>;
+
+template <class Element>
+row_view<Element> view_of(Element* elements, std::int64_t extent) {
+  return row_view<Element>(elements, extent);
+}
+
+/// The device id of an exported view.
+template <std::size_t Rank>
+std::int32_t id_of(const usm_dlpack::dlpack_tensor<Rank>& exported) {
+  return exported.get().device.device_id;
+}
+
+/// A valid tensor that fills its own USM: 4 by 6 elements of float32 in C order.
+struct usm_tensor {
+  static constexpr std::size_t size = 96;
+
+  usm_memory memory;
+  std::array<std::int64_t, 2> shape{4, 6};
+  std::array<std::int64_t, 2> strides{6, 1};
+  DLTensor tensor{};
+
+  explicit usm_tensor(sycl::usm::alloc kind = sycl::usm::alloc::device,
+                      const sycl::queue& queue = queue_on(), std::int32_t device_id = 0)
+      : memory(kind, size, queue) {
+    tensor.data = memory.at();
+    tensor.device = {kDLOneAPI, device_id};
+    tensor.ndim = 2;
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = shape.data();
+    tensor.strides = strides.data();
+  }
+};
+
+/// The same as a managed tensor of version 1.0; counts the calls of its deleter.
+struct usm_managed_tensor {
+  usm_tensor valid;
+  int deleted = 0;
+  DLManagedTensorVersioned managed{};
+
+  usm_managed_tensor() {
+    managed.version = {1, 0};
+    managed.dl_tensor = valid.tensor;
+    managed.manager_ctx = this;
+    managed.deleter = [](DLManagedTensorVersioned* self) {
+      ++static_cast<usm_managed_tensor*>(self->manager_ctx)->deleted;
+    };
+  }
+  usm_managed_tensor(const usm_managed_tensor&) = delete;
+  usm_managed_tensor& operator=(const usm_managed_tensor&) = delete;
+};
+
+/// Makes the runtime's own queries answer, as on a backend whose handles cannot be had, while
+/// this lives. The queries stay real; only the choice between them is taken away.
+class without_backend_queries {
+ public:
+  without_backend_queries() : kept_(table()) {
+    for (usm_dlpack::detail::opencl_platform& platform : table().platforms) {
+      platform.query = nullptr;
+    }
+  }
+  ~without_backend_queries() { table() = kept_; }
+  without_backend_queries(const without_backend_queries&) = delete;
+  without_backend_queries& operator=(const without_backend_queries&) = delete;
+
+ private:
+  // The table is made by a non-const `new`, so it may be written to.
+  static usm_dlpack::detail::native_table& table() {
+    return const_cast<usm_dlpack::detail::native_table&>(
+        usm_dlpack::detail::native_table::get());
+  }
+  usm_dlpack::detail::native_table kept_;
+};
+
+}  // namespace usm_dlpack_test
