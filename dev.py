@@ -136,7 +136,7 @@ def demo() -> int:
     """Install the package with the CPU driver, and run the main job as a program."""
     require_debian_packages(missing_for_python())
     environment = make_environment("venv")
-    environment.install(".[cpu]")
+    environment.install(".[cpu,demo]")
     return environment.run(environment.python, "-m", "usm_dlpack", check=False)
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place where tests choose among the mdspan implementations: `md` is the namespace under
-// test. CMake's USM_DLPACK_TEST_MDSPAN (kokkos, std or cuda) defines one of the macros below.
+// The one place where tests choose among the mdspan implementations: `md` is the namespace
+// under test. CMake's USM_DLPACK_TEST_MDSPAN (kokkos, std or cuda) defines one of the macros
+// below.
 #pragma once
 
 #if defined(USM_DLPACK_TEST_MDSPAN_STD)
@@ -14,5 +15,6 @@ namespace md = cuda::std;
 #include <mdspan/mdspan.hpp>
 namespace md = Kokkos;
 #else
-#error "mdspan: expected one of USM_DLPACK_TEST_MDSPAN_{KOKKOS,STD,CUDA}, found none; define one"
+#error \
+    "mdspan: expected one of USM_DLPACK_TEST_MDSPAN_{KOKKOS,STD,CUDA}, found none; define one"
 #endif
