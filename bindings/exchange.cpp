@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,20 +36,17 @@ nb::object new_tensor(const DLTensor& described, const usm_allocation& proof,
 
 /// The values of an enumeration that have the given names.
 /// @throws nb::value_error for a name that none has
-template <class Enum, std::size_t Count>
-accepted<Enum> to_accepted(const char* field, const Enum (&known)[Count],
+template <class Enum>
+accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
                            const std::vector<std::string>& names) {
   accepted<Enum> chosen(std::initializer_list<Enum>{});
   for (const std::string& name : names) {
-    const auto* match = std::find_if(std::begin(known), std::end(known),
+    const auto* match = std::find_if(known.begin(), known.end(),
                                      [&](Enum value) { return name == to_string(value); });
-    if (match == std::end(known)) {
-      std::string all;
-      for (const Enum value : known) {
-        all += (all.empty() ? "\"" : ", \"") + std::string(to_string(value)) + "\"";
-      }
-      const std::string sentence = std::string(field) + ": expected names among " + all +
-                                   ", found \"" + name + "\"; correct the name";
+    if (match == known.end()) {
+      const std::string sentence = std::string(field) + ": expected " +
+                                   detail::names_of(accepted<Enum>(), known) + ", found " +
+                                   name + "; correct the name";
       throw nb::value_error(sentence.c_str());
     }
     chosen.insert(*match);
@@ -61,17 +57,10 @@ accepted<Enum> to_accepted(const char* field, const Enum (&known)[Count],
 requirements to_requirements(const std::vector<std::string>& usm_types,
                              const std::optional<std::vector<std::string>>& backends,
                              bool writable) {
-  using kind = sycl::usm::alloc;
-  using sycl::backend;
   requirements wanted;
-  wanted.usm_types =
-      to_accepted("usm_types", {kind::host, kind::device, kind::shared}, usm_types);
+  wanted.usm_types = to_accepted("usm_types", detail::known_kinds, usm_types);
   if (backends) {
-    wanted.backends =
-        to_accepted("backends",
-                    {backend::opencl, backend::ext_oneapi_level_zero, backend::ext_oneapi_cuda,
-                     backend::ext_oneapi_hip, backend::ext_oneapi_native_cpu},
-                    *backends);
+    wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
   wanted.writable = writable;
   return wanted;

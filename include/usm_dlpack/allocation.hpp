@@ -20,6 +20,16 @@
 
 namespace usm_dlpack {
 
+/// The name of a USM kind, as in `sycl::usm::alloc` and in Python's `usm_type`.
+constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
+  switch (kind) {
+    case sycl::usm::alloc::host: return "host";
+    case sycl::usm::alloc::device: return "device";
+    case sycl::usm::alloc::shared: return "shared";
+    default: return "unknown";
+  }
+}
+
 /// How it is known on which root device the memory is.
 enum class device_proof {
   backend,      ///< the backend named it

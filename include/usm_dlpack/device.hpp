@@ -185,6 +185,16 @@ constexpr const char* to_string(sycl::backend backend) noexcept {
   }
 }
 
+namespace detail {
+
+/// The backends that have a name here.
+inline constexpr std::initializer_list<sycl::backend> known_backends = {
+    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
+    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
+    sycl::backend::ext_oneapi_native_cpu};
+
+}  // namespace detail
+
 /// The DLPack device id: the position of the device's root in `sycl::device::get_devices()`.
 /// Defined within a process only: ONEAPI_DEVICE_SELECTOR and the drivers found change it.
 /// @throws conversion_error `device_without_id`, `runtime_error`

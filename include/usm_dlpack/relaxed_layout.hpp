@@ -78,18 +78,22 @@ struct layout_relaxed {
     /// Whether no two indices share an element, as far as the strides prove it: each dimension
     /// steps over everything that the dimensions of smaller steps reach.
     constexpr bool is_unique() const noexcept {
-      return detail::strides_are_unique(shape().data(), strides_.data(), shape().size());
+      const strides_type all = shape();
+      const strides_type strides = strides_;  // a copy: see `span`
+      return detail::strides_are_unique(all.data(), strides.data(), all.size());
     }
 
     /// Whether every index up to the span size is that of an element.
     constexpr bool is_exhaustive() const noexcept {
-      std::int64_t count = 1;
+      const detail::element_span all = span();
+      if (all.empty || !is_unique()) {
+        return all.empty;
+      }
+      std::int64_t count = 1;  // no more than the span, as no two indices share an element
       for (const std::int64_t extent : shape()) {
         count *= extent;
       }
-      const detail::element_span all = span();
-      return all.empty || (is_unique() && all.lowest + element_offset_ == 0 &&
-                           count == all.highest - all.lowest + 1);
+      return all.lowest + element_offset_ == 0 && count == all.highest - all.lowest + 1;
     }
 
     static constexpr bool is_strided() noexcept { return true; }
@@ -126,7 +130,10 @@ struct layout_relaxed {
     constexpr strides_type shape() const noexcept { return shape_of(extents_); }
     constexpr detail::element_span span() const noexcept {
       const strides_type all = shape();
-      return detail::span_of(all.data(), strides_.data(), all.size());
+      // A copy, because g++ 12 compares the address of a temporary's member with null only at
+      // run time.
+      const strides_type strides = strides_;
+      return detail::span_of(all.data(), strides.data(), all.size());
     }
 
     extents_type extents_;

@@ -58,6 +58,8 @@ inline constexpr bool points_to = false;
 template <class Pointee, class Element>
 inline constexpr bool points_to<Pointee*, Element> =
     std::is_same_v<std::remove_cv_t<Pointee>, std::remove_cv_t<Element>>;
+template <class Pointee, class Element>
+inline constexpr bool points_to<Pointee* __restrict, Element> = points_to<Pointee*, Element>;
 
 template <class Mapping, class = void>
 inline constexpr bool has_stride = false;

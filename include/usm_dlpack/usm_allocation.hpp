@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 
 namespace usm_dlpack {
 namespace detail {
@@ -36,6 +37,25 @@ class accepted {
   }
   std::uint64_t mask_ = ~std::uint64_t{0};
 };
+
+namespace detail {
+
+inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
+    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
+
+/// The accepted ones of the known values by name, as a message lists them.
+template <class Enum>
+std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
+  std::string names;
+  for (const Enum value : known) {
+    if (some.contains(value)) {
+      names += (names.empty() ? "" : " or ") + std::string(to_string(value));
+    }
+  }
+  return names.empty() ? "no" : names;
+}
+
+}  // namespace detail
 
 /// What a consumer can take; everything that is USM unless told.
 struct requirements {
@@ -90,15 +110,5 @@ class usm_allocation {
   std::int32_t device_id_ = -1;
   bounds_proof bounds_ = bounds_proof::none;
 };
-
-/// The name of a USM kind, as in `sycl::usm::alloc` and in Python's `usm_type`.
-constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
-  switch (kind) {
-    case sycl::usm::alloc::host: return "host";
-    case sycl::usm::alloc::device: return "device";
-    case sycl::usm::alloc::shared: return "shared";
-    default: return "unknown";
-  }
-}
 
 }  // namespace usm_dlpack

@@ -61,7 +61,8 @@ class import_protocol {
     const sycl::backend backend =
         ask_runtime("device", [&] { return working_device(id).device.get_backend(); });
     if (!wanted_.backends.contains(backend)) {
-      refuse(errc::backend_not_accepted, "device.device_id", "a device of an accepted backend",
+      refuse(errc::backend_not_accepted, "device.device_id",
+             "a device of the backend " + names_of(wanted_.backends, known_backends),
              "device " + digits(id) + " of the backend " + to_string(backend),
              "move the array to a device of an accepted backend");
     }
@@ -87,7 +88,8 @@ class import_protocol {
 
   void check_kind() const {
     if (!wanted_.usm_types.contains(result_.found_.kind)) {
-      refuse(errc::usm_type_not_accepted, "data", "USM of an accepted kind",
+      refuse(errc::usm_type_not_accepted, "data",
+             names_of(wanted_.usm_types, known_kinds) + " USM",
              std::string(to_string(result_.found_.kind)) + " USM",
              "copy the array to USM of an accepted kind");
     }
@@ -138,13 +140,11 @@ class import_protocol {
 
 /// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
 ///
-/// In this order, at the first broken rule: `device_type` is kDLOneAPI; the tensor is well
-/// formed
-/// (`check_structure`); no overlap, if asked; `device_id` names a root device that works, of
-/// an accepted backend; its platform's default context knows the pointer; the USM kind is
-/// accepted; the memory's root device is the one named; every byte of the view lies in one
-/// allocation. An empty tensor has no memory to prove anything of; its pointer is asked for
-/// its kind if it has one.
+/// In this order, at the first broken rule: `device_type` is kDLOneAPI; `check_structure`; no
+/// overlap, if asked; `device_id` names a root device that works, of an accepted backend; its
+/// platform's default context knows the pointer; the USM kind is accepted; the memory's root
+/// device is the one named; every byte of the view lies in one allocation. An empty tensor has
+/// no memory to prove anything of; its pointer is asked for its kind if it has one.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Python objects offer their memory: dpctl's array interface, and ``__dlpack__``, old and new."""
+"""How Python objects offer memory: dpctl's array interface, and ``__dlpack__``, old and new."""
 
 from __future__ import annotations
 

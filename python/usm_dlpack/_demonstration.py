@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A round trip on real device USM through a foreign consumer, and what bad tensors are told.
+
+Nothing here is pretended: kernels run on the device, the consumer is apache-tvm-ffi, and every line
+that is printed as done was checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import usm_dlpack
+from usm_dlpack import ConversionError, DLPackTensor
+
+_ROWS, _COLUMNS = 4, 6
+_COUNT = _ROWS * _COLUMNS
+
+_KERNELS = """
+__kernel void fill(__global float *x) { size_t i = get_global_id(0); x[i] = 1.5f * i; }
+__kernel void negate(__global float *x) { size_t i = get_global_id(0); x[i] = -x[i]; }
+__kernel void add_one(__global const float *x, __global float *y) {
+  size_t i = get_global_id(0); y[i] = x[i] + 1.0f;
+}
+"""
+
+
+class _StepError(Exception):
+    """A step that did not do what it claims."""
+
+
+def _check(claim: str, holds: bool) -> None:
+    if not holds:
+        raise _StepError(
+            f"{claim}: expected to hold, found that it does not; report this as a defect"
+        )
+    print(f"  ok  {claim}")
+
+
+class _Device:
+    """A queue on the first device that works, and the kernels built for it."""
+
+    def __init__(self) -> None:
+        import dpctl
+        from dpctl import program
+
+        self.queue = dpctl.SyclQueue(_first_device())
+        self.program = program.create_program_from_source(self.queue, _KERNELS)
+
+    def allocate(self, queue: Any = None) -> Any:
+        from dpctl import memory
+
+        return memory.MemoryUSMDevice(4 * _COUNT, queue=queue or self.queue)
+
+    def run(self, name: str, *arguments: Any) -> None:
+        kernel = self.program.get_sycl_kernel(name)
+        self.queue.submit(kernel, list(arguments), [_COUNT])
+        self.queue.wait()
+
+    def values(self, memory: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+        host: np.ndarray[Any, np.dtype[np.float32]] = np.empty(_COUNT, np.float32)
+        self.queue.memcpy(host, memory, host.nbytes)
+        return host
+
+
+def _first_device() -> Any:
+    from usm_dlpack._devices import list_devices
+
+    usable = [device["device_id"] for device in list_devices() if device["usable"]]
+    return usm_dlpack.root_device(usable[0])
+
+
+def _round_trip(device: _Device) -> DLPackTensor:
+    """Kernel -> DLPack -> tvm-ffi -> kernel on tvm-ffi's memory -> kernel on the producer's."""
+    import tvm_ffi
+    from dpctl import memory
+
+    print("\nRound trip of device USM: dpctl -> apache-tvm-ffi -> dpctl")
+    produced = device.allocate()
+    device.run("fill", produced)
+    expected = 1.5 * np.arange(_COUNT, dtype=np.float32)
+    _check("a kernel filled device USM", np.array_equal(device.values(produced), expected))
+
+    tensor = usm_dlpack.to_dlpack_tensor(produced, shape=(_ROWS, _COLUMNS), dtype="float32")
+    _check(
+        f"exported: {tensor!r}", tensor.usm_type == "device" and tensor.data == produced._pointer
+    )
+
+    consumed = tvm_ffi.from_dlpack(tensor)
+    _check("the consumer's pointer is the producer's: no copy", consumed.data_ptr() == tensor.data)
+    same = tuple(consumed.shape) == tensor.shape and tuple(consumed.strides) == tensor.strides
+    _check("the consumer sees the same shape and strides", same)
+    seen = np.from_dlpack(usm_dlpack.from_dlpack(consumed), device="cpu")
+    _check("the consumer sees the same values", np.array_equal(seen.ravel(), expected))
+
+    returned = memory.as_usm_memory(usm_dlpack.from_dlpack(consumed))
+    device.run("negate", returned)
+    print("  ..  a kernel wrote through the consumer's side")
+    result = device.allocate()
+    device.run("add_one", produced, result)
+    written = np.array_equal(device.values(result), 1 - expected)
+    _check("a kernel on the producer's side sees what the consumer's side wrote", written)
+    return tensor
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _DLManagedTensorVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("dl_tensor", _DLTensor),
+    )
+
+
+def _spoiled(tensor: DLPackTensor, spoil: Callable[[_DLManagedTensorVersioned], None]) -> Any:
+    """Return a fresh capsule of a tensor, one field of which another producer got wrong."""
+    capsule = tensor.__dlpack__(max_version=(1, 3))
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    spoil(_DLManagedTensorVersioned.from_address(get_pointer(capsule, b"dltensor_versioned")))
+    return capsule
+
+
+def _set(*path: str, to: Any) -> Callable[[_DLManagedTensorVersioned], None]:
+    def spoil(managed: Any) -> None:
+        for name in path[:-1]:
+            managed = getattr(managed, name)
+        setattr(managed, path[-1], to)
+
+    return spoil
+
+
+def _foreign_memory(device: _Device) -> Any:
+    import dpctl
+
+    root = device.queue.sycl_device
+    return device.allocate(dpctl.SyclQueue(dpctl.SyclContext([root]), root))
+
+
+def _refusals(device: _Device, tensor: DLPackTensor) -> None:
+    """Show at least six bad tensors, and require that each is refused by the rule it breaks."""
+    print("\nBad tensors, and what their producers are told")
+    on_host = (ctypes.c_float * _COUNT)()
+    address = ctypes.addressof(on_host)
+    export, take, prove = usm_dlpack.to_dlpack_tensor, usm_dlpack.from_dlpack, usm_dlpack.validate
+
+    def spoil(*path: str, to: Any) -> Callable[[], object]:
+        return lambda: prove(_spoiled(tensor, _set(*path, to=to)))
+
+    cases: list[tuple[str, str, Callable[[], object]]] = [
+        ("an array on the host", "device_type_unsupported", lambda: take(np.zeros(3))),
+        ("USM of another context", "context_not_default", lambda: export(_foreign_memory(device))),
+        ("a shape beyond its memory", "out_of_bounds", lambda: export(device.allocate(), shape=97)),
+        (
+            "a device id of no device",
+            "device_id_out_of_range",
+            spoil("dl_tensor", "device_id", to=99),
+        ),
+        ("memory that is not USM", "pointer_unknown", spoil("dl_tensor", "data", to=address)),
+        (
+            "another library's device type",
+            "device_type_unsupported",
+            spoil("dl_tensor", "device_type", to=2),
+        ),
+        ("an unaligned byte offset", "data_misaligned", spoil("dl_tensor", "byte_offset", to=2)),
+        ("a tensor of another major version", "version_unsupported", spoil("major", to=2)),
+        (
+            "a kind that the consumer cannot take",
+            "usm_type_not_accepted",
+            lambda: prove(tensor, usm_types="host"),
+        ),
+    ]
+    for label, code, act in cases:
+        try:
+            act()
+        except ConversionError as error:
+            if error.code != code:
+                raise _StepError(
+                    f"{label}: expected code {code}, found {error.code}: {error}"
+                ) from error
+            print(f"  {label}\n      {error}")
+        else:
+            raise _StepError(f"{label}: expected a refusal, found none; report this as a defect")
+    back = np.from_dlpack(tensor, device="cpu")
+    _check("the tensor that was spoiled in copies is still whole", back.shape == tensor.shape)
+
+
+def show() -> int:
+    """Run both parts; return 0 if everything that is printed as done was done."""
+    try:
+        import tvm_ffi  # noqa: F401
+    except ImportError:
+        print(
+            "consumer: expected apache-tvm-ffi, found no such package; "
+            "run `python -m pip install apache-tvm-ffi`",
+            file=sys.stderr,
+        )
+        return 1
+    try:
+        device = _Device()
+        _refusals(device, _round_trip(device))
+    except _StepError as failed:
+        print(failed, file=sys.stderr)
+        return 1
+    print("\nAll of this happened on this machine.")
+    return 0
