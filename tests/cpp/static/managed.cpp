@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The owning forms are no bigger than a pointer, and take any owner and any view that can be
+// exported.
+#include <odd_views.hpp>
+
+#include <usm_dlpack/managed.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace {
+struct padded_float4 {
+  std::uint8_t bits;
+};
+}  // namespace
+
+template <>
+struct usm_dlpack::data_type_of<padded_float4> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
+};
+
+namespace {
+
+using usm_dlpack::legacy_managed_tensor;
+using usm_dlpack::managed_tensor;
+
+static_assert(sizeof(managed_tensor) == sizeof(void*));
+static_assert(sizeof(legacy_managed_tensor) == sizeof(void*));
+static_assert(std::is_nothrow_move_constructible_v<managed_tensor>);
+static_assert(!std::is_copy_constructible_v<managed_tensor>, "a tensor is owned once");
+static_assert(std::is_nothrow_default_constructible_v<managed_tensor>);
+
+template <class View, class = void>
+inline constexpr bool manages = false;
+template <class View>
+inline constexpr bool manages<
+    View, std::void_t<decltype(usm_dlpack::to_managed_tensor(
+              std::declval<View>(), DLDevice{}, std::declval<std::shared_ptr<int>>()))>> =
+    true;
+
+template <class Element>
+using view_1d = md::mdspan<Element, md::dextents<int, 1>>;
+
+static_assert(manages<view_1d<float>> && manages<view_1d<const float>>);
+static_assert(manages<view_1d<padded_float4>>, "flags say what a bare DLTensor cannot");
+static_assert(!manages<view_1d<long double>> && !manages<int> && !manages<float*>);
+static_assert(!manages<md::mdspan<float, md::dextents<int, 1>, odd::layout_swapped>>);
+static_assert(!manages<md::mdspan<float, md::dextents<int, 1>, md::layout_right,
+                                  odd::doubling_accessor<float>>>);
+
+// A DLTensor is described already: its overload takes flags, and no device.
+static_assert(std::is_same_v<decltype(usm_dlpack::to_managed_tensor(
+                                 std::declval<const DLTensor&>(), std::unique_ptr<int>())),
+                             managed_tensor>);
+static_assert(std::is_same_v<decltype(usm_dlpack::to_legacy_managed_tensor(
+                                 std::declval<const DLTensor&>(), std::unique_ptr<int>(), 0U)),
+                             legacy_managed_tensor>);
+
+}  // namespace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one builder of a valid DLTensor, bare and managed. Each test spoils one field, so that
+// each refusal has one cause.
+#pragma once
+
+#include <usm_dlpack/config.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace usm_dlpack_test {
+
+/// What tests without a device put into `device`.
+inline constexpr DLDevice some_device{kDLOneAPI, 3};
+
+/// 2 by 3 elements of float32 in C order, on `some_device`; memory, shape and strides inside.
+struct valid_tensor {
+  alignas(64) std::array<float, 6> elements{0, 1, 2, 3, 4, 5};
+  std::array<std::int64_t, 2> shape{2, 3};
+  std::array<std::int64_t, 2> strides{3, 1};
+  DLTensor tensor{};
+
+  valid_tensor() noexcept {
+    tensor.data = elements.data();
+    tensor.device = some_device;
+    tensor.ndim = 2;
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = shape.data();
+    tensor.strides = strides.data();
+  }
+  valid_tensor(const valid_tensor&) = delete;
+  valid_tensor& operator=(const valid_tensor&) = delete;
+};
+
+/// A managed tensor as a foreign producer would hand it over; counts the calls of its deleter.
+template <class Managed>
+struct foreign_tensor {
+  valid_tensor valid;
+  int deleted = 0;
+  Managed managed{};
+
+  foreign_tensor() noexcept {
+    managed.dl_tensor = valid.tensor;
+    managed.manager_ctx = this;
+    managed.deleter = [](Managed* self) {
+      ++static_cast<foreign_tensor*>(self->manager_ctx)->deleted;
+    };
+  }
+  foreign_tensor(const foreign_tensor&) = delete;
+  foreign_tensor& operator=(const foreign_tensor&) = delete;
+};
+
+/// A foreign versioned tensor of version 1.0, without flags.
+struct valid_managed_tensor : foreign_tensor<DLManagedTensorVersioned> {
+  valid_managed_tensor() noexcept { managed.version = {1, 0}; }
+};
+
+}  // namespace usm_dlpack_test
