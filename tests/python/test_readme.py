@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README: its Python runs and prints what it shows, its C++ is a test, its commands exist."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    """Return the one code block of a language."""
+    found = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert len(found) == 1
+    return str(found[0])
+
+
+def test_python_example_runs_and_prints_the_sentence_shown() -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block("python"), "README.md", "exec"), {})
+    sentence = printed.getvalue().strip()
+    assert sentence
+    assert f"\n    {sentence}\n" in README
+
+
+def test_cpp_example_is_the_text_of_a_test() -> None:
+    source = (ROOT / "tests/cpp/sycl/test_readme.cpp").read_text(encoding="utf-8")
+    between = source.split("// README begins\n")[1].split("// README ends")[0]
+    assert block("cpp") == between
+
+
+def test_commands_exist() -> None:
+    commands = re.findall(r"^    python3 dev\.py (\w+)", README, re.MULTILINE)
+    assert commands == ["demo", "test"]
+    for command in commands:
+        called = [sys.executable, str(ROOT / "dev.py"), command, "--help"]
+        assert subprocess.run(called, capture_output=True, check=False).returncode == 0
