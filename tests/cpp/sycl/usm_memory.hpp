@@ -113,6 +113,12 @@ std::int32_t id_of(const usm_dlpack::dlpack_tensor<Rank>& exported) {
   return exported.get().device.device_id;
 }
 
+/// The address that an exported view says its first element has.
+template <std::size_t Rank>
+void* data_of(const usm_dlpack::dlpack_tensor<Rank>& exported) {
+  return exported.get().data;
+}
+
 /// A valid tensor that fills its own USM: 4 by 6 elements of float32 in C order.
 struct usm_tensor {
   static constexpr std::size_t size = 96;

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// usm_export.hpp: the export protocol, with a context, with a queue and with neither.
+#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/usm_export.hpp>
+
+#include <refusal.hpp>
+
+#include "usm_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace usm_dlpack_test;
+using sycl::usm::alloc;
+using usm_dlpack::errc;
+using usm_dlpack::to_dlpack_tensor;
+
+const char* const unknown_here = "USM of the given context";
+const char* const unknown_everywhere = "USM of the default context of a platform";
+const char* const unknown = "an allocation unknown to it";
+
+std::string default_context_wanted(const sycl::context& context) {
+  return "the default context of the platform \"" +
+         context.get_platform().get_info<sycl::info::platform::name>() + "\"";
+}
+
+template <class View>
+void expect_unknown_to_all(const View& view, const sycl::queue& queue) {
+  const sycl::context context = queue.get_context();
+  EXPECT_REFUSAL(to_dlpack_tensor(view, context), errc::pointer_unknown, "data", unknown_here,
+                 unknown);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::pointer_unknown, "data", unknown_here,
+                 unknown);
+  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data", unknown_everywhere,
+                 unknown);
+}
+
+template <std::size_t Rank>
+void expect_same(const usm_dlpack::dlpack_tensor<Rank>& found,
+                 const usm_dlpack::dlpack_tensor<Rank>& wanted) {
+  const DLTensor a = found.get();
+  const DLTensor b = wanted.get();
+  EXPECT_EQ(a.data, b.data);
+  EXPECT_EQ(a.device.device_type, b.device.device_type);
+  EXPECT_EQ(a.device.device_id, b.device.device_id);
+  EXPECT_TRUE(usm_dlpack::same_data_type(a.dtype, b.dtype));
+  EXPECT_EQ(a.byte_offset, b.byte_offset);
+  EXPECT_EQ(found.shape(), wanted.shape());
+  EXPECT_EQ(found.strides(), wanted.strides());
+}
+
+TEST(UsmExport, EveryKindIsExportedWithContextWithQueueAndWithNeither) {
+  const sycl::queue queue = queue_on();
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 96, queue);
+    const md::mdspan<double, md::extents<int, 3, md::dynamic_extent>> view(memory.as<double>(),
+                                                                           4);
+    const auto wanted = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 0});
+    EXPECT_EQ(wanted.get().data, memory.at());
+    expect_same(to_dlpack_tensor(view, queue.get_context()), wanted);
+    expect_same(to_dlpack_tensor(view, queue), wanted);
+    expect_same(to_dlpack_tensor(view), wanted);
+  }
+}
+
+TEST(UsmExport, DataIsTheFirstElementWhereverTheHandlePoints) {
+  const sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::device, 96, queue);
+  using extents = md::dextents<std::int64_t, 1>;
+  const usm_dlpack::layout_relaxed::mapping<extents> backwards(extents(8), {-3}, 22);
+  const md::mdspan<const float, extents, usm_dlpack::layout_relaxed> view(memory.as<float>(),
+                                                                          backwards);
+  EXPECT_EQ(data_of(to_dlpack_tensor(view, queue)), memory.at(88));
+  EXPECT_EQ(data_of(to_dlpack_tensor(view, queue.get_context())), memory.at(88));
+  EXPECT_EQ(data_of(to_dlpack_tensor(view)), memory.at(88));
+}
+
+TEST(UsmExport, AViewOfTheLastElementIsKnown) {
+  const sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::device, 96, queue);
+  const auto view = view_of(memory.as<float>(92), 1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(view)), 0);
+}
+
+TEST(UsmExport, AQueueMadeOfTheDefaultContextAndTheDeviceIsAsGoodAsOneMadeOfTheDevice) {
+  const sycl::device device = root_devices().at(0);
+  const sycl::queue queue(usm_dlpack::default_context(0), device);
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 64, queue);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view_of(memory.as<float>(), 16), queue)), 0);
+  }
+}
+
+TEST(UsmExport, MemoryOfAContextOfItsOwnIsRefused) {
+  const sycl::device device = root_devices().at(0);
+  const sycl::context context(device);
+  const sycl::queue queue(context, device);
+  const std::string wanted = default_context_wanted(context);
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 64, queue);
+    const auto view = view_of(memory.as<float>(), 16);
+    EXPECT_REFUSAL(to_dlpack_tensor(view, context), errc::context_not_default, "context",
+                   wanted, "another one, of 1 device(s)");
+    EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::context_not_default, "context", wanted,
+                   "another one, of 1 device(s)");
+    EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data", unknown_everywhere,
+                   unknown);
+  }
+}
+
+TEST(UsmExport, MemoryOfAContextOfSeveralDevicesIsRefused) {
+  const std::vector<sycl::device> parts = sub_devices();
+  const sycl::context context({parts.at(0), parts.at(1)});
+  const usm_memory memory(alloc::device, 64, parts[1], context);
+  EXPECT_REFUSAL(to_dlpack_tensor(view_of(memory.as<float>(), 16), context),
+                 errc::context_not_default, "context", default_context_wanted(context),
+                 "another one, of 2 device(s)");
+}
+
+TEST(UsmExport, MemoryOfAnotherContextThanTheGivenOneIsRefused) {
+  const sycl::queue queue = queue_on();
+  const sycl::context context(queue.get_device());
+  for (const alloc kind : usm_kinds) {
+    const usm_memory elsewhere(kind, 64, queue.get_device(), context);
+    expect_unknown_to_all(view_of(elsewhere.as<float>(), 16), queue);
+    const usm_memory memory(kind, 64, queue);
+    const auto view = view_of(memory.as<float>(), 16);
+    EXPECT_REFUSAL(to_dlpack_tensor(view, context), errc::pointer_unknown, "data",
+                   unknown_here, unknown);
+    const sycl::queue other(context, queue.get_device());
+    EXPECT_REFUSAL(to_dlpack_tensor(view, other), errc::pointer_unknown, "data", unknown_here,
+                   unknown);
+  }
+}
+
+TEST(UsmExport, AQueueOnASubDeviceIsRefusedBecauseItsContextIsItsOwn) {
+  const sycl::queue root_queue = queue_on();
+  for (const sycl::device& part : {sub_devices().at(0), nested_sub_device()}) {
+    const sycl::queue queue(part);
+    for (const alloc kind : usm_kinds) {
+      const usm_memory memory(kind, 64, queue);
+      const auto view = view_of(memory.as<float>(), 16);
+      EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::context_not_default, "context",
+                     default_context_wanted(queue.get_context()),
+                     "another one, of 1 device(s)");
+      EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data", unknown_everywhere,
+                     unknown);
+      const usm_memory of_root(kind, 64, root_queue);
+      EXPECT_REFUSAL(to_dlpack_tensor(view_of(of_root.as<float>(), 16), queue),
+                     errc::pointer_unknown, "data", unknown_here, unknown);
+    }
+  }
+}
+
+TEST(UsmExport, WhatIsNoUsmIsRefused) {
+  const sycl::queue queue = queue_on();
+  std::array<float, 16> on_stack{};
+  const auto on_heap = std::make_unique<std::array<float, 16>>();
+  expect_unknown_to_all(view_of(on_stack.data(), 16), queue);
+  expect_unknown_to_all(view_of(on_heap->data(), 16), queue);
+  expect_unknown_to_all(view_of(static_cast<float*>(nullptr), 16), queue);
+  for (const alloc kind : usm_kinds) {
+    usm_memory memory(kind, 64, queue);
+    const auto view = view_of(memory.as<float>(), 16);
+    expect_unknown_to_all(view_of(memory.as<float>(64), 1), queue);
+    memory.free();
+    expect_unknown_to_all(view, queue);
+  }
+}
+
+TEST(UsmExport, TheViewIsCheckedBeforeTheMemory) {
+  const sycl::queue queue = queue_on();
+  std::array<float, 16> on_stack{};
+  const row_view<float> view(on_stack.data(), -2);
+  const char* const expected = "an extent from 0 to 9223372036854775807 elements";
+  EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::extent_out_of_range, "shape[0]",
+                 expected, "-2");
+  EXPECT_REFUSAL(to_dlpack_tensor(view, queue.get_context()), errc::extent_out_of_range,
+                 "shape[0]", expected, "-2");
+  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::extent_out_of_range, "shape[0]", expected,
+                 "-2");
+}
+
+// --- Empty views ----------------------------------------------------------------------------
+
+template <std::size_t Rank>
+void expect_empty(const usm_dlpack::dlpack_tensor<Rank>& exported, std::int32_t id) {
+  const DLTensor tensor = exported.get();
+  EXPECT_EQ(tensor.data, nullptr);
+  EXPECT_EQ(tensor.device.device_type, kDLOneAPI);
+  EXPECT_EQ(tensor.device.device_id, id);
+  EXPECT_EQ(exported.shape(), (std::array<std::int64_t, 2>{3, 0}));
+  EXPECT_EQ(exported.strides(), (std::array<std::int64_t, 2>{0, 1}));
+}
+
+using empty_view = md::mdspan<float, md::dextents<std::int64_t, 2>>;
+
+TEST(UsmExport, EmptyViewsOfAnyPointerAreExportedWithNullData) {
+  const sycl::queue queue = queue_on();
+  std::array<float, 1> on_stack{};
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 64, queue);
+    for (float* const pointer : {static_cast<float*>(nullptr), memory.as<float>(),
+                                 memory.as<float>(64), on_stack.data()}) {
+      const empty_view view(pointer, 3, 0);
+      expect_empty(to_dlpack_tensor(view, queue.get_context()), 0);
+      expect_empty(to_dlpack_tensor(view, queue), 0);
+      expect_empty(to_dlpack_tensor(view), 0);
+    }
+  }
+}
+
+TEST(UsmExport, EmptyViewsOfAContextOfItsOwnAreRefusedLikeOthers) {
+  const sycl::device device = root_devices().at(0);
+  const sycl::context context(device);
+  const usm_memory memory(alloc::device, 64, device, context);
+  for (float* const pointer : {static_cast<float*>(nullptr), memory.as<float>()}) {
+    const empty_view view(pointer, 3, 0);
+    EXPECT_REFUSAL(to_dlpack_tensor(view, context), errc::context_not_default, "context",
+                   default_context_wanted(context), "another one, of 1 device(s)");
+  }
+}
+
+// --- Several root devices -------------------------------------------------------------------
+
+void expect_each_device_is_found() {
+  const std::size_t count = root_devices().size();
+  for (std::size_t place = 0; place < count; ++place) {
+    const auto id = static_cast<std::int32_t>(place);
+    const sycl::queue queue = queue_on(place);
+    for (const alloc kind : usm_kinds) {
+      const usm_memory memory(kind, 64, queue);
+      const auto view = view_of(memory.as<float>(), 16);
+      EXPECT_EQ(id_of(to_dlpack_tensor(view)), id);
+      EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), id);
+      EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), id);
+      expect_empty(to_dlpack_tensor(empty_view(memory.as<float>(), 3, 0)), id);
+    }
+  }
+}
+
+TEST(TwoDevicesUsmExport, EachDeviceIsFoundWithContextWithQueueAndWithNeither) {
+  expect_each_device_is_found();
+}
+
+TEST(ThreeDevicesUsmExport, EachDeviceIsFoundWithContextWithQueueAndWithNeither) {
+  expect_each_device_is_found();
+}
+
+TEST(TwoDevicesUsmExport, AQueueOnAnotherRootDeviceThanTheMemoryIsRefused) {
+  const std::vector<sycl::device> devices = root_devices();
+  for (const std::size_t there : {std::size_t{0}, std::size_t{1}}) {
+    const std::size_t here = 1 - there;
+    const std::string expected =
+        "a queue on device " + std::to_string(there) + ", where the memory is";
+    const std::string found = "one on device " + std::to_string(here);
+    for (const alloc kind : usm_kinds) {
+      const usm_memory memory(kind, 64, queue_on(there));
+      const auto view = view_of(memory.as<float>(), 16);
+      EXPECT_REFUSAL(to_dlpack_tensor(view, queue_on(here)), errc::queue_device_mismatch,
+                     "queue", expected, found);
+      const sycl::queue own_context(sycl::context(devices[here]), devices[here]);
+      EXPECT_REFUSAL(to_dlpack_tensor(view, own_context), errc::queue_device_mismatch, "queue",
+                     expected, found);
+      EXPECT_REFUSAL(to_dlpack_tensor(view, queue_on(here).get_context()),
+                     errc::pointer_unknown, "data", unknown_here, unknown);
+    }
+  }
+}
+
+TEST(TwoDevicesUsmExport, WhatIsNoUsmIsRefused) {
+  std::array<float, 16> on_stack{};
+  for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
+    expect_unknown_to_all(view_of(on_stack.data(), 16), queue_on(place));
+  }
+}
+
+TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
+  std::array<float, 1> on_stack{};
+  for (float* const pointer : {static_cast<float*>(nullptr), on_stack.data()}) {
+    const empty_view view(pointer, 3, 0);
+    for (const std::int32_t id : {0, 1}) {
+      const sycl::queue queue = queue_on(static_cast<std::size_t>(id));
+      expect_empty(to_dlpack_tensor(view, queue), id);
+      expect_empty(to_dlpack_tensor(view, queue.get_context()), id);
+    }
+    EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data", unknown_everywhere,
+                   unknown);
+  }
+}
+
+}  // namespace
