@@ -4,6 +4,7 @@
 // DLPack "Python Specification".
 #include "capsule.hpp"
 
+#include <cstring>
 #include <string>
 
 namespace usm_dlpack::python {
@@ -44,6 +45,16 @@ nb::object wrap(Owned managed) {
   return nb::steal(capsule);
 }
 
+// A capsule's name is bytes of any kind; a sentence is UTF-8.
+std::string printable(const char* name) {
+  const auto size = static_cast<Py_ssize_t>(std::strlen(name));
+  const nb::object text = nb::steal(PyUnicode_DecodeASCII(name, size, "backslashreplace"));
+  if (!text.is_valid()) {
+    throw nb::python_error();
+  }
+  return nb::borrow<nb::str>(text).c_str();
+}
+
 [[noreturn]] void refuse_capsule(const std::string& found) {
   detail::refuse(errc::capsule_unusable, "capsule",
                  "a fresh one named \"dltensor_versioned\" or \"dltensor\"", found,
@@ -68,7 +79,7 @@ capsule_content read_capsule(nb::handle object) {
   const char* name = PyCapsule_GetName(object.ptr());
   PyErr_Clear();
   refuse_capsule(name == nullptr ? std::string("one without a name")
-                                 : "one named \"" + std::string(name) + "\"");
+                                 : "one named \"" + printable(name) + "\"");
 }
 
 void consume_capsule(nb::handle object, const capsule_content& content) noexcept {

@@ -105,13 +105,24 @@ nb::object import_capsule(nb::handle capsule) {
   return made;
 }
 
+/// The view lies in one allocation; it must be the one that the owner keeps alive.
+void check_owned(const usm_allocation& proof, std::uintptr_t origin) {
+  if (proof.bounds_proved() == bounds_proof::allocation &&
+      (origin < proof.base() || origin - proof.base() >= proof.size())) {
+    detail::refuse(errc::out_of_bounds, "byte_offset",
+                   "a view within the allocation of the object",
+                   "one within another allocation",
+                   "correct byte_offset, or pass the object that owns that memory");
+  }
+}
+
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
-nb::object from_memory(nb::object owner, std::uintptr_t data, std::uint64_t byte_offset,
+/// @param origin the address that the object itself names
+nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t data,
                        extents shape, std::optional<extents> strides, int code, int bits,
                        int lanes, bool readonly, nb::handle place, nb::handle queue) {
   DLTensor described{};
   described.data = reinterpret_cast<void*>(data);
-  described.byte_offset = byte_offset;
   described.ndim = static_cast<std::int32_t>(shape.size());
   described.shape = shape.data();
   described.strides = strides ? strides->data() : nullptr;
@@ -124,6 +135,7 @@ nb::object from_memory(nb::object owner, std::uintptr_t data, std::uint64_t byte
     described.device = detail::export_device(first, structure.empty, to_queue(queue));
   }
   const usm_allocation proof = validate(described);
+  check_owned(proof, origin);
   nb::object made = new_tensor(described, proof, readonly ? flag::read_only : 0);
   nb::inst_ptr<tensor>(made)->own(std::move(owner));
   return made;
@@ -230,11 +242,10 @@ void register_exchange(nb::module_& module) {
       },
       nb::arg("capsule"), nb::arg("usm_types"), nb::arg("backends").none(),
       nb::arg("writable"));
-  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("data"),
-             nb::arg("byte_offset"), nb::arg("shape"), nb::arg("strides").none(),
-             nb::arg("code"), nb::arg("bits"), nb::arg("lanes"), nb::arg("readonly"),
-             nb::arg("place"), nb::arg("queue").none(),
-             nb::sig("def from_memory(owner: typing.Any, data: int, byte_offset: int, "
+  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
+             nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
+             nb::arg("lanes"), nb::arg("readonly"), nb::arg("place"), nb::arg("queue").none(),
+             nb::sig("def from_memory(owner: typing.Any, origin: int, data: int, "
                      "shape: collections.abc.Sequence[int], "
                      "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
                      "lanes: int, readonly: bool, place: typing.Any, "

@@ -36,7 +36,16 @@ const char* const export_doc =
 
 namespace {
 
-std::string text_of(nb::handle object) { return nb::repr(object).c_str(); }
+// In ASCII, and never failing: an object that cannot be printed must not turn a refusal into
+// the TypeError that its `__repr__` may raise.
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_ASCII(object.ptr()));
+  if (!text.is_valid()) {
+    PyErr_Clear();
+    return "an object that cannot be printed";
+  }
+  return nb::borrow<nb::str>(text).c_str();
+}
 
 bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
@@ -127,16 +136,15 @@ copying read_copy(nb::handle copy) {
     return copying::when_needed;
   }
   // NumPy's bool and 0 or 1 count as well; anything else would be a guess.
-  const int truth = PyBool_Check(copy.ptr()) != 0 || PyLong_Check(copy.ptr()) != 0 ||
-                            text_of(copy).find("np.") == 0
-                        ? PyObject_IsTrue(copy.ptr())
-                        : -1;
-  if (truth < 0) {
-    PyErr_Clear();
-    detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
-                   "pass one of these");
+  const std::string text = text_of(copy);
+  if (text == "True" || text == "1" || text == "np.True_") {
+    return copying::always;
   }
-  return truth == 1 ? copying::always : copying::never;
+  if (text == "False" || text == "0" || text == "np.False_") {
+    return copying::never;
+  }
+  detail::refuse(errc::request_unsupported, "copy", "None, True or False", text,
+                 "pass one of these");
 }
 
 /// Host memory for a copy, aligned to 256 bytes as `DLTensor::data` asks.

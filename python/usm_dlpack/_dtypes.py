@@ -72,13 +72,18 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
             return code, bits, lanes
     try:
         found = np.dtype(dtype)  # type: ignore[call-overload]
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(
             f"dtype: expected one of NumPy's or DLPack's dtypes, found {dtype!r}; "
             "pass for example numpy.float32 or 'bfloat16'"
         ) from None
     if found.name in _CODES:  # the types of ml_dtypes
         code, bits = _CODES[found.name]
+        if bits != found.itemsize * 8:
+            raise TypeError(
+                f"dtype: expected elements that fill their bytes, found {found!r}; "
+                f"pass the name {found.name!r} if the memory holds them packed"
+            )
         return code, bits, 1
     if found.kind not in _KIND_CODES or not found.isnative or found.char in "gG":
         raise TypeError(
@@ -97,7 +102,7 @@ def to_typestr(code: int, bits: int, lanes: int) -> str:
         If there is none (bfloat16, float8, lanes): the attribute that holds it then is not there.
     """
     found = from_dlpack_dtype(code, bits, lanes)
-    if isinstance(found, str) or found.kind == "V":
+    if isinstance(found, str) or code not in _KIND_CODES.values():
         raise AttributeError(
             f"__sycl_usm_array_interface__: expected a dtype that has a type string, "
             f"found {name_of(code, bits, lanes)}; exchange the array through DLPack"

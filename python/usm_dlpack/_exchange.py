@@ -7,7 +7,7 @@ import inspect
 import math
 import operator
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,8 @@ def _fits(field: str, values: Sequence[int], low: int) -> None:
 class _Interface:
     """What ``__sycl_usm_array_interface__`` says, its fields checked."""
 
+    readonly: bool
+
     def __init__(self, obj: object) -> None:
         interface = getattr(obj, "__sycl_usm_array_interface__", None)
         if not isinstance(interface, dict):
@@ -62,22 +64,34 @@ class _Interface:
                 "or use from_dlpack"
             )
         try:
-            data, flag = interface["data"]
-            self.data = operator.index(data)
-            self.shape = _integers("shape", interface["shape"])
-            strides = interface.get("strides")
-            self.strides = None if strides is None else _integers("strides", strides)
-            self.dtype = _dtypes.to_dlpack_dtype(np.dtype(interface["typestr"]))
-            self.itemsize = np.dtype(interface["typestr"]).itemsize
-            self.offset = operator.index(interface.get("offset", 0))
-            self.place: Any = interface["syclobj"]
+            self._read(interface)
         except (KeyError, TypeError, ValueError) as error:
+            found = f"none of {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(
                 "__sycl_usm_array_interface__: expected data, shape, strides, typestr and syclobj "
-                f"as dpctl documents them, found {error}; correct the object that offers it"
+                f"as dpctl documents them, found {found}; correct the object that offers it"
             ) from error
         # dpctl.memory says True of memory that everybody may write.
-        self.readonly = bool(flag) and not _is_dpctl_memory(obj)
+        self.readonly = self.readonly and not _is_dpctl_memory(obj)
+
+    def _read(self, interface: dict[str, Any]) -> None:
+        data, flag = interface["data"]
+        self.data = operator.index(data)
+        self.readonly = bool(flag)
+        self.shape = _integers("shape", interface["shape"])
+        strides = interface.get("strides")
+        self.strides = None if strides is None else _integers("strides", strides)
+        typestr = interface["typestr"]
+        self.offset = operator.index(interface.get("offset", 0))
+        self.place: Any = interface["syclobj"]
+        if not 0 <= self.data < 2**64:
+            raise ValueError(f"the address {self.data}")
+        if not isinstance(typestr, str):  # NumPy reads None as float64
+            raise TypeError(f"the typestr {typestr!r}")
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise ValueError(f"{len(self.strides)} strides for {len(self.shape)} dimensions")
+        self.dtype = _dtypes.to_dlpack_dtype(np.dtype(typestr))
+        self.itemsize = np.dtype(typestr).itemsize
 
     def is_compact(self) -> bool:
         """Return whether the elements stand in C order without gaps."""
@@ -100,14 +114,20 @@ def _is_dpctl_memory(obj: object) -> bool:
 
 def _place_of(syclobj: Any) -> Any:
     """Return what a context is taken from; a filter string names a device's default context."""
-    if isinstance(syclobj, str):
-        import dpctl
+    if not isinstance(syclobj, str):
+        return syclobj
+    import dpctl
 
+    try:
         return dpctl.SyclContext(dpctl.SyclDevice(syclobj))
-    return syclobj
+    except (dpctl.SyclDeviceCreationError, ValueError) as error:
+        raise ValueError(
+            f"syclobj: expected the filter string of a device, found {syclobj!r}; "
+            "correct the object that offers it"
+        ) from error
 
 
-def _reinterpreted_shape(base: _Interface, itemsize: int, byte_offset: int) -> list[int]:
+def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[int]:
     """Return the shape of all bytes behind ``byte_offset`` in another dtype: one dimension."""
     nbytes = math.prod(base.shape) * base.itemsize - byte_offset
     if not base.is_compact():
@@ -115,12 +135,12 @@ def _reinterpreted_shape(base: _Interface, itemsize: int, byte_offset: int) -> l
             "shape: expected one, since the array is not compact, found None; "
             "pass shape and strides of the elements that are meant"
         )
-    if nbytes < 0 or nbytes % itemsize != 0:
+    if nbytes < 0 or nbytes * 8 % bits != 0:
         raise ValueError(
-            f"shape: expected a whole number of elements of {itemsize} bytes, found {nbytes} bytes "
+            f"shape: expected a whole number of elements of {bits} bits, found {nbytes} bytes "
             "behind byte_offset; pass shape"
         )
-    return [nbytes // itemsize]
+    return [nbytes * 8 // bits]
 
 
 def to_dlpack_tensor(
@@ -195,7 +215,7 @@ def to_dlpack_tensor(
     if shape is not None:
         extents = _integers("shape", shape)
     elif renewed and (bits * lanes != base.itemsize * 8 or byte_offset != 0):
-        extents = _reinterpreted_shape(base, max(1, bits * lanes // 8), byte_offset)
+        extents = _reinterpreted_shape(base, bits * lanes, byte_offset)
     else:
         extents, renewed = base.shape, False
     steps = base.strides if not renewed else None
@@ -215,8 +235,8 @@ def to_dlpack_tensor(
         )
     return _core.from_memory(
         obj,
+        base.data,
         start,
-        0,
         extents,
         steps,
         code,
@@ -259,15 +279,15 @@ def _keywords_of(x: object) -> frozenset[str]:
     return known
 
 
-def _check_device_type(x: object) -> None:
-    """Refuse an array that says itself that it is elsewhere, before it is exported."""
+def _device_of(x: object) -> tuple[int, int] | None:
+    """Return what an array says of its device, or None if it says nothing."""
     ask = getattr(x, "__dlpack_device__", None)
     if ask is None:
-        return
+        return None
     answer = ask()
     try:
-        device_type, _ = (operator.index(part) for part in answer)
-        in_range = -(2**31) <= device_type < 2**31
+        device_type, number = (operator.index(part) for part in answer)
+        in_range = all(-(2**31) <= part < 2**31 for part in (device_type, number))
     except (TypeError, ValueError):
         in_range = False
     if not in_range:
@@ -278,7 +298,14 @@ def _check_device_type(x: object) -> None:
             repr(answer),
             "correct the producer",
         )
-    _core.check_device_type(device_type)
+    return device_type, number
+
+
+def _check_device_type(x: object) -> None:
+    """Refuse an array that says itself that it is elsewhere, before it is exported."""
+    own = _device_of(x)
+    if own is not None:
+        _core.check_device_type(own[0])
 
 
 def _capsule_of(x: Any, copy: bool | None = None) -> Any:
@@ -352,7 +379,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> D
 
 
 def _check_own_device(x: Any, device: Any) -> None:
-    own = tuple(x.__dlpack_device__()) if hasattr(x, "__dlpack_device__") else None
+    own = _device_of(x)
     if device != own:
         raise ConversionError(
             "request_unsupported",
@@ -361,6 +388,15 @@ def _check_own_device(x: Any, device: Any) -> None:
             repr(device),
             "copy the array to the other device first",
         )
+
+
+def _names(field: str, values: Sequence[str] | str) -> list[str]:
+    names = [values] if isinstance(values, str) else values
+    if isinstance(names, Iterable):
+        some = list(names)
+        if all(isinstance(name, str) for name in some):
+            return some
+    raise TypeError(f"{field}: expected a sequence of str, found {values!r}; pass names")
 
 
 def validate(
@@ -410,9 +446,8 @@ def validate(
         ...
     usm_dlpack.ConversionError: data: expected USM of an accepted kind, found host USM; ...
     """
-    kinds = [usm_types] if isinstance(usm_types, str) else list(usm_types)
-    some = [backends] if isinstance(backends, str) else backends
-    accepted = None if some is None else list(some)
+    kinds = _names("usm_types", usm_types)
+    accepted = None if backends is None else _names("backends", backends)
     capsule = x if type(x).__name__ == "PyCapsule" else _capsule_of(x)
     return _core.validate_capsule(capsule, kinds, accepted, readonly is False)
 
