@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replaces the global `operator new` and `operator delete` by ones that count, and tests that
+// they do.
+#include <allocation_counter.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace {
+
+std::atomic<std::size_t> made{0};
+std::atomic<std::size_t> freed{0};
+std::atomic<bool> fail_next{false};
+
+void* count_and_allocate(std::size_t size, std::size_t alignment) {
+  if (fail_next.exchange(false)) {
+    throw std::bad_alloc();
+  }
+  ++made;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size == 0 ? 1 : size) != 0) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+void count_and_free(void* memory) noexcept {
+  freed += memory == nullptr ? 0U : 1U;
+  std::free(memory);
+}
+
+}  // namespace
+
+// The array and the nothrow forms of the standard library call these.
+void* operator new(std::size_t size) {
+  return count_and_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return count_and_allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { count_and_free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { count_and_free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { count_and_free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  count_and_free(memory);
+}
+
+namespace usm_dlpack_test {
+
+std::size_t allocations() noexcept { return made; }
+std::size_t deallocations() noexcept { return freed; }
+void fail_next_allocation() noexcept { fail_next = true; }
+
+}  // namespace usm_dlpack_test
+
+TEST(AllocationCounter, SeesOrdinaryAndOverAlignedObjects) {
+  struct alignas(256) over_aligned {
+    int value = 0;
+  };
+  const usm_dlpack_test::allocation_count heap;
+  auto* ordinary = static_cast<int*>(::operator new(sizeof(int)));
+  const auto aligned = std::make_unique<over_aligned>();
+  ::operator delete(ordinary);
+  EXPECT_EQ(heap.made(), 2U);
+  EXPECT_EQ(heap.freed(), 1U);
+}
+
+TEST(AllocationCounter, MakesOneAllocationFail) {
+  usm_dlpack_test::fail_next_allocation();
+  EXPECT_THROW(::operator delete(::operator new(8)), std::bad_alloc);
+  EXPECT_NO_THROW(::operator delete(::operator new(8)));
+}

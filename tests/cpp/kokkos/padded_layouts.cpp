@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The padded layouts of C++26, which only the reference implementation has today: rows or
+// columns that keep a distance. Also its default accessor's relatives and submdspan, where
+// views with strides come from.
+#include <mdspan_under_test.hpp>
+#include <valid_tensor.hpp>
+#include <view_elements.hpp>
+
+#include <usm_dlpack/to_dlpack.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+using usm_dlpack::to_dlpack_tensor;
+using usm_dlpack_test::some_device;
+
+using left_padded = Kokkos::Experimental::layout_left_padded<8>;
+using right_padded = Kokkos::Experimental::layout_right_padded<8>;
+using left_padded_at_run_time =
+    Kokkos::Experimental::layout_left_padded<Kokkos::dynamic_extent>;
+using right_padded_at_run_time =
+    Kokkos::Experimental::layout_right_padded<Kokkos::dynamic_extent>;
+
+template <class View>
+void expect_round_trip(const View& view) {
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(view));
+}
+
+template <class Layout, class Index, std::size_t... R>
+void expect_round_trip_of_rank(std::index_sequence<R...>) {
+  constexpr std::array<int, 4> sizes{3, 2, 3, 2};
+  alignas(64) static std::array<double, 1024> elements{};
+  using extents_type = Kokkos::dextents<Index, sizeof...(R)>;
+  const extents_type extents(static_cast<Index>(sizes[R])...);
+  using mapping_type = typename Layout::template mapping<extents_type>;
+  expect_round_trip(
+      Kokkos::mdspan<double, extents_type, Layout>(elements.data(), mapping_type(extents)));
+}
+
+template <class Layout>
+void expect_round_trips() {
+  expect_round_trip_of_rank<Layout, int>(std::make_index_sequence<1>{});
+  expect_round_trip_of_rank<Layout, int>(std::make_index_sequence<2>{});
+  expect_round_trip_of_rank<Layout, std::uint64_t>(std::make_index_sequence<3>{});
+  expect_round_trip_of_rank<Layout, std::int16_t>(std::make_index_sequence<4>{});
+}
+
+TEST(ToDlpackOfPaddedLayouts, KeepsEveryElementOfLayoutLeftPadded) {
+  expect_round_trips<left_padded>();
+}
+
+TEST(ToDlpackOfPaddedLayouts, KeepsEveryElementOfLayoutRightPadded) {
+  expect_round_trips<right_padded>();
+}
+
+TEST(ToDlpackOfPaddedLayouts, KeepsAPaddingChosenAtRunTime) {
+  std::array<float, 64> elements{};
+  using extents_type = Kokkos::dextents<int, 2>;
+  using left_mapping = left_padded_at_run_time::mapping<extents_type>;
+  using right_mapping = right_padded_at_run_time::mapping<extents_type>;
+  const Kokkos::mdspan<float, extents_type, left_padded_at_run_time> left(
+      elements.data(), left_mapping(extents_type(3, 4), 5));
+  const Kokkos::mdspan<float, extents_type, right_padded_at_run_time> right(
+      elements.data(), right_mapping(extents_type(3, 4), 7));
+  expect_round_trip(left);
+  expect_round_trip(right);
+  EXPECT_EQ(to_dlpack_tensor(left, some_device).strides()[1], 5);
+  EXPECT_EQ(to_dlpack_tensor(right, some_device).strides()[0], 7);
+}
+
+TEST(ToDlpackOfPaddedLayouts, SaysTheDistanceThatThePaddingMakes) {
+  std::array<float, 64> elements{};
+  using extents_type = Kokkos::extents<int, 3, 5>;
+  const Kokkos::mdspan<float, extents_type, right_padded> view(elements.data(),
+                                                               extents_type());
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.strides()[0], 8);
+  EXPECT_EQ(wrapper.strides()[1], 1);
+}
+
+TEST(ToDlpackOfPaddedLayouts, KeepsShapeAndStridesOfAnEmptyView) {
+  std::array<float, 1> elements{};
+  using extents_type = Kokkos::dextents<int, 2>;
+  const Kokkos::mdspan<float, extents_type, left_padded> view(elements.data(),
+                                                              extents_type(0, 4));
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, nullptr);
+  usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(view));
+}
+
+TEST(ToDlpackOfSubmdspan, KeepsEveryElementOfASlice) {
+  alignas(64) std::array<int, 60> elements{};
+  const Kokkos::mdspan<int, Kokkos::dextents<int, 3>> whole(elements.data(), 3, 4, 5);
+  expect_round_trip(Kokkos::submdspan(whole, 1, Kokkos::full_extent, std::pair{1, 4}));
+  expect_round_trip(Kokkos::submdspan(whole, std::pair{1, 3}, 2, Kokkos::full_extent));
+  expect_round_trip(Kokkos::submdspan(whole, 2, 3, 4));
+  expect_round_trip(Kokkos::submdspan(whole, std::pair{2, 2}, 0, Kokkos::full_extent));
+}
+
+}  // namespace

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the exporter does at the edges: first elements that are not at index 0, emptiness,
+// broadcasts beyond every product, opted-in accessors, hand-written views, and each refusal at
+// run time.
+#include <allocation_counter.hpp>
+#include <odd_views.hpp>
+#include <refusal.hpp>
+#include <valid_tensor.hpp>
+#include <view_elements.hpp>
+
+#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/to_dlpack.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace {
+
+using usm_dlpack::errc;
+using usm_dlpack::layout_relaxed;
+using usm_dlpack::to_dlpack_tensor;
+using usm_dlpack_test::expect_same_elements;
+using usm_dlpack_test::facts_of;
+using usm_dlpack_test::some_device;
+
+constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
+constexpr auto int64_min = std::numeric_limits<std::int64_t>::min();
+constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
+constexpr std::int64_t two_to_32 = std::int64_t{1} << 32;
+
+const char* const extent_rule = "an extent from 0 to 9223372036854775807 elements";
+const char* const stride_rule =
+    "a stride from -9223372036854775808 to 9223372036854775807 elements";
+
+using any_2d = md::dextents<std::int64_t, 2>;
+
+// --- The first element
+// ----------------------------------------------------------------------------------
+
+TEST(ToDlpack, ExportsAFirstElementThatIsNotAtIndexZero) {
+  std::array<int, 12> elements{};
+  const odd::layout_anchored::mapping<any_2d> mapping(any_2d(2, 3), {3, 1}, 6, 12);
+  const md::mdspan<int, any_2d, odd::layout_anchored> view(elements.data(), mapping);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 6);
+  expect_same_elements(wrapper.get(), facts_of(view));
+}
+
+TEST(ToDlpack, ExportsTheFirstElementOfAViewOfRankZero) {
+  std::array<int, 4> elements{};
+  using scalar = md::extents<int>;
+  const odd::layout_anchored::mapping<scalar> mapping(scalar(), {}, 3, 4);
+  const md::mdspan<int, scalar, odd::layout_anchored> view(elements.data(), mapping);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 3);
+  EXPECT_EQ(wrapper.get().ndim, 0);
+  expect_same_elements(wrapper.get(), facts_of(view));
+}
+
+TEST(ToDlpack, ExportsAReversedViewFromItsHighestAddress) {
+  std::array<short, 6> elements{};
+  const layout_relaxed::mapping<any_2d> mapping(any_2d(2, 3), {-3, -1});
+  const md::mdspan<short, any_2d, layout_relaxed> view(elements.data(), mapping);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 5);
+  EXPECT_EQ(wrapper.get().strides[0], -3);
+  EXPECT_EQ(wrapper.get().strides[1], -1);
+}
+
+TEST(ToDlpack, ExportsAFirstElementBeforeTheHandle) {
+  std::array<int, 4> elements{};
+  odd::hand_written_view<int, int, 1> view{elements.data() + 3, {2}, {{1}, -2}};
+  EXPECT_EQ(to_dlpack_tensor(view, some_device).shape()[0], 2);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 1);
+}
+
+TEST(ToDlpack, RefusesAFirstElementBeyondThePointersReach) {
+  using view_type = odd::hand_written_view<double, std::uint64_t, 1>;
+  double element = 0;
+  EXPECT_REFUSAL(to_dlpack_tensor(view_type{&element, {1}, {{1}, beyond_int64}}, some_device),
+                 errc::offset_out_of_range, "element_offset",
+                 "a first element within reach of a pointer", "9223372036854775808");
+  EXPECT_REFUSAL(
+      to_dlpack_tensor(view_type{&element, {1}, {{1}, std::uint64_t{1} << 60}}, some_device),
+      errc::offset_out_of_range, "element_offset", "a first element within reach of a pointer",
+      "1152921504606846976");
+  using signed_view = odd::hand_written_view<double, std::int64_t, 1>;
+  EXPECT_REFUSAL(to_dlpack_tensor(signed_view{&element, {1}, {{1}, int64_min}}, some_device),
+                 errc::offset_out_of_range, "element_offset",
+                 "a first element within reach of a pointer", "-9223372036854775808");
+}
+
+TEST(ToDlpack, DoesNotLookForTheFirstElementOfAnEmptyView) {
+  using view_type = odd::hand_written_view<double, std::uint64_t, 1>;
+  const auto wrapper =
+      to_dlpack_tensor(view_type{nullptr, {0}, {{1}, beyond_int64}}, some_device);
+  EXPECT_EQ(wrapper.get().data, nullptr);
+}
+
+// --- Emptiness
+// ------------------------------------------------------------------------------------------
+
+TEST(ToDlpack, GivesAnEmptyViewNullDataAndKeepsItsShapeAndStrides) {
+  std::array<int, 8> elements{};
+  const md::mdspan<int, md::dextents<int, 3>> view(elements.data(), 2, 0, 4);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  const DLTensor tensor = wrapper.get();
+  EXPECT_EQ(tensor.data, nullptr);
+  EXPECT_EQ(tensor.ndim, 3);
+  expect_same_elements(tensor, facts_of(view));
+}
+
+TEST(ToDlpack, TakesAnEmptyViewOfNoMemory) {
+  const md::mdspan<int, md::dextents<int, 1>> view(nullptr, 0);
+  EXPECT_EQ(to_dlpack_tensor(view, some_device).shape()[0], 0);
+}
+
+TEST(ToDlpack, KeepsTheDataOfABroadcastOfMoreIndicesThanAnIntegerCounts) {
+  std::array<float, 3> elements{};
+  const any_2d extents(two_to_32, two_to_32);
+  const md::mdspan<float, any_2d, layout_relaxed> view(
+      elements.data() + 1, layout_relaxed::mapping<any_2d>(extents, {0, 0}));
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 1);
+  EXPECT_EQ(wrapper.get().shape[0], two_to_32);
+  EXPECT_EQ(wrapper.get().strides[1], 0);
+}
+
+TEST(ToDlpack, SeesEmptinessBehindAProductThatWraps) {
+  using view_type = odd::hand_written_view<float, std::uint64_t, 3>;
+  float element = 0;
+  const std::uint64_t big = std::uint64_t{1} << 62;
+  const auto wrapper =
+      to_dlpack_tensor(view_type{&element, {big, big, 0}, {{1, 1, 1}, 0}}, some_device);
+  EXPECT_EQ(wrapper.get().data, nullptr);
+  EXPECT_EQ(wrapper.get().shape[0], std::int64_t{1} << 62);
+}
+
+// --- Extents and strides outside int64_t
+// ----------------------------------------------------------------
+
+TEST(ToDlpack, TakesTheLargestExtentAndStride) {
+  using view_type = odd::hand_written_view<char unsigned, std::uint64_t, 2>;
+  unsigned char element = 0;
+  const auto wrapper = to_dlpack_tensor(
+      view_type{&element, {1, std::uint64_t{int64_max}}, {{std::uint64_t{int64_max}, 0}, 0}},
+      some_device);
+  EXPECT_EQ(wrapper.get().shape[1], int64_max);
+  EXPECT_EQ(wrapper.get().strides[0], int64_max);
+}
+
+TEST(ToDlpack, RefusesAnExtentAboveInt64) {
+  using extents_type = md::dextents<std::uint64_t, 2>;
+  float element = 0;
+  const extents_type extents(1, beyond_int64);
+  const layout_relaxed::mapping<extents_type> mapping(extents, {0, 0}, 0);
+  const md::mdspan<float, extents_type, layout_relaxed> view(&element, mapping);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::extent_out_of_range, "shape[1]",
+                 extent_rule, "9223372036854775808");
+}
+
+TEST(ToDlpack, RefusesAStrideAboveInt64) {
+  using extents_type = md::dextents<std::uint64_t, 2>;
+  float element = 0;
+  const odd::layout_anchored::mapping<extents_type> mapping(
+      extents_type(1, 1), {1, std::numeric_limits<std::uint64_t>::max()}, 0, 1);
+  const md::mdspan<float, extents_type, odd::layout_anchored> view(&element, mapping);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::stride_out_of_range, "strides[1]",
+                 stride_rule, "18446744073709551615");
+}
+
+TEST(ToDlpack, RefusesANegativeExtentOfEverySignedIndexType) {
+  float element = 0;
+  EXPECT_REFUSAL(
+      to_dlpack_tensor(odd::hand_written_view<float, std::int8_t, 1>{&element, {-1}, {}},
+                       some_device),
+      errc::extent_out_of_range, "shape[0]", extent_rule, "-1");
+  EXPECT_REFUSAL(to_dlpack_tensor(
+                     odd::hand_written_view<float, std::int16_t, 2>{&element, {0, -32768}, {}},
+                     some_device),
+                 errc::extent_out_of_range, "shape[1]", extent_rule, "-32768");
+  EXPECT_REFUSAL(to_dlpack_tensor(
+                     odd::hand_written_view<float, std::int32_t, 3>{&element, {1, -7, 0}, {}},
+                     some_device),
+                 errc::extent_out_of_range, "shape[1]", extent_rule, "-7");
+  EXPECT_REFUSAL(to_dlpack_tensor(
+                     odd::hand_written_view<float, std::int64_t, 1>{&element, {int64_min}, {}},
+                     some_device),
+                 errc::extent_out_of_range, "shape[0]", extent_rule, "-9223372036854775808");
+}
+
+TEST(ToDlpack, LooksAtAllExtentsBeforeAnyStride) {
+  using view_type = odd::hand_written_view<float, std::uint64_t, 2>;
+  float element = 0;
+  EXPECT_REFUSAL(
+      to_dlpack_tensor(
+          view_type{&element, {1, beyond_int64}, {{beyond_int64, beyond_int64}, beyond_int64}},
+          some_device),
+      errc::extent_out_of_range, "shape[1]", extent_rule, "9223372036854775808");
+  EXPECT_REFUSAL(
+      to_dlpack_tensor(view_type{&element, {1, 1}, {{1, beyond_int64}, beyond_int64}},
+                       some_device),
+      errc::stride_out_of_range, "strides[1]", stride_rule, "9223372036854775808");
+}
+
+// --- Layouts and accessors that only their author can vouch for
+// -----------------------------------------
+
+TEST(ToDlpack, AsksTheObjectWhereTheLayoutMayBeStrided) {
+  std::array<int, 6> elements{};
+  using extents_type = md::dextents<int, 2>;
+  using mapping_type = odd::layout_perhaps_swapped::mapping<extents_type>;
+  using view_type = md::mdspan<int, extents_type, odd::layout_perhaps_swapped>;
+  const view_type strided(elements.data(), mapping_type(extents_type(2, 3), false));
+  const auto wrapper = to_dlpack_tensor(strided, some_device);
+  expect_same_elements(wrapper.get(), facts_of(strided));
+
+  const view_type swapped(elements.data(), mapping_type(extents_type(2, 3), true));
+  EXPECT_REFUSAL(to_dlpack_tensor(swapped, some_device), errc::layout_not_strided, "layout",
+                 "a mapping whose is_strided() is true", "one that answers false");
+}
+
+template <class Accessor>
+void expect_data_through() {
+  std::array<float, 6> elements{};
+  using extents_type = md::dextents<int, 1>;
+  const md::mdspan<float, extents_type, md::layout_right, Accessor> view(elements.data(), 6);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data());
+  EXPECT_EQ(wrapper.get().shape[0], 6);
+}
+
+TEST(ToDlpack, TakesPlainAndOptedInAccessors) {
+  expect_data_through<odd::plain_accessor<float>>();
+  expect_data_through<odd::vetted_accessor<float>>();
+  expect_data_through<odd::restrict_accessor<float>>();
+}
+
+TEST(ToDlpack, TakesOneElementOfALayoutWithoutStrides) {
+  std::array<int, 2> elements{};
+  const md::mdspan<int, md::extents<int>, odd::layout_swapped> view(
+      elements.data(), odd::layout_swapped::mapping<md::extents<int>>());
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 1) << "the mapping puts it there";
+}
+
+TEST(ToDlpack, TakesAViewOfNoMdspanLibrary) {
+  std::array<int, 6> elements{};
+  const odd::hand_written_view<const int, short, 2> view{elements.data(), {2, 3}, {{3, 1}, 0}};
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.get().data, elements.data());
+  EXPECT_EQ(wrapper.get().shape[1], 3);
+  EXPECT_EQ(wrapper.get().strides[0], 3);
+}
+
+// --- The result
+// -----------------------------------------------------------------------------------------
+
+TEST(ToDlpack, TakesTheDeviceAsItIsGiven) {
+  float element = 0;
+  const md::mdspan<float, md::extents<int, 1>> view(&element);
+  for (const DLDevice device : {DLDevice{kDLCPU, 0}, DLDevice{kDLOneAPI, -1},
+                                DLDevice{kDLCUDA, std::numeric_limits<std::int32_t>::max()}}) {
+    const auto wrapper = to_dlpack_tensor(view, device);
+    EXPECT_EQ(wrapper.get().device.device_type, device.device_type);
+    EXPECT_EQ(wrapper.get().device.device_id, device.device_id);
+  }
+}
+
+TEST(ToDlpack, RefusesWithoutLeakingAndAllocatesOnlyToSayWhy) {
+  float element = 0;
+  const odd::hand_written_view<float, int, 1> negative{&element, {-1}, {}};
+  const usm_dlpack_test::allocation_count heap;
+  EXPECT_THROW(static_cast<void>(to_dlpack_tensor(negative, some_device)),
+               usm_dlpack::conversion_error);
+  EXPECT_EQ(heap.made(), heap.freed());
+}
+
+TEST(DlpackTensor, CopiesPointIntoThemselves) {
+  std::array<int, 6> elements{};
+  const md::mdspan<int, md::dextents<int, 2>> view(elements.data(), 2, 3);
+  const auto original = to_dlpack_tensor(view, some_device);
+  const auto copy = original;
+  EXPECT_NE(copy.get().shape, original.get().shape);
+  EXPECT_NE(copy.get().strides, original.get().strides);
+  EXPECT_EQ(copy.get().shape, copy.shape().data());
+  EXPECT_EQ(copy.get().strides, copy.strides().data());
+  EXPECT_EQ(copy.get().data, elements.data());
+  expect_same_elements(copy.get(), facts_of(view));
+}
+
+TEST(DlpackTensor, SurvivesACopyByBytes) {
+  std::array<int, 6> elements{};
+  const md::mdspan<int, md::dextents<int, 2>, md::layout_left> view(elements.data(), 2, 3);
+  const auto original = to_dlpack_tensor(view, some_device);
+  usm_dlpack::dlpack_tensor<2> copy;
+  std::memcpy(static_cast<void*>(&copy), &original, sizeof(copy));
+  expect_same_elements(copy.get(), facts_of(view));
+}
+
+TEST(DlpackTensor, IsEmptyUntilAssignedTo) {
+  usm_dlpack::dlpack_tensor<1> wrapper;
+  EXPECT_EQ(wrapper.get().data, nullptr);
+  EXPECT_EQ(wrapper.get().ndim, 1);
+  EXPECT_EQ(wrapper.get().shape[0], 0);
+  float element = 0;
+  wrapper = to_dlpack_tensor(md::mdspan<float, md::extents<int, 1>>(&element), some_device);
+  EXPECT_EQ(wrapper.get().data, &element);
+}
+
+}  // namespace

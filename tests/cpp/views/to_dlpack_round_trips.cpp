@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One property for every view: its DLTensor has the same extents, strides, dtype and element
+// addresses, and is empty where the view is. Over layouts, ranks 0 to 8, index types, static
+// and dynamic extents and cv.
+#include <allocation_counter.hpp>
+#include <odd_views.hpp>
+#include <valid_tensor.hpp>
+#include <view_elements.hpp>
+
+#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/to_dlpack.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+using usm_dlpack::layout_relaxed;
+using usm_dlpack_test::some_device;
+
+// Every index and span of these extents, with the strides below, is below 128: an int8_t holds
+// them.
+constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
+
+template <class Element>
+Element* memory() {
+  alignas(64) static std::array<Element, 256> elements{};
+  return elements.data();
+}
+
+// --- Mappings of each layout
+// ----------------------------------------------------------------------------
+
+/// Twice the strides of C order: a gap behind each element.
+template <class Number, class Extents>
+std::array<Number, Extents::rank()> gapped_strides(const Extents& extents) {
+  std::array<Number, Extents::rank()> strides{};
+  int product = 2;
+  for (std::size_t r = Extents::rank(); r-- > 0;) {
+    strides[r] = static_cast<Number>(product);
+    product *= extents.extent(r) == 0 ? 1 : static_cast<int>(extents.extent(r));
+  }
+  return strides;
+}
+
+template <class Layout, class Extents>
+auto mapping_of(const Extents& extents) {
+  using mapping = typename Layout::template mapping<Extents>;
+  using index_type = typename Extents::index_type;
+  [[maybe_unused]] constexpr std::size_t rank = Extents::rank();
+  if constexpr (std::is_same_v<Layout, md::layout_stride>) {
+    return mapping(extents, gapped_strides<index_type>(extents));
+  } else if constexpr (std::is_same_v<Layout, layout_relaxed>) {
+    auto strides = gapped_strides<std::int64_t>(extents);
+    for (std::size_t r = 0; r < rank; r += 2) {
+      strides[r] = -strides[r];  // reversed
+    }
+    if constexpr (rank > 1) {
+      strides[1] = 0;  // broadcast
+    }
+    return mapping(extents, strides);
+  } else if constexpr (std::is_same_v<Layout, odd::layout_anchored>) {
+    auto strides = gapped_strides<index_type>(extents);
+    auto first = index_type{5};
+    if constexpr (rank > 0 && std::is_signed_v<index_type>) {
+      if (extents.extent(0) != 0) {
+        first = static_cast<index_type>(first + strides[0] * (extents.extent(0) - 1));
+      }
+      strides[0] = static_cast<index_type>(-strides[0]);
+    }
+    return mapping(extents, strides, first, index_type{110});
+  } else {
+    return mapping(extents);
+  }
+}
+
+// --- Extents of each rank
+// -------------------------------------------------------------------------------
+
+template <class Index, std::size_t... R>
+auto dynamic_extents(std::index_sequence<R...>) {
+  return md::dextents<Index, sizeof...(R)>(static_cast<Index>(sizes[R])...);
+}
+template <class Index, std::size_t... R>
+auto static_extents(std::index_sequence<R...>) {
+  return md::extents<Index, static_cast<std::size_t>(sizes[R])...>();
+}
+/// Every second extent static.
+template <class Index, std::size_t... R>
+auto mixed_extents(std::index_sequence<R...>) {
+  return md::extents<Index, (R % 2 == 0 ? static_cast<std::size_t>(sizes[R])
+                                        : static_cast<std::size_t>(-1))...>(
+      static_cast<Index>(sizes[R])...);
+}
+/// The extent of one dimension is 0.
+template <class Index, std::size_t... R>
+auto extents_empty_in(std::size_t dimension, std::index_sequence<R...>) {
+  return md::dextents<Index, sizeof...(R)>(
+      static_cast<Index>(R == dimension ? 0 : sizes[R])...);
+}
+
+// --- The property
+// ---------------------------------------------------------------------------------------
+
+void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_t allocated,
+                     const usm_dlpack_test::view_facts& facts) {
+  EXPECT_EQ(allocated, 0U);
+  usm_dlpack_test::expect_same_elements(tensor, facts);
+  EXPECT_EQ(tensor.data == nullptr, facts.addresses().empty());
+  EXPECT_EQ(tensor.device.device_type, some_device.device_type);
+  EXPECT_EQ(tensor.device.device_id, some_device.device_id);
+  EXPECT_TRUE(usm_dlpack::same_data_type(tensor.dtype, dtype));
+}
+
+template <class Element, class Layout, class Extents>
+void expect_round_trip(const Extents& extents) {
+  using view_type = md::mdspan<Element, Extents, Layout>;
+  const view_type view(memory<std::remove_cv_t<Element>>(), mapping_of<Layout>(extents));
+  const std::size_t allocated = usm_dlpack_test::allocations();
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+  const DLTensor tensor = wrapper.get();
+  expect_faithful(tensor, usm_dlpack::data_type_v<Element>,
+                  usm_dlpack_test::allocations() - allocated, usm_dlpack_test::facts_of(view));
+}
+
+template <class Layout, class Index, std::size_t Rank>
+void expect_round_trips_of_rank() {
+  const ::testing::ScopedTrace trace(__FILE__, __LINE__, "rank " + std::to_string(Rank));
+  constexpr auto dimensions = std::make_index_sequence<Rank>{};
+  expect_round_trip<float, Layout>(dynamic_extents<Index>(dimensions));
+  for (std::size_t r = 0; r < Rank; ++r) {
+    expect_round_trip<float, Layout>(extents_empty_in<Index>(r, dimensions));
+  }
+}
+
+template <class Layout, class Index, std::size_t... Ranks>
+void expect_round_trips_of_ranks(std::index_sequence<Ranks...>) {
+  const ::testing::ScopedTrace trace(
+      __FILE__, __LINE__,
+      std::string(std::is_signed_v<Index> ? "signed" : "unsigned") + " index of bytes " +
+          std::to_string(sizeof(Index)));
+  (expect_round_trips_of_rank<Layout, Index, Ranks>(), ...);
+}
+
+/// Every rank with the narrowest and the widest index type, and every index type with one
+/// rank.
+template <class Layout>
+void expect_round_trips_of_layout() {
+  expect_round_trips_of_ranks<Layout, std::int8_t>(std::make_index_sequence<9>{});
+  expect_round_trips_of_ranks<Layout, std::uint64_t>(std::make_index_sequence<9>{});
+  constexpr auto rank_3 = std::index_sequence<3>{};
+  expect_round_trips_of_ranks<Layout, std::uint8_t>(rank_3);
+  expect_round_trips_of_ranks<Layout, std::int16_t>(rank_3);
+  expect_round_trips_of_ranks<Layout, std::uint16_t>(rank_3);
+  expect_round_trips_of_ranks<Layout, std::int32_t>(rank_3);
+  expect_round_trips_of_ranks<Layout, std::uint32_t>(rank_3);
+  expect_round_trips_of_ranks<Layout, std::int64_t>(rank_3);
+}
+
+template <class Layout>
+void expect_round_trips_of_static_extents() {
+  expect_round_trip<short, Layout>(static_extents<int>(std::make_index_sequence<1>{}));
+  expect_round_trip<short, Layout>(static_extents<int>(std::make_index_sequence<3>{}));
+  expect_round_trip<short, Layout>(static_extents<int>(std::make_index_sequence<8>{}));
+  expect_round_trip<short, Layout>(mixed_extents<unsigned>(std::make_index_sequence<2>{}));
+  expect_round_trip<short, Layout>(mixed_extents<unsigned>(std::make_index_sequence<5>{}));
+}
+
+template <class Layout>
+void expect_round_trips_of_cv() {
+  constexpr auto dimensions = std::make_index_sequence<3>{};
+  expect_round_trip<const double, Layout>(dynamic_extents<int>(dimensions));
+  expect_round_trip<volatile double, Layout>(dynamic_extents<int>(dimensions));
+  expect_round_trip<const volatile double, Layout>(dynamic_extents<int>(dimensions));
+}
+
+template <class... Elements>
+void expect_round_trips_of_elements() {
+  constexpr auto dimensions = std::make_index_sequence<2>{};
+  (expect_round_trip<Elements, md::layout_right>(dynamic_extents<int>(dimensions)), ...);
+  (expect_round_trip<const Elements, layout_relaxed>(dynamic_extents<int>(dimensions)), ...);
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementOfLayoutRight) {
+  expect_round_trips_of_layout<md::layout_right>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementOfLayoutLeft) {
+  expect_round_trips_of_layout<md::layout_left>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementOfLayoutStride) {
+  expect_round_trips_of_layout<md::layout_stride>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementOfReversedAndBroadcastViews) {
+  expect_round_trips_of_layout<layout_relaxed>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementOfAUsersLayoutWhoseFirstIndexIsNotZero) {
+  expect_round_trips_of_layout<odd::layout_anchored>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsStaticAndMixedExtents) {
+  expect_round_trips_of_static_extents<md::layout_right>();
+  expect_round_trips_of_static_extents<md::layout_left>();
+  expect_round_trips_of_static_extents<md::layout_stride>();
+  expect_round_trips_of_static_extents<layout_relaxed>();
+  expect_round_trips_of_static_extents<odd::layout_anchored>();
+}
+
+TEST(ToDlpackRoundTrip, CastsConstAndVolatileAway) {
+  expect_round_trips_of_cv<md::layout_right>();
+  expect_round_trips_of_cv<md::layout_left>();
+  expect_round_trips_of_cv<md::layout_stride>();
+  expect_round_trips_of_cv<layout_relaxed>();
+  expect_round_trips_of_cv<odd::layout_anchored>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementType) {
+  using namespace usm_dlpack::detail;
+  expect_round_trips_of_elements<bool, signed char, short, int, long, long long, int128>();
+  expect_round_trips_of_elements<unsigned char, unsigned short, unsigned, unsigned long,
+                                 unsigned long long, uint128>();
+  expect_round_trips_of_elements<float16, float, double, float128, std::complex<float>,
+                                 std::complex<double>>();
+}
+
+}  // namespace
