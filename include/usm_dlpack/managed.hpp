@@ -90,6 +90,25 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
   to.strides = ndim == 0 ? nullptr : strides;
 }
 
+/// Makes `data` the lowest address of a tensor that has negative strides, and leads
+/// `byte_offset` from there to the first element: dpctl and dpnp refuse a tensor that reaches
+/// below `data`.
+inline void begin_at_lowest(DLTensor& tensor, subbyte storage) noexcept {
+  const auto ndim = static_cast<std::size_t>(tensor.ndim);
+  const element_span span = span_of(tensor.shape, tensor.strides, ndim);
+  byte_span bytes{};
+  if (span.empty || span.overflow ||
+      !to_bytes(span, bits_per_element(tensor.dtype, storage), bytes)) {
+    return;
+  }
+  const std::uint64_t below = magnitude(bytes.lowest);
+  if (tensor.byte_offset < below) {
+    tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
+                                          tensor.byte_offset - below);
+    tensor.byte_offset = below;
+  }
+}
+
 inline void write_header(DLManagedTensorVersioned& managed, std::uint64_t flags) noexcept {
   managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   managed.flags = flags;
@@ -112,6 +131,7 @@ Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner
   void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
   write_header(block->managed, flags);
   write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
+  begin_at_lowest(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;
   return &block->managed;
@@ -152,7 +172,9 @@ inline void check_exportable(const DLTensor& tensor, std::uint64_t flags) {
 }  // namespace detail
 
 /// Makes a managed tensor of a described one. Shape and strides are copied (null strides
-/// filled), so only the data must live as long as `owner`.
+/// filled), so only the data must live as long as `owner`. With negative strides `data`
+/// becomes the lowest address of the view, and `byte_offset` the bytes from there to the first
+/// element.
 /// @param owner anything movable that keeps the data alive; destroyed by the deleter, once, on
 ///        whatever thread the consumer calls it; its destructor must not throw
 /// @param flags bits of `flag`
