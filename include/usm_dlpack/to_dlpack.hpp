@@ -42,16 +42,19 @@ namespace detail {
 template <class View, class = void>
 inline constexpr bool is_view = false;
 template <class View>
-inline constexpr bool
-    is_view<View, std::void_t<typename View::element_type, typename View::accessor_type,
-                              typename View::data_handle_type,
-                              decltype(std::declval<const View&>().mapping()),
-                              decltype(std::declval<const View&>().data_handle()),
-                              decltype(std::declval<const View&>().extent(View::rank()))>> =
-        true;
+inline constexpr bool is_view<
+    View,
+    std::void_t<typename View::element_type, decltype(std::declval<const View&>().mapping()),
+                decltype(std::declval<const View&>().accessor()),
+                decltype(std::declval<const View&>().data_handle()),
+                decltype(std::declval<const View&>().extent(View::rank()))>> = true;
 
 template <class View>
 using mapping_of = std::decay_t<decltype(std::declval<const View&>().mapping())>;
+template <class View>
+using accessor_of = std::decay_t<decltype(std::declval<const View&>().accessor())>;
+template <class View>
+using handle_of = std::decay_t<decltype(std::declval<const View&>().data_handle())>;
 
 template <class Handle, class Element>
 inline constexpr bool points_to = false;
@@ -75,10 +78,9 @@ template <class View, bool AllowPadded>
 constexpr view_rule broken_rule() {
   if constexpr (!is_view<View>) {
     return view_rule::interface;
-  } else if constexpr (!points_to<typename View::data_handle_type,
-                                  typename View::element_type>) {
+  } else if constexpr (!points_to<handle_of<View>, typename View::element_type>) {
     return view_rule::handle;
-  } else if constexpr (!is_plain_accessor_v<typename View::accessor_type>) {
+  } else if constexpr (!is_plain_accessor_v<accessor_of<View>>) {
     return view_rule::accessor;
   } else if constexpr (View::rank() != 0 && !has_stride<mapping_of<View>>) {
     return view_rule::layout;
@@ -207,7 +209,7 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
       strides[r] = to_stride(mapping.stride(r), r);
     }
   }
-  typename View::data_handle_type first{};
+  handle_of<View> first{};
   if (!empty) {
     first = first_element(view);
   } else if (when_empty == empty_data::kept) {

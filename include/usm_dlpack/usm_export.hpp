@@ -33,10 +33,18 @@ namespace detail {
          "pass a queue of the memory's device, or its context");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_null() {
+  refuse(errc::data_null, "data", "the address of USM", "null",
+         "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
+}
+
 /// Says more than "unknown" where a queue was given and the memory is of another platform.
 /// @param queue_id device id of the queue, or -1 if only a context was given
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
                                                                   std::int32_t queue_id) {
+  if (pointer == nullptr) {
+    refuse_null();
+  }
   allocation found;
   const platform_entry* entry = queue_id < 0 ? nullptr : find_platform(pointer, found);
   if (entry != nullptr) {
@@ -115,6 +123,9 @@ inline DLDevice export_device(const void* pointer, bool empty) {
   }
   if (table.devices.empty()) {
     refuse_device_id(0, 0);
+  }
+  if (pointer == nullptr && !empty) {
+    refuse_null();
   }
   if (empty && table.devices.size() == 1) {
     return {kDLOneAPI, 0};  // no memory to look up, and no choice of device

@@ -162,13 +162,25 @@ TEST(UsmExport, AQueueOnASubDeviceIsRefusedBecauseItsContextIsItsOwn) {
   }
 }
 
+TEST(UsmExport, NullIsRefusedAsAnAllocationThatFailed) {
+  const sycl::queue queue = queue_on();
+  const auto view = view_of(static_cast<float*>(nullptr), 16);
+  const sycl::context other(queue.get_device());
+  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::data_null, "data", "the address of USM", "null");
+  EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::data_null, "data", "the address of USM",
+                 "null");
+  for (const sycl::context& context : {queue.get_context(), other}) {
+    EXPECT_REFUSAL(to_dlpack_tensor(view, context), errc::data_null, "data",
+                   "the address of USM", "null");
+  }
+}
+
 TEST(UsmExport, WhatIsNoUsmIsRefused) {
   const sycl::queue queue = queue_on();
   std::array<float, 16> on_stack{};
   const auto on_heap = std::make_unique<std::array<float, 16>>();
   expect_unknown_to_all(view_of(on_stack.data(), 16), queue);
   expect_unknown_to_all(view_of(on_heap->data(), 16), queue);
-  expect_unknown_to_all(view_of(static_cast<float*>(nullptr), 16), queue);
   for (const alloc kind : usm_kinds) {
     usm_memory memory(kind, 64, queue);
     const auto view = view_of(memory.as<float>(), 16);
