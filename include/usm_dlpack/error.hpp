@@ -29,8 +29,8 @@ enum class errc {
   shape_null,               ///< `shape` is null though `ndim` is not 0
   dtype_unsupported,        ///< `dtype` is not one that DLPack 1.3 defines
   shape_negative,           ///< an entry of `shape` is negative
-  span_overflow,            ///< the view's extent in bytes does not fit the address space
   data_null,                ///< `data` is null though the tensor has elements
+  span_overflow,            ///< the view's extent in bytes does not fit the address space
   data_misaligned,          ///< the first element is not aligned to the element type
   overlapping,  ///< elements may share bytes, and the caller asked that they do not
   read_only,    ///< written access asked for memory that the producer made read-only
@@ -70,8 +70,8 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::shape_null: return "shape_null";
     case errc::dtype_unsupported: return "dtype_unsupported";
     case errc::shape_negative: return "shape_negative";
-    case errc::span_overflow: return "span_overflow";
     case errc::data_null: return "data_null";
+    case errc::span_overflow: return "span_overflow";
     case errc::data_misaligned: return "data_misaligned";
     case errc::overlapping: return "overlapping";
     case errc::read_only: return "read_only";
@@ -112,6 +112,9 @@ class conversion_error : public std::invalid_argument {
                               parts.found + "; " + parts.remedy),
         code_(code),
         parts_(std::make_shared<const refusal>(std::move(parts))) {}
+  // Copied where it could be moved: an exception without its parts must not exist.
+  conversion_error(const conversion_error&) noexcept = default;
+  conversion_error& operator=(const conversion_error&) noexcept = default;
 
   /// The rule that was broken.
   errc code() const noexcept { return code_; }

@@ -21,7 +21,7 @@ struct tensor_structure {
   std::uint64_t nbytes =
       0;                ///< bytes from `lowest` to the end of the highest element; 0 if empty
   bool empty = false;   ///< an extent is 0
-  bool unique = false;  ///< the strides prove that no two elements share a byte
+  bool unique = false;  ///< the strides prove that no two elements overlap
 };
 
 /// How the elements of fewer than 8 bits stand in memory: `flag::is_subbyte_type_padded`.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sentence of a refusal and its parts, and that they survive copying.
+#include <refusal.hpp>
+
+#include <usm_dlpack/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace {
+
+using usm_dlpack::conversion_error;
+using usm_dlpack::errc;
+
+conversion_error some_error() {
+  return {errc::data_null, {"data", "the address of the elements", "null", "have it set"}};
+}
+
+TEST(Error, MakesOneSentenceOfItsParts) {
+  EXPECT_STREQ(some_error().what(),
+               "data: expected the address of the elements, found null; have it set");
+}
+
+TEST(Error, KeepsEachPartAsAnAttribute) {
+  const conversion_error error = some_error();
+  EXPECT_EQ(error.code(), errc::data_null);
+  EXPECT_EQ(error.field(), "data");
+  EXPECT_EQ(error.expected(), "the address of the elements");
+  EXPECT_EQ(error.found(), "null");
+  EXPECT_EQ(error.remedy(), "have it set");
+}
+
+TEST(Error, IsAnInvalidArgument) {
+  try {
+    throw some_error();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), some_error().what());
+    return;
+  }
+  FAIL() << "expected to catch it by its base";
+}
+
+TEST(Error, OutlivesWhatItWasCopiedFrom) {
+  auto original = std::make_unique<conversion_error>(some_error());
+  const conversion_error copy = *original;
+  conversion_error assigned(errc::read_only, {"flags", "a", "b", "c"});
+  assigned = *original;
+  original.reset();
+  usm_dlpack_test::expect_same_refusal(copy, errc::data_null, "data",
+                                       "the address of the elements", "null");
+  usm_dlpack_test::expect_same_refusal(assigned, errc::data_null, "data",
+                                       "the address of the elements", "null");
+}
+
+TEST(Error, SurvivesBeingMovedFrom) {
+  conversion_error original = some_error();
+  const conversion_error moved = std::move(original);
+  EXPECT_EQ(moved.field(), "data");
+  EXPECT_EQ(original.field(), "data") << "what() of a moved-from exception is still asked for";
+}
+
+TEST(Error, TravelsThroughAnExceptionPointer) {
+  std::exception_ptr kept;
+  try {
+    usm_dlpack::detail::refuse(errc::ndim_out_of_range, "ndim", "0", "-1", "correct it");
+  } catch (...) {
+    kept = std::current_exception();
+  }
+  EXPECT_REFUSAL(std::rethrow_exception(kept), errc::ndim_out_of_range, "ndim", "0", "-1");
+}
+
+TEST(Error, NamesOneDimensionByItsIndex) {
+  EXPECT_EQ(usm_dlpack::detail::indexed("strides", 0), "strides[0]");
+  EXPECT_EQ(usm_dlpack::detail::indexed("shape", 11), "shape[11]");
+}
+
+}  // namespace

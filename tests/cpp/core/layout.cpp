@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversions to the int64_t of DLTensor that are refused; those that succeed are constant
+// expressions.
+#include <refusal.hpp>
+
+#include <usm_dlpack/layout.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace {
+
+using usm_dlpack::errc;
+using usm_dlpack::detail::to_extent;
+using usm_dlpack::detail::to_stride;
+
+TEST(Layout, RefusesExtentsThatInt64OrTheirSignForbids) {
+  const char* const rule = "an extent from 0 to 9223372036854775807 elements";
+  EXPECT_REFUSAL(to_extent(std::uint64_t{1} << 63, 4), errc::extent_out_of_range, "shape[4]",
+                 rule, "9223372036854775808");
+  EXPECT_REFUSAL(to_extent(std::numeric_limits<std::uint64_t>::max(), 0),
+                 errc::extent_out_of_range, "shape[0]", rule, "18446744073709551615");
+  EXPECT_REFUSAL(to_extent(std::int8_t{-128}, 1), errc::extent_out_of_range, "shape[1]", rule,
+                 "-128");
+  EXPECT_REFUSAL(to_extent(-1LL, 2), errc::extent_out_of_range, "shape[2]", rule, "-1");
+}
+
+TEST(Layout, RefusesStridesThatInt64CannotHold) {
+  const char* const rule =
+      "a stride from -9223372036854775808 to 9223372036854775807 elements";
+  EXPECT_REFUSAL(to_stride(std::uint64_t{1} << 63, 7), errc::stride_out_of_range, "strides[7]",
+                 rule, "9223372036854775808");
+  EXPECT_REFUSAL(to_stride(std::numeric_limits<std::uint64_t>::max(), 0),
+                 errc::stride_out_of_range, "strides[0]", rule, "18446744073709551615");
+}
+
+}  // namespace
