@@ -232,7 +232,7 @@ void register_allocation(nb::module_& module) {
 
 void register_exchange(nb::module_& module) {
   register_allocation(module);
-  module.def("import_capsule", &import_capsule, nb::arg("capsule"),
+  module.def("import_capsule", &import_capsule, nb::arg("capsule").none(),
              nb::sig("def import_capsule(capsule: typing.Any) -> DLPackTensor"));
   module.def(
       "validate_capsule",
@@ -244,7 +244,8 @@ void register_exchange(nb::module_& module) {
       nb::arg("writable"));
   module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
              nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
-             nb::arg("lanes"), nb::arg("readonly"), nb::arg("place"), nb::arg("queue").none(),
+             nb::arg("lanes"), nb::arg("readonly"), nb::arg("place").none(),
+             nb::arg("queue").none(),
              nb::sig("def from_memory(owner: typing.Any, origin: int, data: int, "
                      "shape: collections.abc.Sequence[int], "
                      "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
@@ -260,7 +261,7 @@ void register_exchange(nb::module_& module) {
       nb::arg("device_type"));
   module.def(
       "device_id", [](nb::handle device) { return device_id(to_device(device)); },
-      nb::arg("device"), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
+      nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
   module.def(
       "root_device", [](std::int32_t id) { return to_dpctl(root_device(id)); },
       nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));

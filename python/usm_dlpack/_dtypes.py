@@ -30,6 +30,7 @@ _NAMED = {
     (17, 4): "float4_e2m1fn",
 }
 _CODES = {name: key for key, name in _NAMED.items()}
+_PADDED = (np.longdouble, np.clongdouble)
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
@@ -52,7 +53,7 @@ def from_dlpack_dtype(code: int, bits: int, lanes: int) -> np.dtype[Any] | str:
     except TypeError:
         return name
     # NumPy's names for wide floats are those of padded x87 numbers.
-    return name if found.itemsize * 8 != bits or found.char in "gG" else found
+    return name if found.itemsize * 8 != bits or found.type in _PADDED else found
 
 
 def to_dlpack_dtype(dtype: object) -> DLDataType:
@@ -85,7 +86,7 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
                 f"pass the name {found.name!r} if the memory holds them packed"
             )
         return code, bits, 1
-    if found.kind not in _KIND_CODES or not found.isnative or found.char in "gG":
+    if found.kind not in _KIND_CODES or not found.isnative or found.type in _PADDED:
         raise TypeError(
             f"dtype: expected a bool or a number in native byte order, found {found!r}; "
             "convert the array or reinterpret its memory"

@@ -1,14 +1,157 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every Python test shares."""
+"""What every Python test shares: a real device, its memory, kernels, and new processes."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+pytest.register_assert_rewrite("capsules", "refusals", "memory_sources")
+
+import dpctl  # noqa: E402
+import usm_dlpack  # noqa: E402
+from dpctl import program  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+from memory_sources import allocate  # noqa: E402
+from usm_dlpack import _driver  # noqa: E402
+
+# The machine may be busy: how long an example takes says nothing. The seed is fixed, so that a
+# failure is one for everybody.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=True,
+    max_examples=200,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("suite")
+
+# What a new process must not inherit: it decides which devices there are.
+_DEVICE_VARIABLES = (
+    "OCL_ICD_FILENAMES",
+    "OCL_ICD_VENDORS",
+    "ONEAPI_DEVICE_SELECTOR",
+    "USM_DLPACK_CPU_DRIVER",
+    "PYTHONPATH",
+)
+
+_KERNELS = """
+__kernel void fill(__global float *x) { size_t i = get_global_id(0); x[i] = 1.5f * i; }
+__kernel void negate(__global float *x) { size_t i = get_global_id(0); x[i] = -x[i]; }
+"""
 
 
 @pytest.fixture(scope="session")
 def project_root() -> Path:
     """Return the folder of the source tree."""
     return Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def queue() -> Any:
+    """Return a queue made from root device 0 alone; without a device the test fails."""
+    return dpctl.SyclQueue(usm_dlpack.root_device(0))
+
+
+@pytest.fixture(scope="session")
+def foreign_queue(queue: Any) -> Any:
+    """Return a queue of the same device in a context that is not the default one."""
+    device = queue.sycl_device
+    return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+
+
+@pytest.fixture
+def memory(queue: Any) -> Any:
+    """Return 48 bytes of device USM."""
+    return allocate("device", 48, queue)
+
+
+@pytest.fixture(params=["device", "shared", "host"])
+def usm_type(request: pytest.FixtureRequest) -> str:
+    """Return each USM kind in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def run_kernel(queue: Any) -> Callable[[str, Any, int], None]:
+    """Return a function that runs ``fill`` or ``negate`` on some floats, and waits."""
+    built = program.create_program_from_source(queue, _KERNELS)
+
+    def run(name: str, memory: Any, count: int) -> None:
+        queue.submit(built.get_sycl_kernel(name), [memory], [count])
+        queue.wait()
+
+    return run
+
+
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
+    """Return a function that runs Python code, or arguments, in a process of its own.
+
+    Keywords are environment variables; only those decide which devices the process has.
+    """
+    folder = tmp_path_factory.mktemp("process")
+
+    def run(
+        code: str | None = None, *, arguments: tuple[str, ...] = (), **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if name not in _DEVICE_VARIABLES}
+        if code is not None:
+            arguments = ("-c", textwrap.dedent(code), *arguments)
+        return subprocess.run(
+            [sys.executable, "-W", "error", *arguments],
+            env=kept | variables,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def succeed(new_process: Process) -> Callable[..., str]:
+    """Return a function as ``new_process`` that requires a silent success; it gives the output."""
+
+    def run(code: str | None = None, **keywords: Any) -> str:
+        done = new_process(code, **keywords)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def driver() -> Path:
+    """Return the CPU driver that the wheel intel-opencl-rt installed."""
+    found = _driver.find_cpu_driver()
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="session")
+def driver_copies(driver: Path, project_root: Path, request: pytest.FixtureRequest) -> Any:
+    """Return the copies ``second``, ``third`` and ``broken``, kept in pytest's cache folder."""
+    source = project_root / "tests" / "devices" / "driver_copies.py"
+    specification = importlib.util.spec_from_file_location("driver_copies", source)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    assert request.config.cache is not None
+    place = hashlib.sha256(str(driver.resolve()).encode()).hexdigest()[:8]
+    return module.make_copies(driver, request.config.cache.mkdir(f"drivers-{place}"))

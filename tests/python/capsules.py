@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DLPack capsules as another library makes them, field by field, and what stands in a capsule.
+
+`ForeignTensor` is the one builder: it is valid, and a test spoils one field of ``managed`` or
+``tensor`` before it takes the capsule. It counts the calls of its deleter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
+VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
+
+
+class DLTensor(ctypes.Structure):
+    """``DLTensor`` of dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class DLManagedTensor(ctypes.Structure):
+    """``DLManagedTensor`` of dlpack.h, from before 1.0."""
+
+    _fields_ = (
+        ("dl_tensor", DLTensor),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    """``DLManagedTensorVersioned`` of dlpack.h."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("dl_tensor", DLTensor),
+    )
+
+
+# The destructor's argument is an address: a reference would bring the dying capsule back to life.
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_Destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    """Return a function of Python's C interface, called with the GIL held."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_new = _function(
+    "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)
+_get_name = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+_set_name = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_get_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_name_at = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
+
+# Structs and callbacks stay as long as the process: a capsule may outlive its test.
+_kept: list[Any] = []
+
+
+def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> Any:
+    """Return a capsule; its name stays as long as the process."""
+    _kept.append(name)
+    return _new(address, name, ctypes.cast(destructor, ctypes.c_void_p) if destructor else None)
+
+
+def name_of(capsule: Any) -> bytes | None:
+    """Return a capsule's name, or None if it has none."""
+    name: bytes | None = _get_name(capsule)
+    return name
+
+
+def content_of(capsule: Any) -> Any:
+    """Return the managed tensor in a fresh or consumed capsule, as a struct in place."""
+    name = name_of(capsule)
+    assert name is not None
+    kind = DLManagedTensorVersioned if name.endswith(b"_versioned") else DLManagedTensor
+    return kind.from_address(_get_pointer(capsule, name))
+
+
+def consume(capsule: Any) -> Any:
+    """Take what a capsule owns, as a consumer in C does: the caller runs the deleter."""
+    content = content_of(capsule)
+    name = name_of(capsule)
+    assert name in (VERSIONED, LEGACY)
+    _set_name(capsule, b"used_dltensor_versioned" if name == VERSIONED else b"used_dltensor")
+    return content
+
+
+def call_deleter(managed: Any) -> None:
+    """Run a managed tensor's deleter, without the GIL, as a thread of C code would."""
+    _Deleter(managed.deleter)(ctypes.addressof(managed))
+
+
+def integers(pointer: Any, count: int) -> tuple[int, ...]:
+    """Return the entries of ``shape`` or ``strides``."""
+    return tuple(int(value) for value in pointer[:count])
+
+
+def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a compact row-major tensor, in elements."""
+    return tuple(math.prod(shape[r + 1 :]) for r in range(len(shape)))
+
+
+class ForeignTensor:
+    """A managed tensor of another library: 12 float32 at an address, compact, on device 0."""
+
+    def __init__(
+        self,
+        data: int,
+        *,
+        shape: Sequence[int] = (3, 4),
+        strides: Sequence[int] | None = None,
+        dtype: tuple[int, int, int] = (2, 32, 1),
+        legacy: bool = False,
+    ) -> None:
+        self.managed: Any = DLManagedTensor() if legacy else DLManagedTensorVersioned()
+        self.name = LEGACY if legacy else VERSIONED
+        self.deletions = 0
+        if not legacy:
+            self.managed.major, self.managed.minor = 1, 3
+        self._deleter = _Deleter(self._delete)
+        self._destructor = _Destructor(self._destroy)
+        self.managed.deleter = ctypes.cast(self._deleter, ctypes.c_void_p)
+        tensor = self.tensor
+        tensor.data = data
+        tensor.device_type = 14
+        tensor.code, tensor.bits, tensor.lanes = dtype
+        tensor.ndim = len(shape)
+        tensor.shape = self.array(shape)
+        tensor.strides = self.array(compact_strides(shape) if strides is None else strides)
+        _kept.append(self)
+
+    @property
+    def tensor(self) -> Any:
+        """The ``DLTensor``, in place."""
+        return self.managed.dl_tensor
+
+    def array(self, values: Sequence[int]) -> Any:
+        """Return an array for ``shape`` or ``strides`` that lives as long as the process."""
+        array = (ctypes.c_int64 * len(values))(*values)
+        _kept.append(array)
+        return array
+
+    def capsule(self) -> Any:
+        """Return a fresh capsule, whose death runs the deleter if nobody consumed it."""
+        return new_capsule(ctypes.addressof(self.managed), self.name, self._destructor)
+
+    def _delete(self, address: int) -> None:
+        assert address == ctypes.addressof(self.managed)
+        self.deletions += 1
+
+    def _destroy(self, capsule: int) -> None:
+        if _name_at(capsule) == self.name and self.managed.deleter:
+            call_deleter(self.managed)
+
+
+class ForeignArray:
+    """An array of another library, up to date with DLPack, whose tensor a test has spoiled."""
+
+    def __init__(self, foreign: ForeignTensor, device: Any = (14, 0)) -> None:
+        self.foreign = foreign
+        self.device = device
+        self.asked: list[dict[str, Any]] = []
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:
+        """Return a fresh capsule, and remember what was asked for."""
+        keywords = {"stream": stream, "max_version": max_version}
+        keywords |= {"dl_device": dl_device, "copy": copy}
+        self.asked.append({name: value for name, value in keywords.items() if value is not None})
+        return self.foreign.capsule()
+
+    def __dlpack_device__(self) -> Any:
+        """Return what the test set."""
+        return self.device

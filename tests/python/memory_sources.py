@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real USM, bare and behind ``__sycl_usm_array_interface__`` as array libraries offer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dpctl import memory
+
+_CLASSES = {
+    "device": memory.MemoryUSMDevice,
+    "shared": memory.MemoryUSMShared,
+    "host": memory.MemoryUSMHost,
+}
+
+
+def allocate(usm_type: str, nbytes: int, queue: Any) -> Any:
+    """Return dpctl memory that holds the bytes 0, 1, 2 and so on."""
+    made = _CLASSES[usm_type](nbytes, queue=queue)
+    made.copy_from_host(np.arange(nbytes, dtype=np.uint8))
+    return made
+
+
+def address_of(owner: Any) -> int:
+    """Return the address that an object names in its array interface."""
+    return int(owner.__sycl_usm_array_interface__["data"][0])
+
+
+class TypedArray:
+    """An array over dpctl memory: float32, compact, unless a test changes the interface."""
+
+    def __init__(self, memory: Any, **changes: Any) -> None:
+        self.memory = memory
+        self.interface = dict(memory.__sycl_usm_array_interface__)
+        address = self.interface["data"][0]
+        elements = memory.nbytes // 4
+        self.interface |= {"data": (address, False), "shape": (elements,), "typestr": "<f4"}
+        self.interface |= changes
+        self.tensor: Any = None
+
+    @property
+    def __sycl_usm_array_interface__(self) -> Any:
+        return self.interface

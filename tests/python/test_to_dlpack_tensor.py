@@ -1,0 +1,833 @@
+# SPDX-License-Identifier: Apache-2.0
+"""to_dlpack_tensor: what USM becomes a tensor, what the tensor says, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import gc
+import itertools
+import pickle
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dpctl
+import ml_dtypes
+import numpy as np
+import pytest
+import usm_dlpack
+from capsules import content_of, integers
+from dpctl import memory as dpctl_memory
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_sources import TypedArray, address_of, allocate
+from refusals import refused, wrong_argument
+from usm_dlpack import ConversionError, DLPackTensor, to_dlpack_tensor
+
+
+def exported(tensor: DLPackTensor) -> Any:
+    """Return the DLTensor that a consumer gets; its memory is the process's."""
+    capsule = tensor.__dlpack__(max_version=(1, 3))
+    content = content_of(capsule)
+    content.owner = capsule
+    return content.dl_tensor
+
+
+# --- what a tensor says
+
+
+def test_a_tensor_says_what_was_asked_for(usm_type: str, queue: Any) -> None:
+    owner = allocate(usm_type, 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype=np.float32)
+    assert tensor.shape == (3, 4)
+    assert tensor.strides == (4, 1)
+    assert tensor.ndim == 2
+    assert tensor.size == 12
+    assert tensor.nbytes == 48
+    assert tensor.dtype == np.dtype("float32")
+    assert isinstance(tensor.dtype, np.dtype)
+    assert tensor.readonly is False
+    assert tensor.usm_type == usm_type
+    assert tensor.device == (14, 0)
+    assert tensor.data == address_of(owner)
+    assert tensor.sycl_device == queue.sycl_device
+    assert tensor.sycl_context == queue.sycl_context
+    assert isinstance(tensor.sycl_device, dpctl.SyclDevice)
+    assert isinstance(tensor.sycl_context, dpctl.SyclContext)
+    assert tensor.__dlpack_device__() == (14, 0)
+
+
+def test_without_keywords_the_tensor_is_the_memory_as_bytes(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    assert (tensor.shape, tensor.strides, tensor.dtype) == ((48,), (1,), np.dtype("uint8"))
+    assert tensor.data == address_of(memory)
+
+
+def test_repr_names_what_matters(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="float32")
+    assert repr(tensor) == (
+        "DLPackTensor(shape=(3, 4), strides=(4, 1), dtype=float32, usm_type='device', "
+        "device=(14, 0))"
+    )
+    assert repr(to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))).endswith(
+        "device=(14, 0), read-only)"
+    )
+
+
+def test_a_tensor_is_a_memory_of_dpctl_again(usm_type: str, queue: Any) -> None:
+    owner = allocate(usm_type, 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=6, dtype="int32", byte_offset=8)
+    again = dpctl_memory.as_usm_memory(tensor)
+    assert again.get_usm_type() == usm_type
+    assert bytes(again.copy_to_host()) == bytes(range(8, 32))
+
+
+def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> None:
+    tensor = to_dlpack_tensor(memory, shape=(2, 3), strides=(-3, 2), dtype="i4", byte_offset=12)
+    interface = tensor.__sycl_usm_array_interface__
+    assert interface.pop("syclobj") == queue.sycl_context
+    assert interface == {
+        "data": (address_of(memory) + 12, False),
+        "shape": (2, 3),
+        "strides": (-3, 2),
+        "typestr": "<i4",
+        "offset": 0,
+        "version": 1,
+    }
+
+
+def test_a_tensor_of_a_tensor_is_the_same_view(memory: Any) -> None:
+    first = to_dlpack_tensor(memory, shape=(2, 3), strides=(-3, 1), dtype="i4", byte_offset=12)
+    second = to_dlpack_tensor(first)
+    assert (second.data, second.shape, second.strides) == (first.data, (2, 3), (-3, 1))
+    assert second.dtype == first.dtype
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float8_e4m3fn", "float4_e2m1fn"])
+def test_a_dtype_without_type_string_has_no_array_interface(memory: Any, name: str) -> None:
+    tensor = to_dlpack_tensor(memory, dtype=name)
+    assert not hasattr(tensor, "__sycl_usm_array_interface__")
+    with pytest.raises(AttributeError, match=f"found {name}; exchange the array through DLPack"):
+        tensor.__sycl_usm_array_interface__  # noqa: B018
+
+
+def test_attributes_cannot_be_set(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    names = [name for name in dir(DLPackTensor) if not name.startswith("_")]
+    assert len(names) >= 12
+    for name in names:
+        with pytest.raises(AttributeError):
+            setattr(tensor, name, getattr(tensor, name))
+    with pytest.raises(AttributeError):
+        tensor.another = 1  # type: ignore[attr-defined]
+
+
+def test_the_class_makes_no_tensors_by_itself() -> None:
+    with pytest.raises(TypeError):
+        DLPackTensor()
+    with pytest.raises(TypeError):
+        type("Derived", (DLPackTensor,), {})
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickling_is_refused_in_words(memory: Any, protocol: int) -> None:
+    with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
+        pickle.dumps(to_dlpack_tensor(memory), protocol)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copying_is_refused_in_words(memory: Any, duplicate: Callable[[Any], Any]) -> None:
+    with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
+        duplicate(to_dlpack_tensor(memory))
+
+
+# --- shapes, strides and offsets within 48 bytes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "strides", "byte_offset", "seen"),
+    [
+        ("f4", (12,), None, 0, (1,)),
+        ("f4", 12, None, 0, (1,)),
+        ("f4", np.int64(12), None, 0, (1,)),
+        ("f4", [3, 4], None, 0, (4, 1)),
+        ("f4", (3, 4), (1, 3), 0, (1, 3)),
+        ("f4", (3, 4), [4, 1], 0, (4, 1)),
+        ("f4", (12,), (-1,), 44, (-1,)),
+        ("f4", (3, 4), (-4, -1), 44, (-4, -1)),
+        ("f4", (3, 4), (-4, 1), 32, (-4, 1)),
+        ("f4", (6,), (2,), 0, (2,)),
+        ("f4", (6,), (2,), 4, (2,)),
+        ("f4", (1000, 12), (0, 1), 0, (0, 1)),
+        ("u1", (2**62,), (0,), 47, (0,)),
+        ("f4", (), None, 44, ()),
+        ("f4", (1,), (2**63 - 1,), 0, (2**63 - 1,)),
+        ("f4", (1,), (-(2**63),), 0, (-(2**63),)),
+        ("f4", (1, 12), (-7, 1), 0, (-7, 1)),
+        ("f8", (3,), (2,), 0, (2,)),
+        ("c16", (3,), None, 0, (1,)),
+        ("c8", (5,), None, 4, (1,)),
+        ("?", (48,), None, 0, (1,)),
+        ("i2", (2, 3, 4), None, 0, (12, 4, 1)),
+        ("i1", (2, 2, 2, 2, 3), None, 0, (24, 12, 6, 3, 1)),
+    ],
+)
+def test_a_view_within_its_memory_is_taken(
+    memory: Any, dtype: str, shape: Any, strides: Any, byte_offset: int, seen: tuple[int, ...]
+) -> None:
+    tensor = to_dlpack_tensor(
+        memory, shape=shape, dtype=dtype, strides=strides, byte_offset=byte_offset
+    )
+    extents = (int(shape),) if np.ndim(shape) == 0 else tuple(shape)
+    assert (tensor.shape, tensor.strides) == (extents, seen)
+    assert tensor.data == address_of(memory) + byte_offset
+    assert tensor.ndim == len(extents)
+    inside = exported(tensor)
+    below = -sum(min(0, (n - 1) * step) for n, step in zip(extents, seen, strict=True))
+    assert inside.byte_offset == below * np.dtype(dtype).itemsize
+    assert inside.data + inside.byte_offset == tensor.data
+    assert (inside.device_type, inside.device_id, inside.ndim) == (14, 0, len(extents))
+    if extents:
+        assert integers(inside.shape, inside.ndim) == extents
+        assert integers(inside.strides, inside.ndim) == seen
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "size"),
+    [
+        ((0,), (1,), 0),
+        ((3, 0), (1, 1), 0),
+        ((0, 2**62), (2**62, 1), 0),
+        ((2**62, 0, 2**62), (2**62, 2**62, 1), 0),
+    ],
+)
+@pytest.mark.parametrize("byte_offset", [0, 44, 48, 49])
+def test_an_empty_view_keeps_shape_and_pointer(
+    memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], size: int, byte_offset: int
+) -> None:
+    tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4", byte_offset=byte_offset)
+    assert (tensor.shape, tensor.strides, tensor.size) == (shape, strides, size)
+    assert (tensor.nbytes, tensor.data) == (0, address_of(memory) + byte_offset)
+    assert tensor.usm_type == ("device" if byte_offset < 48 else "unknown")
+
+
+def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory, shape=(2**62, 2**62), strides=(0, 0))
+    assert tensor.size == 2**63 - 1
+    assert tensor.nbytes == 2**63 - 1
+    assert to_dlpack_tensor(memory, shape=(2**62, 2**62, 0), strides=(0, 0, 0)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "strides", "byte_offset", "nbytes"),
+    [
+        ("f4", (13,), None, 0, 52),
+        ("f4", (4, 4), None, 0, 64),
+        ("f4", (12,), None, 4, 48),
+        ("f4", (12,), (-1,), 40, 48),
+        ("f4", (2,), (12,), 0, 52),
+        ("f4", (2,), (-1,), 0, 8),
+        ("u1", (49,), None, 0, 49),
+        ("u1", (2,), (2**62,), 0, 2**62 + 1),
+        ("u1", (2**62,), None, 0, 2**62),
+        ("c16", (4,), None, 0, 64),
+        ((2, 32, 4), (4,), None, 0, 64),
+        ((17, 4, 1), (97,), None, 0, 49),
+    ],
+)
+def test_a_view_that_reaches_out_of_its_memory_is_refused(
+    memory: Any, dtype: Any, shape: Any, strides: Any, byte_offset: int, nbytes: int
+) -> None:
+    with refused("out_of_bounds", "shape", expected="the 48 bytes", found=f"of {nbytes} bytes"):
+        to_dlpack_tensor(memory, shape=shape, dtype=dtype, strides=strides, byte_offset=byte_offset)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "strides"),
+    [
+        ("f4", (2**62,), None),
+        ("f4", (2**63 - 1,), None),
+        ("u1", (2**40, 2**40), None),
+        ("u1", (2**63 - 1, 2), None),
+        ("f4", (2,), (2**63 - 1,)),
+        ("f4", (2,), (-(2**63),)),
+        ("u1", (2,), (-(2**63),)),
+        ("u1", (3,), (2**62,)),
+        ("u1", (3,), (-(2**62) - 1,)),
+        ("u1", (2**62, 2**62, 3), (1, 1, 1)),
+        ("c16", (2**60,), None),
+    ],
+)
+def test_a_span_beyond_the_address_space_is_refused(
+    memory: Any, dtype: str, shape: Any, strides: Any
+) -> None:
+    with refused("span_overflow", "strides", expected="the address space"):
+        to_dlpack_tensor(memory, shape=shape, dtype=dtype, strides=strides)
+
+
+@pytest.mark.parametrize("byte_offset", [48, 52, -4, 2**40, 2**62, -(2**40)])
+def test_an_offset_out_of_the_memory_is_refused(memory: Any, byte_offset: int) -> None:
+    with pytest.raises(ConversionError) as caught:
+        to_dlpack_tensor(memory, shape=1, dtype="f4", byte_offset=byte_offset)
+    assert caught.value.code in {"pointer_unknown", "out_of_bounds"}
+
+
+def test_an_offset_into_memory_of_another_owner_is_refused(queue: Any) -> None:
+    owner, other = allocate("device", 48, queue), allocate("device", 48, queue)
+    with refused("out_of_bounds", "byte_offset", found="within another allocation"):
+        to_dlpack_tensor(owner, shape=4, byte_offset=address_of(other) - address_of(owner))
+
+
+@pytest.mark.parametrize("byte_offset", [2**63, 2**64 - 1])
+def test_an_offset_that_leaves_the_address_space_with_the_view_is_refused(
+    memory: Any, byte_offset: int
+) -> None:
+    with pytest.raises((ConversionError, ValueError)):
+        to_dlpack_tensor(memory, shape=8, byte_offset=byte_offset)
+
+
+@pytest.mark.parametrize("byte_offset", [2**64, 2**70, -(2**62), -(2**63)])
+def test_an_offset_to_no_address_is_refused(memory: Any, byte_offset: int) -> None:
+    with wrong_argument(ValueError, "byte_offset"):
+        to_dlpack_tensor(memory, shape=1, byte_offset=byte_offset)
+
+
+@pytest.mark.parametrize("byte_offset", [1, 2, 3, 6])
+def test_a_misaligned_view_is_refused(memory: Any, byte_offset: int) -> None:
+    found = f"{byte_offset % 4} bytes past"
+    with refused("data_misaligned", "byte_offset", expected="aligned to 4 bytes", found=found):
+        to_dlpack_tensor(memory, shape=1, dtype="f4", byte_offset=byte_offset)
+
+
+@pytest.mark.parametrize(
+    ("field", "keywords"),
+    [
+        ("shape[0]", {"shape": -1}),
+        ("shape[1]", {"shape": (2, -3)}),
+        ("shape[0]", {"shape": 2**63}),
+        ("shape[1]", {"shape": (1, 2**64)}),
+        ("shape[0]", {"shape": -(2**63)}),
+        ("strides[0]", {"shape": 1, "strides": (2**63,)}),
+        ("strides[1]", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
+        ("strides", {"shape": (3, 4), "strides": (1,)}),
+        ("strides", {"shape": (3,), "strides": (4, 1)}),
+        ("strides", {"shape": (), "strides": (1,)}),
+        ("strides", {"strides": (1, 1)}),
+        ("shape", {"strides": (1,), "dtype": "f4"}),
+        ("shape", {"strides": (1,), "byte_offset": 4}),
+        ("shape", {"byte_offset": 49}),
+        ("shape", {"byte_offset": 2, "dtype": "f4"}),
+        ("shape", {"byte_offset": 8, "dtype": "c16"}),
+    ],
+)
+def test_an_argument_that_contradicts_is_a_value_error(
+    memory: Any, field: str, keywords: dict[str, Any]
+) -> None:
+    with wrong_argument(ValueError, field):
+        to_dlpack_tensor(memory, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("field", "keywords"),
+    [
+        ("shape", {"shape": 1.5}),
+        ("shape", {"shape": (1.0,)}),
+        ("shape", {"shape": "3"}),
+        ("shape", {"shape": ("3",)}),
+        ("shape", {"shape": (None,)}),
+        ("shape", {"shape": ((3,),)}),
+        ("shape", {"shape": object()}),
+        ("strides", {"shape": 1, "strides": (0.5,)}),
+        ("strides", {"shape": 1, "strides": "1"}),
+        ("queue", {"queue": 5}),
+        ("queue", {"queue": object()}),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_a_type_error(
+    memory: Any, field: str, keywords: dict[str, Any]
+) -> None:
+    with wrong_argument(TypeError, field):
+        to_dlpack_tensor(memory, **keywords)
+
+
+@pytest.mark.parametrize("byte_offset", [1.0, "1", None, (1,)])
+def test_a_byte_offset_that_is_no_integer_is_a_type_error(memory: Any, byte_offset: Any) -> None:
+    with pytest.raises(TypeError, match="integer"):
+        to_dlpack_tensor(memory, byte_offset=byte_offset)
+
+
+def spanned(
+    shape: Sequence[int], strides: Sequence[int], itemsize: int, offset: int
+) -> tuple[int, int]:
+    """Return the first byte of a view that is not empty, and the one past its last."""
+    corners = [
+        sum(index)
+        for index in itertools.product(
+            *({0, (extent - 1) * stride} for extent, stride in zip(shape, strides, strict=True))
+        )
+    ]
+    return offset + min(corners) * itemsize, offset + (max(corners) + 1) * itemsize
+
+
+@given(
+    dims=st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9)), max_size=4),
+    dtype=st.sampled_from(["u1", "i2", "f4", "f8", "c8", "c16"]),
+    element=st.integers(-2, 48),
+)
+def test_exactly_the_views_within_the_memory_are_taken(
+    memory: Any, dims: list[tuple[int, int]], dtype: str, element: int
+) -> None:
+    shape, strides = [extent for extent, _ in dims], [stride for _, stride in dims]
+    itemsize = np.dtype(dtype).itemsize
+    offset = element * (itemsize // 2 if dtype.startswith("c") else itemsize)
+    begin, end = spanned(shape, strides, itemsize, offset)
+    arguments: dict[str, Any] = {"shape": shape, "strides": strides, "dtype": dtype}
+    arguments["byte_offset"] = offset
+    if 0 not in shape and (begin < 0 or end > 48):
+        with pytest.raises(ConversionError) as caught:
+            to_dlpack_tensor(memory, **arguments)
+        inside = 0 <= offset < 48
+        assert caught.value.code == "out_of_bounds" or (
+            caught.value.code == "pointer_unknown" and not inside
+        )
+    else:
+        tensor = to_dlpack_tensor(memory, **arguments)
+        assert (tensor.shape, tensor.strides) == (tuple(shape), tuple(strides))
+        assert tensor.data == address_of(memory) + offset
+        assert tensor.size == np.prod(shape, dtype=int)
+
+
+# --- dtypes
+
+DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
+    *((f"int{b}", (0, b, 1), np.dtype(f"int{b}")) for b in (8, 16, 32, 64)),
+    *((f"uint{b}", (1, b, 1), np.dtype(f"uint{b}")) for b in (8, 16, 32, 64)),
+    *((f"float{b}", (2, b, 1), np.dtype(f"float{b}")) for b in (16, 32, 64)),
+    ("complex64", (5, 64, 1), np.dtype("complex64")),
+    ("complex128", (5, 128, 1), np.dtype("complex128")),
+    ("bool", (6, 8, 1), np.dtype(bool)),
+    (bool, (6, 8, 1), np.dtype(bool)),
+    (int, (0, 64, 1), np.dtype("int64")),
+    (float, (2, 64, 1), np.dtype("float64")),
+    (np.float16, (2, 16, 1), np.dtype("float16")),
+    (np.dtype("<i4"), (0, 32, 1), np.dtype("int32")),
+    ("=u2", (1, 16, 1), np.dtype("uint16")),
+    (ml_dtypes.bfloat16, (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
+    (np.dtype(ml_dtypes.float8_e4m3fn), (10, 8, 1), np.dtype(ml_dtypes.float8_e4m3fn)),
+    ("bfloat16", (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
+    *(
+        (name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name)))
+        for code, name in enumerate(
+            [
+                "float8_e3m4",
+                "float8_e4m3",
+                "float8_e4m3b11fnuz",
+                "float8_e4m3fn",
+                "float8_e4m3fnuz",
+                "float8_e5m2",
+                "float8_e5m2fnuz",
+                "float8_e8m0fnu",
+            ],
+            start=7,
+        )
+    ),
+    ("float6_e2m3fn", (15, 6, 1), "float6_e2m3fn"),
+    ("float6_e3m2fn", (16, 6, 1), "float6_e3m2fn"),
+    ("float4_e2m1fn", (17, 4, 1), "float4_e2m1fn"),
+    ((2, 32, 4), (2, 32, 4), "float32x4"),
+    ((0, 4, 1), (0, 4, 1), "int4"),
+    ((1, 128, 1), (1, 128, 1), "uint128"),
+    ((2, 128, 1), (2, 128, 1), "float128"),
+    ((3, 64, 1), (3, 64, 1), "code3bits64"),
+    ((4, 16, 2), (4, 16, 2), "bfloat16x2"),
+]
+
+
+@pytest.mark.parametrize(("given_as", "dlpack", "seen"), DTYPES)
+def test_a_dtype_reaches_the_capsule_and_comes_back(
+    memory: Any, given_as: Any, dlpack: tuple[int, int, int], seen: Any
+) -> None:
+    tensor = to_dlpack_tensor(memory, dtype=given_as)
+    assert tensor.dtype == seen
+    assert type(tensor.dtype) is type(seen)
+    inside = exported(tensor)
+    assert (inside.code, inside.bits, inside.lanes) == dlpack
+    assert tensor.shape == (48 * 8 // (dlpack[1] * dlpack[2]),)
+    assert tensor.nbytes == 48
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        ">f4",
+        ">i8",
+        np.dtype("int32").newbyteorder("S"),
+        "O",
+        "S4",
+        "U2",
+        "M8[s]",
+        "m8[ns]",
+        "V8",
+        "f4,f4",
+        "(2,2)f4",
+        np.dtype([("x", "f4")]),
+        [("x", "f4"), ("x", "f4")],
+        {"names": ["x"]},
+        np.longdouble,
+        np.clongdouble,
+        ml_dtypes.int4,
+        ml_dtypes.float4_e2m1fn,
+        ml_dtypes.float6_e2m3fn,
+        "float4",
+        "bf16",
+        "",
+        5,
+        object(),
+        (2, 32),
+        (2, 32, 0),
+        (-1, 32, 1),
+        (2, 256, 1),
+        (2, 32, 65536),
+        (2.0, 32, 1),
+    ],
+)
+def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any, dtype: Any) -> None:
+    with wrong_argument(TypeError, "dtype"):
+        to_dlpack_tensor(memory, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "dtype", [(18, 8, 1), (99, 8, 1), (4, 32, 1), (6, 1, 1), (10, 16, 1), (2, 12, 1), (5, 24, 1)]
+)
+def test_a_dtype_that_dlpack_does_not_define_is_refused(
+    memory: Any, dtype: tuple[int, int, int]
+) -> None:
+    code, bits, lanes = dtype
+    found = f"code {code}, bits {bits}, lanes {lanes}"
+    with refused("dtype_unsupported", "dtype", expected="DLPack 1.3", found=found):
+        to_dlpack_tensor(memory, shape=1, dtype=dtype)
+
+
+# --- arrays with an interface of their own
+
+
+def test_offset_and_strides_of_the_interface_are_in_elements(memory: Any) -> None:
+    source = TypedArray(memory, shape=(2, 2), strides=(-6, 2), offset=7)
+    tensor = to_dlpack_tensor(source)
+    assert tensor.data == address_of(memory) + 28
+    assert (tensor.shape, tensor.strides) == ((2, 2), (-6, 2))
+    seen = np.from_dlpack(tensor, device="cpu").view(np.uint32)
+    whole = np.arange(48, dtype=np.uint8).view(np.uint32)
+    assert seen.tolist() == [[whole[7], whole[9]], [whole[1], whole[3]]]
+
+
+def test_no_strides_in_the_interface_are_compact_ones(memory: Any) -> None:
+    tensor = to_dlpack_tensor(TypedArray(memory, shape=(2, 3), strides=None, offset=2))
+    assert (tensor.strides, tensor.data) == ((3, 1), address_of(memory) + 8)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_the_read_only_flag_of_an_array_is_kept(memory: Any, readonly: bool) -> None:
+    source = TypedArray(memory, data=(address_of(memory), readonly))
+    for tensor in (to_dlpack_tensor(source), to_dlpack_tensor(source, shape=4, dtype="i2")):
+        assert tensor.readonly is readonly
+        assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
+
+
+def test_dpctl_memory_is_writable_though_its_flag_says_otherwise(memory: Any) -> None:
+    assert memory.__sycl_usm_array_interface__["data"][1] is True
+    assert to_dlpack_tensor(memory).readonly is False
+
+
+PLACES: dict[str, Callable[[Any], Any]] = {
+    "queue": lambda queue: queue,
+    "context": lambda queue: queue.sycl_context,
+    "queue capsule": lambda queue: queue._get_capsule(),
+    "context capsule": lambda queue: queue.sycl_context._get_capsule(),
+    "filter string": lambda queue: queue.sycl_device.get_filter_string(),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_syclobj_may_be_each_of_the_five_kinds(memory: Any, queue: Any, place: str) -> None:
+    syclobj = PLACES[place](queue)
+    source = TypedArray(memory, syclobj=syclobj)
+    for _ in range(2):  # capsules are not consumed
+        assert to_dlpack_tensor(source).data == address_of(memory)
+
+
+def test_a_consumed_capsule_is_no_syclobj(memory: Any, queue: Any) -> None:
+    capsule = queue._get_capsule()
+    dpctl.SyclQueue(capsule)
+    with wrong_argument(TypeError, "syclobj", "PyCapsule"):
+        to_dlpack_tensor(TypedArray(memory, syclobj=capsule))
+
+
+def test_another_dtype_of_the_same_size_keeps_shape_and_strides(memory: Any) -> None:
+    source = TypedArray(memory, shape=(3, 2), strides=(4, 2))
+    tensor = to_dlpack_tensor(source, dtype="int32")
+    assert (tensor.shape, tensor.strides, tensor.dtype) == ((3, 2), (4, 2), np.dtype("int32"))
+
+
+@pytest.mark.parametrize(("shape", "strides"), [((2, 3), None), ((2, 3), (3, 1)), ((6, 1), (1, 9))])
+def test_another_size_of_a_compact_array_is_one_dimension(
+    memory: Any, shape: Any, strides: Any
+) -> None:
+    source = TypedArray(memory, shape=shape, strides=strides, offset=2)
+    tensor = to_dlpack_tensor(source, dtype="u2")
+    assert (tensor.shape, tensor.data) == ((12,), address_of(memory) + 8)
+    shifted = to_dlpack_tensor(source, byte_offset=4)
+    assert (shifted.shape, shifted.data) == ((5,), address_of(memory) + 12)
+
+
+def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
+    source = TypedArray(memory, shape=(3, 2), strides=(4, 1))
+    with wrong_argument(ValueError, "shape", "not compact"):
+        to_dlpack_tensor(source, dtype="u2")
+    assert to_dlpack_tensor(source, dtype="u2", shape=24).shape == (24,)
+
+
+def test_new_strides_alone_read_the_same_shape(memory: Any) -> None:
+    source = TypedArray(memory, shape=(3, 4))
+    assert to_dlpack_tensor(source, strides=(1, 3)).strides == (1, 3)
+
+
+def test_an_interface_that_lies_about_its_shape_is_refused(memory: Any) -> None:
+    with refused("out_of_bounds", "shape", expected="48 bytes", found="52 bytes"):
+        to_dlpack_tensor(TypedArray(memory, shape=(13,)))
+    with refused("out_of_bounds", "shape", expected="48 bytes", found="48 bytes that reaches out"):
+        to_dlpack_tensor(TypedArray(memory, offset=1))
+
+
+@pytest.mark.parametrize("key", ["data", "shape", "typestr", "syclobj"])
+def test_an_interface_without_a_field_is_refused_by_name(memory: Any, key: str) -> None:
+    source = TypedArray(memory)
+    del source.interface[key]
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__", f"none of '{key}'"):
+        to_dlpack_tensor(source)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("data", None),
+        ("data", 5),
+        ("data", (1, 2, 3)),
+        ("data", ("0", False)),
+        ("data", (1.5, False)),
+        ("data", (-8, False)),
+        ("data", (2**64, False)),
+        ("data", (2**80, False)),
+        ("data", (8, np.zeros(2))),
+        ("shape", None),
+        ("shape", 1.5),
+        ("shape", ("a",)),
+        ("strides", "ab"),
+        ("strides", (1, 2)),
+        ("strides", ()),
+        ("typestr", None),
+        ("typestr", 4),
+        ("typestr", b"<f4"),
+        ("typestr", ">f4"),
+        ("typestr", "<f16"),
+        ("typestr", "|O8"),
+        ("typestr", "f4,f4"),
+        ("typestr", "no such"),
+        ("offset", 1.5),
+        ("offset", "1"),
+    ],
+)
+def test_a_field_of_nonsense_is_refused(memory: Any, key: str, value: Any) -> None:
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__"):
+        to_dlpack_tensor(TypedArray(memory, **{key: value}))
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("shape[0]", {"shape": (-1,)}),
+        ("shape[0]", {"shape": (2**70,)}),
+        ("strides[0]", {"strides": (2**70,)}),
+        ("byte_offset", {"offset": 2**70}),
+        ("byte_offset", {"offset": -(2**62)}),
+        ("syclobj", {"syclobj": "no:such:9"}),
+        ("syclobj", {"syclobj": ""}),
+    ],
+)
+def test_a_value_out_of_range_in_the_interface_is_refused(
+    memory: Any, field: str, changes: dict[str, Any]
+) -> None:
+    with wrong_argument(ValueError, field):
+        to_dlpack_tensor(TypedArray(memory, **changes))
+
+
+@pytest.mark.parametrize("syclobj", [None, 5, b"cpu", object(), dpctl.SyclQueue])
+def test_a_syclobj_of_another_type_is_a_type_error(memory: Any, syclobj: Any) -> None:
+    with wrong_argument(TypeError, "syclobj"):
+        to_dlpack_tensor(TypedArray(memory, syclobj=syclobj))
+
+
+@pytest.mark.parametrize("obj", [None, 5, b"abc", np.zeros(3), object(), TypedArray])
+def test_an_object_without_usm_is_a_type_error(obj: Any) -> None:
+    with wrong_argument(TypeError, "obj", "__sycl_usm_array_interface__"):
+        to_dlpack_tensor(obj)
+
+
+@pytest.mark.parametrize("interface", [None, [], ("data", 1), 5])
+def test_an_interface_that_is_no_dictionary_is_a_type_error(memory: Any, interface: Any) -> None:
+    source = TypedArray(memory)
+    source.interface = interface
+    with wrong_argument(TypeError, "obj"):
+        to_dlpack_tensor(source)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, OSError, KeyboardInterrupt, TypeError])
+def test_an_error_of_the_interface_itself_reaches_the_caller(error: type[BaseException]) -> None:
+    class Raising:
+        @property
+        def __sycl_usm_array_interface__(self) -> Any:
+            raise error("by the object")
+
+    with pytest.raises(error, match="by the object"):
+        to_dlpack_tensor(Raising())
+
+
+# --- memory of no or of another context
+
+
+def test_memory_of_another_context_is_refused(usm_type: str, foreign_queue: Any) -> None:
+    with refused(
+        "context_not_default",
+        "context",
+        expected="the default context of the platform",
+        found="another one, of 1 device(s)",
+        remedy="allocate with a queue made from a root device alone",
+        binding=True,
+    ):
+        to_dlpack_tensor(allocate(usm_type, 48, foreign_queue))
+
+
+def test_memory_of_a_sub_device_is_refused_for_its_context(queue: Any) -> None:
+    part = queue.sycl_device.create_sub_devices(partition=1)[0]
+    with refused("context_not_default", "context", binding=True):
+        to_dlpack_tensor(allocate("device", 48, dpctl.SyclQueue(part)))
+
+
+def test_memory_that_the_named_context_does_not_know_is_refused(
+    memory: Any, queue: Any, foreign_queue: Any
+) -> None:
+    hidden = TypedArray(allocate("device", 48, foreign_queue), syclobj=queue)
+    with refused("pointer_unknown", "data", expected="the given context", binding=True):
+        to_dlpack_tensor(hidden)
+    with refused("pointer_unknown", "data", expected="the given context", binding=True):
+        to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
+
+
+def test_memory_that_is_no_usm_is_refused(memory: Any) -> None:
+    heap = ctypes.create_string_buffer(4096)
+    array = np.zeros(4096, np.uint8)
+    function = ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p).value
+    for address in (ctypes.addressof(heap), array.ctypes.data, function, id(heap), 16, 2**64 - 64):
+        assert address is not None
+        aligned = address // 16 * 16
+        with refused("pointer_unknown", "data", found="unknown to it", binding=True):
+            to_dlpack_tensor(TypedArray(memory, data=(aligned, False), shape=(4,)))
+
+
+def test_freed_memory_is_refused(usm_type: str, queue: Any, memory: Any) -> None:
+    freed = allocate(usm_type, 1 << 20, queue)
+    address = address_of(freed)
+    source = TypedArray(memory, data=(address, False))
+    assert to_dlpack_tensor(TypedArray(freed)).data == address
+    del freed
+    gc.collect()
+    with refused("pointer_unknown", "data", binding=True):
+        to_dlpack_tensor(source)
+
+
+def test_null_is_refused_unless_there_are_no_elements(memory: Any) -> None:
+    with refused("data_null", "data", found="null"):
+        to_dlpack_tensor(TypedArray(memory, data=(0, False)))
+    empty = to_dlpack_tensor(TypedArray(memory, data=(0, False), shape=(3, 0)))
+    assert (empty.data, empty.shape, empty.usm_type) == (0, (3, 0), "unknown")
+
+
+def test_a_queue_on_the_memorys_device_is_taken(memory: Any, queue: Any) -> None:
+    another = dpctl.SyclQueue(queue.sycl_device, property="in_order")
+    for place in (queue, another, queue._get_capsule()):
+        assert to_dlpack_tensor(memory, queue=place).device == (14, 0)
+
+
+def test_a_queue_that_does_not_know_the_memory_is_refused(
+    memory: Any, queue: Any, foreign_queue: Any
+) -> None:
+    part = queue.sycl_device.create_sub_devices(partition=1)[0]
+    for wrong in (foreign_queue, dpctl.SyclQueue(part)):
+        with refused("pointer_unknown", "data", expected="the given context", binding=True):
+            to_dlpack_tensor(memory, queue=wrong)
+
+
+# --- lifetime
+
+
+def test_a_tensor_keeps_its_owner_alive(memory: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    tensor = to_dlpack_tensor(owner)
+    del owner
+    gc.collect()
+    assert gone() is not None
+    assert tensor.data == address_of(memory)
+    del tensor
+    assert gone() is None
+
+
+def test_a_refused_owner_is_not_kept(memory: Any) -> None:
+    owner = TypedArray(memory, shape=(13,))
+    gone = weakref.ref(owner)
+    with refused("out_of_bounds", "shape"):
+        to_dlpack_tensor(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_cycle_through_the_owner_is_collected(memory: Any) -> None:
+    owner = TypedArray(memory)
+    owner.tensor = to_dlpack_tensor(owner)
+    gone, tensor_gone = weakref.ref(owner), weakref.ref(owner.tensor)
+    assert gc.is_tracked(owner.tensor)
+    assert owner in gc.get_referents(owner.tensor)
+    del owner
+    gc.collect()
+    assert gone() is None
+    assert tensor_gone() is None
+
+
+def test_a_tensor_can_be_referred_to_weakly(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    called: list[Any] = []
+    reference = weakref.ref(tensor, called.append)
+    assert reference() is tensor
+    del tensor
+    assert reference() is None
+    assert called == [reference]
+
+
+def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    tensor = to_dlpack_tensor(owner)
+    slot = ctypes.pythonapi.PyType_GetSlot
+    slot.restype, slot.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
+    py_tp_clear = 51
+    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(slot(DLPackTensor, py_tp_clear))(tensor)
+    del owner
+    assert gone() is None
+    with refused("tensor_released", "data", found="collected"):
+        tensor.__dlpack__()
+    with refused("tensor_released", "data"):
+        tensor.__sycl_usm_array_interface__  # noqa: B018
+    with refused("tensor_released", "data"):
+        usm_dlpack.from_dlpack(tensor)
