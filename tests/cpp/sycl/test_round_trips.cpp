@@ -157,8 +157,9 @@ void expect_round_trips_of(Element* elements, const index_of<Rank>& shape,
 template <class Element>
 class RoundTrip : public ::testing::Test {};
 
-using elements = ::testing::Types<float, const float, std::int8_t, const double,
-                                  std::complex<double>, sycl::half, sycl::vec<float, 4>>;
+using tested_elements =
+    ::testing::Types<float, const float, std::int8_t, const double, std::complex<double>,
+                     sycl::half, sycl::vec<float, 4>>;
 struct element_names {
   template <class Element>
   static std::string GetName(int) {
@@ -168,7 +169,7 @@ struct element_names {
     return name + std::to_string(dtype.lanes);
   }
 };
-TYPED_TEST_SUITE(RoundTrip, elements, element_names);
+TYPED_TEST_SUITE(RoundTrip, tested_elements, element_names);
 
 TYPED_TEST(RoundTrip, KeepsExtentsAddressesAndStridesOfEveryRankAndLayout) {
   const sycl::queue queue = queue_on();

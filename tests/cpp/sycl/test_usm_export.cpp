@@ -166,7 +166,8 @@ TEST(UsmExport, NullIsRefusedAsAnAllocationThatFailed) {
   const sycl::queue queue = queue_on();
   const auto view = view_of(static_cast<float*>(nullptr), 16);
   const sycl::context other(queue.get_device());
-  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::data_null, "data", "the address of USM", "null");
+  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::data_null, "data", "the address of USM",
+                 "null");
   EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::data_null, "data", "the address of USM",
                  "null");
   for (const sycl::context& context : {queue.get_context(), other}) {
