@@ -10,17 +10,17 @@
 #define USM_DLPACK_VERSION_PATCH 0
 
 #if !__has_include(<dlpack/dlpack.h>)
-#error \
-    "dlpack/dlpack.h: expected version 1.0 or newer, found no such header; add its folder to the include path"
+#error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
+add its folder to the include path
 #endif
 #include <dlpack/dlpack.h>
 
 #if !defined(DLPACK_MAJOR_VERSION)
-#error \
-    "dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; point the include path to a newer one"
+#error dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; \
+point the include path to a newer one
 #elif DLPACK_MAJOR_VERSION != 1
-#error \
-    "dlpack/dlpack.h: expected major version 1, found another; point the include path to a 1.x one"
+#error dlpack/dlpack.h: expected major version 1, found another; \
+point the include path to a 1.x one
 #endif
 
 #include <cstdint>
