@@ -182,6 +182,9 @@ class ForeignArray:
         self.foreign = foreign
         self.device = device
         self.asked: list[dict[str, Any]] = []
+        # Held, so that the capsule does not die while an exception is on its way: a destructor in
+        # Python could not run then.
+        self.given: Any = None
 
     def __dlpack__(
         self,
@@ -195,8 +198,20 @@ class ForeignArray:
         keywords = {"stream": stream, "max_version": max_version}
         keywords |= {"dl_device": dl_device, "copy": copy}
         self.asked.append({name: value for name, value in keywords.items() if value is not None})
-        return self.foreign.capsule()
+        self.given = self.foreign.capsule()
+        return self.given
 
     def __dlpack_device__(self) -> Any:
         """Return what the test set."""
         return self.device
+
+
+class OldArray:
+    """An array from before all keywords, which answers with whatever a test gave it."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def __dlpack__(self) -> Any:
+        """Return the same object each time."""
+        return self.answer
