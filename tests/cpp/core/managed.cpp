@@ -186,14 +186,54 @@ TEST(Managed, KeepsALivePointerForSizeZero) {
   EXPECT_EQ(managed->dl_tensor.shape[1], 3);
 }
 
-TEST(Managed, StartsAtTheFirstElementOfAReversedView) {
+TEST(Managed, StartsAtTheLowestAddressOfAReversedView) {
   std::array<float, 6> elements{};
   using relaxed = usm_dlpack::layout_relaxed;
   const md::mdspan<float, extents_2d, relaxed> view(
       elements.data(), relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1}));
   const auto managed = to_managed_tensor(view, some_device, 0);
-  EXPECT_EQ(managed->dl_tensor.data, elements.data() + 5);
+  EXPECT_EQ(managed->dl_tensor.data, elements.data());
+  EXPECT_EQ(managed->dl_tensor.byte_offset, 5 * sizeof(float));
   EXPECT_EQ(managed->dl_tensor.strides[0], -3);
+  EXPECT_EQ(usm_dlpack_test::addresses_of(managed->dl_tensor),
+            usm_dlpack_test::facts_of(view).addresses());
+}
+
+TEST(Managed, StartsAtTheLowestAddressOfAReversedTensor) {
+  valid_tensor valid;
+  valid.strides = {3, -1};
+  valid.tensor.data = &valid.elements[1];
+  valid.tensor.byte_offset = sizeof(float);
+  const auto managed = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(managed->dl_tensor.data, valid.elements.data());
+  EXPECT_EQ(managed->dl_tensor.byte_offset, 2 * sizeof(float));
+}
+
+TEST(Managed, KeepsDataThatIsNotAboveTheLowestAddress) {
+  valid_tensor valid;
+  valid.strides = {-3, -1};
+  valid.tensor.byte_offset = 5 * sizeof(float);
+  const auto managed = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(managed->dl_tensor.data, valid.elements.data());
+  EXPECT_EQ(managed->dl_tensor.byte_offset, 5 * sizeof(float));
+  const auto legacy = to_legacy_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(legacy->dl_tensor.data, valid.elements.data());
+}
+
+TEST(Managed, StartsAtTheByteThatHoldsTheLowestPackedElement) {
+  std::array<unsigned char, 8> bytes{};
+  std::int64_t extent = 6;
+  std::int64_t stride = -1;
+  const DLTensor tensor{
+      bytes.data() + 4, some_device, 1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1},
+      &extent,          &stride,     0};
+  const auto packed = to_managed_tensor(tensor, 0);
+  EXPECT_EQ(packed->dl_tensor.data, bytes.data() + 1);  // 20 bits below
+  EXPECT_EQ(packed->dl_tensor.byte_offset, 3U);
+  extent = 4;
+  const auto padded = to_managed_tensor(tensor, 0, flag::is_subbyte_type_padded);
+  EXPECT_EQ(padded->dl_tensor.data, bytes.data() + 1);
+  EXPECT_EQ(padded->dl_tensor.byte_offset, 3U);
 }
 
 TEST(Managed, HasNoArraysForRankZero) {

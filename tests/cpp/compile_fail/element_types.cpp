@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An element type without a dtype, and one whose specialisation is not true, are refused in a
+// sentence. It is split where the header splits it, because g++ quotes the source.
+//
+// clang-format off
+// expect no_dtype: element_type: expected a type with a DLPack dtype, found one without;
+// expect no_dtype: use a type of the dtype table or specialise data_type_of for yours
+// expect dtype_by_name: element_type: expected a type with a DLPack dtype, found one without;
+// expect dtype_by_name: use a type of the dtype table or specialise data_type_of for yours
+// expect untrue_dtype: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
+// expect untrue_dtype: its object does not have; correct the specialisation
+// expect padded_bare: element_type: expected packed elements, found padded ones, which a bare
+// expect padded_bare: DLTensor cannot declare; export a managed tensor
+// clang-format on
+#include <mdspan_under_test.hpp>
+
+#include <usm_dlpack/managed.hpp>
+
+#include <cstdint>
+
+struct users_type {
+  std::uint32_t bits;
+};
+struct users_float4 {
+  std::uint8_t bits;
+};
+
+#if defined(untrue_dtype) || defined(USM_DLPACK_FIXED)
+template <>
+struct usm_dlpack::data_type_of<users_type> {
+#if defined(USM_DLPACK_FIXED)
+  static constexpr DLDataType value{kDLFloat, 32, 1};
+#else
+  static constexpr DLDataType value{kDLFloat, 16, 1};
+#endif
+};
+#endif
+
+template <>
+struct usm_dlpack::data_type_of<users_float4> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
+};
+
+template <class Element>
+using view_of = md::mdspan<Element, md::dextents<int, 2>>;
+inline constexpr DLDevice some_device{kDLOneAPI, 0};
+
+#if defined(no_dtype) || defined(untrue_dtype)
+auto exported(view_of<const users_type> view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+#elif defined(dtype_by_name)
+auto named() { return usm_dlpack::data_type_v<volatile users_type>; }
+#elif defined(padded_bare)
+auto exported(view_of<users_float4> view) {
+#if defined(USM_DLPACK_FIXED)
+  return usm_dlpack::to_managed_tensor(view, some_device, 0);
+#else
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+#endif
+}
+#endif

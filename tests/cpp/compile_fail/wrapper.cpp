@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A wrapper that is a temporary gives no DLTensor, whose shape and strides would dangle, and a
+// result that is dropped is remarked upon.
+//
+// expect[gcc] get_of_temporary: use of deleted function .*get\(\) const
+// expect[clang] get_of_temporary: call to deleted (member )?function 'get'
+// expect[gcc] dropped: ignoring return value of .*get\(\).*nodiscard.*
+// expect[clang] dropped: ignoring return value of function declared with 'nodiscard' attribute
+#include <mdspan_under_test.hpp>
+
+#include <usm_dlpack/to_dlpack.hpp>
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic error "-Wunused-result"
+#endif
+
+using view_type = md::mdspan<float, md::dextents<int, 2>>;
+constexpr DLDevice some_device{kDLOneAPI, 0};
+
+void consume(const view_type& view) {
+#if defined(get_of_temporary) && !defined(USM_DLPACK_FIXED)
+  [[maybe_unused]] const DLTensor tensor =
+      usm_dlpack::to_dlpack_tensor(view, some_device).get();
+#else
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+#if defined(dropped) && !defined(USM_DLPACK_FIXED)
+  wrapper.get();
+#else
+  [[maybe_unused]] const DLTensor tensor = wrapper.get();
+#endif
+#endif
+}
