@@ -59,6 +59,7 @@ struct allocation_range {
 struct opencl_platform {
   cl_context context = nullptr;
   clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
+  bool without_usm = false;           ///< an OpenCL without USM; SYCL's query throws there
   std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
   decltype(&clGetDeviceInfo) device_info = nullptr;
 
@@ -93,6 +94,7 @@ inline opencl_platform make_opencl_platform(const device_table& table, std::size
   const auto native = sycl::get_native<sycl::backend::opencl>(entry.platform);
   made.query =
       reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
+  made.without_usm = made.query == nullptr;
   return made;
 }
 
@@ -190,6 +192,9 @@ inline allocation find_by_sycl(const void* pointer, const platform_entry& entry)
 /// @throws conversion_error `runtime_error`
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
   const opencl_platform& native = native_of(entry);
+  if (native.without_usm) {
+    return {};
+  }
   return ask_runtime("data", [&] {
     allocation found = native.query != nullptr ? find_by_opencl(pointer, native)
                                                : find_by_sycl(pointer, entry);
