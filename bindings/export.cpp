@@ -36,14 +36,10 @@ const char* const export_doc =
 
 namespace {
 
-// In ASCII, and never failing: an object that cannot be printed must not turn a refusal into
-// the TypeError that its `__repr__` may raise.
+// Never fails: an object that cannot be printed must not turn a refusal into the TypeError
+// that its `__repr__` may raise.
 std::string text_of(nb::handle object) {
-  const nb::object text = nb::steal(PyObject_ASCII(object.ptr()));
-  if (!text.is_valid()) {
-    PyErr_Clear();
-    return "an object that cannot be printed";
-  }
+  const nb::object text = nb::module_::import_("usm_dlpack._errors").attr("shown")(object);
   return nb::borrow<nb::str>(text).c_str();
 }
 
@@ -135,12 +131,15 @@ copying read_copy(nb::handle copy) {
   if (copy.is_none()) {
     return copying::when_needed;
   }
+  if (PyBool_Check(copy.ptr()) != 0) {
+    return copy.ptr() == Py_True ? copying::always : copying::never;
+  }
   // NumPy's bool and 0 or 1 count as well; anything else would be a guess.
   const std::string text = text_of(copy);
-  if (text == "True" || text == "1" || text == "np.True_") {
+  if (text == "1" || text == "np.True_") {
     return copying::always;
   }
-  if (text == "False" || text == "0" || text == "np.False_") {
+  if (text == "0" || text == "np.False_") {
     return copying::never;
   }
   detail::refuse(errc::request_unsupported, "copy", "None, True or False", text,

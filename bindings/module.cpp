@@ -9,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <usm_dlpack/error.hpp>
 
+#include <cstdlib>
 #include <exception>
 
 namespace nb = nanobind;
@@ -31,6 +32,9 @@ void translate(const std::exception_ptr& thrown, void*) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  // A daemon thread or a cycle through a capsule may hold a tensor to the end: no defect of
+  // the user's that needs a text. The tests ask for it.
+  nb::set_leak_warnings(std::getenv("USM_DLPACK_REPORT_LEAKS") != nullptr);
   nb::register_exception_translator(&translate);
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange(module);

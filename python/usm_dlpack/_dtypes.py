@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from usm_dlpack._errors import shown
+
 if TYPE_CHECKING:
     from usm_dlpack._core import DLPackTensor
 
@@ -75,20 +77,20 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
         found = np.dtype(dtype)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         raise TypeError(
-            f"dtype: expected one of NumPy's or DLPack's dtypes, found {dtype!r}; "
+            f"dtype: expected one of NumPy's or DLPack's dtypes, found {shown(dtype)}; "
             "pass for example numpy.float32 or 'bfloat16'"
         ) from None
     if found.name in _CODES:  # the types of ml_dtypes
         code, bits = _CODES[found.name]
         if bits != found.itemsize * 8:
             raise TypeError(
-                f"dtype: expected elements that fill their bytes, found {found!r}; "
+                f"dtype: expected elements that fill their bytes, found {shown(found)}; "
                 f"pass the name {found.name!r} if the memory holds them packed"
             )
         return code, bits, 1
     if found.kind not in _KIND_CODES or not found.isnative or found.type in _PADDED:
         raise TypeError(
-            f"dtype: expected a bool or a number in native byte order, found {found!r}; "
+            f"dtype: expected a bool or a number in native byte order, found {shown(found)}; "
             "convert the array or reinterpret its memory"
         )
     return _KIND_CODES[found.kind], found.itemsize * 8, 1

@@ -50,6 +50,15 @@ class UsmBindingError(ConversionError, TypeError):
     __module__ = "usm_dlpack"
 
 
+def shown(value: object) -> str:
+    """Return the text of a value for a sentence: in ASCII, without addresses, and never failing."""
+    try:
+        text = ascii(value)
+    except Exception:
+        text = "0x"
+    return f"an object of type {type(value).__name__}" if "0x" in text else text
+
+
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
     """Make the exception of a C++ ``conversion_error``."""
     kind = UsmBindingError if code in _BINDING_CODES else ConversionError

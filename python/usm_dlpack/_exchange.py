@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from usm_dlpack import _core, _dtypes
-from usm_dlpack._errors import ConversionError
+from usm_dlpack._errors import ConversionError, shown
 
 if TYPE_CHECKING:
     import dpctl
@@ -37,7 +37,7 @@ def _integers(field: str, values: object) -> list[int]:
         return [operator.index(value) for value in values]  # type: ignore[attr-defined]
     except TypeError:
         raise TypeError(
-            f"{field}: expected a sequence of integers, found {values!r}; pass a tuple of int"
+            f"{field}: expected a sequence of integers, found {shown(values)}; pass a tuple of int"
         ) from None
 
 
@@ -87,7 +87,7 @@ class _Interface:
         if not 0 <= self.data < 2**64:
             raise ValueError(f"the address {self.data}")
         if not isinstance(typestr, str):  # NumPy reads None as float64
-            raise TypeError(f"the typestr {typestr!r}")
+            raise TypeError(f"the typestr {shown(typestr)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise ValueError(f"{len(self.strides)} strides for {len(self.shape)} dimensions")
         self.dtype = _dtypes.to_dlpack_dtype(np.dtype(typestr))
@@ -122,7 +122,7 @@ def _place_of(syclobj: Any) -> Any:
         return dpctl.SyclContext(dpctl.SyclDevice(syclobj))
     except (dpctl.SyclDeviceCreationError, ValueError) as error:
         raise ValueError(
-            f"syclobj: expected the filter string of a device, found {syclobj!r}; "
+            f"syclobj: expected the filter string of a device, found {shown(syclobj)}; "
             "correct the object that offers it"
         ) from error
 
@@ -295,7 +295,7 @@ def _device_of(x: object) -> tuple[int, int] | None:
             "device_type_unsupported",
             "__dlpack_device__",
             "a tuple (device_type, device_id)",
-            repr(answer),
+            shown(answer),
             "correct the producer",
         )
     return device_type, number
@@ -385,7 +385,7 @@ def _check_own_device(x: Any, device: Any) -> None:
             "request_unsupported",
             "device",
             f"None or the array's own device {own}",
-            repr(device),
+            shown(device),
             "copy the array to the other device first",
         )
 
@@ -396,7 +396,7 @@ def _names(field: str, values: Sequence[str] | str) -> list[str]:
         some = list(names)
         if all(isinstance(name, str) for name in some):
             return some
-    raise TypeError(f"{field}: expected a sequence of str, found {values!r}; pass names")
+    raise TypeError(f"{field}: expected a sequence of str, found {shown(values)}; pass names")
 
 
 def validate(

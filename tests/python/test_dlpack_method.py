@@ -1,0 +1,706 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DLPackTensor.__dlpack__: what each keyword gives, what it refuses, and who lives how long."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import gc
+import itertools
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import dpctl
+import numpy as np
+import pytest
+from capsules import (
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    LEGACY,
+    READ_ONLY,
+    VERSIONED,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    call_deleter,
+    consume,
+    content_of,
+    integers,
+    name_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_sources import TypedArray, address_of, allocate
+from refusals import refused, wrong_argument
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+NEWEST = (1, 3)
+HOST = (1, 0)
+
+
+@pytest.fixture
+def tensor(memory: Any) -> DLPackTensor:
+    """Return (3, 4) float32 in device USM."""
+    return to_dlpack_tensor(memory, shape=(3, 4), dtype="f4")
+
+
+@pytest.fixture
+def read_only(memory: Any) -> DLPackTensor:
+    """Return a tensor that must not be written."""
+    return to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+
+
+def flags_of(capsule: Any) -> int:
+    """Return the flags of a versioned capsule."""
+    return int(content_of(capsule).flags)
+
+
+def on_host(capsule: Any) -> Any:
+    """Return the bytes of the elements in a capsule for the host, in their order."""
+    inside = content_of(capsule).dl_tensor
+    assert (inside.device_type, inside.device_id) == HOST
+    shape = integers(inside.shape, inside.ndim)
+    strides = integers(inside.strides, inside.ndim)
+    itemsize = inside.bits * inside.lanes // 8
+    first = inside.data + inside.byte_offset
+    return b"".join(
+        ctypes.string_at(first + itemsize * int(np.dot(index, strides)), itemsize)
+        for index in np.ndindex(*shape)
+    )
+
+
+# --- max_version
+
+
+@pytest.mark.parametrize("version", [None, (0, 0), (0, 8), (0, 99)])
+def test_a_consumer_of_no_or_an_old_version_gets_a_legacy_capsule(
+    tensor: DLPackTensor, version: Any
+) -> None:
+    capsule = tensor.__dlpack__(max_version=version)
+    assert name_of(capsule) == LEGACY
+    assert content_of(capsule).deleter is not None
+
+
+@pytest.mark.parametrize("version", [(1, 0), (1, 1), (1, 3), (1, 99), (2, 0), (2**40, 0)])
+def test_a_consumer_of_a_new_version_gets_a_versioned_capsule(
+    tensor: DLPackTensor, version: Any
+) -> None:
+    capsule = tensor.__dlpack__(max_version=version)
+    assert name_of(capsule) == VERSIONED
+    managed = content_of(capsule)
+    assert (managed.major, managed.minor) == NEWEST
+    assert managed.flags == 0
+    assert managed.deleter is not None
+
+
+@pytest.mark.parametrize("version", [None, NEWEST])
+def test_a_capsule_describes_the_tensor(tensor: DLPackTensor, version: Any) -> None:
+    capsule = tensor.__dlpack__(max_version=version)
+    inside = content_of(capsule).dl_tensor
+    assert (inside.data, inside.byte_offset) == (tensor.data, 0)
+    assert (inside.device_type, inside.device_id) == tensor.device
+    assert (inside.code, inside.bits, inside.lanes) == (2, 32, 1)
+    assert integers(inside.shape, inside.ndim) == (3, 4)
+    assert integers(inside.strides, inside.ndim) == (4, 1)
+
+
+def test_a_tensor_with_negative_strides_begins_at_its_lowest_address(memory: Any) -> None:
+    # dpctl and dpnp refuse a tensor that reaches below data.
+    tensor = to_dlpack_tensor(memory, shape=(12,), strides=(-1,), dtype="f4", byte_offset=44)
+    capsule = tensor.__dlpack__(max_version=NEWEST)
+    inside = content_of(capsule).dl_tensor
+    assert (inside.data, inside.byte_offset) == (address_of(memory), 44)
+
+
+def test_a_scalar_has_no_shape_and_an_empty_tensor_a_live_pointer(memory: Any) -> None:
+    scalar = to_dlpack_tensor(memory, shape=(), dtype="f4").__dlpack__()
+    inside = content_of(scalar).dl_tensor
+    assert inside.ndim == 0
+    assert not inside.shape
+    assert not inside.strides
+    empty = to_dlpack_tensor(memory, shape=(0, 4), dtype="f4").__dlpack__()
+    assert content_of(empty).dl_tensor.data == address_of(memory)
+
+
+def test_null_strides_of_a_producer_are_filled_on_the_way_out(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.strides = None
+    capsule = from_dlpack(ForeignArray(foreign)).__dlpack__()
+    assert integers(content_of(capsule).dl_tensor.strides, 2) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    "version", [1, "1.3", (1,), (1, 3, 0), ("1", "3"), (1.0, 0), (-1, 0), [1, 3]]
+)
+def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor, version: Any) -> None:
+    with refused(
+        "request_unsupported", "max_version", expected="(major, minor)", found=repr(version)
+    ):
+        tensor.__dlpack__(max_version=version)
+
+
+# --- read-only
+
+
+def test_read_only_memory_is_flagged(read_only: DLPackTensor) -> None:
+    assert flags_of(read_only.__dlpack__(max_version=NEWEST)) == READ_ONLY
+
+
+def test_read_only_memory_has_no_legacy_capsule(read_only: DLPackTensor) -> None:
+    for keywords in ({}, {"max_version": (0, 8)}, {"copy": False}):
+        with refused("read_only", "flags", found="read-only", remedy="max_version 1.0"):
+            read_only.__dlpack__(**keywords)
+
+
+def test_a_copy_of_read_only_memory_may_be_written(read_only: DLPackTensor) -> None:
+    assert flags_of(read_only.__dlpack__(max_version=NEWEST, copy=True)) == IS_COPIED
+    assert name_of(read_only.__dlpack__(copy=True)) == LEGACY
+
+
+def test_padded_elements_have_no_legacy_capsule(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), shape=(48,), dtype=(17, 4, 1))
+    foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
+    padded = from_dlpack(ForeignArray(foreign))
+    assert flags_of(padded.__dlpack__(max_version=NEWEST)) == IS_SUBBYTE_TYPE_PADDED
+    for copy in (None, True):
+        with refused("dtype_unsupported", "flags", found="padded"):
+            padded.__dlpack__(copy=copy)
+    copied = padded.__dlpack__(max_version=NEWEST, copy=True)
+    assert flags_of(copied) == IS_SUBBYTE_TYPE_PADDED | IS_COPIED
+    assert validate(copied).nbytes == 48
+
+
+def test_a_copy_flag_of_the_producer_is_not_passed_on(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.managed.flags = IS_COPIED
+    assert flags_of(from_dlpack(ForeignArray(foreign)).__dlpack__(max_version=NEWEST)) == 0
+
+
+# --- stream
+
+
+@pytest.mark.parametrize("stream", [None, -1, np.int64(-1)])
+def test_no_synchronisation_may_be_asked_for(tensor: DLPackTensor, stream: Any) -> None:
+    if isinstance(stream, np.integer):  # no int: a consumer that passes one means something else
+        with refused("request_unsupported", "stream", expected="None or -1"):
+            tensor.__dlpack__(stream=stream)
+    else:
+        assert name_of(tensor.__dlpack__(stream=stream)) == LEGACY
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2, -2, 2**31, 2**63, -(2**70), True, False])
+def test_an_integer_that_is_no_stream_is_a_value_error(tensor: DLPackTensor, stream: int) -> None:
+    with wrong_argument(ValueError, "stream", f"expected None or -1, found {stream}; wait"):
+        tensor.__dlpack__(stream=stream)
+
+
+def test_a_queue_as_stream_is_refused_and_not_ignored(tensor: DLPackTensor, queue: Any) -> None:
+    for stream in (queue, queue._get_capsule()):
+        with refused("request_unsupported", "stream", remedy="wait for the producer's queue"):
+            tensor.__dlpack__(stream=stream)
+
+
+# --- dl_device
+
+
+def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
+    names: list[Any] = [None, (14, 0), tensor.__dlpack_device__(), (np.int32(14), np.int64(0))]
+    for device in names:
+        capsule = tensor.__dlpack__(dl_device=device)
+        inside = content_of(capsule).dl_tensor
+        assert (inside.device_type, inside.data) == (14, tensor.data)
+
+
+@pytest.mark.parametrize("device", [(14, 1), (14, -1), (1, 1), (2, 0), "cpu", (1,), (1.0, 0), 1])
+def test_another_device_is_a_buffer_error(tensor: DLPackTensor, device: Any) -> None:
+    with refused(
+        "request_unsupported",
+        "dl_device",
+        expected="(14, 0) for the tensor's own device or (1, 0)",
+        found=repr(device),
+    ):
+        tensor.__dlpack__(dl_device=device)
+
+
+@pytest.mark.parametrize("usm_type_on_host", ["host", "shared"])
+def test_memory_that_the_host_can_read_goes_there_without_a_copy(
+    usm_type_on_host: str, queue: Any
+) -> None:
+    owner = allocate(usm_type_on_host, 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype="f4")
+    for copy in (None, False):
+        capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
+        assert flags_of(capsule) == 0
+        assert content_of(capsule).dl_tensor.data == tensor.data
+        assert on_host(capsule) == bytes(range(48))
+    array = np.from_dlpack(tensor, device="cpu")
+    array[:] = 7
+    assert bytes(owner.copy_to_host()) == np.full(12, 7, np.float32).tobytes()
+
+
+def test_device_memory_goes_to_the_host_as_a_copy(tensor: DLPackTensor, memory: Any) -> None:
+    for copy in (None, True):
+        capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
+        assert flags_of(capsule) == IS_COPIED
+        assert content_of(capsule).dl_tensor.data % 256 == 0
+        assert on_host(capsule) == bytes(range(48))
+    array = np.from_dlpack(tensor, device="cpu")
+    array[:] = 7
+    assert bytes(memory.copy_to_host()) == bytes(range(48))
+
+
+def test_device_memory_cannot_go_to_the_host_without_a_copy(tensor: DLPackTensor) -> None:
+    with refused("copy_needed", "copy", expected="for device USM on the host", found="False"):
+        tensor.__dlpack__(dl_device=HOST, copy=False)
+    with pytest.raises(ConversionError, match="device USM on the host"):
+        np.from_dlpack(tensor, device="cpu", copy=False)
+
+
+def test_a_host_copy_of_host_memory_is_made_when_asked_for(queue: Any) -> None:
+    tensor = to_dlpack_tensor(allocate("host", 48, queue))
+    capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=True)
+    assert flags_of(capsule) == IS_COPIED
+    assert content_of(capsule).dl_tensor.data != tensor.data
+    assert on_host(capsule) == bytes(range(48))
+
+
+def test_numpy_alone_refuses_the_device_and_does_not_ask_again(tensor: DLPackTensor) -> None:
+    with pytest.raises(RuntimeError, match="Unsupported device"):
+        np.from_dlpack(tensor)
+
+
+def test_a_read_only_tensor_is_a_read_only_numpy_array(queue: Any) -> None:
+    owner = allocate("shared", 48, queue)
+    tensor = to_dlpack_tensor(TypedArray(owner, data=(address_of(owner), True)))
+    array = np.from_dlpack(tensor, device="cpu")
+    assert not array.flags.writeable
+    assert array.ctypes.data == address_of(owner)
+
+
+@given(
+    dims=st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 5)), max_size=4),
+    usm=st.sampled_from(["device", "shared", "host"]),
+    copy=st.sampled_from([None, True]),
+)
+def test_host_copies_keep_the_order_of_the_elements(
+    queue: Any, dims: list[tuple[int, int]], usm: str, copy: bool | None
+) -> None:
+    owner = allocate(usm, 256, queue)
+    shape, strides = [extent for extent, _ in dims], [stride for _, stride in dims]
+    tensor = to_dlpack_tensor(owner, shape=shape, strides=strides, dtype="u1", byte_offset=128)
+    expected = bytes(
+        128 + int(np.dot(index, strides)) for index in np.ndindex(*shape) if 0 not in shape
+    )
+    capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
+    assert on_host(capsule) == expected
+    if copy:
+        on_device = from_dlpack(tensor, copy=True)
+        assert (on_device.shape, on_device.strides) == (tuple(shape), tuple(strides))
+        assert on_host(on_device.__dlpack__(dl_device=HOST)) == expected
+
+
+# --- copy
+
+
+@pytest.mark.parametrize("copy", [True, 1, np.True_])
+def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any, copy: Any) -> None:
+    owner = allocate(usm_type, 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype="f4")
+    capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
+    assert flags_of(capsule) == IS_COPIED
+    proof = validate(capsule)
+    assert (proof.usm_type, proof.device_id) == (usm_type, 0)
+    assert proof.data != tensor.data
+    assert proof.data % 256 == 0
+    assert proof.size == 48
+    copied = from_dlpack(OldArray(capsule))
+    assert np.from_dlpack(copied, device="cpu").tobytes() == bytes(range(48))
+
+
+@pytest.mark.parametrize("copy", [None, False, 0, np.False_])
+def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor, copy: Any) -> None:
+    capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
+    assert flags_of(capsule) == 0
+    assert content_of(capsule).dl_tensor.data == tensor.data
+
+
+@pytest.mark.parametrize("copy", ["no", "True", 2, -1, 1.0, (), object, np.float32(1), np.array(1)])
+def test_a_copy_that_is_no_yes_or_no_is_a_buffer_error(tensor: DLPackTensor, copy: Any) -> None:
+    with refused("request_unsupported", "copy", expected="None, True or False", found=repr(copy)):
+        tensor.__dlpack__(copy=copy)
+
+
+def test_a_copy_does_not_need_the_tensor_any_more(memory: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    tensor = to_dlpack_tensor(owner)
+    copied = tensor.__dlpack__(copy=True, max_version=NEWEST)
+    capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST)
+    del owner, tensor
+    assert gone() is None
+    memory.memset(0)
+    assert on_host(capsule) == bytes(range(48))
+    again = from_dlpack(OldArray(copied)).__dlpack__(dl_device=HOST)
+    assert on_host(again) == bytes(range(48))
+
+
+def test_the_memory_of_a_copy_is_freed_with_its_capsule(tensor: DLPackTensor) -> None:
+    capsule = tensor.__dlpack__(max_version=NEWEST, copy=True)
+    address = content_of(capsule).dl_tensor.data
+    there = ForeignTensor(address)
+    assert validate(there.capsule()).base == address
+    del capsule
+    with refused("pointer_unknown", "data", binding=True):
+        validate(OldArray(there.capsule()))
+
+
+def test_an_empty_tensor_is_copied_without_memory(memory: Any) -> None:
+    empty = to_dlpack_tensor(memory, shape=(0, 4), dtype="f4")
+    for device in (None, HOST):
+        capsule = empty.__dlpack__(max_version=NEWEST, copy=True, dl_device=device)
+        assert flags_of(capsule) == IS_COPIED
+        assert integers(content_of(capsule).dl_tensor.shape, 2) == (0, 4)
+    assert np.from_dlpack(empty, device="cpu").shape == (0, 4)
+
+
+# --- never a TypeError: NumPy and dpctl take one for "old producer" and ask again without keywords
+
+
+class Unprintable:
+    """An object whose text cannot be had."""
+
+    def __repr__(self) -> str:
+        raise TypeError("no text")
+
+
+class Surrogate:
+    """An object whose text is no UTF-8."""
+
+    def __repr__(self) -> str:
+        return "\ud800"
+
+
+class BadIndex:
+    """An object that promises to be an integer and fails."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self.error = error
+
+    def __index__(self) -> int:
+        raise self.error("no integer")
+
+
+class NoTruth:
+    """An object that is neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("no truth")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("no comparison")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Kind(enum.IntEnum):
+    """An integer that prints as a name."""
+
+    ONE = 1
+
+
+class Text(str):
+    """A string that prints as True."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "True"
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    first: int
+    second: int
+
+
+ODD_VALUES: list[Any] = [
+    object(), type, len, lambda: None, Ellipsis, NotImplemented, ValueError("x"),
+    "", "cpu", "True", b"", b"\xff", bytearray(b"1"), memoryview(b"1"), Text("x"),
+    0, 1, 2, -1, -2, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, Kind.ONE,
+    0.0, 1.0, -1.0, float("nan"), float("inf"), 1j,
+    (), (1,), (1, 0), (1, 0, 0), (14, 0), (14, 1), (14, -1), (2, 0), (2**80, 0), (1, 2**80),
+    (-1, -1), ("1", "0"), (None, None), (1.0, 0), (True, False), ((1, 0), 0), [1, 0], [14, 0],
+    Pair(1, 0), Pair(14, 0), range(2), {1, 0}, {1: 0}, {}, iter(()),
+    np.int64(1), np.int64(-1), np.float32(1), np.True_, np.array(1), np.array([14, 0]), np.zeros(0),
+    Unprintable(), (Unprintable(), 0), Surrogate(), (Surrogate(), 1),
+    NoTruth(), (NoTruth(), NoTruth()),
+    BadIndex(TypeError), BadIndex(RuntimeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)),
+    (Kind.ONE, 0), dpctl.SyclQueue, dpctl,
+]  # fmt: skip
+
+
+def check_answer(tensor: DLPackTensor, keywords: dict[str, Any]) -> None:
+    """Require a capsule, a BufferError or a ValueError."""
+    error: Exception | None = None
+    try:
+        capsule = tensor.__dlpack__(**keywords)
+    except Exception as raised:
+        error = raised
+    if error is None:
+        assert name_of(capsule) in (VERSIONED, LEGACY)
+    else:
+        assert type(error) in (ConversionError, ValueError)
+
+
+@pytest.mark.parametrize("keyword", ["stream", "max_version", "dl_device", "copy"])
+@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: type(value).__name__)
+def test_no_value_of_a_known_keyword_is_a_type_error(
+    tensor: DLPackTensor, keyword: str, value: Any
+) -> None:
+    check_answer(tensor, {keyword: value})
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.binary(max_size=3)
+    | st.sampled_from([1, 14, 0, -1]),
+    lambda inner: st.tuples(inner, inner) | st.lists(inner, max_size=3) | st.sets(st.integers()),
+    max_leaves=5,
+)
+
+
+@given(
+    keywords=st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(("stream", "max_version", "dl_device", "copy"), anything),
+    )
+)
+def test_no_mixture_of_values_is_a_type_error(memory: Any, keywords: dict[str, Any]) -> None:
+    check_answer(to_dlpack_tensor(memory), keywords)
+
+
+def test_a_keyword_that_nobody_knows_is_a_type_error(tensor: DLPackTensor) -> None:
+    with pytest.raises(TypeError):
+        tensor.__dlpack__(queue=None)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        tensor.__dlpack__(None)  # type: ignore[call-arg]
+
+
+# --- lifetime
+
+
+@pytest.mark.parametrize("version", [None, NEWEST])
+def test_an_unconsumed_capsule_lets_go_when_it_dies(memory: Any, version: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    capsule = to_dlpack_tensor(owner).__dlpack__(max_version=version)
+    del owner
+    gc.collect()
+    assert gone() is not None
+    assert validate(capsule).data == address_of(memory)
+    del capsule
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("version", [None, NEWEST])
+def test_a_consumer_in_c_lets_go_by_the_deleter(memory: Any, version: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    capsule = to_dlpack_tensor(owner).__dlpack__(max_version=version)
+    managed = consume(capsule)
+    del owner, capsule
+    gc.collect()
+    assert gone() is not None
+    assert managed.dl_tensor.data == address_of(memory)
+    call_deleter(managed)
+    assert gone() is None
+
+
+def test_a_deleter_may_run_on_a_thread_that_python_does_not_know(memory: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    managed = consume(to_dlpack_tensor(owner).__dlpack__())
+    del owner
+    pthread = ctypes.CDLL(None)
+    start = ctypes.cast(managed.deleter, ctypes.c_void_p)
+    thread = ctypes.c_ulong()
+    address = ctypes.c_void_p(ctypes.addressof(managed))
+    assert pthread.pthread_create(ctypes.byref(thread), None, start, address) == 0
+    assert pthread.pthread_join(thread, None) == 0
+    assert gone() is None
+
+
+def test_every_capsule_of_a_tensor_lets_go_by_itself(memory: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    tensor = to_dlpack_tensor(owner)
+    capsules = [tensor.__dlpack__(max_version=version) for version in (None, NEWEST) * 5]
+    del owner, tensor
+    while capsules:
+        gc.collect()
+        assert gone() is not None
+        capsules.pop(len(capsules) // 2)
+    assert gone() is None
+
+
+def test_a_refused_export_keeps_nothing(read_only: DLPackTensor, memory: Any) -> None:
+    owner = TypedArray(memory, data=(address_of(memory), True))
+    gone = weakref.ref(owner)
+    tensor = to_dlpack_tensor(owner)
+    for keywords in ({}, {"stream": 5}, {"dl_device": (9, 9)}, {"copy": "x"}, {"max_version": 1}):
+        with pytest.raises((BufferError, ValueError)):
+            tensor.__dlpack__(**keywords)
+    del owner, tensor
+    gc.collect()
+    assert gone() is None
+
+
+NAMES = ("queue", "context", "memory", "tensor", "capsule", "imported")
+
+
+def test_whatever_is_deleted_first_the_rest_stays_usable(queue: Any) -> None:
+    device = queue.sycl_device
+    for order in itertools.permutations(NAMES):
+        own_queue = dpctl.SyclQueue(device)
+        owner = TypedArray(allocate("shared", 64, own_queue))
+        tensor = to_dlpack_tensor(owner)
+        alive: dict[str, Any] = {
+            "queue": own_queue,
+            "context": own_queue.sycl_context,
+            "memory": owner,
+            "tensor": tensor,
+            "capsule": tensor.__dlpack__(max_version=NEWEST),
+            "imported": from_dlpack(tensor),
+        }
+        gone, address = weakref.ref(owner), tensor.data
+        del own_queue, owner, tensor
+        for name in order:
+            del alive[name]
+            for holder in ("tensor", "capsule", "imported"):
+                if holder in alive:
+                    assert validate(alive[holder]).base == address
+                    assert ctypes.string_at(address, 64) == bytes(range(64))
+        assert gone() is None
+
+
+def test_threads_may_export_and_let_go_at_once(tensor: DLPackTensor) -> None:
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(200):
+                assert from_dlpack(tensor).data == tensor.data
+                tensor.__dlpack__(max_version=NEWEST)
+                consumed = consume(tensor.__dlpack__())
+                call_deleter(consumed)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+# --- the end of the interpreter
+
+BEGIN = """
+import atexit, gc, sys, threading, weakref
+import dpctl, dpctl.memory, numpy, usm_dlpack
+
+class Owner:
+    def __init__(self, memory):
+        self.memory = memory
+        self.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+
+def make(kind=dpctl.memory.MemoryUSMDevice):
+    return usm_dlpack.to_dlpack_tensor(kind(64), dtype="float32")
+"""
+
+ENDS: dict[str, str] = {
+    "tensors in globals": "a = make(); b = usm_dlpack.from_dlpack(a)",
+    "capsules in globals": "a = make(); b = a.__dlpack__(); c = a.__dlpack__(max_version=(1, 3))",
+    "a capsule alone": "c = make().__dlpack__(max_version=(1, 3))",
+    "copies": "a = make(); b = a.__dlpack__(copy=True); c = a.__dlpack__(dl_device=(1, 0))",
+    "a NumPy array": "x = numpy.from_dlpack(make(dpctl.memory.MemoryUSMShared), device='cpu')",
+    "a cycle": """
+owner = Owner(dpctl.memory.MemoryUSMHost(64))
+owner.tensor = usm_dlpack.to_dlpack_tensor(owner)
+del owner
+""",
+    "a consumer in C++": "import tvm_ffi; x = tvm_ffi.from_dlpack(make())",
+    "a proof": "p = usm_dlpack.validate(make()); d = p.root_device; c = p.sycl_context",
+    "a cycle that only holds on to itself": """
+a = make()
+class Holder: pass
+a_holder = Holder()
+a_holder.self, a_holder.tensor, a_holder.capsule = a_holder, a, a.__dlpack__()
+del a, a_holder
+""",
+    "an attribute of a module": "sys.keep = make(); usm_dlpack.keep = sys.keep.__dlpack__()",
+    "a finaliser that exports": """
+a = make()
+class Late:
+    def __del__(self, tensor=a, take=usm_dlpack.from_dlpack):
+        take(tensor)
+late = Late()
+""",
+    "atexit": "a = make(); atexit.register(lambda: usm_dlpack.from_dlpack(a))",
+    "sys.exit": "a = make(); c = a.__dlpack__(); sys.exit(0)",
+    "a live refusal": """
+try:
+    usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMHost(8), shape=9)
+except usm_dlpack.ConversionError as error:
+    sys.last_refusal = error
+""",
+    "no collector": "gc.disable(); a = make(); a_cycle = [a]; a_cycle.append(a_cycle)",
+}
+
+
+# Held by a reference that the interpreter cannot see or never drops: nothing can free these.
+LEAKS: dict[str, str] = {
+    "a thread that goes on": """
+a = make()
+ready = threading.Event()
+def hold(tensor):
+    capsule = tensor.__dlpack__()
+    ready.set()
+    threading.Event().wait()
+threading.Thread(target=hold, args=(a,), daemon=True).start()
+ready.wait()
+""",
+    "a cycle through a capsule": """
+owner = Owner(dpctl.memory.MemoryUSMHost(64))
+owner.capsule = usm_dlpack.to_dlpack_tensor(owner).__dlpack__(max_version=(1, 3))
+del owner
+""",
+    "a consumer that forgets": """
+import ctypes
+capsule = make().__dlpack__()
+rename = ctypes.pythonapi.PyCapsule_SetName
+rename.argtypes = ctypes.py_object, ctypes.c_char_p
+rename(capsule, b"used_dltensor")
+""",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_interpreter_ends_in_silence_and_frees_all_with(
+    end: str, succeed: Callable[..., str]
+) -> None:
+    assert succeed(f"{BEGIN}\n{ENDS[end]}\n", USM_DLPACK_REPORT_LEAKS="1") == ""
+
+
+@pytest.mark.parametrize("end", LEAKS)
+def test_the_interpreter_ends_in_silence_with(end: str, succeed: Callable[..., str]) -> None:
+    assert succeed(f"{BEGIN}\n{LEAKS[end]}\n") == ""
