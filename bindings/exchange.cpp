@@ -45,8 +45,8 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
                                      [&](Enum value) { return name == to_string(value); });
     if (match == known.end()) {
       const std::string sentence = std::string(field) + ": expected " +
-                                   detail::names_of(accepted<Enum>(), known) + ", found " +
-                                   name + "; correct the name";
+                                   detail::names_of(accepted<Enum>(), known) + ", found \"" +
+                                   name + "\"; correct the name";
       throw nb::value_error(sentence.c_str());
     }
     chosen.insert(*match);

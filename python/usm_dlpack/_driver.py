@@ -8,12 +8,16 @@ looks once.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import site
 import sysconfig
 from pathlib import Path
 
 _LIBRARY = "libintelocl.so"
+# What the wheels' OpenCL loader is linked with, in the order in which they need each other.
+_NEEDED_BY_LOADER = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
 _SYSTEM_DRIVERS = Path("/etc/OpenCL/vendors")
 
 
@@ -29,6 +33,17 @@ def find_cpu_driver() -> Path | None:
     return None
 
 
+def _load_for_loader(folder: Path) -> None:
+    """Load what the wheels' libOpenCL.so.1 needs and, having no run path, does not find.
+
+    It finds them where another adapter of the SYCL runtime has loaded them, which is so unless
+    ``ONEAPI_DEVICE_SELECTOR`` names OpenCL alone. A run path in that wheel would end this.
+    """
+    for name in _NEEDED_BY_LOADER:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(str(folder / name))
+
+
 def register_cpu_driver() -> Path | None:
     """Set ``OCL_ICD_FILENAMES`` to the wheel's driver, unless the user or the system has one.
 
@@ -42,11 +57,13 @@ def register_cpu_driver() -> Path | None:
     environment = os.environ
     if environment.get("USM_DLPACK_CPU_DRIVER") == "0":
         return None
+    library = find_cpu_driver()
+    if library is not None and "ONEAPI_DEVICE_SELECTOR" in environment:
+        _load_for_loader(library.parent)
     if "OCL_ICD_FILENAMES" in environment or "OCL_ICD_VENDORS" in environment:
         return None
     if any(_SYSTEM_DRIVERS.glob("*.icd")):
         return None
-    library = find_cpu_driver()
     if library is not None:
         environment["OCL_ICD_FILENAMES"] = str(library)
     return library
