@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device ids and root devices, in processes with one, two, three, a broken and no root device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import pytest
+from refusals import refused, wrong_argument
+from usm_dlpack import device_id, root_device
+
+# --- in this process, which has one root device
+
+
+def test_ids_are_the_order_of_the_runtime() -> None:
+    devices = dpctl.get_devices()
+    assert devices
+    for number, device in enumerate(devices):
+        assert device_id(device) == number
+        assert root_device(number) == device
+        assert isinstance(root_device(number), dpctl.SyclDevice)
+
+
+def test_a_sub_device_has_the_id_of_its_root(queue: Any) -> None:
+    root = queue.sycl_device
+    parts = root.create_sub_devices(partition=1)
+    assert len(parts) >= 2
+    for part in parts:
+        assert part != root
+        assert device_id(part) == 0
+
+
+@pytest.mark.parametrize("device", [None, 0, "opencl:cpu:0", object(), dpctl.SyclDevice, (14, 0)])
+def test_an_object_that_is_no_device_is_a_type_error(device: Any) -> None:
+    with wrong_argument(TypeError, "device", "expected a dpctl.SyclDevice"):
+        device_id(device)
+
+
+def test_queues_and_contexts_are_no_devices(queue: Any) -> None:
+    for wrong in (queue, queue.sycl_context, queue.sycl_device.sycl_platform):
+        with wrong_argument(TypeError, "device", f"of type {type(wrong).__name__}"):
+            device_id(wrong)
+
+
+@pytest.mark.parametrize("number", [1, 2, 2**31 - 1, -1, -(2**31)])
+def test_an_id_that_no_device_has_is_refused(number: int) -> None:
+    with refused(
+        "device_id_out_of_range",
+        "device.device_id",
+        expected="from 0 to 0 (root devices in this process)",
+        found=str(number),
+        remedy="check ONEAPI_DEVICE_SELECTOR",
+    ):
+        root_device(number)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**64, 10**30])
+def test_an_id_that_dlpack_cannot_hold_is_refused(number: int) -> None:
+    with refused(
+        "device_id_out_of_range", "device.device_id", expected="an int32_t", found=str(number)
+    ):
+        root_device(number)
+
+
+@pytest.mark.parametrize("number", [None, 0.0, "0", (14, 0), object()])
+def test_an_id_that_is_no_integer_is_a_type_error(number: Any) -> None:
+    with pytest.raises(TypeError, match="integer"):
+        root_device(number)
+
+
+# --- in processes of their own
+
+BEGIN = """
+import ctypes, json
+import dpctl, dpctl.memory, numpy
+import usm_dlpack
+from usm_dlpack import ConversionError, UsmBindingError, device_id, root_device
+
+KINDS = {
+    "device": dpctl.memory.MemoryUSMDevice,
+    "shared": dpctl.memory.MemoryUSMShared,
+    "host": dpctl.memory.MemoryUSMHost,
+}
+
+def allocate(device, kind="device", nbytes=64):
+    memory = KINDS[kind](nbytes, queue=dpctl.SyclQueue(device))
+    memory.copy_from_host(numpy.arange(nbytes, dtype=numpy.uint8))
+    return memory
+
+def refusal(action):
+    try:
+        action()
+    except ConversionError as error:
+        return [type(error).__name__, error.code, error.field, error.expected, error.found]
+    return None
+"""
+
+
+@pytest.fixture(scope="session")
+def answer(succeed: Callable[..., str]) -> Callable[..., Any]:
+    """Return a function that runs code with some drivers and gives the ``answer`` it leaves."""
+
+    def run(drivers: list[Path], code: str, **variables: str) -> Any:
+        names = ":".join(str(driver) for driver in drivers)
+        whole = f"{BEGIN}\n{code}\nprint(json.dumps(answer))\n"
+        return json.loads(succeed(whole, OCL_ICD_FILENAMES=names, **variables))
+
+    return run
+
+
+@pytest.fixture(scope="session", params=[2, 3], ids=["two devices", "three devices"])
+def drivers(request: pytest.FixtureRequest, driver: Path, driver_copies: Any) -> list[Path]:
+    """Return the drivers of a process with two and with three root devices."""
+    return [driver, driver_copies["second"], driver_copies["third"]][: request.param]
+
+
+def test_several_devices_have_the_ids_of_their_order(
+    drivers: list[Path], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        drivers,
+        """
+devices = dpctl.get_devices()
+answer = {
+    "ids": [device_id(device) for device in devices],
+    "roots": [root_device(number) == device for number, device in enumerate(devices)],
+    "parts": [device_id(device.create_sub_devices(partition=1)[1]) for device in devices],
+    "beyond": refusal(lambda: root_device(len(devices))),
+}
+""",
+    )
+    count = len(drivers)
+    assert found["ids"] == list(range(count))
+    assert found["roots"] == [True] * count
+    assert found["parts"] == list(range(count))
+    expected = f"from 0 to {count - 1} (root devices in this process)"
+    code = "device_id_out_of_range"
+    assert found["beyond"] == ["ConversionError", code, "device.device_id", expected, str(count)]
+
+
+def test_memory_of_each_device_is_exported_with_its_id(
+    drivers: list[Path], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        drivers,
+        """
+answer = []
+for number, device in enumerate(dpctl.get_devices()):
+    for kind in KINDS:
+        memory = allocate(device, kind)
+        tensor = usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(device))
+        again = usm_dlpack.from_dlpack(tensor)
+        copied = usm_dlpack.from_dlpack(tensor, copy=True)
+        proof = usm_dlpack.validate(copied)
+        assert tensor.sycl_device == again.sycl_device == proof.root_device == device
+        assert tensor.sycl_context == proof.sycl_context
+        assert bytes(numpy.from_dlpack(copied, device="cpu")) == bytes(range(64))
+        answer.append([kind, tensor.device, again.device, copied.device, proof.usm_type])
+""",
+    )
+    assert found == [
+        [kind, *[[14, number]] * 3, kind]
+        for number in range(len(drivers))
+        for kind in ("device", "shared", "host")
+    ]
+
+
+def test_the_id_of_another_device_is_refused(
+    drivers: list[Path], answer: Callable[..., Any], project_root: Path
+) -> None:
+    found = answer(
+        drivers,
+        f"""
+import sys
+sys.path.insert(0, {str(project_root / "tests" / "python")!r})
+from capsules import ForeignTensor, OldArray
+devices = dpctl.get_devices()
+answer = []
+for kind in KINDS:
+    memory = allocate(devices[1], kind)
+    foreign = ForeignTensor(memory._pointer)
+    foreign.tensor.device_id = 0
+    array = OldArray(foreign.capsule())
+    answer.append(refusal(lambda: usm_dlpack.from_dlpack(array)))
+    answer.append(refusal(lambda: usm_dlpack.validate(array.answer)))
+    foreign.tensor.device_id = 1
+    assert usm_dlpack.validate(array.answer).device_id == 1
+""",
+    )
+    refusal = ["UsmBindingError", "device_mismatch", "device.device_id"]
+    assert found == [[*refusal, "1 (the root device of the memory)", "0"]] * 6
+
+
+def test_a_queue_or_context_of_another_device_is_refused(
+    drivers: list[Path], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        drivers,
+        """
+devices = dpctl.get_devices()
+memory = allocate(devices[1])
+class Claims:
+    __sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__ | {
+        "syclobj": dpctl.SyclQueue(devices[0])
+    }
+answer = [
+    refusal(lambda: usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(devices[0]))),
+    refusal(lambda: usm_dlpack.to_dlpack_tensor(Claims())),
+]
+assert usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(devices[1])).device == (14, 1)
+""",
+    )
+    assert found == [
+        [
+            "ConversionError",
+            "queue_device_mismatch",
+            "queue",
+            "a queue on device 1, where the memory is",
+            "one on device 0",
+        ],
+        [
+            "UsmBindingError",
+            "pointer_unknown",
+            "data",
+            "USM of the given context",
+            "an allocation unknown to it",
+        ],
+    ]
+
+
+def test_a_filter_string_names_the_device_of_the_memory(
+    drivers: list[Path], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        drivers,
+        """
+answer = []
+for device in dpctl.get_devices():
+    memory = allocate(device)
+    class Named:
+        __sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__ | {
+            "syclobj": device.get_filter_string()
+        }
+    answer.append(usm_dlpack.to_dlpack_tensor(Named()).device[1])
+""",
+    )
+    assert found == list(range(len(drivers)))
+
+
+def test_the_selector_gives_new_ids(
+    driver: Path, driver_copies: Any, answer: Callable[..., Any]
+) -> None:
+    drivers = [driver, driver_copies["second"], driver_copies["third"]]
+    found = answer(
+        drivers,
+        """
+devices = dpctl.get_devices()
+answer = [[device_id(device), usm_dlpack.to_dlpack_tensor(allocate(device)).device]
+          for device in devices]
+answer.append(refusal(lambda: root_device(len(devices)))[3])
+""",
+        ONEAPI_DEVICE_SELECTOR="opencl:1,2",
+    )
+    expected = "from 0 to 1 (root devices in this process)"
+    assert found == [[0, [14, 0]], [1, [14, 1]], expected]
+
+
+def test_a_broken_device_keeps_its_id_and_disturbs_no_other(
+    driver: Path, driver_copies: Any, answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        [driver, driver_copies["broken"], driver_copies["second"]],
+        """
+devices = dpctl.get_devices()
+answer = {
+    "ids": [device_id(device) for device in devices],
+    "exported": [usm_dlpack.to_dlpack_tensor(allocate(devices[i])).device for i in (0, 2)],
+    "root": refusal(lambda: root_device(1)),
+}
+""",
+    )
+    assert found["ids"] == [0, 1, 2]
+    assert found["exported"] == [[14, 0], [14, 2]]
+    kind, code, field, expected, text = found["root"]
+    assert (kind, code, field) == ("ConversionError", "device_failed", "device.device_id")
+    assert expected == "a device that the SYCL runtime can use"
+    assert text.startswith('device 1, for which it throws "')
+
+
+NO_DEVICE = {
+    "no driver": {"USM_DLPACK_CPU_DRIVER": "0"},
+    "a driver that is not there": {"OCL_ICD_FILENAMES": "/nowhere/libnone.so"},
+    "a selector that hides all": {"ONEAPI_DEVICE_SELECTOR": "level_zero:*"},
+}
+
+
+@pytest.mark.parametrize("reason", NO_DEVICE)
+def test_a_process_without_a_device_says_what_to_do(
+    reason: str, succeed: Callable[..., str]
+) -> None:
+    code = f"""{BEGIN}
+class Claims:
+    def __dlpack__(self):
+        raise AssertionError
+answer = refusal(lambda: root_device(0))
+try:
+    root_device(0)
+except ConversionError as error:
+    answer.append(error.remedy)
+print(json.dumps(answer))
+"""
+    found = json.loads(succeed(code, **NO_DEVICE[reason]))
+    assert found[:2] == ["ConversionError", "no_device"]
+    assert found[2:5] == ["device.device_id", "a root device of this process", "none at all"]
+    assert "intel-opencl-rt" in found[5]
+    assert "OCL_ICD_FILENAMES" in found[5]
+
+
+def test_an_array_is_refused_where_there_is_no_device(
+    succeed: Callable[..., str], project_root: Path
+) -> None:
+    code = f"""{BEGIN}
+import sys
+sys.path.insert(0, {str(project_root / "tests" / "python")!r})
+from capsules import ForeignTensor, OldArray
+array = OldArray(ForeignTensor(64).capsule())
+answer = [refusal(lambda: usm_dlpack.from_dlpack(array))[1],
+          refusal(lambda: usm_dlpack.validate(array.answer))[1]]
+print(json.dumps(answer))
+"""
+    assert json.loads(succeed(code, USM_DLPACK_CPU_DRIVER="0")) == ["no_device"] * 2

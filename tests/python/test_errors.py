@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions: hierarchy, attributes, sentence, and pickling."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import usm_dlpack
+from memory_sources import TypedArray, address_of, allocate
+from refusals import SENTENCE, check_refusal
+from usm_dlpack import ConversionError, UsmBindingError, to_dlpack_tensor
+from usm_dlpack._errors import from_parts, shown
+
+PARTS = ("out_of_bounds", "shape", "a view of 3 bytes", "one of 4", "make it smaller")
+
+
+@pytest.fixture(params=[ConversionError, UsmBindingError])
+def error(request: pytest.FixtureRequest) -> ConversionError:
+    """Return an exception of each type."""
+    made: ConversionError = request.param(*PARTS)
+    return made
+
+
+def test_the_hierarchy_is_that_of_the_contract() -> None:
+    assert ConversionError.__bases__ == (BufferError,)
+    assert UsmBindingError.__bases__ == (ConversionError, TypeError)
+
+
+def test_names_are_public() -> None:
+    for kind in (ConversionError, UsmBindingError):
+        assert kind.__module__ == "usm_dlpack"
+        assert getattr(usm_dlpack, kind.__name__) is kind
+
+
+def test_the_parts_are_attributes_and_make_the_sentence(error: ConversionError) -> None:
+    assert (error.code, error.field, error.expected, error.found, error.remedy) == PARTS
+    assert str(error) == "shape: expected a view of 3 bytes, found one of 4; make it smaller"
+    assert error.args == (str(error),)
+    assert SENTENCE.fullmatch(str(error))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_refusal_is_pickled_with_all_its_parts(error: ConversionError, protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(error, protocol))
+    assert type(again) is type(error)
+    assert vars(again) == vars(error)
+    assert str(again) == str(error)
+
+
+def test_a_refusal_is_copied_with_all_its_parts(error: ConversionError) -> None:
+    for again in (copy.copy(error), copy.deepcopy(error)):
+        assert (type(again), vars(again), str(again)) == (type(error), vars(error), str(error))
+
+
+@pytest.mark.parametrize(
+    "code", ["context_not_default", "device_without_id", "pointer_unknown", "device_mismatch"]
+)
+def test_memory_bound_elsewhere_is_a_type_error_too(code: str) -> None:
+    made = from_parts(code, *PARTS[1:])
+    check_refusal(made, code, "shape", binding=True)
+
+
+@pytest.mark.parametrize(
+    "code", ["out_of_bounds", "read_only", "queue_device_mismatch", "no_device"]
+)
+def test_other_refusals_are_no_type_errors(code: str) -> None:
+    check_refusal(from_parts(code, *PARTS[1:]), code, "shape", binding=False)
+
+
+def test_a_real_refusal_is_pickled(memory: Any, foreign_queue: Any) -> None:
+    sources = [
+        TypedArray(memory, shape=(13,)),
+        TypedArray(memory, data=(0, False)),
+        allocate("device", 48, foreign_queue),
+    ]
+    for source in sources:
+        with pytest.raises(ConversionError) as caught:
+            to_dlpack_tensor(source)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (type(again), vars(again)) == (type(caught.value), vars(caught.value))
+
+
+def test_a_refusal_names_no_address(memory: Any) -> None:
+    source = TypedArray(memory, data=(address_of(memory) + 4, False))
+    with pytest.raises(ConversionError) as caught:
+        to_dlpack_tensor(source)
+    assert str(address_of(memory)) not in str(caught.value)
+    assert f"{address_of(memory) + 4:x}" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5, "5"),
+        ("é\ud800", r"'\xe9\ud800'"),
+        ((1, 0), "(1, 0)"),
+        (object(), "an object of type object"),
+        ([object()], "an object of type list"),
+        (print, "<built-in function print>"),
+    ],
+)
+def test_values_are_shown_without_addresses(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_value_that_cannot_be_printed_is_shown_by_its_type() -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert shown(Silent()) == "an object of type Silent"
