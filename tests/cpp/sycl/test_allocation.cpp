@@ -177,7 +177,7 @@ TEST(Allocation, ANativeDeviceHasTheIdOfItsRoot) {
 // --- Where the backend cannot be asked ----------------------------------------------------
 
 TEST(Allocation, TheSyclQueriesAnswerWhereTheBackendCannotBeAsked) {
-  const without_backend_queries backend_is_silent;
+  const changed_natives backends_are_silent(silence_backends);
   for (const alloc kind : usm_kinds) {
     const usm_memory memory(kind, 1000, queue_on());
     for (const std::ptrdiff_t offset : {0, 1, 999}) {
@@ -208,6 +208,14 @@ TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
   EXPECT_EQ(*the_only.part, parts[1]);
 }
 
+TEST(Allocation, AnOpenClPlatformWithoutUsmKnowsNoPointer) {
+  const usm_memory memory(alloc::device, 64, queue_on());
+  const changed_natives no_usm(
+      [](native_platforms& platforms) { platforms.at(0).without_usm = true; });
+  expect_unknown(&no_usm);
+  EXPECT_EQ(find(memory.at()).kind, alloc::unknown);
+}
+
 // --- Several root devices -----------------------------------------------------------------
 
 TEST(TwoDevicesAllocation, IsKnownOnItsOwnPlatformOnly) {
@@ -226,8 +234,17 @@ TEST(TwoDevicesAllocation, IsKnownOnItsOwnPlatformOnly) {
   }
 }
 
+TEST(TwoDevicesAllocation, TheTrueDeviceIsKnownOnAPlatformOfSeveral) {
+  const changed_natives moved(move_to_id_1);
+  const usm_memory memory(alloc::shared, 64, queue_on(0));
+  const allocation found = find(memory.at(), 0);
+  EXPECT_EQ(found.device_id, 1);
+  EXPECT_EQ(found.device, device_proof::backend);
+  EXPECT_FALSE(found.part.has_value());
+}
+
 TEST(TwoDevicesAllocation, TheSyclQueriesNameTheSameDevices) {
-  const without_backend_queries backend_is_silent;
+  const changed_natives backends_are_silent(silence_backends);
   for (const std::int32_t id : {0, 1}) {
     const usm_memory memory(alloc::device, 64, queue_on(static_cast<std::size_t>(id)));
     EXPECT_EQ(find(memory.at(), id).device_id, id);

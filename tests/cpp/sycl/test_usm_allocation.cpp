@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // usm_allocation.hpp: what a consumer can require, and what is told of what was proved.
+#include <usm_dlpack/usm_export.hpp>
 #include <usm_dlpack/usm_import.hpp>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -80,6 +82,21 @@ TEST(UsmAllocation, EveryFieldIsTrueOfTheMemory) {
     EXPECT_FALSE(proved.structure().empty);
     EXPECT_TRUE(proved.structure().unique);
   }
+}
+
+TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDevice) {
+  const std::vector<sycl::device> parts = sub_devices();
+  const sycl::context context({parts.at(0), parts.at(1)});
+  const changed_natives of_parts([&](native_platforms& platforms) {
+    platforms.at(0).context = sycl::get_native<sycl::backend::opencl>(context);
+  });
+  const usm_memory memory(alloc::device, 64, parts[1], context);
+  const auto exported = usm_dlpack::to_dlpack_tensor(view_of(memory.as<float>(), 16));
+  const usm_allocation proved = usm_dlpack::validate(exported.get());
+  EXPECT_EQ(proved.device_id(), 0);
+  EXPECT_EQ(proved.root_device(), root_devices().at(0));
+  EXPECT_EQ(sycl::get_native<sycl::backend::opencl>(proved.device()),
+            sycl::get_native<sycl::backend::opencl>(parts[1]));
 }
 
 TEST(UsmAllocation, AViewOfNegativeStrideStartsAtItsFirstElementAndSpansFromItsLowest) {

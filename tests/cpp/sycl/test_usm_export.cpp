@@ -244,6 +244,18 @@ TEST(UsmExport, EmptyViewsOfAContextOfItsOwnAreRefusedLikeOthers) {
   }
 }
 
+TEST(UsmExport, AnyExtentOf0MakesAViewEmpty) {
+  const sycl::queue queue = queue_on();
+  for (const std::array<std::int64_t, 3>& shape :
+       {std::array<std::int64_t, 3>{0, 2, 3}, {2, 0, 3}, {2, 3, 0}}) {
+    const md::mdspan<float, md::dextents<std::int64_t, 3>> view(nullptr, shape[0], shape[1],
+                                                                shape[2]);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view)), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), 0);
+  }
+}
+
 // --- Several root devices -------------------------------------------------------------------
 
 void expect_each_device_is_found() {
@@ -310,6 +322,36 @@ TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
     EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data", unknown_everywhere,
                    unknown);
   }
+}
+
+// --- Several root devices on one platform
+// -----------------------------------------------------
+
+TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
+  const changed_natives moved(move_to_id_1);
+  const sycl::queue queue = queue_on(0);
+  for (const alloc kind : {alloc::device, alloc::shared}) {
+    const usm_memory memory(kind, 64, queue);
+    const auto view = view_of(memory.as<float>(), 16);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view)), 1);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), 1);
+    EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::queue_device_mismatch, "queue",
+                   "a queue on device 1, where the memory is", "one on device 0");
+  }
+}
+
+TEST(UsmExport, HostMemoryHasTheIdOfTheQueueOrElseOfTheFirstDeviceOfItsPlatform) {
+  using usm_dlpack::detail::export_device;
+  const usm_dlpack::detail::platform_entry entry{root_devices().at(0).get_platform(),
+                                                 usm_dlpack::default_context(0), 4, 3};
+  usm_dlpack::detail::allocation found;
+  found.kind = alloc::host;
+  EXPECT_EQ(export_device(found, entry, -1).device_id, 4);
+  EXPECT_EQ(export_device(found, entry, 6).device_id, 6);
+  found.kind = alloc::device;
+  found.device_id = 5;
+  EXPECT_EQ(export_device(found, entry, -1).device_id, 5);
+  EXPECT_EQ(export_device(found, entry, 6).device_id, 5);
 }
 
 }  // namespace

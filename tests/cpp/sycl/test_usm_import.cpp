@@ -191,6 +191,20 @@ TEST(TwoDevicesUsmImport, TheIdOfAnotherRootDeviceThanTheMemorysIsRefused) {
   }
 }
 
+TEST(TwoDevicesUsmImport, TheMemoryOfAnotherRootDeviceOfThePlatformIsRefused) {
+  const changed_natives moved(move_to_id_1);
+  for (const alloc kind : {alloc::device, alloc::shared}) {
+    const usm_tensor valid(kind);
+    EXPECT_REFUSAL(validate(valid.tensor), errc::device_mismatch, "device.device_id",
+                   "1 (the root device of the memory)", "0");
+    EXPECT_REFUSAL(validate(valid.tensor, only_kinds({alloc::host})),
+                   errc::usm_type_not_accepted, "data", "host USM",
+                   std::string(usm_dlpack::to_string(kind)) + " USM");
+  }
+  const usm_tensor on_host(alloc::host);
+  EXPECT_EQ(validate(on_host.tensor).device_id(), 0);
+}
+
 TEST(TwoDevicesUsmImport, WhatIsNoUsmIsRefused) {
   usm_tensor valid;
   valid.memory.free();
@@ -302,7 +316,7 @@ TEST(UsmImport, AViewFromOneAllocationIntoAnotherIsRefused) {
 }
 
 TEST(UsmImport, BothEndsAreAskedWhereTheBackendTellsNoRange) {
-  const without_backend_queries backend_is_silent;
+  const changed_natives backends_are_silent(silence_backends);
   for (const alloc kind : usm_kinds) {
     usm_tensor valid(kind);
     const usm_allocation proved = validate(valid.tensor);

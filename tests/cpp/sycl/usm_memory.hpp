@@ -158,26 +158,39 @@ struct usm_managed_tensor {
   usm_managed_tensor& operator=(const usm_managed_tensor&) = delete;
 };
 
-/// Makes the runtime's own queries answer, as on a backend whose handles cannot be had, while
-/// this lives. The queries stay real; only the choice between them is taken away.
-class without_backend_queries {
+/// Changes what is known of the backends, for as long as this lives: stands for hardware that
+/// no CPU driver shows (backends without queries, several root devices on one platform, memory
+/// of sub-devices in a default context). The queries and their answers stay real.
+class changed_natives {
  public:
-  without_backend_queries() : kept_(table()) {
-    for (usm_dlpack::detail::opencl_platform& platform : table().platforms) {
-      platform.query = nullptr;
-    }
+  using native_table = usm_dlpack::detail::native_table;
+
+  template <class Change>
+  explicit changed_natives(const Change& change) : kept_(table()) {
+    change(table().platforms);
   }
-  ~without_backend_queries() { table() = kept_; }
-  without_backend_queries(const without_backend_queries&) = delete;
-  without_backend_queries& operator=(const without_backend_queries&) = delete;
+  ~changed_natives() { table() = kept_; }
+  changed_natives(const changed_natives&) = delete;
+  changed_natives& operator=(const changed_natives&) = delete;
 
  private:
   // The table is made by a non-const `new`, so it may be written to.
-  static usm_dlpack::detail::native_table& table() {
-    return const_cast<usm_dlpack::detail::native_table&>(
-        usm_dlpack::detail::native_table::get());
-  }
-  usm_dlpack::detail::native_table kept_;
+  static native_table& table() { return const_cast<native_table&>(native_table::get()); }
+  native_table kept_;
 };
+
+using native_platforms = std::vector<usm_dlpack::detail::opencl_platform>;
+
+/// A backend whose handles cannot be had: the SYCL queries answer.
+inline void silence_backends(native_platforms& platforms) {
+  for (usm_dlpack::detail::opencl_platform& platform : platforms) {
+    platform.query = nullptr;
+  }
+}
+
+/// The first platform's device has the id 1, as if another root device stood before it.
+inline void move_to_id_1(native_platforms& platforms) {
+  platforms.at(0).devices = {nullptr, platforms.at(0).devices.at(0)};
+}
 
 }  // namespace usm_dlpack_test
