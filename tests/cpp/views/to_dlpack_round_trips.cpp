@@ -56,7 +56,13 @@ auto mapping_of(const Extents& extents) {
   using index_type = typename Extents::index_type;
   [[maybe_unused]] constexpr std::size_t rank = Extents::rank();
   if constexpr (std::is_same_v<Layout, md::layout_stride>) {
-    return mapping(extents, gapped_strides<index_type>(extents));
+    // The array that mapping takes: cuda::std has its own.
+    std::decay_t<decltype(std::declval<const mapping&>().strides())> strides{};
+    const auto gapped = gapped_strides<index_type>(extents);
+    for (std::size_t r = 0; r < rank; ++r) {
+      strides[r] = gapped[r];
+    }
+    return mapping(extents, strides);
   } else if constexpr (std::is_same_v<Layout, layout_relaxed>) {
     auto strides = gapped_strides<std::int64_t>(extents);
     for (std::size_t r = 0; r < rank; r += 2) {
