@@ -12,3 +12,5 @@
 #include <usm_dlpack/relaxed_layout.hpp>
 #include <usm_dlpack/structure.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/view.hpp>

@@ -21,7 +21,6 @@ enum class errc {
   offset_out_of_range,  ///< the first element lies outside what a pointer can reach
   layout_not_strided,   ///< this object's mapping is not strided
   // consumer: the managed tensor and the DLTensor
-  null_tensor,              ///< no tensor was given
   version_unsupported,      ///< `DLPackVersion::major` is not 1
   flags_unknown,            ///< a bit of `flags` that DLPack does not define
   device_type_unsupported,  ///< `device.device_type` is not `kDLOneAPI`
@@ -32,9 +31,15 @@ enum class errc {
   data_null,                ///< `data` is null though the tensor has elements
   span_overflow,            ///< the view's extent in bytes does not fit the address space
   data_misaligned,          ///< the first element is not aligned to the element type
-  overlapping,  ///< elements may share bytes, and the caller asked that they do not
-  read_only,    ///< written access asked for memory that the producer made read-only
-  copy_needed,  ///< a copy would be needed and is not allowed, or the reverse
+  overlapping,           ///< elements may share bytes, and the caller asked that they do not
+  read_only,             ///< written access asked for memory that the producer made read-only
+  dtype_mismatch,        ///< `dtype` is not that of the view's element type
+  rank_mismatch,         ///< `ndim` is not the view's rank
+  extent_mismatch,       ///< an entry of `shape` is not the view's static extent
+  index_type_too_small,  ///< the view's index type does not hold an extent, a stride or the
+                         ///< span
+  layout_mismatch,       ///< the view's layout does not hold the strides
+  copy_needed,           ///< a copy would be needed and is not allowed, or the reverse
   // Python
   capsule_unusable,     ///< the object is no fresh DLPack capsule
   request_unsupported,  ///< what a keyword of `__dlpack__` or `from_dlpack` asks for is not to
@@ -62,7 +67,6 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::stride_out_of_range: return "stride_out_of_range";
     case errc::offset_out_of_range: return "offset_out_of_range";
     case errc::layout_not_strided: return "layout_not_strided";
-    case errc::null_tensor: return "null_tensor";
     case errc::version_unsupported: return "version_unsupported";
     case errc::flags_unknown: return "flags_unknown";
     case errc::device_type_unsupported: return "device_type_unsupported";
@@ -75,6 +79,11 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::data_misaligned: return "data_misaligned";
     case errc::overlapping: return "overlapping";
     case errc::read_only: return "read_only";
+    case errc::dtype_mismatch: return "dtype_mismatch";
+    case errc::rank_mismatch: return "rank_mismatch";
+    case errc::extent_mismatch: return "extent_mismatch";
+    case errc::index_type_too_small: return "index_type_too_small";
+    case errc::layout_mismatch: return "layout_mismatch";
     case errc::copy_needed: return "copy_needed";
     case errc::capsule_unusable: return "capsule_unusable";
     case errc::request_unsupported: return "request_unsupported";

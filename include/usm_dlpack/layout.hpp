@@ -129,12 +129,17 @@ constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
                    : static_cast<std::uint64_t>(value);
 }
 
-/// Whether no two indices share an element, as far as the strides prove it: taken by size of
-/// step, each dimension steps over everything that the smaller ones reach. A tensor for which
-/// this is false may still have no overlap; one for which it is true has none.
+/// What a dimension must step over for `strides_step_over`.
+enum class step_over {
+  elements,  ///< all elements that the smaller steps reach: then no two indices share one
+  extents,   ///< the whole extent of the next smaller step, as the standard `layout_stride`
+             ///< asks
+};
+
+/// Whether, taken by size of step, each dimension steps over what the smaller ones reach.
 /// @pre no extent is negative; `strides` is not null unless `ndim` is 0
-constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
-                                  std::size_t ndim) noexcept {
+constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
+                                 std::size_t ndim, step_over what) noexcept {
   const element_span whole = span_of(shape, strides, ndim);
   if (whole.empty || whole.overflow) {
     return whole.empty;
@@ -155,8 +160,24 @@ constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t*
     if (within != taken || next == ndim) {
       return within == taken;
     }
-    reach += magnitude(strides[next]) * static_cast<std::uint64_t>(shape[next] - 1);
+    const std::uint64_t step = magnitude(strides[next]);
+    const std::uint64_t last = step * static_cast<std::uint64_t>(shape[next] - 1);
+    reach = what == step_over::elements ? reach + last : last + step - 1;
   }
+}
+
+/// Whether the strides prove that no two indices share an element. A tensor for which this is
+/// false may still have no overlap; one for which it is true has none.
+constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
+                                  std::size_t ndim) noexcept {
+  return strides_step_over(shape, strides, ndim, step_over::elements);
+}
+
+/// The precondition of the standard `layout_stride` (P0009 `[mdspan.layout.stride.cons]`),
+/// apart from the signs.
+constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t* strides,
+                                  std::size_t ndim) noexcept {
+  return strides_step_over(shape, strides, ndim, step_over::extents);
 }
 
 }  // namespace usm_dlpack::detail

@@ -25,9 +25,11 @@ CORE_ROOMS = {
     "layout": ("error",),
     "relaxed_layout": ("layout",),
     "dlpack_tensor": ("config",),
-    "to_dlpack": ("dtype", "layout", "dlpack_tensor"),
+    "view": ("dtype",),
+    "to_dlpack": ("view", "layout", "dlpack_tensor"),
     "structure": ("dtype", "layout"),
-    "to_mdspan": ("structure",),
+    "to_mapping": ("layout",),
+    "to_mdspan": ("structure", "view", "to_mapping"),
     "managed": ("to_dlpack", "structure"),
     "core": ("managed", "relaxed_layout", "to_mdspan"),
 }

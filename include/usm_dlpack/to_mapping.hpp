@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Consumer: shape and strides of a well-formed tensor -> a layout mapping of the type that the
+// view wants, however that type is made, or the reason why none can hold these strides.
+#pragma once
+
+#include <usm_dlpack/layout.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+
+/// Whether a layout mapping holds zero and negative strides of dimensions that have
+/// neighbours.
+///
+/// False where the mapping promises to be unique, as that of the standard `layout_stride` does
+/// (P0009
+/// `[mdspan.layout.stride]`). Specialise it as true for one that promises this and still takes
+/// negative strides.
+template <class Mapping>
+inline constexpr bool holds_any_stride_v = !Mapping::is_always_unique();
+
+namespace detail {
+
+/// Shape and strides of a tensor of known rank.
+template <std::size_t Rank>
+struct strided_shape {
+  std::array<std::int64_t, Rank> shape{};
+  std::array<std::int64_t, Rank> strides{};
+};
+
+template <class Integer>
+constexpr bool fits(std::int64_t value) noexcept {
+  if constexpr (std::is_signed_v<Integer>) {
+    return value >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()) &&
+           value <= static_cast<std::int64_t>(std::numeric_limits<Integer>::max());
+  } else {
+    return value >= 0 &&
+           static_cast<std::uint64_t>(value) <= std::numeric_limits<Integer>::max();
+  }
+}
+
+template <class Integer>
+std::string name_of_integer() {
+  return std::string(std::is_signed_v<Integer> ? "int" : "uint") +
+         std::to_string(8 * sizeof(Integer)) + "_t";
+}
+
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_index_type(std::string field,
+                                                              std::int64_t value) {
+  refuse(errc::index_type_too_small, std::move(field),
+         "a value that the view's index type " + name_of_integer<Index>() + " holds",
+         digits(value), "use extents of a wider index type");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
+                                                                  std::int64_t expected,
+                                                                  std::int64_t found) {
+  refuse(errc::layout_mismatch, indexed("strides", r),
+         digits(expected) + " elements for the view's layout", digits(found),
+         "use layout_stride, or make the array contiguous");
+}
+
+/// The mapping's own type for an array of strides; void where it shows none.
+template <class Mapping, class = void>
+struct strides_type_of {
+  using type = void;
+};
+template <class Mapping>
+struct strides_type_of<Mapping,
+                       std::void_t<decltype(std::declval<const Mapping&>().strides())>> {
+  using type = std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
+};
+
+template <class Mapping, class Strides>
+inline constexpr bool takes_strides =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
+template <class Mapping>
+inline constexpr bool takes_strides<Mapping, void> = false;
+
+/// The array of strides that a mapping is made from: its own, or one of the usual two.
+template <class Mapping>
+constexpr auto strides_argument() {
+  using index_type = typename Mapping::extents_type::index_type;
+  constexpr std::size_t rank = Mapping::extents_type::rank();
+  using own = typename strides_type_of<Mapping>::type;
+  if constexpr (takes_strides<Mapping, own>) {
+    return own{};
+  } else if constexpr (takes_strides<Mapping, std::array<index_type, rank>>) {
+    return std::array<index_type, rank>{};
+  } else if constexpr (takes_strides<Mapping, std::array<std::int64_t, rank>>) {
+    return std::array<std::int64_t, rank>{};
+  }
+}
+
+template <class Mapping>
+inline constexpr bool made_from_strides =
+    !std::is_void_v<decltype(strides_argument<Mapping>())>;
+template <class Mapping>
+inline constexpr bool made_from_extents =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type>;
+/// Padded layouts are made from extents and the padded extent.
+template <class Mapping>
+inline constexpr bool made_from_padding =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type,
+                            typename Mapping::extents_type::index_type>;
+
+/// The strides that a mapping may be made from: those of dimensions without neighbours, which
+/// DLPack leaves open, become what every layout allows, a step past all others.
+template <std::size_t Rank>
+constexpr void close_open_strides(strided_shape<Rank>& given, bool empty) noexcept {
+  if (empty) {
+    write_compact_strides(given.shape.data(), given.strides.data(), Rank);
+    return;
+  }
+  std::int64_t beyond = 1;
+  for (std::size_t r = 0; r < Rank; ++r) {
+    std::int64_t end = 0;
+    if (given.shape[r] > 1 &&
+        !__builtin_mul_overflow(given.strides[r], given.shape[r], &end) && end > beyond) {
+      beyond = end;
+    }
+  }
+  for (std::size_t r = 0; r < Rank; ++r) {
+    given.strides[r] = given.shape[r] > 1 ? given.strides[r] : beyond;
+  }
+}
+
+/// Refuses what breaks the precondition of a unique mapping: strides above 0, each at least
+/// the extent of what the next smaller one steps through (P0009
+/// `[mdspan.layout.stride.cons]`).
+template <std::size_t Rank>
+void check_unique_strides(const strided_shape<Rank>& given) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (given.shape[r] > 1 && given.strides[r] <= 0) {
+      refuse(errc::layout_mismatch, indexed("strides", r),
+             "a stride above 0, as a precondition of the view's layout",
+             digits(given.strides[r]), "use usm_dlpack::layout_relaxed");
+    }
+  }
+  if (!strides_are_nested(given.shape.data(), given.strides.data(), Rank)) {
+    refuse(errc::layout_mismatch, "strides",
+           "strides of which each steps over all that the smaller ones reach",
+           "overlapping or interleaved dimensions", "use usm_dlpack::layout_relaxed");
+  }
+}
+
+template <class Mapping, std::size_t Rank>
+void check_same_strides(const Mapping& mapping, const strided_shape<Rank>& given) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    const auto expected = static_cast<std::int64_t>(mapping.stride(r));
+    if (given.shape[r] > 1 && given.strides[r] != expected) {
+      refuse_strides(r, expected, given.strides[r]);
+    }
+  }
+}
+
+template <class Mapping, std::size_t Rank>
+bool same_strides(const Mapping& mapping, const strided_shape<Rank>& given) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (given.shape[r] > 1 &&
+        given.strides[r] != static_cast<std::int64_t>(mapping.stride(r))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A mapping made from extents and strides.
+template <class Mapping, std::size_t Rank>
+Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
+                     bool empty) {
+  if constexpr (!holds_any_stride_v<Mapping>) {
+    if (!empty) {
+      check_unique_strides(given);
+    }
+  }
+  close_open_strides(given, empty);
+  auto strides = strides_argument<Mapping>();
+  using stride_type = std::decay_t<decltype(strides[0])>;
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (!fits<stride_type>(given.strides[r])) {
+      refuse_index_type<stride_type>(indexed("strides", r), given.strides[r]);
+    }
+    strides[r] = static_cast<stride_type>(given.strides[r]);
+  }
+  return Mapping(extents, strides);
+}
+
+/// A mapping made from extents alone or from extents and a padded extent, whichever has the
+/// strides.
+template <class Mapping, std::size_t Rank>
+Mapping from_extents(const typename Mapping::extents_type& extents,
+                     const strided_shape<Rank>& given, bool empty) {
+  const Mapping plain(extents);
+  if constexpr (made_from_padding<Mapping> && Rank >= 2) {
+    // The padded extent is the stride next to the dimension of stride 1: the second, or the
+    // last but one.
+    using index_type = typename Mapping::extents_type::index_type;
+    for (const std::size_t r : {std::size_t{1}, Rank - 2}) {
+      if (empty || same_strides(plain, given)) {
+        break;
+      }
+      if (given.shape[r] > 1 && given.strides[r] > 0 && fits<index_type>(given.strides[r])) {
+        const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
+        if (same_strides(padded, given)) {
+          return padded;
+        }
+      }
+    }
+  }
+  if (!empty) {
+    check_same_strides(plain, given);
+  }
+  return plain;
+}
+
+template <class Mapping, std::size_t Rank>
+Mapping to_mapping(const typename Mapping::extents_type& extents,
+                   const strided_shape<Rank>& given, bool empty) {
+  if constexpr (made_from_strides<Mapping>) {
+    return from_strides<Mapping>(extents, given, empty);
+  } else {
+    static_assert(
+        made_from_extents<Mapping>,
+        "layout: expected a mapping that is made from extents, or from extents and an "
+        "array of strides, found another; construct the view by hand after validate");
+    return from_extents<Mapping>(extents, given, empty);
+  }
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Consumer: a well-formed DLTensor -> a view of the mdspan type that the caller names.
+// Everything about the view (element type, extents, index type, layout, accessor) is read off
+// that type.
+//
+// Nothing here asks a device: where the memory is, `validate` proves.
+#pragma once
+
+#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/to_mapping.hpp>
+#include <usm_dlpack/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+template <class View>
+void check_element_type(const DLTensor& tensor, subbyte storage) {
+  constexpr DLDataType wanted = data_type_v<typename View::element_type>;
+  constexpr bool padded = is_subbyte_padded_v<typename View::element_type>;
+  if (!same_data_type(tensor.dtype, wanted)) {
+    refuse(errc::dtype_mismatch, "dtype", to_string(wanted) + " for the view's element type",
+           to_string(tensor.dtype), "convert the array, or use a view of its element type");
+  }
+  if (wanted.bits < 8 && padded != (storage == subbyte::padded)) {
+    refuse(errc::dtype_mismatch, "flags",
+           padded ? "padded elements for the view's element type"
+                  : "packed elements for the view's element type",
+           padded ? "packed ones" : "padded ones", "use a view of an element type stored so");
+  }
+}
+
+template <class Extents, std::size_t... Ranks>
+constexpr Extents make_extents([[maybe_unused]] const std::int64_t* shape,
+                               std::index_sequence<Ranks...>) {
+  return Extents(static_cast<typename Extents::index_type>(shape[Ranks])...);
+}
+
+/// Rank, static extents, and that the index type holds every extent.
+template <class Extents>
+Extents to_extents(const DLTensor& tensor) {
+  using index_type = typename Extents::index_type;
+  constexpr std::size_t rank = Extents::rank();
+  if (static_cast<std::size_t>(tensor.ndim) != rank) {
+    refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
+           digits(tensor.ndim), "use a view of the tensor's rank, or reshape the array");
+  }
+  for (std::size_t r = 0; r < rank; ++r) {
+    const std::int64_t extent = tensor.shape[r];
+    if (!fits<index_type>(extent)) {
+      refuse_index_type<index_type>(indexed("shape", r), extent);
+    }
+    constexpr auto dynamic = static_cast<std::size_t>(-1);  // every mdspan's dynamic_extent
+    const std::size_t fixed = Extents::static_extent(r);
+    if (fixed != dynamic && fixed != static_cast<std::size_t>(extent)) {
+      refuse(errc::extent_mismatch, indexed("shape", r),
+             digits(fixed) + " for the view's static extent", digits(extent),
+             "use a dynamic extent, or an array of that shape");
+    }
+  }
+  return make_extents<Extents>(tensor.shape, std::make_index_sequence<rank>{});
+}
+
+inline void check_alignment(const tensor_structure& structure, std::uintptr_t alignment) {
+  if (!structure.empty && structure.first % alignment != 0) {
+    refuse(
+        errc::data_misaligned, "byte_offset",
+        "data + byte_offset aligned to " + digits(alignment) + " bytes, as the element type",
+        digits(structure.first % alignment) + " bytes past such an address",
+        "copy the array to aligned memory first");
+  }
+}
+
+template <std::size_t Rank>
+strided_shape<Rank> read_strides(const DLTensor& tensor) {
+  strided_shape<Rank> given;
+  for (std::size_t r = 0; r < Rank; ++r) {
+    given.shape[r] = tensor.shape[r];
+    given.strides[r] = tensor.strides == nullptr ? 0 : tensor.strides[r];
+  }
+  if (tensor.strides == nullptr) {
+    write_compact_strides(given.shape.data(), given.strides.data(), Rank);
+  }
+  return given;
+}
+
+/// That the index type holds the number of elements from the lowest to the highest.
+template <class Index, std::size_t Rank>
+void check_index_type(const strided_shape<Rank>& given, bool empty) {
+  const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
+  const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
+  if (!fits<Index>(size)) {
+    refuse_index_type<Index>("shape", size);
+  }
+}
+
+/// The view over a well-formed tensor. @pre `structure` is `check_structure`'s answer for
+/// `tensor`
+template <class View>
+View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyte storage) {
+  using mapping_type = typename View::mapping_type;
+  using extents_type = typename View::extents_type;
+  constexpr std::size_t rank = extents_type::rank();
+  check_element_type<View>(tensor, storage);
+  const extents_type extents = to_extents<extents_type>(tensor);
+  check_alignment(structure, alignof(typename View::element_type));
+  strided_shape<rank> given = read_strides<rank>(tensor);
+  check_index_type<typename extents_type::index_type>(given, structure.empty);
+  const mapping_type mapping = to_mapping<mapping_type>(extents, given, structure.empty);
+  auto* first = reinterpret_cast<typename View::data_handle_type>(structure.first);
+  if (structure.empty) {
+    return View(first, mapping);
+  }
+  const auto offset = first_index(mapping, std::make_index_sequence<rank>{});
+  return View(first - static_cast<std::ptrdiff_t>(offset), mapping);
+}
+
+template <class View>
+void check_writable(std::uint64_t flags) {
+  if (!std::is_const_v<typename View::element_type> && (flags & flag::read_only) != 0) {
+    refuse(errc::read_only, "flags", "writable memory for a view of mutable elements",
+           "read-only memory", "use a view of const elements, or copy the array");
+  }
+}
+
+}  // namespace detail
+
+/// Makes a view of a tensor, checked: the tensor is well formed (`check_structure`), its dtype
+/// is that of the element type (cv ignored, lanes included), its rank and static extents are
+/// the view's, the first element is aligned to the element type, the index type holds every
+/// extent, every stride and the span, and the layout holds the strides. Refuses at the first
+/// broken rule, in this order.
+///
+/// Strides of dimensions of extent 1 and of empty tensors are free. Zero and negative strides
+/// need `layout_relaxed`, or another layout for which `holds_any_stride_v` is true. The tensor
+/// is taken as writable and packed: a bare DLTensor carries no flags. The device is not looked
+/// at.
+/// @tparam View an mdspan type whose layout is made from extents (right, left), from extents
+/// and
+///         strides (stride, relaxed, a user's), or from extents and a padding
+/// @returns a view that borrows the memory; shape and strides are copied into its mapping
+/// @throws conversion_error of the first broken rule
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] View to_mdspan(const DLTensor& tensor) {
+  const tensor_structure structure = check_structure(tensor);
+  return detail::make_view<View>(tensor, structure, subbyte::packed);
+}
+
+/// The same for a managed tensor, which must be of major version 1, and whose flags are known:
+/// a read-only one needs const elements, and padded elements of fewer than 8 bits a type
+/// stored so.
+/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
+  detail::check_header(managed);
+  detail::check_writable<View>(managed.flags);
+  const subbyte storage = detail::storage_of(managed.flags);
+  const tensor_structure structure = check_structure(managed.dl_tensor, storage);
+  return detail::make_view<View>(managed.dl_tensor, structure, storage);
+}
+
+}  // namespace usm_dlpack
