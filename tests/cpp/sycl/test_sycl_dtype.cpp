@@ -107,6 +107,16 @@ TEST(SyclDtype, VecOfThreeHasNoneBecauseItIsPadded) {
   static_assert(!has_data_type_v<vec<double, 3>>);
 }
 
+// A user who did not specialise data_type_of is not to be told to correct a specialisation.
+TEST(SyclDtype, WhatHasNoneHasNoFalseRowEither) {
+  using usm_dlpack::detail::has_row;
+  static_assert(has_row<vec<float, 4>> && has_row<marray<float, 3>>);
+  static_assert(!has_row<vec<float, 3>>);
+  static_assert(!has_row<vec<std::byte, 4>>);
+  static_assert(!has_row<marray<float, 70000>>);
+  static_assert(!has_row<marray<vec<float, 2>, 2>>);
+}
+
 TEST(SyclDtype, VecOfBytesHasNoneBecauseByteHasNone) {
   static_assert(!has_data_type_v<vec<std::byte, 4>>);
 }
