@@ -9,6 +9,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,11 @@ nb::object new_tensor(const DLTensor& described, const usm_allocation& proof,
   new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
   nb::inst_mark_ready(made);
   return made;
+}
+
+DLDataType to_dtype(int code, int bits, int lanes) noexcept {
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
+          static_cast<std::uint16_t>(lanes)};
 }
 
 /// The values of an enumeration that have the given names.
@@ -56,13 +63,14 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
 
 requirements to_requirements(const std::vector<std::string>& usm_types,
                              const std::optional<std::vector<std::string>>& backends,
-                             bool writable) {
+                             bool writable, bool unique) {
   requirements wanted;
   wanted.usm_types = to_accepted("usm_types", detail::known_kinds, usm_types);
   if (backends) {
     wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
   wanted.writable = writable;
+  wanted.unique = unique;
   return wanted;
 }
 
@@ -126,8 +134,7 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   described.ndim = static_cast<std::int32_t>(shape.size());
   described.shape = shape.data();
   described.strides = strides ? strides->data() : nullptr;
-  described.dtype = {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
-                     static_cast<std::uint16_t>(lanes)};
+  described.dtype = to_dtype(code, bits, lanes);
   const tensor_structure structure = check_structure(described);
   const void* first = reinterpret_cast<const void*>(structure.first);
   described.device = detail::export_device(first, structure.empty, to_context(place));
@@ -237,11 +244,21 @@ void register_exchange(nb::module_& module) {
   module.def(
       "validate_capsule",
       [](nb::handle capsule, const std::vector<std::string>& usm_types,
-         const std::optional<std::vector<std::string>>& backends, bool writable) {
-        return validate_capsule(capsule, to_requirements(usm_types, backends, writable));
+         const std::optional<std::vector<std::string>>& backends, bool writable, bool unique,
+         std::optional<std::tuple<int, int, int>> dtype, std::optional<std::int32_t> ndim,
+         std::optional<std::int32_t> device_id) {
+        requirements wanted = to_requirements(usm_types, backends, writable, unique);
+        wanted.ndim = ndim;
+        wanted.device_id = device_id;
+        if (dtype) {
+          const auto [code, bits, lanes] = *dtype;
+          wanted.dtype = to_dtype(code, bits, lanes);
+        }
+        return validate_capsule(capsule, wanted);
       },
-      nb::arg("capsule"), nb::arg("usm_types"), nb::arg("backends").none(),
-      nb::arg("writable"));
+      nb::arg("capsule").none(), nb::arg("usm_types"), nb::arg("backends").none(),
+      nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("ndim").none(),
+      nb::arg("device_id").none());
   module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
              nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
              nb::arg("lanes"), nb::arg("readonly"), nb::arg("place").none(),

@@ -50,6 +50,7 @@ enum class errc {
   device_id_out_of_range,  ///< `device.device_id` names no root device of this process
   device_without_id,       ///< the device's root is not in `sycl::device::get_devices()`
   device_failed,           ///< the runtime lists the device, and cannot use it
+  device_not_accepted,     ///< the root device is not the one asked for
   backend_not_accepted,    ///< the device's backend is not among those asked for
   pointer_unknown,         ///< the pointer is no USM of the context
   context_not_default,     ///< the context is not the default context of its platform
@@ -92,6 +93,7 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::device_id_out_of_range: return "device_id_out_of_range";
     case errc::device_without_id: return "device_without_id";
     case errc::device_failed: return "device_failed";
+    case errc::device_not_accepted: return "device_not_accepted";
     case errc::backend_not_accepted: return "backend_not_accepted";
     case errc::pointer_unknown: return "pointer_unknown";
     case errc::context_not_default: return "context_not_default";

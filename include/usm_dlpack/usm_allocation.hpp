@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 namespace usm_dlpack {
@@ -59,10 +60,13 @@ std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> kno
 
 /// What a consumer can take; everything that is USM unless told.
 struct requirements {
-  accepted<sycl::usm::alloc> usm_types{};  ///< USM kinds; host, device, shared
-  accepted<sycl::backend> backends{};      ///< backends of the named device
-  bool writable = false;                   ///< refuse what the producer made read-only
-  bool unique = false;                     ///< refuse elements that may share bytes
+  accepted<sycl::usm::alloc> usm_types{};   ///< USM kinds; host, device, shared
+  accepted<sycl::backend> backends{};       ///< backends of the named device
+  bool writable = false;                    ///< refuse what the producer made read-only
+  bool unique = false;                      ///< refuse elements that may share bytes
+  std::optional<DLDataType> dtype{};        ///< the one dtype, lanes included
+  std::optional<std::int32_t> ndim{};       ///< the one number of dimensions
+  std::optional<std::int32_t> device_id{};  ///< the one root device, by its DLPack id
 };
 
 /// How it was proved that every byte of the view lies in one USM allocation.

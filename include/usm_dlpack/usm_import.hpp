@@ -27,7 +27,7 @@ class import_protocol {
   usm_allocation run(subbyte storage) {
     check_device_type(tensor_);
     result_.structure_ = check_structure(tensor_, storage);
-    check_unique();
+    check_description();
     find_device();
     if (result_.structure_.empty && result_.structure_.first == 0) {
       return result_;
@@ -49,7 +49,15 @@ class import_protocol {
   }
 
  private:
-  void check_unique() const {
+  void check_description() const {
+    if (wanted_.dtype && !same_data_type(*wanted_.dtype, tensor_.dtype)) {
+      refuse(errc::dtype_mismatch, "dtype", to_string(*wanted_.dtype) + ", as asked for",
+             to_string(tensor_.dtype), "convert the array to that dtype");
+    }
+    if (wanted_.ndim && *wanted_.ndim != tensor_.ndim) {
+      refuse(errc::rank_mismatch, "ndim", digits(*wanted_.ndim) + " dimensions, as asked for",
+             digits(tensor_.ndim), "reshape the array");
+    }
     if (wanted_.unique && !result_.structure_.unique) {
       refuse(errc::overlapping, "strides", "elements that share no byte",
              "strides that do not prove it", "copy the array to a compact one first");
@@ -58,6 +66,11 @@ class import_protocol {
 
   void find_device() {
     const std::int32_t id = tensor_.device.device_id;
+    if (wanted_.device_id && *wanted_.device_id != id) {
+      refuse(errc::device_not_accepted, "device.device_id",
+             digits(*wanted_.device_id) + ", as asked for", digits(id),
+             "copy the array to that device first");
+    }
     const sycl::backend backend =
         ask_runtime("device", [&] { return working_device(id).device.get_backend(); });
     if (!wanted_.backends.contains(backend)) {
@@ -140,11 +153,12 @@ class import_protocol {
 
 /// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
 ///
-/// In this order, at the first broken rule: `device_type` is kDLOneAPI; `check_structure`; no
-/// overlap, if asked; `device_id` names a root device that works, of an accepted backend; its
-/// platform's default context knows the pointer; the USM kind is accepted; the memory's root
-/// device is the one named; every byte of the view lies in one allocation. An empty tensor has
-/// no memory to prove anything of; its pointer is asked for its kind if it has one.
+/// In this order, at the first broken rule: `device_type` is kDLOneAPI; `check_structure`;
+/// dtype, `ndim`, no overlap and the device, if asked; `device_id` names a root device that
+/// works, of an accepted backend; its platform's default context knows the pointer; the USM
+/// kind is accepted; the memory's root device is the one named; every byte of the view lies in
+/// one allocation. An empty tensor has no memory to prove anything of; its pointer is asked
+/// for its kind if it has one.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # The newest DLPack that this package knows.
 _MAX_VERSION = (1, 3)
+_KDL_ONEAPI = 14
 _USM_TYPES = ("host", "device", "shared")
 
 
@@ -399,13 +400,49 @@ def _names(field: str, values: Sequence[str] | str) -> list[str]:
     raise TypeError(f"{field}: expected a sequence of str, found {shown(values)}; pass names")
 
 
+def _int32(field: str, value: object) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{field}: expected an int, found {shown(value)}; pass one") from None
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"{field}: expected an int32_t, found {number}; correct the value")
+    return number
+
+
+def _device_id_of(device: Any) -> int:
+    """Return the DLPack id that a device, its filter string or ``(14, device_id)`` stands for."""
+    if isinstance(device, tuple):
+        if len(device) != 2 or device[0] != _KDL_ONEAPI:
+            raise ValueError(
+                f"device: expected (14, device_id), found {shown(device)}; "
+                "pass the pair that __dlpack_device__ gives"
+            )
+        return _int32("device", device[1])
+    if isinstance(device, str):
+        import dpctl
+
+        try:
+            device = dpctl.SyclDevice(device)
+        except (dpctl.SyclDeviceCreationError, ValueError):
+            raise ValueError(
+                f"device: expected the filter string of a device, found {shown(device)}; "
+                "`python -m usm_dlpack devices` shows them"
+            ) from None
+    return device_id(device)
+
+
 def validate(
     x: Any,
     /,
     *,
     usm_types: Sequence[str] | str = _USM_TYPES,
     backends: Sequence[str] | str | None = None,
+    dtype: Any = None,
+    ndim: int | None = None,
     readonly: bool | None = None,
+    overlapping: bool | None = None,
+    device: dpctl.SyclDevice | tuple[int, int] | str | None = None,
 ) -> UsmAllocation:
     """Prove that an array is USM that this process can use as it says, and say how it was proved.
 
@@ -418,8 +455,18 @@ def validate(
     backends
         The backends that are accepted, named as in ``ONEAPI_DEVICE_SELECTOR`` ("opencl",
         "level_zero", "cuda", "hip"); None accepts all.
+    dtype
+        The dtype that the array must have, as for `to_dlpack_tensor`; None takes any.
+    ndim
+        The number of dimensions that it must have; None takes any.
     readonly
         False refuses memory that must not be written; None and True take both.
+    overlapping
+        False refuses strides that do not prove that elements share no byte; None and True take
+        both.
+    device
+        The root device that the array must name: a device or sub-device of it, its filter string,
+        or ``(14, device_id)``; None takes any.
 
     Returns
     -------
@@ -448,8 +495,18 @@ def validate(
     """
     kinds = _names("usm_types", usm_types)
     accepted = None if backends is None else _names("backends", backends)
+    wanted = None if dtype is None else _dtypes.to_dlpack_dtype(dtype)
     capsule = x if type(x).__name__ == "PyCapsule" else _capsule_of(x)
-    return _core.validate_capsule(capsule, kinds, accepted, readonly is False)
+    return _core.validate_capsule(
+        capsule,
+        kinds,
+        accepted,
+        writable=readonly is False,
+        unique=overlapping is False,
+        dtype=wanted,
+        ndim=None if ndim is None else _int32("ndim", ndim),
+        device_id=None if device is None else _device_id_of(device),
+    )
 
 
 def device_id(device: dpctl.SyclDevice, /) -> int:
