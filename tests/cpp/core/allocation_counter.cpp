@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -26,6 +27,8 @@ void* count_and_allocate(std::size_t size, std::size_t alignment) {
   if (posix_memalign(&memory, alignment, size == 0 ? 1 : size) != 0) {
     throw std::bad_alloc();
   }
+  // So that what is left unwritten is seen, and not what stood there before.
+  std::memset(memory, 0xCD, size);
   return memory;
 }
 

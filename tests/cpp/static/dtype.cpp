@@ -49,6 +49,9 @@ struct says_too_few_bits {
 struct says_too_many_lanes {
   float value;
 };
+struct says_padded_bytes {
+  float value;
+};
 struct says_no_bits {
   float value;
 };
@@ -99,6 +102,10 @@ struct data_type_of<says_too_few_bits> {
 template <>
 struct data_type_of<says_too_many_lanes> {
   static constexpr DLDataType value{kDLFloat, 32, 2};
+};
+template <>
+struct data_type_of<says_padded_bytes> {
+  static constexpr DLDataType value{kDLFloat, 16, sizeof(float)};
 };
 template <>
 struct data_type_of<says_no_bits> {
@@ -236,6 +243,7 @@ static_assert(is_subbyte_padded_v<float4x2_padded>);
 static_assert(refused<float32x3>, "lanes leave no gap");
 static_assert(refused<says_too_few_bits>);
 static_assert(refused<says_too_many_lanes>);
+static_assert(refused<says_padded_bytes>, "only elements of fewer than 8 bits are padded");
 static_assert(refused<says_no_bits>);
 static_assert(refused<says_no_lanes>);
 static_assert(refused<says_no_dtype>);
