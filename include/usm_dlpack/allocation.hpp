@@ -7,10 +7,9 @@
 // time; nothing is linked.
 #pragma once
 
-#include <usm_dlpack/device.hpp>
+#include <usm_dlpack/level_zero_query.hpp>
+#include <usm_dlpack/opencl_query.hpp>
 
-#include <CL/cl_ext.h>
-#include <dlfcn.h>
 #include <sycl/sycl.hpp>
 
 #include <cstddef>
@@ -54,54 +53,15 @@ struct allocation_range {
   std::size_t size = 0;
 };
 
-/// The OpenCL objects behind a platform's default context, and the query that SYCL lacks. The
-/// handles are retained for the life of the process, like the device table.
-struct opencl_platform {
-  cl_context context = nullptr;
-  clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
-  bool without_usm = false;           ///< an OpenCL without USM; SYCL's query throws there
-  std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
-  decltype(&clGetDeviceInfo) device_info = nullptr;
-
-  template <class Value>
-  bool get(const void* pointer, cl_mem_info_intel what, Value& value) const noexcept {
-    return query(context, pointer, what, sizeof(Value), &value, nullptr) == CL_SUCCESS;
-  }
-};
-
-/// Finds the query through the OpenCL loader that the SYCL runtime has loaded already.
-inline opencl_platform make_opencl_platform(const device_table& table, std::size_t place) {
-  opencl_platform made;
-  const platform_entry& entry = table.platforms[place];
-  void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!entry.context || entry.platform.get_backend() != sycl::backend::opencl ||
-      loader == nullptr) {
-    return made;
-  }
-  const auto find = reinterpret_cast<decltype(&clGetExtensionFunctionAddressForPlatform)>(
-      dlsym(loader, "clGetExtensionFunctionAddressForPlatform"));
-  made.device_info =
-      reinterpret_cast<decltype(&clGetDeviceInfo)>(dlsym(loader, "clGetDeviceInfo"));
-  if (find == nullptr || made.device_info == nullptr) {
-    return made;
-  }
-  made.context = sycl::get_native<sycl::backend::opencl>(*entry.context);
-  for (const device_entry& device : table.devices) {
-    const bool here = device.platform == place && device.failure.empty();
-    made.devices.push_back(here ? sycl::get_native<sycl::backend::opencl>(device.device)
-                                : nullptr);
-  }
-  const auto native = sycl::get_native<sycl::backend::opencl>(entry.platform);
-  made.query =
-      reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
-  made.without_usm = made.query == nullptr;
-  return made;
-}
-
 /// The native side of the device table: one entry a platform, found once; `get_native` costs
 /// microseconds. A platform whose handles cannot be had is asked through SYCL instead.
+struct native_platform {
+  opencl_platform opencl;
+  level_zero_platform level_zero;
+};
+
 struct native_table {
-  std::vector<opencl_platform> platforms;
+  std::vector<native_platform> platforms;
 
   static const native_table& get() {
     static const native_table& table = *new native_table;
@@ -113,7 +73,8 @@ struct native_table {
     const device_table& devices = device_table::get();
     for (std::size_t place = 0; place < devices.platforms.size(); ++place) {
       try {
-        platforms.push_back(make_opencl_platform(devices, place));
+        platforms.push_back({make_opencl_platform(devices, place),
+                             make_level_zero_platform(devices.platforms[place])});
       } catch (const sycl::exception&) {
         platforms.emplace_back();
       }
@@ -121,33 +82,9 @@ struct native_table {
   }
 };
 
-inline const opencl_platform& native_of(const platform_entry& entry) {
+inline const native_platform& native_of(const platform_entry& entry) {
   const auto place = &entry - device_table::get().platforms.data();
   return native_table::get().platforms[static_cast<std::size_t>(place)];
-}
-
-constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noexcept {
-  switch (type) {
-    case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
-    case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
-    case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
-    default: return sycl::usm::alloc::unknown;
-  }
-}
-
-/// The id of the root that an OpenCL device is, or is a part of.
-inline std::int32_t root_id_of(const opencl_platform& native, cl_device_id device) noexcept {
-  while (device != nullptr) {
-    for (std::size_t id = 0; id < native.devices.size(); ++id) {
-      if (native.devices[id] == device) {
-        return static_cast<std::int32_t>(id);
-      }
-    }
-    cl_device_id parent = nullptr;
-    native.device_info(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, nullptr);
-    device = parent;
-  }
-  return -1;
 }
 
 inline allocation find_by_opencl(const void* pointer, const opencl_platform& native) {
@@ -191,7 +128,7 @@ inline allocation find_by_sycl(const void* pointer, const platform_entry& entry)
 /// @pre `entry.context` is there
 /// @throws conversion_error `runtime_error`
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
-  const opencl_platform& native = native_of(entry);
+  const opencl_platform& native = native_of(entry).opencl;
   if (native.without_usm) {
     return {};
   }
@@ -221,14 +158,13 @@ inline const platform_entry* find_platform(const void* pointer, allocation& foun
 
 /// Base and size of the allocation that holds `pointer`, where the backend tells.
 inline allocation_range find_range(const void* pointer, const platform_entry& entry) noexcept {
-  const opencl_platform& native = native_of(entry);
+  const native_platform& native = native_of(entry);
   allocation_range range;
-  void* base = nullptr;
-  if (native.query != nullptr && native.get(pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, base) &&
-      native.get(pointer, CL_MEM_ALLOC_SIZE_INTEL, range.size)) {
-    range.base = reinterpret_cast<std::uintptr_t>(base);
-  }
-  return range;
+  const bool known = (native.opencl.query != nullptr &&
+                      native.opencl.get_range(pointer, range.base, range.size)) ||
+                     (native.level_zero.query != nullptr &&
+                      native.level_zero.get_range(pointer, range.base, range.size));
+  return known ? range : allocation_range{};
 }
 
 }  // namespace detail

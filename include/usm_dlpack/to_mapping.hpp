@@ -113,8 +113,9 @@ inline constexpr bool made_from_padding =
                             typename Mapping::extents_type::index_type>;
 
 /// The strides that a mapping may be made from: those of dimensions without neighbours, which
-/// DLPack leaves open, become what every layout allows, a step past all others.
-template <std::size_t Rank>
+/// DLPack leaves open, become what every layout allows: a step past all others, or 1 where
+/// `Stride` does not hold that.
+template <class Stride, std::size_t Rank>
 constexpr void close_open_strides(strided_shape<Rank>& given, bool empty) noexcept {
   if (empty) {
     write_compact_strides(given.shape.data(), given.strides.data(), Rank);
@@ -128,6 +129,7 @@ constexpr void close_open_strides(strided_shape<Rank>& given, bool empty) noexce
       beyond = end;
     }
   }
+  beyond = fits<Stride>(beyond) ? beyond : 1;
   for (std::size_t r = 0; r < Rank; ++r) {
     given.strides[r] = given.shape[r] > 1 ? given.strides[r] : beyond;
   }
@@ -152,25 +154,15 @@ void check_unique_strides(const strided_shape<Rank>& given) {
   }
 }
 
+/// The first dimension whose stride the mapping does not have, or the rank.
 template <class Mapping, std::size_t Rank>
-void check_same_strides(const Mapping& mapping, const strided_shape<Rank>& given) {
-  for (std::size_t r = 0; r < Rank; ++r) {
-    const auto expected = static_cast<std::int64_t>(mapping.stride(r));
-    if (given.shape[r] > 1 && given.strides[r] != expected) {
-      refuse_strides(r, expected, given.strides[r]);
-    }
+std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>& given) {
+  std::size_t r = 0;
+  while (r < Rank && (given.shape[r] <= 1 ||
+                      given.strides[r] == static_cast<std::int64_t>(mapping.stride(r)))) {
+    ++r;
   }
-}
-
-template <class Mapping, std::size_t Rank>
-bool same_strides(const Mapping& mapping, const strided_shape<Rank>& given) {
-  for (std::size_t r = 0; r < Rank; ++r) {
-    if (given.shape[r] > 1 &&
-        given.strides[r] != static_cast<std::int64_t>(mapping.stride(r))) {
-      return false;
-    }
-  }
-  return true;
+  return r;
 }
 
 /// A mapping made from extents and strides.
@@ -182,9 +174,9 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
       check_unique_strides(given);
     }
   }
-  close_open_strides(given, empty);
   auto strides = strides_argument<Mapping>();
   using stride_type = std::decay_t<decltype(strides[0])>;
+  close_open_strides<stride_type>(given, empty);
   for (std::size_t r = 0; r < Rank; ++r) {
     if (!fits<stride_type>(given.strides[r])) {
       refuse_index_type<stride_type>(indexed("strides", r), given.strides[r]);
@@ -194,30 +186,45 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   return Mapping(extents, strides);
 }
 
+/// The precondition of a mapping made from extents: the index type counts its elements, which
+/// may be more than the strides of a broadcast reach (P0009 `[mdspan.layout.right.cons]`).
+template <class Index, std::size_t Rank>
+void check_element_count(const strided_shape<Rank>& given) {
+  const element_span compact = span_of(given.shape.data(), nullptr, Rank);
+  const std::int64_t last =
+      compact.overflow ? std::numeric_limits<std::int64_t>::max() - 1 : compact.highest;
+  if (!fits<Index>(last + 1)) {
+    refuse_index_type<Index>("shape", last + 1);
+  }
+}
+
 /// A mapping made from extents alone or from extents and a padded extent, whichever has the
 /// strides.
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
+  using index_type = typename Mapping::extents_type::index_type;
+  check_element_count<index_type>(given);
   const Mapping plain(extents);
   if constexpr (made_from_padding<Mapping> && Rank >= 2) {
     // The padded extent is the stride next to the dimension of stride 1: the second, or the
     // last but one.
-    using index_type = typename Mapping::extents_type::index_type;
     for (const std::size_t r : {std::size_t{1}, Rank - 2}) {
-      if (empty || same_strides(plain, given)) {
+      if (empty || first_other_stride(plain, given) == Rank) {
         break;
       }
       if (given.shape[r] > 1 && given.strides[r] > 0 && fits<index_type>(given.strides[r])) {
         const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
-        if (same_strides(padded, given)) {
+        if (first_other_stride(padded, given) == Rank) {
           return padded;
         }
       }
     }
   }
-  if (!empty) {
-    check_same_strides(plain, given);
+  const std::size_t other = empty ? Rank : first_other_stride(plain, given);
+  if (other != Rank) {
+    refuse_strides(other, static_cast<std::int64_t>(plain.stride(other)),
+                   given.strides[other]);
   }
   return plain;
 }

@@ -136,7 +136,7 @@ TEST(Allocation, ThePlatformThatKnowsAPointerIsFound) {
 
 /// The native side of a context of sub-devices, which no default context is.
 opencl_platform native_side_of(const sycl::context& context) {
-  opencl_platform native = usm_dlpack::detail::native_table::get().platforms.at(0);
+  opencl_platform native = usm_dlpack::detail::native_table::get().platforms.at(0).opencl;
   native.context = sycl::get_native<sycl::backend::opencl>(context);
   return native;
 }
@@ -163,7 +163,8 @@ TEST(Allocation, TheBackendNamesTheTrueDeviceWhereTheSyclQueryNamesTheFirst) {
 }
 
 TEST(Allocation, ANativeDeviceHasTheIdOfItsRoot) {
-  const opencl_platform& native = usm_dlpack::detail::native_table::get().platforms.at(0);
+  const opencl_platform& native =
+      usm_dlpack::detail::native_table::get().platforms.at(0).opencl;
   const auto id_of_native = [&](const sycl::device& device) {
     return usm_dlpack::detail::root_id_of(native,
                                           sycl::get_native<sycl::backend::opencl>(device));
@@ -211,7 +212,7 @@ TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
 TEST(Allocation, AnOpenClPlatformWithoutUsmKnowsNoPointer) {
   const usm_memory memory(alloc::device, 64, queue_on());
   const changed_natives no_usm(
-      [](native_platforms& platforms) { platforms.at(0).without_usm = true; });
+      [](native_platforms& platforms) { platforms.at(0).opencl.without_usm = true; });
   expect_unknown(&no_usm);
   EXPECT_EQ(find(memory.at()).kind, alloc::unknown);
 }
@@ -252,12 +253,19 @@ TEST(TwoDevicesAllocation, TheSyclQueriesNameTheSameDevices) {
   }
 }
 
+TEST(Allocation, APlatformIsAskedThroughItsOwnBackendOnly) {
+  const auto& native = usm_dlpack::detail::native_table::get().platforms.at(0);
+  EXPECT_NE(native.opencl.query, nullptr);
+  EXPECT_EQ(native.level_zero.query, nullptr);
+  EXPECT_EQ(native.level_zero.context, nullptr);
+}
+
 TEST(TwoDevicesAllocation, ANativeDeviceOfAnotherPlatformHasNoIdHere) {
   const auto& natives = usm_dlpack::detail::native_table::get();
   ASSERT_EQ(natives.platforms.size(), 2U);
   const auto second = sycl::get_native<sycl::backend::opencl>(root_devices().at(1));
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[0], second), -1);
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[1], second), 1);
+  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[0].opencl, second), -1);
+  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[1].opencl, second), 1);
 }
 
 }  // namespace

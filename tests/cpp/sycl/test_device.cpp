@@ -311,8 +311,8 @@ TEST(BrokenDevice, AnUnknownPointerIsStillCalledUnknown) {
 TEST(BrokenDevice, HasNoNativeHandlesAndTheOtherHas) {
   const auto& natives = usm_dlpack::detail::native_table::get();
   ASSERT_EQ(natives.platforms.size(), 2U);
-  EXPECT_NE(natives.platforms[0].query, nullptr);
-  EXPECT_EQ(natives.platforms[1].query, nullptr);
+  EXPECT_NE(natives.platforms[0].opencl.query, nullptr);
+  EXPECT_EQ(natives.platforms[1].opencl.query, nullptr);
 }
 
 }  // namespace

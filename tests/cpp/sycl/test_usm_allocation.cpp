@@ -88,7 +88,7 @@ TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDevice) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(0), parts.at(1)});
   const changed_natives of_parts([&](native_platforms& platforms) {
-    platforms.at(0).context = sycl::get_native<sycl::backend::opencl>(context);
+    platforms.at(0).opencl.context = sycl::get_native<sycl::backend::opencl>(context);
   });
   const usm_memory memory(alloc::device, 64, parts[1], context);
   const auto exported = usm_dlpack::to_dlpack_tensor(view_of(memory.as<float>(), 16));

@@ -94,6 +94,27 @@ TEST(UsmImport, OverlappingElementsAreRefusedIfAsked) {
   EXPECT_TRUE(validate(valid.tensor, wanted).structure().unique);
 }
 
+TEST(UsmImport, DtypeNdimAndDeviceAreRefusedIfOthersAreAskedFor) {
+  const usm_tensor valid;
+  requirements wanted;
+  wanted.dtype = DLDataType{kDLFloat, 32, 1};
+  wanted.ndim = 2;
+  wanted.device_id = 0;
+  EXPECT_EQ(validate(valid.tensor, wanted).device_id(), 0);
+  wanted.dtype = DLDataType{kDLFloat, 32, 2};
+  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::dtype_mismatch, "dtype",
+                 "float32x2 (code 2, bits 32, lanes 2), as asked for",
+                 "float32 (code 2, bits 32, lanes 1)");
+  wanted.dtype.reset();
+  wanted.ndim = 3;
+  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::rank_mismatch, "ndim",
+                 "3 dimensions, as asked for", "2");
+  wanted.ndim.reset();
+  wanted.device_id = 1;
+  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::device_not_accepted, "device.device_id",
+                 "1, as asked for", "0");
+}
+
 // --- The device -----------------------------------------------------------------------------
 
 TEST(UsmImport, AnIdThatNamesNoRootDeviceIsRefused) {

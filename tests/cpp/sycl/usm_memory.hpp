@@ -179,18 +179,18 @@ class changed_natives {
   native_table kept_;
 };
 
-using native_platforms = std::vector<usm_dlpack::detail::opencl_platform>;
+using native_platforms = std::vector<usm_dlpack::detail::native_platform>;
 
 /// A backend whose handles cannot be had: the SYCL queries answer.
 inline void silence_backends(native_platforms& platforms) {
-  for (usm_dlpack::detail::opencl_platform& platform : platforms) {
-    platform.query = nullptr;
+  for (usm_dlpack::detail::native_platform& platform : platforms) {
+    platform.opencl.query = nullptr;
   }
 }
 
 /// The first platform's device has the id 1, as if another root device stood before it.
 inline void move_to_id_1(native_platforms& platforms) {
-  platforms.at(0).devices = {nullptr, platforms.at(0).devices.at(0)};
+  platforms.at(0).opencl.devices = {nullptr, platforms.at(0).opencl.devices.at(0)};
 }
 
 }  // namespace usm_dlpack_test
