@@ -206,25 +206,25 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
   using index_type = typename Mapping::extents_type::index_type;
   check_element_count<index_type>(given);
   const Mapping plain(extents);
-  if constexpr (made_from_padding<Mapping> && Rank >= 2) {
-    // The padded extent is the stride next to the dimension of stride 1: the second, or the
-    // last but one.
-    for (const std::size_t r : {std::size_t{1}, Rank - 2}) {
-      if (empty || first_other_stride(plain, given) == Rank) {
-        break;
-      }
-      if (given.shape[r] > 1 && given.strides[r] > 0 && fits<index_type>(given.strides[r])) {
-        const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
-        if (first_other_stride(padded, given) == Rank) {
-          return padded;
+  if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
+    const std::size_t other = empty ? Rank : first_other_stride(plain, given);
+    if constexpr (made_from_padding<Mapping> && Rank >= 2) {
+      // The padded extent is the stride next to the dimension of stride 1: the second, or the
+      // last but one.
+      for (const std::size_t r : {std::size_t{1}, Rank - 2}) {
+        if (other != Rank && given.shape[r] > 1 && given.strides[r] > 0 &&
+            fits<index_type>(given.strides[r])) {
+          const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
+          if (first_other_stride(padded, given) == Rank) {
+            return padded;
+          }
         }
       }
     }
-  }
-  const std::size_t other = empty ? Rank : first_other_stride(plain, given);
-  if (other != Rank) {
-    refuse_strides(other, static_cast<std::int64_t>(plain.stride(other)),
-                   given.strides[other]);
+    if (other != Rank) {
+      refuse_strides(other, static_cast<std::int64_t>(plain.stride(other)),
+                     given.strides[other]);
+    }
   }
   return plain;
 }

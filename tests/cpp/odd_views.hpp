@@ -165,6 +165,49 @@ struct layout_anchored {
   };
 };
 
+/// A user's strided layout that is made from extents and strides, as `layout_stride` is; takes
+/// the array of strides and does not show it.
+struct layout_stepped {
+  template <class Extents>
+  struct mapping : mapping_base<Extents, layout_stepped> {
+    using base = mapping_base<Extents, layout_stepped>;
+    using index_type = typename base::index_type;
+    using strides_type = std::array<index_type, Extents::rank()>;
+
+    constexpr mapping() noexcept = default;
+    constexpr mapping(const Extents& extents, const strides_type& strides) noexcept
+        : base(extents), all_strides_(strides) {}
+
+    template <class... Indices>
+    constexpr index_type operator()(Indices... indices) const noexcept {
+      index_type at = 0;
+      [[maybe_unused]] std::size_t r = 0;
+      ((at = static_cast<index_type>(at +
+                                     static_cast<index_type>(indices) * all_strides_[r++])),
+       ...);
+      return at;
+    }
+    constexpr index_type required_span_size() const noexcept {
+      index_type size = 1;
+      for (std::size_t r = 0; r < Extents::rank(); ++r) {
+        if (this->all_extents.extent(r) == 0) return 0;
+        size = static_cast<index_type>(size +
+                                       (this->all_extents.extent(r) - 1) * all_strides_[r]);
+      }
+      return size;
+    }
+    constexpr index_type stride(std::size_t r) const noexcept { return all_strides_[r]; }
+    static constexpr bool is_always_strided() noexcept { return true; }
+    static constexpr bool is_strided() noexcept { return true; }
+    friend constexpr bool operator==(const mapping& a, const mapping& b) noexcept {
+      return a.all_extents == b.all_extents && a.all_strides_ == b.all_strides_;
+    }
+
+   private:
+    strides_type all_strides_{};
+  };
+};
+
 /// Neighbours swapped in pairs: no strides, and no member `stride`.
 struct layout_swapped {
   template <class Extents>

@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `to_mdspan` takes and refuses: each rule by its code, field, expected and found, the
+// order of the rules, and the strides that DLPack leaves open.
+#include <allocation_counter.hpp>
+#include <odd_views.hpp>
+#include <refusal.hpp>
+#include <valid_tensor.hpp>
+#include <view_elements.hpp>
+
+#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/to_mdspan.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+/// Four floats that a kernel reads at once.
+struct alignas(16) float_x4 {
+  float lanes[4];
+};
+/// One element of 4 bits in a byte of its own, and two in one byte.
+struct padded_float4 {
+  std::uint8_t bits;
+};
+struct packed_float4_x2 {
+  std::uint8_t bits;
+};
+
+}  // namespace
+
+template <>
+struct usm_dlpack::data_type_of<float_x4> {
+  static constexpr DLDataType value{kDLFloat, 32, 4};
+};
+template <>
+struct usm_dlpack::data_type_of<padded_float4> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
+};
+template <>
+struct usm_dlpack::data_type_of<packed_float4_x2> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 2};
+};
+
+namespace {
+
+using usm_dlpack::errc;
+using usm_dlpack::layout_relaxed;
+using usm_dlpack::to_mdspan;
+using usm_dlpack_test::valid_managed_tensor;
+using usm_dlpack_test::valid_tensor;
+
+constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
+constexpr auto int64_min = std::numeric_limits<std::int64_t>::min();
+
+template <class Layout, class Index = int, class Element = float, std::size_t Rank = 2>
+using view = md::mdspan<Element, md::dextents<Index, Rank>, Layout>;
+using plain_view = view<md::layout_right>;
+
+/// A tensor of float32 in the middle of live memory.
+template <std::size_t Rank>
+struct strided_tensor {
+  alignas(64) std::array<float, 1024> elements{};
+  std::array<std::int64_t, Rank> shape;
+  std::array<std::int64_t, Rank> strides;
+  DLTensor tensor{};
+
+  strided_tensor(const std::array<std::int64_t, Rank>& all_extents,
+                 const std::array<std::int64_t, Rank>& all_strides)
+      : shape(all_extents), strides(all_strides) {
+    tensor.data = &elements[512];
+    tensor.device = usm_dlpack_test::some_device;
+    tensor.ndim = static_cast<std::int32_t>(Rank);
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = shape.data();
+    tensor.strides = strides.data();
+  }
+  strided_tensor(const strided_tensor&) = delete;
+  strided_tensor& operator=(const strided_tensor&) = delete;
+};
+
+/// Expects of a view all that its tensor says: extents, the strides of dimensions with
+/// neighbours, and the address of every element.
+void expect_view_of(const DLTensor& tensor, const usm_dlpack_test::view_facts& facts) {
+  ASSERT_EQ(facts.rank, static_cast<std::size_t>(tensor.ndim));
+  for (std::size_t r = 0; r < facts.rank; ++r) {
+    EXPECT_EQ(facts.extents[r], tensor.shape[r]) << "dimension " << r;
+    if (tensor.shape[r] > 1 && !facts.addresses().empty()) {
+      EXPECT_EQ(facts.strides[r], tensor.strides[r]) << "dimension " << r;
+    }
+  }
+  EXPECT_EQ(facts.addresses(), usm_dlpack_test::addresses_of(tensor));
+}
+
+/// Expects that a tensor is taken without the heap, and shown as it is.
+template <class View>
+void expect_taken(const DLTensor& tensor) {
+  const usm_dlpack_test::allocation_count count;
+  const View result = to_mdspan<View>(tensor);
+  EXPECT_EQ(count.made(), 0U);
+  expect_view_of(tensor, usm_dlpack_test::facts_of(result));
+}
+
+// --- What is taken
+// --------------------------------------------------------------------------------------
+
+TEST(ToMdspan, TakesAValidTensorWithEveryLayoutThatHoldsItsStrides) {
+  const valid_tensor valid;
+  expect_taken<view<md::layout_right>>(valid.tensor);
+  expect_taken<view<md::layout_stride>>(valid.tensor);
+  expect_taken<view<layout_relaxed>>(valid.tensor);
+  expect_taken<view<odd::layout_stepped>>(valid.tensor);
+  expect_taken<md::mdspan<float, md::extents<int, 2, 3>>>(valid.tensor);
+}
+
+TEST(ToMdspan, TakesColumnsThatAreNext) {
+  valid_tensor valid;
+  valid.strides = {1, 2};
+  expect_taken<view<md::layout_left>>(valid.tensor);
+  expect_taken<view<md::layout_stride>>(valid.tensor);
+  expect_taken<view<layout_relaxed>>(valid.tensor);
+  expect_taken<view<odd::layout_stepped>>(valid.tensor);
+}
+
+TEST(ToMdspan, TakesConstAndVolatileElements) {
+  const valid_tensor valid;
+  expect_taken<view<md::layout_right, int, const float>>(valid.tensor);
+  expect_taken<view<md::layout_stride, int, volatile float>>(valid.tensor);
+  expect_taken<view<layout_relaxed, int, const volatile float>>(valid.tensor);
+}
+
+TEST(ToMdspan, TakesAPlainAccessorAndARestrictPointer) {
+  const valid_tensor valid;
+  using extents = md::dextents<int, 2>;
+  expect_taken<md::mdspan<float, extents, md::layout_right, odd::plain_accessor<float>>>(
+      valid.tensor);
+  expect_taken<md::mdspan<float, extents, md::layout_right, odd::restrict_accessor<float>>>(
+      valid.tensor);
+}
+
+TEST(ToMdspan, AddsTheByteOffset) {
+  valid_tensor valid;
+  valid.tensor.byte_offset = 8;
+  valid.shape = {2, 2};
+  valid.strides = {2, 1};
+  EXPECT_EQ(to_mdspan<plain_view>(valid.tensor).data_handle(), &valid.elements[2]);
+}
+
+TEST(ToMdspan, TakesNullStridesAsCompactRowMajor) {
+  valid_tensor valid;
+  valid.tensor.strides = nullptr;
+  EXPECT_EQ(to_mdspan<plain_view>(valid.tensor).mapping().stride(0), 3);
+  EXPECT_EQ(to_mdspan<view<md::layout_stride>>(valid.tensor).mapping().stride(0), 3);
+  EXPECT_EQ(to_mdspan<view<layout_relaxed>>(valid.tensor).mapping().stride(0), 3);
+  EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(valid.tensor), errc::layout_mismatch,
+                 "strides[0]", "1 elements for the view's layout", "3");
+}
+
+TEST(ToMdspan, TakesRankZeroWithNullShapeAndStrides) {
+  valid_tensor valid;
+  valid.tensor.ndim = 0;
+  valid.tensor.shape = nullptr;
+  valid.tensor.strides = nullptr;
+  using extents = md::extents<int>;
+  const auto right = to_mdspan<md::mdspan<float, extents>>(valid.tensor);
+  const auto left = to_mdspan<md::mdspan<float, extents, md::layout_left>>(valid.tensor);
+  const auto stride = to_mdspan<md::mdspan<float, extents, md::layout_stride>>(valid.tensor);
+  const auto relaxed = to_mdspan<md::mdspan<float, extents, layout_relaxed>>(valid.tensor);
+  for (const float* handle : {right.data_handle(), left.data_handle(), stride.data_handle(),
+                              relaxed.data_handle()}) {
+    EXPECT_EQ(handle, valid.elements.data());
+  }
+  EXPECT_EQ(relaxed.mapping().required_span_size(), 1);
+}
+
+TEST(ToMdspan, TakesRankEight) {
+  strided_tensor<8> sample({2, 1, 2, 3, 1, 2, 1, 2}, {24, 9, 12, 4, 0, 2, -1, 1});
+  expect_taken<view<md::layout_right, int, float, 8>>(sample.tensor);
+  expect_taken<view<md::layout_stride, int, float, 8>>(sample.tensor);
+  expect_taken<view<layout_relaxed, int, float, 8>>(sample.tensor);
+  sample.strides = {1, 9, 2, 4, 0, 12, -1, 24};
+  expect_taken<view<md::layout_left, int, float, 8>>(sample.tensor);
+  expect_taken<view<md::layout_stride, int, float, 8>>(sample.tensor);
+}
+
+TEST(ToMdspan, TakesPaddedElementsAsATypeStoredSo) {
+  valid_managed_tensor valid;
+  valid.managed.dl_tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 1};
+  valid.managed.flags = usm_dlpack::flag::is_subbyte_type_padded;
+  using padded_view = view<md::layout_right, int, padded_float4>;
+  EXPECT_EQ(static_cast<const void*>(to_mdspan<padded_view>(valid.managed).data_handle()),
+            static_cast<const void*>(valid.valid.elements.data()));
+}
+
+TEST(ToMdspan, TakesPackedElementsAsATypeStoredSo) {
+  valid_tensor valid;
+  valid.tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 2};
+  using packed_view = view<md::layout_right, int, packed_float4_x2>;
+  EXPECT_EQ(to_mdspan<packed_view>(valid.tensor).mapping().stride(0), 3);
+}
+
+TEST(ToMdspan, TakesLanesAsOneElement) {
+  strided_tensor<2> sample({2, 3}, {4, 1});
+  sample.tensor.dtype = {kDLFloat, 32, 4};
+  expect_taken<view<md::layout_stride, int, float_x4>>(sample.tensor);
+}
+
+// --- Strides that DLPack leaves open
+// --------------------------------------------------------------------
+
+template <class View>
+void expect_open_strides_taken(std::size_t open, bool live_data) {
+  for (const std::int64_t stride : {int64_min, std::int64_t{-7}, std::int64_t{0},
+                                    std::int64_t{1}, std::int64_t{40}, int64_max}) {
+    strided_tensor<3> sample({2, 2, 2}, {4, 2, 1});
+    sample.shape[open] = live_data ? 1 : 0;
+    sample.strides = {2, 2, 1};
+    if (open == 2) sample.strides = {2, 1, 1};
+    sample.strides[open] = stride;
+    if (std::is_same_v<typename View::layout_type, md::layout_left>) {
+      sample.strides = {1, 2, 2};
+      if (open == 0) sample.strides = {1, 1, 2};
+      sample.strides[open] = stride;
+    }
+    const ::testing::ScopedTrace trace(__FILE__, __LINE__, std::to_string(stride));
+    expect_taken<View>(sample.tensor);
+  }
+}
+
+template <class Layout, class Index>
+void expect_open_strides_taken_anywhere() {
+  for (std::size_t r = 0; r < 3; ++r) {
+    const ::testing::ScopedTrace trace(__FILE__, __LINE__, "dimension " + std::to_string(r));
+    expect_open_strides_taken<view<Layout, Index, float, 3>>(r, true);
+    expect_open_strides_taken<view<Layout, Index, float, 3>>(r, false);
+  }
+}
+
+TEST(ToMdspan, TakesAnyStrideOfAnExtentOfOneAndOfAnEmptyTensor) {
+  expect_open_strides_taken_anywhere<md::layout_right, std::int8_t>();
+  expect_open_strides_taken_anywhere<md::layout_left, std::uint64_t>();
+  expect_open_strides_taken_anywhere<md::layout_stride, std::uint8_t>();
+  expect_open_strides_taken_anywhere<md::layout_stride, std::int64_t>();
+  expect_open_strides_taken_anywhere<layout_relaxed, std::int8_t>();
+  expect_open_strides_taken_anywhere<odd::layout_stepped, int>();
+}
+
+TEST(ToMdspan, GivesAnOpenStrideWhatTheIndexTypeHolds) {
+  strided_tensor<3> sample({1, 3, 1}, {int64_max, 100, -3});  // a step past all would be 300
+  expect_taken<view<md::layout_stride, std::uint8_t, float, 3>>(sample.tensor);
+  expect_taken<view<odd::layout_stepped, std::uint8_t, float, 3>>(sample.tensor);
+}
+
+TEST(ToMdspan, GivesAnOpenStrideAStepPastAllOthersWhereItFits) {
+  strided_tensor<2> sample({1, 5}, {0, 2});
+  EXPECT_EQ(to_mdspan<view<md::layout_stride>>(sample.tensor).mapping().stride(0), 10);
+}
+
+TEST(ToMdspan, TakesAnEmptyTensorWithoutAndWithData) {
+  strided_tensor<2> sample({0, 3}, {-7, int64_min});
+  for (void* data : {static_cast<void*>(nullptr), sample.tensor.data}) {
+    sample.tensor.data = data;
+    expect_taken<view<md::layout_right>>(sample.tensor);
+    expect_taken<view<md::layout_left>>(sample.tensor);
+    expect_taken<view<md::layout_stride>>(sample.tensor);
+    expect_taken<view<layout_relaxed>>(sample.tensor);
+    expect_taken<view<odd::layout_stepped>>(sample.tensor);
+    EXPECT_EQ(to_mdspan<plain_view>(sample.tensor).data_handle(), data);
+    EXPECT_EQ(to_mdspan<view<layout_relaxed>>(sample.tensor).data_handle(), data);
+  }
+}
+
+TEST(ToMdspan, TakesAnEmptyTensorOfExtentsWhoseProductNoIndexTypeHolds) {
+  strided_tensor<3> sample({0, int64_max, int64_max}, {0, 0, 0});
+  expect_taken<view<md::layout_right, std::uint64_t, float, 3>>(sample.tensor);
+  expect_taken<view<layout_relaxed, std::int64_t, float, 3>>(sample.tensor);
+}
+
+// --- Zero and negative strides
+// --------------------------------------------------------------------------
+
+TEST(ToMdspan, TakesZeroAndNegativeStridesWithTheRelaxedLayoutOfEveryIndexType) {
+  for (const std::array<std::int64_t, 3>& strides :
+       {std::array<std::int64_t, 3>{-12, 4, -1}, std::array<std::int64_t, 3>{0, -5, 0},
+        std::array<std::int64_t, 3>{0, 0, 0}, std::array<std::int64_t, 3>{2, 2, -2}}) {
+    strided_tensor<3> sample({2, 3, 4}, strides);
+    expect_taken<view<layout_relaxed, std::int8_t, float, 3>>(sample.tensor);
+    expect_taken<view<layout_relaxed, std::uint8_t, float, 3>>(sample.tensor);
+    expect_taken<view<layout_relaxed, std::int16_t, float, 3>>(sample.tensor);
+    expect_taken<view<layout_relaxed, std::uint32_t, float, 3>>(sample.tensor);
+    expect_taken<view<layout_relaxed, std::int64_t, float, 3>>(sample.tensor);
+    expect_taken<view<layout_relaxed, std::uint64_t, float, 3>>(sample.tensor);
+  }
+}
+
+TEST(ToMdspan, StartsTheRelaxedLayoutAtTheLowestElement) {
+  strided_tensor<2> sample({2, 3}, {-3, -1});
+  const auto reversed = to_mdspan<view<layout_relaxed, unsigned>>(sample.tensor);
+  EXPECT_EQ(reversed.data_handle(), static_cast<float*>(sample.tensor.data) - 5);
+  EXPECT_EQ(reversed.mapping().element_offset(), 5);
+  EXPECT_EQ(reversed.mapping().required_span_size(), 6U);
+}
+
+TEST(ToMdspan, RefusesZeroAndNegativeStridesOfAUniqueLayout) {
+  constexpr const char* rule = "a stride above 0, as a precondition of the view's layout";
+  strided_tensor<2> sample({2, 3}, {0, 1});
+  EXPECT_REFUSAL(to_mdspan<view<md::layout_stride>>(sample.tensor), errc::layout_mismatch,
+                 "strides[0]", rule, "0");
+  EXPECT_REFUSAL(to_mdspan<view<odd::layout_stepped>>(sample.tensor), errc::layout_mismatch,
+                 "strides[0]", rule, "0");
+  sample.strides = {3, -1};
+  EXPECT_REFUSAL(to_mdspan<view<md::layout_stride>>(sample.tensor), errc::layout_mismatch,
+                 "strides[1]", rule, "-1");
+}
+
+TEST(ToMdspan, NamesTheRelaxedLayoutInTheRefusal) {
+  const strided_tensor<2> sample({2, 3}, {0, 1});
+  try {
+    static_cast<void>(to_mdspan<view<md::layout_stride>>(sample.tensor));
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const usm_dlpack::conversion_error& error) {
+    EXPECT_EQ(error.remedy(), "use usm_dlpack::layout_relaxed");
+  }
+}
+
+TEST(ToMdspan, RefusesOverlappingAndInterleavedStridesOfAUniqueLayout) {
+  constexpr const char* rule =
+      "strides of which each steps over all that the smaller ones reach";
+  constexpr const char* found = "overlapping or interleaved dimensions";
+  strided_tensor<2> sample({2, 3}, {1, 1});
+  for (const std::array<std::int64_t, 2>& strides :
+       {std::array<std::int64_t, 2>{1, 1}, std::array<std::int64_t, 2>{2, 1},
+        std::array<std::int64_t, 2>{3, 2}, std::array<std::int64_t, 2>{5, 2}}) {
+    sample.strides = strides;
+    EXPECT_REFUSAL(to_mdspan<view<md::layout_stride>>(sample.tensor), errc::layout_mismatch,
+                   "strides", rule, found);
+    expect_taken<view<layout_relaxed>>(sample.tensor);
+  }
+  sample.strides = {6, 2};
+  expect_taken<view<md::layout_stride>>(sample.tensor);
+}
+
+TEST(ToMdspan, RefusesStridesThatAreNotThoseOfLayoutRightOrLeft) {
+  strided_tensor<2> sample({2, 3}, {4, 1});
+  EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[0]",
+                 "3 elements for the view's layout", "4");
+  EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(sample.tensor), errc::layout_mismatch,
+                 "strides[0]", "1 elements for the view's layout", "4");
+  sample.strides = {3, 2};
+  EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[1]",
+                 "1 elements for the view's layout", "2");
+  sample.strides = {1, 3};
+  EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(sample.tensor), errc::layout_mismatch,
+                 "strides[1]", "2 elements for the view's layout", "3");
+  sample.strides = {-3, 1};
+  EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[0]",
+                 "3 elements for the view's layout", "-3");
+}
+
+// --- dtype
+// ----------------------------------------------------------------------------------------------
+
+TEST(ToMdspan, RefusesAnotherCodeOtherBitsAndOtherLanes) {
+  constexpr const char* rule =
+      "float32 (code 2, bits 32, lanes 1) for the view's element type";
+  valid_tensor valid;
+  valid.tensor.dtype = {kDLInt, 32, 1};
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::dtype_mismatch, "dtype", rule,
+                 "int32 (code 0, bits 32, lanes 1)");
+  valid.tensor.dtype = {kDLFloat, 16, 1};
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::dtype_mismatch, "dtype", rule,
+                 "float16 (code 2, bits 16, lanes 1)");
+  valid.tensor.dtype = {kDLFloat, 32, 2};
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::dtype_mismatch, "dtype", rule,
+                 "float32x2 (code 2, bits 32, lanes 2)");
+}
+
+TEST(ToMdspan, RefusesPackedElementsForATypeThatPadsThem) {
+  valid_managed_tensor valid;
+  valid.managed.dl_tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 1};
+  using padded_view = view<md::layout_right, int, padded_float4>;
+  constexpr const char* rule = "padded elements for the view's element type";
+  EXPECT_REFUSAL(to_mdspan<padded_view>(valid.managed), errc::dtype_mismatch, "flags", rule,
+                 "packed ones");
+  EXPECT_REFUSAL(to_mdspan<padded_view>(valid.managed.dl_tensor), errc::dtype_mismatch,
+                 "flags", rule, "packed ones");
+}
+
+TEST(ToMdspan, RefusesPaddedElementsForATypeThatPacksThem) {
+  valid_managed_tensor valid;
+  valid.managed.dl_tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 2};
+  valid.managed.flags = usm_dlpack::flag::is_subbyte_type_padded;
+  using packed_view = view<md::layout_right, int, packed_float4_x2>;
+  EXPECT_REFUSAL(to_mdspan<packed_view>(valid.managed), errc::dtype_mismatch, "flags",
+                 "packed elements for the view's element type", "padded ones");
+}
+
+TEST(ToMdspan, IgnoresThePaddingFlagForElementsOfWholeBytes) {
+  valid_managed_tensor valid;
+  valid.managed.flags = usm_dlpack::flag::is_subbyte_type_padded;
+  EXPECT_EQ(to_mdspan<plain_view>(valid.managed).data_handle(), valid.valid.elements.data());
+}
+
+// --- Rank, extents, index type
+// --------------------------------------------------------------------------
+
+TEST(ToMdspan, RefusesAnotherRank) {
+  const valid_tensor valid;
+  using rank_1 = view<md::layout_right, int, float, 1>;
+  using rank_3 = view<layout_relaxed, int, float, 3>;
+  using rank_0 = md::mdspan<float, md::extents<int>>;
+  EXPECT_REFUSAL(to_mdspan<rank_1>(valid.tensor), errc::rank_mismatch, "ndim",
+                 "1 for the view's rank", "2");
+  EXPECT_REFUSAL(to_mdspan<rank_3>(valid.tensor), errc::rank_mismatch, "ndim",
+                 "3 for the view's rank", "2");
+  EXPECT_REFUSAL(to_mdspan<rank_0>(valid.tensor), errc::rank_mismatch, "ndim",
+                 "0 for the view's rank", "2");
+}
+
+TEST(ToMdspan, RefusesAnotherStaticExtent) {
+  const valid_tensor valid;
+  using first = md::mdspan<float, md::extents<int, 3, 3>>;
+  using second = md::mdspan<float, md::extents<int, static_cast<std::size_t>(-1), 4>>;
+  EXPECT_REFUSAL(to_mdspan<first>(valid.tensor), errc::extent_mismatch, "shape[0]",
+                 "3 for the view's static extent", "2");
+  EXPECT_REFUSAL(to_mdspan<second>(valid.tensor), errc::extent_mismatch, "shape[1]",
+                 "4 for the view's static extent", "3");
+}
+
+TEST(ToMdspan, RefusesAnExtentThatTheIndexTypeDoesNotHold) {
+  strided_tensor<2> sample({2, 128}, {128, 1});
+  EXPECT_REFUSAL((to_mdspan<view<layout_relaxed, std::int8_t>>(sample.tensor)),
+                 errc::index_type_too_small, "shape[1]",
+                 "a value that the view's index type int8_t holds", "128");
+  sample.shape = {256, 0};
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, std::uint8_t>>(sample.tensor)),
+                 errc::index_type_too_small, "shape[0]",
+                 "a value that the view's index type uint8_t holds", "256");
+}
+
+TEST(ToMdspan, RefusesASpanThatTheIndexTypeDoesNotHold) {
+  constexpr const char* rule = "a value that the view's index type int8_t holds";
+  strided_tensor<2> sample({16, 8}, {8, 1});
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, std::int8_t>>(sample.tensor)),
+                 errc::index_type_too_small, "shape", rule, "128");
+  sample.strides = {-8, 1};
+  EXPECT_REFUSAL((to_mdspan<view<layout_relaxed, std::int8_t>>(sample.tensor)),
+                 errc::index_type_too_small, "shape", rule, "128");
+  sample.shape = {127, 1};
+  sample.strides = {1, 1};
+  expect_taken<view<md::layout_right, std::int8_t>>(sample.tensor);
+  expect_taken<view<md::layout_stride, std::int8_t>>(sample.tensor);
+}
+
+TEST(ToMdspan, RefusesAStrideThatTheIndexTypeDoesNotHold) {
+  const strided_tensor<2> sample({2, 2}, {200, 1});
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t>>(sample.tensor)),
+                 errc::index_type_too_small, "shape",
+                 "a value that the view's index type int8_t holds", "202");
+  const strided_tensor<3> empty({0, 100, 100}, {1, 1, 1});
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t, float, 3>>(empty.tensor)),
+                 errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type int8_t holds", "10000");
+  expect_taken<view<layout_relaxed, std::int8_t, float, 3>>(empty.tensor);
+}
+
+TEST(ToMdspan, RefusesABroadcastOfMoreElementsThanTheIndexTypeCountsWithLayoutRight) {
+  strided_tensor<3> sample({2, 65536, 65536}, {0, 0, 0});
+  constexpr const char* rule = "a value that the view's index type int32_t holds";
+  using right = view<md::layout_right, std::int32_t, float, 3>;
+  using left = view<md::layout_left, std::int32_t, float, 3>;
+  EXPECT_REFUSAL(to_mdspan<right>(sample.tensor), errc::index_type_too_small, "shape", rule,
+                 "8589934592");
+  EXPECT_REFUSAL(to_mdspan<left>(sample.tensor), errc::index_type_too_small, "shape", rule,
+                 "8589934592");
+}
+
+TEST(ToMdspan, RefusesASpanThatInt64DoesNotHold) {
+  std::array<std::int64_t, 2> shape{2, 2};
+  std::array<std::int64_t, 2> strides{int64_min + 1, int64_max - 1};
+  DLTensor tensor{};
+  tensor.data = reinterpret_cast<void*>(std::uintptr_t{1} << 63);
+  tensor.ndim = 2;
+  tensor.dtype = {kDLUInt, 8, 1};
+  tensor.shape = shape.data();
+  tensor.strides = strides.data();
+  using bytes = view<layout_relaxed, std::uint64_t, unsigned char>;
+  EXPECT_REFUSAL(to_mdspan<bytes>(tensor), errc::span_overflow, "strides",
+                 "a view that the address space can hold", "offsets beyond it");
+}
+
+// --- Alignment
+// ------------------------------------------------------------------------------------------
+
+TEST(ToMdspan, RefusesAFirstElementThatIsNotAlignedToTheElementType) {
+  strided_tensor<2> sample({2, 3}, {3, 1});
+  sample.tensor.dtype = {kDLFloat, 32, 4};
+  sample.tensor.byte_offset = 4;
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, int, float_x4>>(sample.tensor)),
+                 errc::data_misaligned, "byte_offset",
+                 "data + byte_offset aligned to 16 bytes, as the element type",
+                 "4 bytes past such an address");
+}
+
+TEST(ToMdspan, RefusesAMisalignedByteOffset) {
+  valid_tensor valid;
+  valid.tensor.byte_offset = 2;
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::data_misaligned, "byte_offset",
+                 "data + byte_offset aligned to 4 bytes", "2 bytes past such an address");
+}
+
+TEST(ToMdspan, TakesMisalignedDataWithoutElements) {
+  strided_tensor<2> sample({0, 3}, {3, 1});
+  sample.tensor.byte_offset = 2;
+  EXPECT_TRUE(to_mdspan<plain_view>(sample.tensor).extent(0) == 0);
+}
+
+// --- Structure, version and flags
+// -----------------------------------------------------------------------
+
+TEST(ToMdspan, RefusesWhatCheckStructureRefuses) {
+  const auto expect_code = [](void (*spoil)(valid_tensor&), errc code) {
+    valid_tensor valid;
+    spoil(valid);
+    try {
+      static_cast<void>(to_mdspan<plain_view>(valid.tensor));
+      ADD_FAILURE() << "expected " << usm_dlpack::to_string(code) << ", found no refusal";
+    } catch (const usm_dlpack::conversion_error& error) {
+      EXPECT_STREQ(usm_dlpack::to_string(error.code()), usm_dlpack::to_string(code));
+    }
+  };
+  expect_code([](valid_tensor& v) { v.tensor.ndim = -1; }, errc::ndim_out_of_range);
+  expect_code([](valid_tensor& v) { v.tensor.shape = nullptr; }, errc::shape_null);
+  expect_code([](valid_tensor& v) { v.tensor.dtype.lanes = 0; }, errc::dtype_unsupported);
+  expect_code([](valid_tensor& v) { v.shape[1] = -3; }, errc::shape_negative);
+  expect_code([](valid_tensor& v) { v.tensor.data = nullptr; }, errc::data_null);
+  expect_code([](valid_tensor& v) { v.strides[0] = int64_max; }, errc::span_overflow);
+  expect_code([](valid_tensor& v) { v.tensor.byte_offset = 1; }, errc::data_misaligned);
+}
+
+TEST(ToMdspan, RefusesAnotherMajorVersion) {
+  valid_managed_tensor valid;
+  valid.managed.version.major = 2;
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.managed), errc::version_unsupported,
+                 "version.major", "1", "2");
+  EXPECT_EQ(valid.deleted, 0) << "the tensor stays the caller's";
+}
+
+TEST(ToMdspan, RefusesUnknownFlags) {
+  valid_managed_tensor valid;
+  valid.managed.flags = 0x11;
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.managed), errc::flags_unknown, "flags",
+                 "bits of DLPACK_FLAG_BITMASK_* only", "16");
+}
+
+TEST(ToMdspan, RefusesReadOnlyMemoryForMutableElements) {
+  valid_managed_tensor valid;
+  valid.managed.flags = usm_dlpack::flag::read_only | usm_dlpack::flag::is_copied;
+  constexpr const char* rule = "writable memory for a view of mutable elements";
+  EXPECT_REFUSAL(to_mdspan<plain_view>(valid.managed), errc::read_only, "flags", rule,
+                 "read-only memory");
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, int, volatile float>>(valid.managed)),
+                 errc::read_only, "flags", rule, "read-only memory");
+  using const_view = view<md::layout_right, int, const float>;
+  EXPECT_EQ(to_mdspan<const_view>(valid.managed).data_handle(), valid.valid.elements.data());
+}
+
+TEST(ToMdspan, TakesAManagedTensorWithoutTheHeapAndWithoutItsDeleter) {
+  valid_managed_tensor valid;
+  const usm_dlpack_test::allocation_count count;
+  const auto result = to_mdspan<plain_view>(valid.managed);
+  EXPECT_EQ(count.made(), 0U);
+  EXPECT_EQ(valid.deleted, 0);
+  expect_view_of(valid.managed.dl_tensor, usm_dlpack_test::facts_of(result));
+}
+
+// --- The order of the rules
+// -----------------------------------------------------------------------------
+
+TEST(ToMdspan, ChecksTheRulesInTheDocumentedOrder) {
+  using strict_view =
+      md::mdspan<float_x4, md::extents<std::int8_t, 3, static_cast<std::size_t>(-1)>,
+                 md::layout_stride>;
+  valid_managed_tensor valid;
+  DLTensor& tensor = valid.managed.dl_tensor;
+  valid.managed.version.major = 2;
+  valid.managed.flags = 0x11;
+  tensor.ndim = 1;
+  tensor.byte_offset = 2;
+  tensor.dtype = {kDLInt, 32, 1};
+  valid.valid.shape = {2, 100};
+  valid.valid.strides = {0, 100};
+  const auto code = [&] {
+    try {
+      static_cast<void>(to_mdspan<strict_view>(valid.managed));
+    } catch (const usm_dlpack::conversion_error& error) {
+      return std::string(usm_dlpack::to_string(error.code())) + " " + error.field();
+    }
+    return std::string("taken");
+  };
+  EXPECT_EQ(code(), "version_unsupported version.major");
+  valid.managed.version.major = 1;
+  EXPECT_EQ(code(), "flags_unknown flags");
+  valid.managed.flags = usm_dlpack::flag::read_only;
+  EXPECT_EQ(code(), "read_only flags");
+  valid.managed.flags = 0;
+  EXPECT_EQ(code(), "data_misaligned byte_offset");
+  tensor.byte_offset = 4;
+  EXPECT_EQ(code(), "dtype_mismatch dtype");
+  tensor.dtype = {kDLFloat, 32, 4};
+  EXPECT_EQ(code(), "rank_mismatch ndim");
+  tensor.ndim = 2;
+  EXPECT_EQ(code(), "extent_mismatch shape[0]");
+  valid.valid.shape[0] = 3;
+  valid.valid.shape[1] = 128;
+  EXPECT_EQ(code(), "index_type_too_small shape[1]");
+  valid.valid.shape[1] = 2;
+  EXPECT_EQ(code(), "data_misaligned byte_offset");
+  tensor.byte_offset = 0;
+  valid.valid.strides = {0, 127};
+  EXPECT_EQ(code(), "index_type_too_small shape");
+  valid.valid.strides = {0, 1};
+  EXPECT_EQ(code(), "layout_mismatch strides[0]");
+  valid.valid.strides = {1, 1};
+  EXPECT_EQ(code(), "layout_mismatch strides");
+  valid.valid.strides = {2, 1};
+  EXPECT_EQ(code(), "taken");
+}
+
+}  // namespace
