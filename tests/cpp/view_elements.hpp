@@ -86,6 +86,19 @@ view_facts facts_of(const View& view) {
   return facts;
 }
 
+/// Expects that two views are the same in extents, in element addresses, and in the strides of
+/// dimensions that have neighbours.
+inline void expect_same_view(const view_facts& back, const view_facts& view) {
+  EXPECT_EQ(back.shape(), view.shape());
+  const std::vector<std::uintptr_t> addresses = view.addresses();
+  EXPECT_EQ(back.addresses(), addresses);
+  for (std::size_t r = 0; r < view.rank; ++r) {
+    if (view.extents[r] > 1 && !addresses.empty()) {
+      EXPECT_EQ(back.strides[r], view.strides[r]) << "dimension " << r;
+    }
+  }
+}
+
 /// The address of every element of a tensor, as a consumer computes it.
 inline std::vector<std::uintptr_t> addresses_of(const DLTensor& tensor) {
   const std::vector<std::int64_t> extents(tensor.shape, tensor.shape + tensor.ndim);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The padded layouts of C++26, which only the reference implementation has today: rows or
-// columns that keep a distance. Also its default accessor's relatives and submdspan, where
-// views with strides come from.
+// columns that keep a distance, out to a DLTensor and back. Also its default accessor's
+// relatives and submdspan, where views with strides come from.
 #include <mdspan_under_test.hpp>
+#include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 #include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +34,9 @@ template <class View>
 void expect_round_trip(const View& view) {
   const auto wrapper = to_dlpack_tensor(view, some_device);
   usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(view));
+  const View back = usm_dlpack::to_mdspan<View>(wrapper.get());
+  usm_dlpack_test::expect_same_view(usm_dlpack_test::facts_of(back),
+                                    usm_dlpack_test::facts_of(view));
 }
 
 template <class Layout, class Index, std::size_t... R>
@@ -76,6 +81,43 @@ TEST(ToDlpackOfPaddedLayouts, KeepsAPaddingChosenAtRunTime) {
   EXPECT_EQ(to_dlpack_tensor(right, some_device).strides()[0], 7);
 }
 
+TEST(ToMdspanOfPaddedLayouts, TakesTheDistanceFromTheStrides) {
+  std::array<float, 64> elements{};
+  using extents_type = Kokkos::dextents<int, 3>;
+  const Kokkos::mdspan<float, extents_type, right_padded> view(elements.data(),
+                                                               extents_type(2, 3, 5));
+  using run_time_view = Kokkos::mdspan<float, extents_type, right_padded_at_run_time>;
+  using plain_view = Kokkos::mdspan<float, extents_type, Kokkos::layout_stride>;
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  const DLTensor tensor = wrapper.get();
+  const auto back = usm_dlpack::to_mdspan<run_time_view>(tensor);
+  EXPECT_EQ(back.mapping().stride(0), 24);
+  EXPECT_EQ(back.mapping().stride(1), 8);
+  EXPECT_EQ(usm_dlpack::to_mdspan<plain_view>(tensor).mapping().stride(1), 8);
+}
+
+TEST(ToMdspanOfPaddedLayouts, RefusesStridesThatNoPaddingMakes) {
+  std::array<float, 64> elements{};
+  using extents_type = Kokkos::dextents<int, 3>;
+  using mapping_type = Kokkos::layout_stride::mapping<extents_type>;
+  const Kokkos::mdspan<float, extents_type, Kokkos::layout_stride> view(
+      elements.data(), mapping_type(extents_type(2, 3, 5), std::array<int, 3>{25, 8, 1}));
+  using run_time_view = Kokkos::mdspan<float, extents_type, right_padded_at_run_time>;
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_REFUSAL(usm_dlpack::to_mdspan<run_time_view>(wrapper.get()),
+                 usm_dlpack::errc::layout_mismatch, "strides[0]",
+                 "15 elements for the view's layout", "25");
+}
+
+TEST(ToMdspanOfPaddedLayouts, TakesStaticExtents) {
+  std::array<float, 64> elements{};
+  using extents_type = Kokkos::extents<int, 3, 5>;
+  expect_round_trip(
+      Kokkos::mdspan<float, extents_type, left_padded>(elements.data(), extents_type()));
+  expect_round_trip(
+      Kokkos::mdspan<float, extents_type, right_padded>(elements.data(), extents_type()));
+}
+
 TEST(ToDlpackOfPaddedLayouts, SaysTheDistanceThatThePaddingMakes) {
   std::array<float, 64> elements{};
   using extents_type = Kokkos::extents<int, 3, 5>;
@@ -93,7 +135,7 @@ TEST(ToDlpackOfPaddedLayouts, KeepsShapeAndStridesOfAnEmptyView) {
                                                               extents_type(0, 4));
   const auto wrapper = to_dlpack_tensor(view, some_device);
   EXPECT_EQ(wrapper.get().data, nullptr);
-  usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(view));
+  expect_round_trip(view);
 }
 
 TEST(ToDlpackOfSubmdspan, KeepsEveryElementOfASlice) {

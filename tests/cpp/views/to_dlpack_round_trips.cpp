@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One property for every view: its DLTensor has the same extents, strides, dtype and element
-// addresses, and is empty where the view is. Over layouts, ranks 0 to 8, index types, static
-// and dynamic extents and cv.
+// addresses, and is empty where the view is; and `to_mdspan` makes the same view of it. Over
+// layouts, ranks 0 to 8, index types, static and dynamic extents and cv.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <valid_tensor.hpp>
@@ -10,6 +10,7 @@
 
 #include <usm_dlpack/relaxed_layout.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 
@@ -82,6 +83,8 @@ auto mapping_of(const Extents& extents) {
       strides[0] = static_cast<index_type>(-strides[0]);
     }
     return mapping(extents, strides, first, index_type{110});
+  } else if constexpr (std::is_same_v<Layout, odd::layout_stepped>) {
+    return mapping(extents, gapped_strides<index_type>(extents));
   } else {
     return mapping(extents);
   }
@@ -125,6 +128,10 @@ void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_t alloc
   EXPECT_TRUE(usm_dlpack::same_data_type(tensor.dtype, dtype));
 }
 
+/// Whether `to_mdspan` can make the layout: its mapping from extents, or extents and strides.
+template <class Layout>
+inline constexpr bool comes_back = !std::is_same_v<Layout, odd::layout_anchored>;
+
 template <class Element, class Layout, class Extents>
 void expect_round_trip(const Extents& extents) {
   using view_type = md::mdspan<Element, Extents, Layout>;
@@ -134,6 +141,11 @@ void expect_round_trip(const Extents& extents) {
   const DLTensor tensor = wrapper.get();
   expect_faithful(tensor, usm_dlpack::data_type_v<Element>,
                   usm_dlpack_test::allocations() - allocated, usm_dlpack_test::facts_of(view));
+  if constexpr (comes_back<Layout>) {
+    const auto back = usm_dlpack::to_mdspan<view_type>(tensor);
+    usm_dlpack_test::expect_same_view(usm_dlpack_test::facts_of(back),
+                                      usm_dlpack_test::facts_of(view));
+  }
 }
 
 template <class Layout, class Index, std::size_t Rank>
@@ -212,6 +224,11 @@ TEST(ToDlpackRoundTrip, KeepsEveryElementOfReversedAndBroadcastViews) {
 
 TEST(ToDlpackRoundTrip, KeepsEveryElementOfAUsersLayoutWhoseFirstIndexIsNotZero) {
   expect_round_trips_of_layout<odd::layout_anchored>();
+}
+
+TEST(ToDlpackRoundTrip, KeepsEveryElementOfAUsersLayoutMadeFromStrides) {
+  constexpr auto ranks = std::index_sequence<0, 1, 3, 8>{};
+  expect_round_trips_of_ranks<odd::layout_stepped, int>(ranks);
 }
 
 TEST(ToDlpackRoundTrip, KeepsStaticAndMixedExtents) {
