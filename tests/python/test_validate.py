@@ -198,6 +198,19 @@ def test_elements_that_may_share_bytes_are_said(
     assert validate(tensor).overlapping is overlapping
 
 
+def test_what_is_required_is_looked_at_after_what_is_broken(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), shape=(-1, 4))
+    with refused("shape_negative", "shape[0]"):
+        validate(foreign.capsule(), ndim=1, dtype="int8", device=(14, 9))
+    whole = ForeignTensor(address_of(memory)).capsule()
+    with refused("dtype_mismatch", "dtype"):
+        validate(whole, usm_types="host", ndim=1, dtype="int8", device=(14, 9))
+    with refused("rank_mismatch", "ndim"):
+        validate(whole, usm_types="host", ndim=1, device=(14, 9))
+    with refused("device_not_accepted", "device.device_id"):
+        validate(whole, usm_types="host", device=(14, 9))
+
+
 def test_an_empty_array_has_nothing_to_prove(memory: Any) -> None:
     proof = validate(to_dlpack_tensor(memory, shape=(0,), byte_offset=4))
     assert (proof.bounds, proof.nbytes, proof.base, proof.size) == ("none", 0, 0, 0)
@@ -248,3 +261,56 @@ def test_positional_and_unknown_arguments_are_type_errors(memory: Any) -> None:
         validate(tensor, "device")  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         usm_dlpack.validate(x=tensor)  # type: ignore[call-arg]
+
+
+def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
+    tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4")
+    device = queue.sycl_device
+    for named in (device, (14, 0), device.get_filter_string()):
+        assert validate(
+            tensor, dtype=np.float32, ndim=2, readonly=False, overlapping=False, device=named
+        )
+    lanes = to_dlpack_tensor(memory, shape=(2,), dtype=(2, 32, 4))
+    assert validate(lanes, dtype=(2, 32, 4), readonly=True, overlapping=True)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "field", "expected", "found"),
+    [
+        ({"dtype": "f8"}, "dtype_mismatch", "dtype", "float64", "float32"),
+        ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 2", "lanes 1"),
+        ({"dtype": "bfloat16"}, "dtype_mismatch", "dtype", "bfloat16", "float32"),
+        ({"ndim": 1}, "rank_mismatch", "ndim", "1 dimensions", "2"),
+        ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "1", "0"),
+        ({"overlapping": False}, "overlapping", "strides", "share no byte", "do not prove"),
+    ],
+)
+def test_what_is_asked_for_and_not_there_is_refused(
+    memory: Any, wanted: dict[str, Any], code: str, field: str, expected: str, found: str
+) -> None:
+    tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4", strides=(0, 1))
+    capsule = tensor.__dlpack__(max_version=(1, 3))
+    for array in (tensor, capsule):
+        with refused(code, field, expected=expected, found=found):
+            validate(array, **wanted)
+    assert name_of(capsule) == b"dltensor_versioned"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind", "field"),
+    [
+        ({"ndim": "2"}, TypeError, "ndim"),
+        ({"ndim": 2**31}, ValueError, "ndim"),
+        ({"dtype": "nonsense"}, TypeError, "dtype"),
+        ({"device": (1, 0)}, ValueError, "device"),
+        ({"device": (14,)}, ValueError, "device"),
+        ({"device": (14, 2**40)}, ValueError, "device"),
+        ({"device": "opencl:gpu:9"}, ValueError, "device"),
+        ({"device": 0}, TypeError, "device"),
+    ],
+)
+def test_a_requirement_that_makes_no_sense_is_a_wrong_argument(
+    memory: Any, wanted: dict[str, Any], kind: type[Exception], field: str
+) -> None:
+    with wrong_argument(kind, field):
+        validate(to_dlpack_tensor(memory), **wanted)
