@@ -99,9 +99,14 @@ allocation_object validate_capsule(nb::handle capsule, const requirements& wante
 }
 
 /// Proves everything, makes the object, and only then takes what the capsule owned.
-nb::object import_capsule(nb::handle capsule) {
+/// @param take_copies whether a copy that the producer made is taken
+nb::object import_capsule(nb::handle capsule, bool take_copies) {
   const capsule_content content = read_capsule(capsule);
   const validated checked = validate_content(content, {});
+  if (!take_copies && (checked.flags & flag::is_copied) != 0) {
+    detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",
+                   "a copy that it made", "allow the copy with copy=None");
+  }
   nb::object made = new_tensor(*checked.described, checked.proof, checked.flags);
   consume_capsule(capsule, content);
   tensor& owner = *nb::inst_ptr<tensor>(made);
@@ -240,7 +245,9 @@ void register_allocation(nb::module_& module) {
 void register_exchange(nb::module_& module) {
   register_allocation(module);
   module.def("import_capsule", &import_capsule, nb::arg("capsule").none(),
-             nb::sig("def import_capsule(capsule: typing.Any) -> DLPackTensor"));
+             nb::arg("take_copies"),
+             nb::sig("def import_capsule(capsule: typing.Any, take_copies: bool) -> "
+                     "DLPackTensor"));
   module.def(
       "validate_capsule",
       [](nb::handle capsule, const std::vector<std::string>& usm_types,

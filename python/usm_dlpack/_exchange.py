@@ -376,7 +376,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> D
     """
     if device is not None:
         _check_own_device(x, device)
-    return _core.import_capsule(_capsule_of(x, copy))
+    return _core.import_capsule(_capsule_of(x, copy), copy is not False)
 
 
 def _check_own_device(x: Any, device: Any) -> None:

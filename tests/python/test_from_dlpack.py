@@ -417,6 +417,16 @@ def test_a_new_producer_is_asked_for_the_newest_version(memory: Any, legacy: boo
     assert array.asked == [{"max_version": (1, 3)}]
 
 
+def test_a_copy_is_refused_where_it_was_forbidden(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.managed.flags = IS_COPIED
+    array = ForeignArray(foreign)
+    with refused("copy_needed", "copy", expected="copy=False", found="a copy"):
+        from_dlpack(array, copy=False)
+    assert name_of(array.given) == b"dltensor_versioned"
+    assert from_dlpack(array).shape == (3, 4)
+
+
 @pytest.mark.parametrize("copy", [True, False])
 def test_copy_is_passed_to_a_producer_that_takes_it(versioned: ForeignTensor, copy: bool) -> None:
     array = ForeignArray(versioned)
