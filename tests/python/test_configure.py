@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import venv
@@ -64,3 +65,33 @@ def test_header_of_another_version_is_refused(tmp_path: Path, text: str, found: 
     assert status != 0
     expected = "USM_DLPACK_DLPACK_INCLUDE_DIR: expected dlpack.h 1.0 or newer, before 2.0, found "
     assert expected + found in said
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (None, "no such header"),
+        ("#define DLPACK_VERSION 60\n", "one older than 1.0"),
+        ("#define DLPACK_MAJOR_VERSION 2\n", "another"),
+    ],
+)
+def test_compiler_refuses_another_header_in_words(
+    tmp_path: Path, text: str | None, found: str
+) -> None:
+    if text is not None:
+        header = tmp_path / "dlpack" / "dlpack.h"
+        header.parent.mkdir()
+        header.write_text(text)
+    source = tmp_path / "user.cpp"
+    source.write_text("#include <usm_dlpack/config.hpp>\n")
+    includes = [f"-I{ROOT / 'include'}", f"-I{tmp_path}"]
+    done = subprocess.run(
+        ["g++", "-std=c++17", "-fsyntax-only", *includes, str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    sentence = re.search(r"#error (dlpack/dlpack\.h: expected .*, found (.*); .+)", done.stderr)
+    assert sentence is not None, done.stderr
+    assert sentence.group(2) == found
