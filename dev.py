@@ -31,6 +31,11 @@ CLANG = {
     "libc++abi-22-dev": "/usr/lib/llvm-22/lib/libc++abi.so",
 }
 
+LIBFUZZER = {
+    "clang-19": "/usr/bin/clang++-19",
+    "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.fuzzer-x86_64.a",
+}
+
 
 class RefusalError(Exception):
     """A command cannot go on; its text is ``<field>: expected ..., found ...; <remedy>``."""
@@ -270,17 +275,50 @@ def compilers() -> int:
     return 0 if all(passed for _, passed, _ in summary) else 1
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, lint, interoperability, compilers)}
+def fuzz(seconds: int) -> int:
+    """Run each libFuzzer target from its seeds; what it finds stays below build/fuzz/."""
+    require_debian_packages(missing_for_python() + absent(LIBFUZZER))
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", "apache-tvm-ffi>=0.1.9")
+    build = ROOT / "build" / "fuzz"
+    defines = {
+        "CMAKE_CXX_COMPILER": "clang++-19",
+        "CMAKE_CXX_STANDARD": "17",
+        "USM_DLPACK_BUILD_FUZZERS": "ON",
+        "USM_DLPACK_BUILD_TESTS": "OFF",
+    }
+    choices = [f"-D{name}={value}" for name, value in defines.items()]
+    environment.run("cmake", "--preset", "strict", "-B", build, *choices)
+    environment.run("cmake", "--build", build)
+    statuses = []
+    for target in sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cpp")):
+        found = build / "found" / target
+        found.mkdir(parents=True, exist_ok=True)
+        limits = [f"-max_total_time={seconds}", "-max_len=160", "-timeout=10", "-rss_limit_mb=2048"]
+        reports = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={build}/{target}-"]
+        seeds = ROOT / "tests" / "fuzz" / "corpus" / target
+        program = build / "tests" / "fuzz" / target
+        statuses.append(environment.run(program, *limits, *reports, found, seeds, check=False))
+    return 0 if not any(statuses) else 1
+
+
+COMMANDS = {f.__name__: f for f in (demo, test, lint, interoperability, compilers, fuzz)}
 
 
 def main() -> int:
     """Run the command that was asked for."""
     parser = argparse.ArgumentParser(prog="dev.py", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, function in COMMANDS.items():
-        commands.add_parser(name, help=function.__doc__)
+    added = {
+        name: commands.add_parser(name, help=function.__doc__)
+        for name, function in COMMANDS.items()
+    }
+    added["fuzz"].add_argument(
+        "--seconds", type=int, default=600, help="how long each target runs (default: 600)"
+    )
+    options = vars(parser.parse_args())
     try:
-        return COMMANDS[parser.parse_args().command]()
+        return COMMANDS[options.pop("command")](**options)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `to_mdspan` over real memory, for views of many kinds: what is taken has every element where
+// the oracle has it, and those inside the memory are read; what is refused breaks a documented
+// rule, the one that the refusal names; what breaks none is taken.
+#include "fuzzed_tensor.hpp"
+#include "oracle.hpp"
+
+#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/to_mdspan.hpp>
+
+#include <mdspan/mdspan.hpp>
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+/// Aligned to more than its scalar, as the vector types of compilers are.
+struct alignas(16) float_x4 {
+  float lanes[4];
+};
+
+}  // namespace
+
+template <>
+struct usm_dlpack::data_type_of<float_x4> {
+  static constexpr DLDataType value{kDLFloat, 32, 4};
+};
+
+namespace {
+
+using namespace usm_dlpack_fuzz;
+using usm_dlpack::layout_relaxed;
+
+constexpr std::size_t memory_size = 4096;
+
+/// Whether, in some order of the dimensions, each stride is at least the extent times the
+/// stride of the one before: `[mdspan.layout.stride.cons]`, tried for every order.
+bool some_order_is_nested(const described_tensor& d) {
+  std::vector<std::size_t> order;
+  for (std::size_t r = 0; r < d.shape.size(); ++r) {
+    if (d.shape[r] > 1) order.push_back(r);
+  }
+  do {
+    bool nested = true;
+    for (std::size_t k = 1; k < order.size(); ++k) {
+      const std::size_t inner = order[k - 1];
+      nested = nested && d.strides[order[k]] >= d.strides[inner] * d.shape[inner];
+    }
+    if (nested) return true;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
+bool has_compact_strides(const described_tensor& d, bool rows_first) {
+  wide product = 1;
+  for (std::size_t k = 0; k < d.shape.size(); ++k) {
+    const std::size_t r = rows_first ? d.shape.size() - 1 - k : k;
+    if (d.shape[r] > 1 && d.strides[r] != product) return false;
+    product = limited(product * d.shape[r]);
+  }
+  return true;
+}
+
+template <class View>
+bool layout_holds(const described_tensor& d) {
+  using layout = typename View::layout_type;
+  if (d.empty || std::is_same_v<layout, layout_relaxed>) return true;
+  if (std::is_same_v<layout, Kokkos::layout_right>) return has_compact_strides(d, true);
+  if (std::is_same_v<layout, Kokkos::layout_left>) return has_compact_strides(d, false);
+  for (std::size_t r = 0; r < d.shape.size(); ++r) {
+    if (d.shape[r] > 1 && d.strides[r] <= 0) return false;
+  }
+  return some_order_is_nested(d);
+}
+
+/// Whether the index type counts what the layout counts: the elements from the lowest to the
+/// highest; all indices, for layouts without strides of their own; the strides of an empty
+/// `layout_stride`, which are compact.
+template <class View>
+bool index_type_holds(const described_tensor& d) {
+  constexpr auto max =
+      static_cast<wide>(std::numeric_limits<typename View::index_type>::max());
+  using layout = typename View::layout_type;
+  for (const wide extent : d.shape) {
+    if (extent > max) return false;
+  }
+  if (!d.empty && d.highest_index - d.lowest_index + 1 > max) return false;
+  const bool made_from_extents = std::is_same_v<layout, Kokkos::layout_right> ||
+                                 std::is_same_v<layout, Kokkos::layout_left>;
+  if (made_from_extents && d.count > max) return false;
+  if (d.empty && std::is_same_v<layout, Kokkos::layout_stride>) {
+    wide product = 1;
+    for (std::size_t r = d.shape.size(); r-- > 1;) {
+      product = std::min(product * std::max<wide>(d.shape[r], 1), two_to_63 - 1);
+    }
+    return product <= max;
+  }
+  return true;
+}
+
+/// Every documented rule that a well-formed tensor breaks for a view.
+template <class View>
+std::set<errc> broken_rules(const DLTensor& tensor, const described_tensor& d) {
+  constexpr DLDataType wanted = usm_dlpack::data_type_v<typename View::element_type>;
+  std::set<errc> broken;
+  if (tensor.dtype.code != wanted.code || tensor.dtype.bits != wanted.bits ||
+      tensor.dtype.lanes != wanted.lanes) {
+    broken.insert(errc::dtype_mismatch);
+  }
+  if (d.shape.size() != View::rank()) {
+    broken.insert(errc::rank_mismatch);
+    return broken;
+  }
+  for (std::size_t r = 0; r < View::rank(); ++r) {
+    const std::size_t fixed = View::static_extent(r);
+    if (fixed != Kokkos::dynamic_extent && static_cast<wide>(fixed) != d.shape[r]) {
+      broken.insert(errc::extent_mismatch);
+    }
+  }
+  if (!d.empty && d.first % alignof(typename View::element_type) != 0) {
+    broken.insert(errc::data_misaligned);
+  }
+  if (!d.empty && d.highest_index - d.lowest_index + 1 >= two_to_63) {
+    broken.insert(errc::span_overflow);
+  }
+  if (!index_type_holds<View>(d)) broken.insert(errc::index_type_too_small);
+  if (!layout_holds<View>(d)) broken.insert(errc::layout_mismatch);
+  return broken;
+}
+
+template <class View, std::size_t... R>
+typename View::element_type* element_at(const View& view, wide position,
+                                        std::index_sequence<R...>) {
+  std::array<typename View::index_type, sizeof...(R) + 1> indices{};
+  for (std::size_t r = sizeof...(R); r-- > 0;) {
+    const auto extent = static_cast<wide>(view.extent(r));
+    indices[r] = static_cast<typename View::index_type>(position % extent);
+    position /= extent;
+  }
+  const auto offset = view.mapping()(indices[R]...);
+  return &view.accessor().access(view.data_handle(), static_cast<std::size_t>(offset));
+}
+
+template <class View>
+void compare_with_every_element(const View& view, const described_tensor& d, bool readable) {
+  constexpr auto dimensions = std::make_index_sequence<View::rank()>{};
+  static volatile unsigned sum = 0;
+  const std::vector<wide> indices = all_indices(d);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const auto* element = element_at(view, static_cast<wide>(i), dimensions);
+    require(static_cast<wide>(reinterpret_cast<std::uintptr_t>(element)) ==
+                d.first + indices[i] * d.element_bits / 8,
+            "the address of an element");
+    const auto* bytes = reinterpret_cast<const volatile unsigned char*>(element);
+    for (std::size_t b = 0; readable && b < sizeof(typename View::element_type); ++b) {
+      sum = sum + bytes[b];
+    }
+  }
+}
+
+template <class View>
+void compare_taken(const View& view, const described_tensor& d, const unsigned char* memory) {
+  for (std::size_t r = 0; r < View::rank(); ++r) {
+    require(static_cast<wide>(view.extent(r)) == d.shape[r], "an extent");
+  }
+  if (d.empty) return;
+  require(static_cast<wide>(view.mapping().required_span_size()) ==
+              d.highest_index - d.lowest_index + 1,
+          "the size of the span");
+  const auto begin = static_cast<wide>(reinterpret_cast<std::uintptr_t>(memory));
+  const bool readable =
+      d.lowest >= begin && d.past_end <= begin + static_cast<wide>(memory_size);
+  if (d.count <= 4096) compare_with_every_element(view, d, readable);
+}
+
+template <class View, class Tensor>
+void compare(const Tensor& given, const DLTensor& tensor, bool padded,
+             std::set<errc> broken_before, const unsigned char* memory) {
+  std::set<errc> broken = std::move(broken_before);
+  if (broken.empty()) {
+    const errc structural = broken_structure_rule(tensor, padded);
+    broken = structural != none ? std::set<errc>{structural}
+                                : broken_rules<View>(tensor, describe(tensor, padded));
+  }
+  try {
+    const View view = usm_dlpack::to_mdspan<View>(given);
+    require(broken.empty(), "a tensor was taken that breaks a rule");
+    compare_taken(view, describe(tensor, padded), memory);
+  } catch (const usm_dlpack::conversion_error& error) {
+    require(broken.count(error.code()) == 1, error.what());
+  }
+}
+
+/// The rules of version and flags, of which the first broken one is refused.
+template <class View>
+std::set<errc> broken_header_rule(const DLManagedTensorVersioned& managed) {
+  if (managed.version.major != 1) return {errc::version_unsupported};
+  if (managed.flags > 7) return {errc::flags_unknown};
+  const bool writable = !std::is_const_v<typename View::element_type>;
+  if (writable && managed.flags % 2 == 1) return {errc::read_only};
+  return {};
+}
+
+template <class View>
+void fuzz_view(byte_reader& reader, unsigned control) {
+  std::vector<unsigned char> memory(memory_size + 16);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  fuzzed_tensor fuzzed(reader, static_cast<int>(View::rank()));
+  DLTensor& tensor = fuzzed.tensor;
+  tensor.dtype = usm_dlpack::data_type_v<typename View::element_type>;
+  if ((control & 0x30) == 0x30) {
+    tensor.dtype = {reader.byte(), reader.byte(), reader.byte()};
+  }
+  const auto middle = (begin + memory_size / 2) & ~std::uintptr_t{15};
+  tensor.data = reinterpret_cast<void*>(middle + reader.byte() % 4 * 16);
+  if ((control & 0xc0) == 0xc0) tensor.data = nullptr;
+  const std::int64_t offset = reader.number();
+  tensor.byte_offset =
+      static_cast<std::uint64_t>((control & 0x08) != 0 ? offset : offset % 4 * 16);
+  if ((control & 0x07) != 0) {
+    compare<View>(tensor, tensor, false, {}, memory.data());
+    return;
+  }
+  DLManagedTensorVersioned managed{};
+  managed.version = {reader.byte() % 4U == 3U ? 2U : 1U, 0};
+  managed.flags = reader.byte() % 16;
+  managed.dl_tensor = tensor;
+  compare<View>(managed, tensor, managed.flags / 4 % 2 == 1, broken_header_rule<View>(managed),
+                memory.data());
+}
+
+template <class Element, class Index, std::size_t Rank, class Layout>
+using view = Kokkos::mdspan<Element, Kokkos::dextents<Index, Rank>, Layout>;
+constexpr std::size_t any = Kokkos::dynamic_extent;
+
+constexpr std::array<void (*)(byte_reader&, unsigned), 16> views{
+    fuzz_view<view<float, int, 3, Kokkos::layout_right>>,
+    fuzz_view<view<int, int, 3, Kokkos::layout_left>>,
+    fuzz_view<view<float_x4, int, 2, Kokkos::layout_stride>>,
+    fuzz_view<view<const double, std::int64_t, 3, Kokkos::layout_left>>,
+    fuzz_view<view<unsigned char, std::uint8_t, 3, Kokkos::layout_stride>>,
+    fuzz_view<view<short, std::int64_t, 4, Kokkos::layout_stride>>,
+    fuzz_view<view<const float, std::int8_t, 2, Kokkos::layout_stride>>,
+    fuzz_view<view<short, std::int8_t, 2, layout_relaxed>>,
+    fuzz_view<view<const unsigned char, std::uint64_t, 4, layout_relaxed>>,
+    fuzz_view<view<double, unsigned, 3, layout_relaxed>>,
+    fuzz_view<view<int, std::uint8_t, 3, Kokkos::layout_right>>,
+    fuzz_view<view<volatile int, std::uint64_t, 8, layout_relaxed>>,
+    fuzz_view<Kokkos::mdspan<std::complex<float>, Kokkos::extents<int>>>,
+    fuzz_view<Kokkos::mdspan<float, Kokkos::extents<int, 2, any>, Kokkos::layout_stride>>,
+    fuzz_view<Kokkos::mdspan<const bool, Kokkos::extents<short, any, 3>, layout_relaxed>>,
+    fuzz_view<Kokkos::mdspan<float, Kokkos::extents<int>, layout_relaxed>>,
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  byte_reader reader(bytes, size);
+  const unsigned which = reader.byte();
+  const unsigned control = reader.byte();
+  views[which % views.size()](reader, control);
+  return 0;
+}
