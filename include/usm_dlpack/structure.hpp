@@ -199,7 +199,9 @@ inline tensor_structure check_structure(const DLTensor& tensor,
   result.nbytes = before + static_cast<std::uint64_t>(bytes.past_end);
   result.lowest = result.first - before;
   std::uintptr_t end = 0;
-  if (before > result.first || __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
+  // No object is larger than PTRDIFF_MAX bytes: beyond, differences of addresses overflow.
+  if (!detail::fits_int64(result.nbytes) || before > result.first ||
+      __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
     detail::refuse_span();
   }
   const std::uintptr_t alignment = detail::element_alignment(tensor.dtype);

@@ -186,16 +186,15 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   return Mapping(extents, strides);
 }
 
-/// The precondition of a mapping made from extents: the index type counts its elements, which
-/// may be more than the strides of a broadcast reach (P0009 `[mdspan.layout.right.cons]`).
+/// Whether the index type holds a number times all extents but `skip` at each end.
 template <class Index, std::size_t Rank>
-void check_element_count(const strided_shape<Rank>& given) {
-  const element_span compact = span_of(given.shape.data(), nullptr, Rank);
-  const std::int64_t last =
-      compact.overflow ? std::numeric_limits<std::int64_t>::max() - 1 : compact.highest;
-  if (!fits<Index>(last + 1)) {
-    refuse_index_type<Index>("shape", last + 1);
+bool holds_product(const strided_shape<Rank>& given, std::size_t skip, std::int64_t product) {
+  for (std::size_t r = skip; r + skip < Rank; ++r) {
+    if (__builtin_mul_overflow(product, given.shape[r], &product)) {
+      return false;
+    }
   }
+  return fits<Index>(product);
 }
 
 /// A mapping made from extents alone or from extents and a padded extent, whichever has the
@@ -204,16 +203,20 @@ template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
-  check_element_count<index_type>(given);
+  // P0009 `[mdspan.layout.right.cons]`; a broadcast may have more indices than elements.
+  if (!empty && !holds_product<index_type>(given, 0, 1)) {
+    refuse(errc::index_type_too_small, "shape",
+           "a product that the view's index type " + name_of_integer<index_type>() + " holds",
+           "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
+  }
   const Mapping plain(extents);
   if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
     const std::size_t other = empty ? Rank : first_other_stride(plain, given);
     if constexpr (made_from_padding<Mapping> && Rank >= 2) {
-      // The padded extent is the stride next to the dimension of stride 1: the second, or the
-      // last but one.
-      for (const std::size_t r : {std::size_t{1}, Rank - 2}) {
+      // The padded extent is the stride of some dimension.
+      for (std::size_t r = 0; r < Rank; ++r) {
         if (other != Rank && given.shape[r] > 1 && given.strides[r] > 0 &&
-            fits<index_type>(given.strides[r])) {
+            holds_product<index_type>(given, 1, given.strides[r])) {
           const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
           if (first_other_stride(padded, given) == Rank) {
             return padded;

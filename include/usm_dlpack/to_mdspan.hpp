@@ -94,14 +94,7 @@ strided_shape<Rank> read_strides(const DLTensor& tensor) {
 template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
   const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
-  std::int64_t size = 0;
-  if (empty) {
-    return;
-  }
-  if (__builtin_sub_overflow(span.highest, span.lowest, &size) ||
-      __builtin_add_overflow(size, 1, &size)) {
-    refuse_span();
-  }
+  const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
   if (!fits<Index>(size)) {
     refuse_index_type<Index>("shape", size);
   }

@@ -126,7 +126,7 @@ inline errc broken_structure_rule(const DLTensor& tensor, bool padded) {
   const wide rounding = d.element_bits % 8 == 0 ? 0 : 7;
   if (d.lowest_index * unit < -two_to_63 ||
       (d.highest_index + 1) * unit + rounding >= two_to_63 || d.lowest < 0 ||
-      d.past_end >= two_to_64) {
+      d.past_end >= two_to_64 || d.past_end - d.lowest >= two_to_63) {
     return errc::span_overflow;
   }
   return d.first % oracle_alignment(tensor.dtype) == 0 ? none : errc::data_misaligned;

@@ -96,6 +96,17 @@ TEST(ToMdspanOfPaddedLayouts, TakesTheDistanceFromTheStrides) {
   EXPECT_EQ(usm_dlpack::to_mdspan<plain_view>(tensor).mapping().stride(1), 8);
 }
 
+TEST(ToMdspanOfPaddedLayouts, TakesTheDistanceAcrossADimensionOfExtentOne) {
+  std::array<float, 64> elements{};
+  using extents_type = Kokkos::dextents<int, 3>;
+  using left_mapping = left_padded_at_run_time::mapping<extents_type>;
+  using right_mapping = right_padded_at_run_time::mapping<extents_type>;
+  expect_round_trip(Kokkos::mdspan<float, extents_type, left_padded_at_run_time>(
+      elements.data(), left_mapping(extents_type(2, 1, 3), 8)));
+  expect_round_trip(Kokkos::mdspan<float, extents_type, right_padded_at_run_time>(
+      elements.data(), right_mapping(extents_type(3, 1, 2), 8)));
+}
+
 TEST(ToMdspanOfPaddedLayouts, RefusesStridesThatNoPaddingMakes) {
   std::array<float, 64> elements{};
   using extents_type = Kokkos::dextents<int, 3>;
@@ -107,6 +118,21 @@ TEST(ToMdspanOfPaddedLayouts, RefusesStridesThatNoPaddingMakes) {
   EXPECT_REFUSAL(usm_dlpack::to_mdspan<run_time_view>(wrapper.get()),
                  usm_dlpack::errc::layout_mismatch, "strides[0]",
                  "15 elements for the view's layout", "25");
+}
+
+TEST(ToMdspanOfPaddedLayouts, RefusesAPaddingWhoseStridesTheIndexTypeDoesNotHold) {
+  std::array<std::int64_t, 3> shape{2, 2, 2};
+  std::array<std::int64_t, 3> strides{1, std::int64_t{1} << 30, 5};
+  alignas(64) std::array<float, 1> element{};
+  DLTensor tensor{};
+  tensor.data = element.data();
+  tensor.ndim = 3;
+  tensor.dtype = {kDLFloat, 32, 1};
+  tensor.shape = shape.data();
+  tensor.strides = strides.data();
+  using left_view = Kokkos::mdspan<float, Kokkos::dextents<int, 3>, left_padded_at_run_time>;
+  EXPECT_REFUSAL(usm_dlpack::to_mdspan<left_view>(tensor), usm_dlpack::errc::layout_mismatch,
+                 "strides[1]", "2 elements for the view's layout", "1073741824");
 }
 
 TEST(ToMdspanOfPaddedLayouts, TakesStaticExtents) {
