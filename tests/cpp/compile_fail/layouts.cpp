@@ -4,7 +4,7 @@
 // in a sentence.
 //
 // clang-format off
-// expect with_an_anchor: layout: expected a mapping that is made from extents, or from extents and an
+// expect with_an_anchor: layout: expected a mapping that is made from extents, or from
 // expect with_an_anchor: construct the view by hand after validate
 // expect without_strides: layout: expected a mapping with stride\(r\), found one without strides;
 // clang-format on
