@@ -237,7 +237,12 @@ void register_allocation(nb::module_& module) {
           "device_proof", [](const self& a) { return name_of(a.proof.device_proved()); },
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
-          "(host USM, or no memory).");
+          "(host USM, or no memory).")
+      .def("__repr__", [](const self& a) {
+        const nb::object made =
+            nb::module_::import_("usm_dlpack._dtypes").attr("describe_proof")(nb::find(a));
+        return nb::borrow<nb::str>(made);
+      });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 namespace nb = nanobind;
 
@@ -35,6 +36,9 @@ NB_MODULE(_core, module) {
   // A daemon thread or a cycle through a capsule may hold a tensor to the end: no defect of
   // the user's that needs a text. The tests ask for it.
   nb::set_leak_warnings(std::getenv("USM_DLPACK_REPORT_LEAKS") != nullptr);
+  module.attr("version") = std::to_string(USM_DLPACK_VERSION_MAJOR) + "." +
+                           std::to_string(USM_DLPACK_VERSION_MINOR) + "." +
+                           std::to_string(USM_DLPACK_VERSION_PATCH);
   nb::register_exception_translator(&translate);
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange(module);

@@ -81,7 +81,7 @@ struct device_table {
   /// The process's table. Never destroyed: SYCL's own statics may be gone before ours. One for
   /// each extension module that includes this header, by choice.
   static const device_table& get() {
-    static const device_table& table = *ask_runtime("device", [] { return new device_table; });
+    static const device_table& table = make();
     return table;
   }
 
@@ -110,6 +110,16 @@ struct device_table {
   }
 
  private:
+  static const device_table& make() {
+    try {
+      return *new device_table;
+    } catch (const sycl::exception& error) {
+      refuse(errc::runtime_error, "device", "the root devices of this process",
+             std::string("the exception \"") + error.what() + "\"",
+             "correct ONEAPI_DEVICE_SELECTOR, or repair the driver");
+    }
+  }
+
   void add_platform_of(device_entry& entry) {
     try {
       const sycl::platform platform = entry.device.get_platform();

@@ -37,6 +37,12 @@ class dlpack_tensor {
   /// Distances between neighbours, in elements; never null, unlike before DLPack 1.2.
   constexpr const array_type& strides() const noexcept { return strides_; }
 
+  /// The device that the tensor was described for.
+  constexpr DLDevice device() const noexcept { return device_; }
+  constexpr DLDataType dtype() const noexcept { return dtype_; }
+  /// Address of the first element; null where an extent is 0.
+  constexpr void* data() const noexcept { return data_; }
+
   /// The `DLTensor`, by value. Its `shape` and `strides` point into this object (both are null
   /// for rank 0) and are valid as long as this object is neither moved nor destroyed;
   /// `byte_offset` is 0. The pointers are not to const because `DLTensor` has none such: a

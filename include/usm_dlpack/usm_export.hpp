@@ -53,7 +53,10 @@ namespace detail {
       refuse_queue(memory_id, queue_id);
     }
   }
-  refuse_pointer("the given context", "pass the context that the memory was allocated in");
+  refuse_pointer(
+      "the given context",
+      "check that it is USM and not freed, and allocate it with a queue made from a "
+      "root device alone");
 }
 
 /// The second rule of the export protocol: exchanged memory lives in a default context,

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from usm_dlpack import _core
+from usm_dlpack import ConversionError, _core
 
 _NO_DEVICE = (
     "devices: expected at least one root device, found none; install a driver, or the wheel "
@@ -43,7 +43,11 @@ def list_devices() -> list[dict[str, Any]]:
 
 def show(*, as_json: bool) -> int:
     """Print the root devices; return 0 if there is one that works."""
-    devices = list_devices()
+    try:
+        devices = list_devices()
+    except ConversionError as error:  # the runtime cannot even list them
+        print(error, file=sys.stderr)
+        return 1
     if as_json:
         selector = os.environ.get("ONEAPI_DEVICE_SELECTOR")
         print(json.dumps({"ONEAPI_DEVICE_SELECTOR": selector, "devices": devices}, indent=2))

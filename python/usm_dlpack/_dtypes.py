@@ -10,7 +10,7 @@ import numpy as np
 from usm_dlpack._errors import shown
 
 if TYPE_CHECKING:
-    from usm_dlpack._core import DLPackTensor
+    from usm_dlpack._core import DLPackTensor, UsmAllocation
 
 DLDataType = tuple[int, int, int]
 
@@ -111,6 +111,16 @@ def to_typestr(code: int, bits: int, lanes: int) -> str:
             f"found {name_of(code, bits, lanes)}; exchange the array through DLPack"
         )
     return found.str
+
+
+def describe_proof(proof: UsmAllocation) -> str:
+    """Return the text of ``repr`` of what was proved."""
+    access = ", read-only" if proof.readonly else ""
+    return (
+        f"UsmAllocation(usm_type={proof.usm_type!r}, device_id={proof.device_id}, "
+        f"nbytes={proof.nbytes}, size={proof.size}, bounds={proof.bounds!r}, "
+        f"device_proof={proof.device_proof!r}{access})"
+    )
 
 
 def describe(tensor: DLPackTensor) -> str:

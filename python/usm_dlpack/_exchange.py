@@ -30,6 +30,13 @@ def _type_name(x: object) -> str:
     return type(x).__name__
 
 
+def _integer(field: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{field}: expected an int, found {shown(value)}; pass one") from None
+
+
 def _integers(field: str, values: object) -> list[int]:
     """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
     try:
@@ -57,7 +64,12 @@ class _Interface:
     readonly: bool
 
     def __init__(self, obj: object) -> None:
-        interface = getattr(obj, "__sycl_usm_array_interface__", None)
+        try:
+            interface = getattr(obj, "__sycl_usm_array_interface__", None)
+            if interface is None and hasattr(type(obj), "__sycl_usm_array_interface__"):
+                obj.__sycl_usm_array_interface__  # type: ignore[attr-defined] # noqa: B018
+        except AttributeError as error:  # the object says why it has none
+            raise TypeError(str(error)) from error
         if not isinstance(interface, dict):
             raise TypeError(
                 "obj: expected an object with __sycl_usm_array_interface__, "
@@ -136,7 +148,12 @@ def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[
             "shape: expected one, since the array is not compact, found None; "
             "pass shape and strides of the elements that are meant"
         )
-    if nbytes < 0 or nbytes * 8 % bits != 0:
+    if nbytes < 0:
+        raise ValueError(
+            f"byte_offset: expected at most {nbytes + byte_offset}, the bytes of the array, "
+            f"found {byte_offset}; correct byte_offset"
+        )
+    if nbytes * 8 % bits != 0:
         raise ValueError(
             f"shape: expected a whole number of elements of {bits} bits, found {nbytes} bytes "
             "behind byte_offset; pass shape"
@@ -168,14 +185,15 @@ def to_dlpack_tensor(
         Extents, in elements. If ``dtype`` or ``byte_offset`` is given without it, one dimension
         that takes all the bytes of `obj` behind ``byte_offset``.
     dtype
-        A NumPy dtype, or a name of DLPack's ("bfloat16", "float8_e4m3fn").
+        A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn"), or a tuple (code, bits,
+        lanes); None is the dtype of `obj`, which is uint8 for dpctl.memory.
     strides
         Distances between neighbours, in elements, of either sign or zero; None is compact
         row-major.
     byte_offset
         Bytes from `obj`'s first element to the tensor's first.
     queue
-        A queue whose root device must be the memory's.
+        A queue made from the memory's root device alone, which it must know.
 
     Returns
     -------
@@ -208,7 +226,7 @@ def to_dlpack_tensor(
     usm_dlpack.ConversionError: shape: expected a view within the 48 bytes of its allocation, ...
     """
     base = _Interface(obj)
-    byte_offset = operator.index(byte_offset)
+    byte_offset = _integer("byte_offset", byte_offset)
     code, bits, lanes = base.dtype if dtype is None else _dtypes.to_dlpack_dtype(dtype)
     renewed = shape is not None or dtype is not None or byte_offset != 0
     if strides is not None and shape is None and renewed:
@@ -400,11 +418,13 @@ def _names(field: str, values: Sequence[str] | str) -> list[str]:
     raise TypeError(f"{field}: expected a sequence of str, found {shown(values)}; pass names")
 
 
+def _flag(field: str, value: object) -> None:
+    if value is not None and not isinstance(value, bool):
+        raise TypeError(f"{field}: expected None, True or False, found {shown(value)}; pass one")
+
+
 def _int32(field: str, value: object) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"{field}: expected an int, found {shown(value)}; pass one") from None
+    number = _integer(field, value)
     if not -(2**31) <= number < 2**31:
         raise ValueError(f"{field}: expected an int32_t, found {number}; correct the value")
     return number
@@ -495,6 +515,8 @@ def validate(
     """
     kinds = _names("usm_types", usm_types)
     accepted = None if backends is None else _names("backends", backends)
+    _flag("readonly", readonly)
+    _flag("overlapping", overlapping)
     wanted = None if dtype is None else _dtypes.to_dlpack_dtype(dtype)
     capsule = x if type(x).__name__ == "PyCapsule" else _capsule_of(x)
     return _core.validate_capsule(
@@ -551,7 +573,7 @@ def root_device(device_id: int, /) -> dpctl.SyclDevice:
         ...
     usm_dlpack.ConversionError: device.device_id: expected from 0 to ...
     """
-    number = operator.index(device_id)
+    number = _integer("device_id", device_id)
     if not -(2**31) <= number < 2**31:
         raise ConversionError(
             "device_id_out_of_range",

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,3 +145,19 @@ def test_an_unknown_command_is_a_usage_error(new_process: Callable[..., Any]) ->
     done = new_process(arguments=(*MAIN, "no-such"))
     assert done.returncode == 2
     assert "usage: python -m usm_dlpack" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["devices"], ["devices", "--json"]])
+def test_a_selector_that_the_runtime_cannot_read_is_one_sentence(arguments: list[str]) -> None:
+    environment = os.environ | {"ONEAPI_DEVICE_SELECTOR": "bogus"}
+    done = subprocess.run(
+        [sys.executable, "-m", "usm_dlpack", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "\n" not in done.stderr.strip()
+    assert "correct ONEAPI_DEVICE_SELECTOR" in done.stderr

@@ -69,6 +69,7 @@ def test_the_stub_has_every_attribute_of_a_class(kind: type) -> None:
 
 def test_the_stub_has_every_function() -> None:
     functions = {node.name for node in STUB.body if isinstance(node, ast.FunctionDef)}
+    functions |= {ast.unparse(n.target) for n in STUB.body if isinstance(n, ast.AnnAssign)}
     assert functions == {name for name in public(dir(_core)) if name[0].islower()}
 
 

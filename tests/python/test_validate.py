@@ -314,3 +314,18 @@ def test_a_requirement_that_makes_no_sense_is_a_wrong_argument(
 ) -> None:
     with wrong_argument(kind, field):
         validate(to_dlpack_tensor(memory), **wanted)
+
+
+@pytest.mark.parametrize("keyword", ["readonly", "overlapping"])
+@pytest.mark.parametrize("value", [0, 1, "no", np.False_, ()])
+def test_a_flag_that_is_no_bool_is_a_type_error(memory: Any, keyword: str, value: Any) -> None:
+    with wrong_argument(TypeError, keyword):
+        validate(to_dlpack_tensor(memory), **{keyword: value})
+
+
+def test_repr_says_what_was_proved(memory: Any) -> None:
+    proof = validate(to_dlpack_tensor(memory, shape=12, dtype="f4"))
+    assert repr(proof) == (
+        "UsmAllocation(usm_type='device', device_id=0, nbytes=48, size=48, bounds='allocation', "
+        "device_proof='backend')"
+    )
