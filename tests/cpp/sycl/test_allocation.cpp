@@ -162,19 +162,6 @@ TEST(Allocation, TheBackendNamesTheTrueDeviceWhereTheSyclQueryNamesTheFirst) {
   }
 }
 
-TEST(Allocation, ANativeDeviceHasTheIdOfItsRoot) {
-  const opencl_platform& native =
-      usm_dlpack::detail::native_table::get().platforms.at(0).opencl;
-  const auto id_of_native = [&](const sycl::device& device) {
-    return usm_dlpack::detail::root_id_of(native,
-                                          sycl::get_native<sycl::backend::opencl>(device));
-  };
-  EXPECT_EQ(id_of_native(root_devices().at(0)), 0);
-  EXPECT_EQ(id_of_native(sub_devices().at(1)), 0);
-  EXPECT_EQ(id_of_native(nested_sub_device()), 0);
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(native, nullptr), -1);
-}
-
 // --- Where the backend cannot be asked ----------------------------------------------------
 
 TEST(Allocation, TheSyclQueriesAnswerWhereTheBackendCannotBeAsked) {
@@ -251,21 +238,6 @@ TEST(TwoDevicesAllocation, TheSyclQueriesNameTheSameDevices) {
     EXPECT_EQ(find(memory.at(), id).device_id, id);
     EXPECT_EQ(find(memory.at(), 1 - id).kind, alloc::unknown);
   }
-}
-
-TEST(Allocation, APlatformIsAskedThroughItsOwnBackendOnly) {
-  const auto& native = usm_dlpack::detail::native_table::get().platforms.at(0);
-  EXPECT_NE(native.opencl.query, nullptr);
-  EXPECT_EQ(native.level_zero.query, nullptr);
-  EXPECT_EQ(native.level_zero.context, nullptr);
-}
-
-TEST(TwoDevicesAllocation, ANativeDeviceOfAnotherPlatformHasNoIdHere) {
-  const auto& natives = usm_dlpack::detail::native_table::get();
-  ASSERT_EQ(natives.platforms.size(), 2U);
-  const auto second = sycl::get_native<sycl::backend::opencl>(root_devices().at(1));
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[0].opencl, second), -1);
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[1].opencl, second), 1);
 }
 
 }  // namespace
