@@ -4,6 +4,8 @@
 // DLPack "Python Specification".
 #include "capsule.hpp"
 
+#include "python_objects.hpp"
+
 #include <cstring>
 #include <string>
 
@@ -65,8 +67,7 @@ std::string printable(const char* name) {
 
 capsule_content read_capsule(nb::handle object) {
   if (PyCapsule_CheckExact(object.ptr()) == 0) {
-    refuse_capsule(std::string("an object of type ") +
-                   nb::str(object.type().attr("__name__")).c_str());
+    refuse_capsule(std::string("an object of type ") + name_of_type(object));
   }
   if (PyCapsule_IsValid(object.ptr(), names<DLManagedTensorVersioned>::fresh) != 0) {
     return static_cast<DLManagedTensorVersioned*>(

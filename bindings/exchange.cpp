@@ -27,13 +27,11 @@ namespace {
 
 using extents = std::vector<std::int64_t>;
 
-/// A Python object that holds a `tensor`, made in place and not yet owning its memory.
-nb::object new_tensor(const DLTensor& described, const usm_allocation& proof,
-                      std::uint64_t flags) {
-  nb::object made = nb::inst_alloc(nb::type<tensor>());
+/// Makes the `tensor` in a Python object for it; it does not own its memory yet.
+void fill_tensor(nb::handle made, const DLTensor& described, const usm_allocation& proof,
+                 std::uint64_t flags) {
   new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
   nb::inst_mark_ready(made);
-  return made;
 }
 
 DLDataType to_dtype(int code, int bits, int lanes) noexcept {
@@ -101,13 +99,15 @@ allocation_object validate_capsule(nb::handle capsule, const requirements& wante
 /// Proves everything, makes the object, and only then takes what the capsule owned.
 /// @param take_copies whether a copy that the producer made is taken
 nb::object import_capsule(nb::handle capsule, bool take_copies) {
+  // Made first: the garbage collector may run here, and with it code that takes the capsule.
+  nb::object made = nb::inst_alloc(nb::type<tensor>());
   const capsule_content content = read_capsule(capsule);
   const validated checked = validate_content(content, {});
   if (!take_copies && (checked.flags & flag::is_copied) != 0) {
     detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",
                    "a copy that it made", "allow the copy with copy=None");
   }
-  nb::object made = new_tensor(*checked.described, checked.proof, checked.flags);
+  fill_tensor(made, *checked.described, checked.proof, checked.flags);
   consume_capsule(capsule, content);
   tensor& owner = *nb::inst_ptr<tensor>(made);
   if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
@@ -148,7 +148,8 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   }
   const usm_allocation proof = validate(described);
   check_owned(proof, origin);
-  nb::object made = new_tensor(described, proof, readonly ? flag::read_only : 0);
+  nb::object made = nb::inst_alloc(nb::type<tensor>());
+  fill_tensor(made, described, proof, readonly ? flag::read_only : 0);
   nb::inst_ptr<tensor>(made)->own(std::move(owner));
   return made;
 }

@@ -9,7 +9,9 @@
 #include "python_objects.hpp"
 
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -167,12 +169,24 @@ using usm_memory = std::unique_ptr<void, usm_free>;
 
 constexpr std::size_t copy_alignment = 256;
 
+/// A root device's queue for copies, kept for the life of the process: a queue that is
+/// destroyed right after its work hangs the OpenCL CPU driver when several threads do so,
+/// because a worker thread may drop the last reference to the work it is part of
+/// (intel-opencl-rt 2026.2).
+sycl::queue copy_queue(std::int32_t device_id) {
+  static std::mutex guard;
+  static auto& queues = *new std::map<std::int32_t, sycl::queue>;
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto made =
+      queues.try_emplace(device_id, default_context(device_id), root_device(device_id));
+  return made.first->second;
+}
+
 /// Copies the bytes that a view spans; the GIL is not held meanwhile.
 void copy_span(const usm_allocation& from, void* to) {
   const nb::gil_scoped_release unlocked;
   detail::ask_runtime("data", [&] {
-    sycl::queue queue(from.context(), from.root_device());
-    queue
+    copy_queue(from.device_id())
         .memcpy(to, reinterpret_cast<const void*>(from.structure().lowest),
                 from.structure().nbytes)
         .wait();
@@ -219,12 +233,12 @@ nb::object export_host_copy(const tensor& source, bool versioned) {
   return finish(described, versioned, flags, std::move(memory));
 }
 
-nb::object export_usm_copy(const tensor& source, bool versioned) {
+nb::object export_usm_copy(nb::handle self, const tensor& source, bool versioned) {
   const usm_allocation& proof = source.proof();
   const std::uint64_t flags =
       (source.flags() & flag::is_subbyte_type_padded) | flag::is_copied;
-  if (proof.structure().nbytes == 0) {  // nothing to copy, and no owner is needed
-    return finish(source.get(), versioned, flags, 0);
+  if (proof.structure().nbytes == 0) {  // nothing to copy, but the address stays live
+    return finish(source.get(), versioned, flags, python_reference(self));
   }
   usm_memory memory(detail::ask_runtime("copy",
                                         [&] {
@@ -247,6 +261,10 @@ nb::object export_usm_copy(const tensor& source, bool versioned) {
 
 nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
+  if (!nb::inst_ready(self)) {
+    detail::refuse(errc::tensor_released, "data", "a tensor that was made by this package",
+                   "one that was not initialised", "use to_dlpack_tensor or from_dlpack");
+  }
   const tensor& source = *nb::inst_ptr<tensor>(self);
   DLTensor described = source.get();
   check_stream(stream);
@@ -260,7 +278,8 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
                    "False", "allow the copy, or use host or shared USM");
   }
   if (must || how == copying::always) {
-    return on_host ? export_host_copy(source, versioned) : export_usm_copy(source, versioned);
+    return on_host ? export_host_copy(source, versioned)
+                   : export_usm_copy(self, source, versioned);
   }
   if (on_host) {
     described.device = {kDLCPU, 0};

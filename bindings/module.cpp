@@ -3,6 +3,7 @@
 // The module usm_dlpack._core: registers, decides nothing. Users see it through the package's
 // Python face.
 #include "exchange.hpp"
+#include "python_objects.hpp"
 #include "tensor.hpp"
 
 #include <nanobind/nanobind.h>
@@ -40,6 +41,8 @@ NB_MODULE(_core, module) {
                            std::to_string(USM_DLPACK_VERSION_MINOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_PATCH);
   nb::register_exception_translator(&translate);
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange(module);
 }

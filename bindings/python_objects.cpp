@@ -4,6 +4,7 @@
 // capsules, and takes capsules or the C functions that its modules export (`__pyx_capi__`).
 #include "python_objects.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -11,20 +12,24 @@ namespace usm_dlpack::python {
 namespace {
 
 [[noreturn]] void refuse_type(const char* field, const char* expected, nb::handle found) {
-  const nb::str name = nb::str(found.type().attr("__name__"));
   const std::string sentence = std::string(field) + ": expected " + expected +
-                               ", found an object of type " + name.c_str() +
+                               ", found an object of type " + name_of_type(found) +
                                "; pass one of dpctl's objects";
   throw nb::type_error(sentence.c_str());
 }
 
 bool is_dpctl(nb::handle object, const char* type) {
-  return nb::isinstance(object, nb::module_::import_("dpctl").attr(type));
+  // By the object's real type: `__class__` may say anything.
+  const nb::object wanted = nb::module_::import_("dpctl").attr(type);
+  return PyType_IsSubtype(Py_TYPE(object.ptr()),
+                          reinterpret_cast<PyTypeObject*>(wanted.ptr())) != 0;
 }
 
 template <class Object>
-const Object& borrowed(nb::handle object) {
-  const auto address = nb::cast<std::uintptr_t>(object.attr("addressof_ref")());
+const Object& borrowed(nb::handle object, const char* type) {
+  // dpctl's own method: a subclass may have another of the same name.
+  const nb::object method = nb::module_::import_("dpctl").attr(type).attr("addressof_ref");
+  const auto address = nb::cast<std::uintptr_t>(method(object));
   return *reinterpret_cast<const Object*>(address);
 }
 
@@ -37,6 +42,20 @@ const Object* in_capsule(nb::handle object, const char* name) {
 
 }  // namespace
 
+void interpreter_gate::close() {
+  closer_ = std::this_thread::get_id();
+  closed_ = true;
+  const nb::gil_scoped_release unlocked;
+  for (int tries = 0; inside_ != 0 && tries < 10000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+std::string name_of_type(nb::handle object) {
+  const nb::object name = nb::module_::import_("usm_dlpack._errors").attr("type_name")(object);
+  return nb::borrow<nb::str>(name).c_str();
+}
+
 sycl::queue to_queue(nb::handle object) {
   if (const auto* queue = in_capsule<sycl::queue>(object, "SyclQueueRef")) {
     return *queue;
@@ -44,7 +63,7 @@ sycl::queue to_queue(nb::handle object) {
   if (!is_dpctl(object, "SyclQueue")) {
     refuse_type("queue", "a dpctl.SyclQueue or a capsule \"SyclQueueRef\"", object);
   }
-  return borrowed<sycl::queue>(object);
+  return borrowed<sycl::queue>(object, "SyclQueue");
 }
 
 sycl::context to_context(nb::handle object) {
@@ -52,7 +71,7 @@ sycl::context to_context(nb::handle object) {
     return *context;
   }
   if (is_dpctl(object, "SyclContext")) {
-    return borrowed<sycl::context>(object);
+    return borrowed<sycl::context>(object, "SyclContext");
   }
   if (PyCapsule_IsValid(object.ptr(), "SyclQueueRef") != 0 || is_dpctl(object, "SyclQueue")) {
     return to_queue(object).get_context();
@@ -65,7 +84,7 @@ sycl::device to_device(nb::handle object) {
   if (!is_dpctl(object, "SyclDevice")) {
     refuse_type("device", "a dpctl.SyclDevice", object);
   }
-  return borrowed<sycl::device>(object);
+  return borrowed<sycl::device>(object, "SyclDevice");
 }
 
 nb::object to_dpctl(const sycl::device& device) {

@@ -7,15 +7,40 @@
 #include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
+/// Whether a thread may still ask for the GIL. Python ends a native thread that asks for it
+/// after the interpreter began to finish, whatever the thread is in the middle of; so an
+/// atexit handler closes this before, and waits for the threads that are inside.
+class interpreter_gate {
+ public:
+  interpreter_gate() noexcept { ++inside_; }
+  interpreter_gate(const interpreter_gate&) = delete;
+  interpreter_gate& operator=(const interpreter_gate&) = delete;
+  ~interpreter_gate() { --inside_; }
+
+  /// The thread that finishes the interpreter still holds the GIL, and may go on dropping.
+  bool open() const noexcept {
+    return nb::is_alive() && (!closed_ || std::this_thread::get_id() == closer_);
+  }
+  /// @pre the GIL is held; it is released while this waits, for ten seconds at most
+  static void close();
+
+ private:
+  static inline std::atomic<int> inside_{0};
+  static inline std::atomic<bool> closed_{false};
+  static inline std::thread::id closer_{};
+};
+
 /// Owns one reference to a Python object. Dropping it takes the GIL, and does nothing once the
-/// interpreter is gone.
+/// interpreter is finishing.
 class python_reference {
  public:
   /// @pre the GIL is held
@@ -24,7 +49,8 @@ class python_reference {
       : object_(std::exchange(other.object_, nullptr)) {}
   python_reference& operator=(python_reference&&) = delete;
   ~python_reference() {
-    if (object_ != nullptr && nb::is_alive()) {
+    const interpreter_gate gate;
+    if (object_ != nullptr && gate.open()) {
       const PyGILState_STATE state = PyGILState_Ensure();
       {
         const nb::error_scope keep;  // a deleter may run while an exception is on its way
@@ -37,6 +63,9 @@ class python_reference {
  private:
   PyObject* object_;
 };
+
+/// The name of an object's type, in ASCII, whatever its metaclass says.
+std::string name_of_type(nb::handle object);
 
 /// The context of a `dpctl.SyclContext`, `dpctl.SyclQueue`, or a capsule "SyclContextRef" or
 /// "SyclQueueRef"; a capsule is read, never consumed. @throws nb::type_error for anything else

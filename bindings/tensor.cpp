@@ -93,7 +93,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* self) {
-  nb::inst_ptr<tensor>(self)->release();
+  if (nb::inst_ready(self)) {
+    nb::inst_ptr<tensor>(self)->release();
+  }
   return 0;
 }
 
@@ -185,14 +187,19 @@ void register_tensor(nb::module_& module) {
           },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
           "`(14, device_id)`, as DLPack wants it.")
-      .def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
-           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
-           nb::arg("copy") = nb::none(),
-           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
-                   "max_version: tuple[int, int] | None = None, "
-                   "dl_device: tuple[int, int] | None = None, "
-                   "copy: bool | None = None) -> typing.Any"),
-           export_doc)
+      .def(
+          "__dlpack__",
+          [](nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
+             nb::handle dl_device, nb::handle copy) {
+            return export_capsule(self, stream, max_version, dl_device, copy);
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
+          nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
+                  "max_version: tuple[int, int] | None = None, "
+                  "dl_device: tuple[int, int] | None = None, "
+                  "copy: bool | None = None) -> typing.Any"),
+          export_doc)
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
       .def("__repr__", [](const tensor& self) {

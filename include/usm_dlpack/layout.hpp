@@ -6,6 +6,7 @@
 
 #include <usm_dlpack/error.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -178,6 +179,31 @@ constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t*
 constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t* strides,
                                   std::size_t ndim) noexcept {
   return strides_step_over(shape, strides, ndim, step_over::extents);
+}
+
+/// Shape and strides of a tensor of known rank.
+template <std::size_t Rank>
+struct strided_shape {
+  std::array<std::int64_t, Rank> shape{};
+  std::array<std::int64_t, Rank> strides{};
+};
+
+/// Whether an int64_t is a value of another integer type.
+template <class Integer>
+constexpr bool fits(std::int64_t value) noexcept {
+  if constexpr (std::is_signed_v<Integer>) {
+    return value >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()) &&
+           value <= static_cast<std::int64_t>(std::numeric_limits<Integer>::max());
+  } else {
+    return value >= 0 &&
+           static_cast<std::uint64_t>(value) <= std::numeric_limits<Integer>::max();
+  }
+}
+
+template <class Integer>
+std::string name_of_integer() {
+  return std::string(std::is_signed_v<Integer> ? "int" : "uint") +
+         std::to_string(8 * sizeof(Integer)) + "_t";
 }
 
 }  // namespace usm_dlpack::detail

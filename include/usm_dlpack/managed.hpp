@@ -153,7 +153,7 @@ inline void check_legacy_flags(std::uint64_t flags) {
 
 template <class View>
 constexpr std::uint64_t flags_of() {
-  return (std::is_const_v<typename View::element_type> ? flag::read_only : 0U) |
+  return (has_const_elements<View> ? flag::read_only : 0U) |
          (is_subbyte_padded_v<typename View::element_type> ? flag::is_subbyte_type_padded
                                                            : 0U);
 }

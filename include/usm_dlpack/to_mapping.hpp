@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,37 +19,12 @@ namespace usm_dlpack {
 /// neighbours.
 ///
 /// False where the mapping promises to be unique, as that of the standard `layout_stride` does
-/// (P0009
-/// `[mdspan.layout.stride]`). Specialise it as true for one that promises this and still takes
-/// negative strides.
+/// (P0009 `[mdspan.layout.stride]`). Specialise it as true for one that
+/// promises this and still takes negative strides.
 template <class Mapping>
 inline constexpr bool holds_any_stride_v = !Mapping::is_always_unique();
 
 namespace detail {
-
-/// Shape and strides of a tensor of known rank.
-template <std::size_t Rank>
-struct strided_shape {
-  std::array<std::int64_t, Rank> shape{};
-  std::array<std::int64_t, Rank> strides{};
-};
-
-template <class Integer>
-constexpr bool fits(std::int64_t value) noexcept {
-  if constexpr (std::is_signed_v<Integer>) {
-    return value >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()) &&
-           value <= static_cast<std::int64_t>(std::numeric_limits<Integer>::max());
-  } else {
-    return value >= 0 &&
-           static_cast<std::uint64_t>(value) <= std::numeric_limits<Integer>::max();
-  }
-}
-
-template <class Integer>
-std::string name_of_integer() {
-  return std::string(std::is_signed_v<Integer> ? "int" : "uint") +
-         std::to_string(8 * sizeof(Integer)) + "_t";
-}
 
 template <class Index>
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_index_type(std::string field,
@@ -106,9 +80,17 @@ inline constexpr bool made_from_strides =
 template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
+/// Whether the padding stands in the layout's type: then extents alone make the mapping.
+template <class Mapping, class = void>
+inline constexpr bool has_static_padding = false;
+template <class Mapping>
+inline constexpr bool
+    has_static_padding<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
+        static_cast<std::size_t>(Mapping::padding_value) != static_cast<std::size_t>(-1);
 /// Padded layouts are made from extents and the padded extent.
 template <class Mapping>
 inline constexpr bool made_from_padding =
+    !has_static_padding<Mapping> &&
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
@@ -186,15 +168,28 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   return Mapping(extents, strides);
 }
 
-/// Whether the index type holds a number times all extents but `skip` at each end.
+/// Whether the index type holds a number times all extents but that of one dimension.
 template <class Index, std::size_t Rank>
-bool holds_product(const strided_shape<Rank>& given, std::size_t skip, std::int64_t product) {
-  for (std::size_t r = skip; r + skip < Rank; ++r) {
-    if (__builtin_mul_overflow(product, given.shape[r], &product)) {
+bool holds_product(const strided_shape<Rank>& given, std::size_t except,
+                   std::int64_t product) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (r != except && __builtin_mul_overflow(product, given.shape[r], &product)) {
       return false;
     }
   }
   return fits<Index>(product);
+}
+
+/// Whether a padded mapping may be made with a padded extent, which replaces that of the
+/// dimension of stride 1: the last of `plain` (right) or the first (left). Where both are, all
+/// other extents are 1, and the stricter rule serves either.
+template <class Index, class Mapping, std::size_t Rank>
+bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
+  const bool left = plain.stride(0) == 1;
+  const bool right = plain.stride(Rank - 1) == 1;
+  const std::size_t unit = left && right ? Rank : (right ? Rank - 1 : 0);
+  return padding > 0 && (unit == Rank || padding >= given.shape[unit]) &&
+         holds_product<Index>(given, unit, padding);
 }
 
 /// A mapping made from extents alone or from extents and a padded extent, whichever has the
@@ -204,46 +199,50 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
   // P0009 `[mdspan.layout.right.cons]`; a broadcast may have more indices than elements.
-  if (!empty && !holds_product<index_type>(given, 0, 1)) {
+  if (!empty && !holds_product<index_type>(given, Rank, 1)) {
     refuse(errc::index_type_too_small, "shape",
            "a product that the view's index type " + name_of_integer<index_type>() + " holds",
            "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
   }
   const Mapping plain(extents);
-  if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
-    const std::size_t other = empty ? Rank : first_other_stride(plain, given);
-    if constexpr (made_from_padding<Mapping> && Rank >= 2) {
-      // The padded extent is the stride of some dimension.
-      for (std::size_t r = 0; r < Rank; ++r) {
-        if (other != Rank && given.shape[r] > 1 && given.strides[r] > 0 &&
-            holds_product<index_type>(given, 1, given.strides[r])) {
-          const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
-          if (first_other_stride(padded, given) == Rank) {
-            return padded;
-          }
+  if constexpr (made_from_padding<Mapping> && Rank >= 2) {
+    const bool matches = empty || first_other_stride(plain, given) == Rank;
+    // The padded extent is the stride of some dimension that has neighbours.
+    for (std::size_t r = 0; !matches && r < Rank; ++r) {
+      if (given.shape[r] > 1 && may_pad<index_type>(plain, given, given.strides[r])) {
+        const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
+        if (first_other_stride(padded, given) == Rank) {
+          return padded;
         }
       }
-    }
-    if (other != Rank) {
-      refuse_strides(other, static_cast<std::int64_t>(plain.stride(other)),
-                     given.strides[other]);
     }
   }
   return plain;
 }
 
+/// Makes the mapping, and refuses strides that it does not have: a layout may be made from
+/// extents that fix them, or from numbers that mean something else.
 template <class Mapping, std::size_t Rank>
 Mapping to_mapping(const typename Mapping::extents_type& extents,
                    const strided_shape<Rank>& given, bool empty) {
-  if constexpr (made_from_strides<Mapping>) {
-    return from_strides<Mapping>(extents, given, empty);
-  } else {
-    static_assert(
-        made_from_extents<Mapping>,
-        "layout: expected a mapping that is made from extents, or from extents and an "
-        "array of strides, found another; construct the view by hand after validate");
-    return from_extents<Mapping>(extents, given, empty);
+  static_assert(made_from_strides<Mapping> || made_from_extents<Mapping>,
+                "layout: expected a mapping that is made from extents, or from extents and an "
+                "array of strides, found another; construct the view by hand after validate");
+  const Mapping made = [&] {
+    if constexpr (made_from_strides<Mapping>) {
+      return from_strides<Mapping>(extents, given, empty);
+    } else {
+      return from_extents<Mapping>(extents, given, empty);
+    }
+  }();
+  if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
+    const std::size_t other = empty ? Rank : first_other_stride(made, given);
+    if (other != Rank) {
+      const auto expected = static_cast<std::int64_t>(made.stride(other));
+      refuse_strides(other, expected, given.strides[other]);
+    }
   }
+  return made;
 }
 
 }  // namespace detail

@@ -123,7 +123,7 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
 
 template <class View>
 void check_writable(std::uint64_t flags) {
-  if (!std::is_const_v<typename View::element_type> && (flags & flag::read_only) != 0) {
+  if (!has_const_elements<View> && (flags & flag::read_only) != 0) {
     refuse(errc::read_only, "flags", "writable memory for a view of mutable elements",
            "read-only memory", "use a view of const elements, or copy the array");
   }

@@ -147,6 +147,12 @@ constexpr int require_view() {
                "DLTensor cannot declare; export a managed tensor", 0;
 }
 
+/// Whether the elements must not be written through the view.
+template <class View>
+inline constexpr bool has_const_elements =
+    std::is_const_v<typename View::element_type> ||
+    std::is_const_v<std::remove_pointer_t<handle_of<View>>>;
+
 template <class View>
 using element_of = std::remove_cv_t<typename View::element_type>;
 

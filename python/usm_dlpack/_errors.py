@@ -50,13 +50,19 @@ class UsmBindingError(ConversionError, TypeError):
     __module__ = "usm_dlpack"
 
 
+def type_name(value: object) -> str:
+    """Return the name of an object's type in ASCII, whatever its metaclass says."""
+    name = type.__dict__["__name__"].__get__(type(value))
+    return ascii(name)[1:-1]
+
+
 def shown(value: object) -> str:
     """Return the text of a value for a sentence: in ASCII, without addresses, and never failing."""
     try:
         text = ascii(value)
     except Exception:
         text = "0x"
-    return f"an object of type {type(value).__name__}" if "0x" in text else text
+    return f"an object of type {type_name(value)}" if "0x" in text else text
 
 
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from usm_dlpack import _core, _dtypes
-from usm_dlpack._errors import ConversionError, shown
+from usm_dlpack._errors import ConversionError, shown, type_name
 
 if TYPE_CHECKING:
     import dpctl
@@ -27,7 +27,7 @@ _USM_TYPES = ("host", "device", "shared")
 
 
 def _type_name(x: object) -> str:
-    return type(x).__name__
+    return type_name(x)
 
 
 def _integer(field: str, value: object) -> int:
@@ -40,9 +40,9 @@ def _integer(field: str, value: object) -> int:
 def _integers(field: str, values: object) -> list[int]:
     """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
     try:
-        if not isinstance(values, Sequence) and hasattr(values, "__index__"):
-            return [operator.index(values)]
-        return [operator.index(value) for value in values]  # type: ignore[attr-defined]
+        if isinstance(values, Iterable):
+            return [operator.index(value) for value in values]
+        return [operator.index(values)]  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(
             f"{field}: expected a sequence of integers, found {shown(values)}; pass a tuple of int"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that lie, and threads that meet: nothing is dereferenced, hung, freed twice or lost."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from typing import Any
+
+import dpctl
+import numpy as np
+import pytest
+import usm_dlpack
+from capsules import ForeignArray, ForeignTensor
+from memory_sources import address_of
+from refusals import refused, wrong_argument
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+
+@pytest.mark.parametrize("stranger", [42, object(), "x" * 100, None])
+def test_dlpack_of_a_stranger_is_a_type_error(stranger: Any) -> None:
+    with pytest.raises(TypeError):
+        DLPackTensor.__dlpack__(stranger)
+
+
+def test_a_tensor_that_was_never_made_is_refused() -> None:
+    blank = DLPackTensor.__new__(DLPackTensor)
+    with refused("tensor_released", "data"):
+        blank.__dlpack__()
+
+
+@pytest.mark.parametrize("kind", [dpctl.SyclQueue, dpctl.SyclDevice, dpctl.SyclContext])
+def test_an_object_that_claims_to_be_dpctls_is_not_believed(memory: Any, kind: type) -> None:
+    class Liar:
+        __class__ = property(lambda self: kind)  # type: ignore[assignment]
+
+        def addressof_ref(self) -> int:
+            return 8
+
+    for act in (
+        lambda: to_dlpack_tensor(memory, queue=Liar()),
+        lambda: usm_dlpack.device_id(Liar()),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="found an object of type Liar"):
+            act()
+
+
+def test_a_subclass_cannot_change_the_address(memory: Any) -> None:
+    class Queue(dpctl.SyclQueue):  # type: ignore[misc]
+        def addressof_ref(self) -> int:
+            return 8
+
+    assert to_dlpack_tensor(memory, queue=Queue()).data == address_of(memory)
+
+
+def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same(memory: Any) -> None:
+    class Nameless(type):
+        __name__ = property(lambda cls: "\udc80")  # type: ignore[assignment]
+
+    class Thing(metaclass=Nameless):
+        def __dlpack__(self, **keywords: Any) -> Any:
+            return self
+
+    with wrong_argument(TypeError, "device", "Thing"):
+        usm_dlpack.device_id(Thing())  # type: ignore[arg-type]
+    with refused("capsule_unusable", "capsule", found="Thing"):
+        from_dlpack(Thing())
+    with refused("request_unsupported", "copy", found="Thing"):
+        to_dlpack_tensor(memory).__dlpack__(copy=Thing())  # type: ignore[arg-type]
+
+
+def test_a_capsule_that_the_collector_takes_meanwhile_is_owned_once(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    array = ForeignArray(foreign)
+    taken = []
+
+    def take(phase: str, details: Any) -> None:
+        if phase == "start" and array.given is not None and not taken:
+            taken.append(None)
+            taken[0] = usm_dlpack._core.import_capsule(array.given, True)
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(take)
+    gc.set_threshold(1)
+    owners = []
+    try:
+        with contextlib.suppress(usm_dlpack.ConversionError):  # taken before it was looked into
+            owners.append(from_dlpack(array))
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(take)
+    owners += [owner for owner in taken if owner is not None]
+    assert len(owners) == 1
+    owners.clear()
+    taken.clear()
+    array.given = None
+    gc.collect()
+    assert foreign.deletions == 1
+
+
+def test_a_copy_of_nothing_keeps_its_address_alive(queue: Any) -> None:
+    from dpctl import memory as dpctl_memory
+
+    owner = dpctl_memory.MemoryUSMDevice(64, queue=queue)
+    copied = from_dlpack(to_dlpack_tensor(owner, shape=(0, 4), dtype="f4"), copy=True)
+    del owner
+    gc.collect()
+    assert validate(copied).usm_type == "device"
+
+
+def test_copies_from_several_threads_end(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory, dtype="f4")
+    expected = np.from_dlpack(tensor, device="cpu").tobytes()
+    seen: list[bool] = []
+
+    def work() -> None:
+        for _ in range(1500):
+            seen.append(np.from_dlpack(tensor, device="cpu").tobytes() == expected)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert len(seen) == 6000
+    assert all(seen)
+
+
+def test_an_array_of_extents_is_a_shape(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory, shape=np.array([3, 4]), dtype="f4")  # type: ignore[arg-type]
+    assert tensor.shape == (3, 4)
