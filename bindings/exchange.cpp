@@ -222,7 +222,7 @@ void register_allocation(nb::module_& module) {
           "Bytes from the lowest to the end of the highest element of the view.")
       .def_prop_ro(
           "overlapping", [](const self& a) { return !a.proof.structure().unique; },
-          "Whether elements may share bytes: the strides do not prove otherwise.")
+          "Whether elements may overlap: the strides do not prove otherwise.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof.base(); },
           "Address of the allocation; 0 unless `bounds` is \"allocation\".")

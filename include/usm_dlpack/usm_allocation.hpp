@@ -63,7 +63,7 @@ struct requirements {
   accepted<sycl::usm::alloc> usm_types{};   ///< USM kinds; host, device, shared
   accepted<sycl::backend> backends{};       ///< backends of the named device
   bool writable = false;                    ///< refuse what the producer made read-only
-  bool unique = false;                      ///< refuse elements that may share bytes
+  bool unique = false;                      ///< refuse elements that may overlap
   std::optional<DLDataType> dtype{};        ///< the one dtype, lanes included
   std::optional<std::int32_t> ndim{};       ///< the one number of dimensions
   std::optional<std::int32_t> device_id{};  ///< the one root device, by its DLPack id

@@ -59,7 +59,7 @@ class import_protocol {
              digits(tensor_.ndim), "reshape the array");
     }
     if (wanted_.unique && !result_.structure_.unique) {
-      refuse(errc::overlapping, "strides", "elements that share no byte",
+      refuse(errc::overlapping, "strides", "elements that do not overlap",
              "strides that do not prove it", "copy the array to a compact one first");
     }
   }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import operator
@@ -267,8 +268,9 @@ def to_dlpack_tensor(
     )
 
 
-# Whether a type's __dlpack__ takes a keyword; weak, so that types can go.
-_accepts: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictionary()
+# For each type, its __dlpack__ and the keywords that this takes; weak, so that types can go.
+_Known = tuple[Callable[[], Any], frozenset[str]]
+_accepts: weakref.WeakKeyDictionary[type, _Known] = weakref.WeakKeyDictionary()
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
 
 
@@ -291,11 +293,23 @@ def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
 
 def _keywords_of(x: object) -> frozenset[str]:
     """Return the keywords that ``x.__dlpack__`` takes: its signature says how old it is."""
-    known = _accepts.get(type(x))
-    if known is None:
-        known = _read_signature(type(x).__dlpack__)  # type: ignore[attr-defined]
+    method = type(x).__dlpack__  # type: ignore[attr-defined]
+    try:
+        known = _accepts.get(type(x))
+    except TypeError:  # a metaclass without a hash
+        return _read_signature(method)
+    if known is None or known[0]() is not method:
+        try:
+            reference: Callable[[], Any] = weakref.ref(method)
+        except TypeError:  # methods of compiled types, which live as long as these
+            reference = functools.partial(_identity, method)
+        known = reference, _read_signature(method)
         _accepts[type(x)] = known
-    return known
+    return known[1]
+
+
+def _identity(value: Any) -> Any:
+    return value
 
 
 def _device_of(x: object) -> tuple[int, int] | None:
@@ -482,7 +496,7 @@ def validate(
     readonly
         False refuses memory that must not be written; None and True take both.
     overlapping
-        False refuses strides that do not prove that elements share no byte; None and True take
+        False refuses strides that do not prove that elements do not overlap; None and True take
         both.
     device
         The root device that the array must name: a device or sub-device of it, its filter string,

@@ -130,3 +130,21 @@ def test_copies_from_several_threads_end(memory: Any) -> None:
 def test_an_array_of_extents_is_a_shape(memory: Any) -> None:
     tensor = to_dlpack_tensor(memory, shape=np.array([3, 4]), dtype="f4")  # type: ignore[arg-type]
     assert tensor.shape == (3, 4)
+
+
+def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None:
+    class Odd(type):
+        __hash__ = None  # type: ignore[assignment]
+
+    class Unhashable(metaclass=Odd):
+        def __dlpack__(self, *, max_version: Any = None) -> Any:
+            return to_dlpack_tensor(memory).__dlpack__(max_version=max_version)
+
+    class Replaced(ForeignArray):
+        pass
+
+    assert from_dlpack(Unhashable()).data == address_of(memory)
+    array = Replaced(ForeignTensor(address_of(memory)))
+    assert from_dlpack(array).data == address_of(memory)
+    Replaced.__dlpack__ = lambda self: to_dlpack_tensor(memory).__dlpack__()  # type: ignore[method-assign]
+    assert from_dlpack(array).data == address_of(memory)

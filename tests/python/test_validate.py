@@ -282,7 +282,7 @@ def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
         ({"dtype": "bfloat16"}, "dtype_mismatch", "dtype", "bfloat16", "float32"),
         ({"ndim": 1}, "rank_mismatch", "ndim", "1 dimensions", "2"),
         ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "1", "0"),
-        ({"overlapping": False}, "overlapping", "strides", "share no byte", "do not prove"),
+        ({"overlapping": False}, "overlapping", "strides", "do not overlap", "do not prove"),
     ],
 )
 def test_what_is_asked_for_and_not_there_is_refused(

@@ -89,7 +89,7 @@ TEST(UsmImport, OverlappingElementsAreRefusedIfAsked) {
   requirements wanted;
   wanted.unique = true;
   EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::overlapping, "strides",
-                 "elements that share no byte", "strides that do not prove it");
+                 "elements that do not overlap", "strides that do not prove it");
   valid.strides = {1, 4};
   EXPECT_TRUE(validate(valid.tensor, wanted).structure().unique);
 }
@@ -482,7 +482,7 @@ TEST(UsmImport, ReadOnlyOverlapAndKindAreAskedOfManagedTensorsToo) {
   wanted.unique = true;
   valid.valid.strides = {1, 1};
   EXPECT_REFUSAL(validate(valid.managed, wanted), errc::overlapping, "strides",
-                 "elements that share no byte", "strides that do not prove it");
+                 "elements that do not overlap", "strides that do not prove it");
 }
 
 // --- The order ------------------------------------------------------------------------------
