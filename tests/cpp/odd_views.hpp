@@ -59,6 +59,19 @@ struct restrict_accessor : accessor_base<Element, restrict_accessor> {
   using data_handle_type = Element* __restrict;
 };
 
+/// Reads elements of a mutable type and writes none; opted in below.
+template <class Element>
+struct reading_accessor : accessor_base<Element, reading_accessor> {
+  using reference = const Element&;
+  using data_handle_type = const Element*;
+  constexpr reference access(data_handle_type handle, std::size_t i) const {
+    return handle[i];
+  }
+  constexpr data_handle_type offset(data_handle_type handle, std::size_t i) const {
+    return handle + i;
+  }
+};
+
 /// Starts from an index into memory that only the accessor knows.
 template <class Element>
 struct indexed_accessor : accessor_base<Element, indexed_accessor> {
@@ -208,6 +221,30 @@ struct layout_stepped {
   };
 };
 
+/// C order, made from extents and an array of numbers that are no strides.
+struct layout_numbered {
+  template <class Extents>
+  struct mapping : mapping_base<Extents, layout_numbered> {
+    using base = mapping_base<Extents, layout_numbered>;
+    using index_type = typename base::index_type;
+
+    constexpr mapping() noexcept = default;
+    constexpr mapping(const Extents& extents,
+                      const std::array<index_type, Extents::rank()>&) noexcept
+        : base(extents) {}
+    template <class... Indices>
+    constexpr index_type operator()(Indices... indices) const noexcept {
+      return this->position(indices...);
+    }
+    constexpr index_type stride(std::size_t r) const noexcept { return this->c_stride(r); }
+    static constexpr bool is_always_strided() noexcept { return true; }
+    static constexpr bool is_strided() noexcept { return true; }
+    friend constexpr bool operator==(const mapping& a, const mapping& b) noexcept {
+      return a.all_extents == b.all_extents;
+    }
+  };
+};
+
 /// Neighbours swapped in pairs: no strides, and no member `stride`.
 struct layout_swapped {
   template <class Extents>
@@ -291,3 +328,5 @@ template <class Element>
 inline constexpr bool usm_dlpack::is_plain_accessor_v<odd::vetted_accessor<Element>> = true;
 template <class Element>
 inline constexpr bool usm_dlpack::is_plain_accessor_v<odd::restrict_accessor<Element>> = true;
+template <class Element>
+inline constexpr bool usm_dlpack::is_plain_accessor_v<odd::reading_accessor<Element>> = true;

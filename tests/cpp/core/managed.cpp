@@ -153,6 +153,14 @@ TEST(Managed, OutlivesTheView) {
   EXPECT_EQ(managed->dl_tensor.strides[0], 3);
 }
 
+TEST(Managed, IsReadOnlyFromAHandleToConst) {
+  std::array<float, 4> elements{};
+  using view_type =
+      md::mdspan<float, md::dextents<int, 1>, md::layout_right, odd::reading_accessor<float>>;
+  const view_type view(elements.data(), 4);
+  EXPECT_EQ(to_managed_tensor(view, some_device, 0)->flags, flag::read_only);
+}
+
 TEST(Managed, IsReadOnlyFromConst) {
   std::array<float, 6> elements{};
   using view_type = md::mdspan<const volatile float, extents_2d>;

@@ -144,6 +144,34 @@ TEST(ToMdspanOfPaddedLayouts, TakesStaticExtents) {
       Kokkos::mdspan<float, extents_type, right_padded>(elements.data(), extents_type()));
 }
 
+template <class Layout, class Index, std::size_t Rank>
+void expect_no_padding(std::array<std::int64_t, Rank> shape,
+                       std::array<std::int64_t, Rank> strides) {
+  alignas(64) static std::array<float, 1> elements{};
+  const DLTensor tensor{elements.data(),
+                        some_device,
+                        static_cast<std::int32_t>(Rank),
+                        {kDLFloat, 32, 1},
+                        shape.data(),
+                        strides.data(),
+                        0};
+  using view = Kokkos::mdspan<float, Kokkos::dextents<Index, Rank>, Layout>;
+  EXPECT_THROW(static_cast<void>(usm_dlpack::to_mdspan<view>(tensor)),
+               usm_dlpack::conversion_error);
+}
+
+TEST(ToMdspanOfPaddedLayouts, RefusesAPaddingThatTheTypeOrTheIndexTypeExcludes) {
+  expect_no_padding<right_padded, int, 2>({4, 3}, {7, 1});
+  expect_no_padding<left_padded, int, 2>({3, 4}, {1, 4});
+  expect_no_padding<right_padded_at_run_time, int, 2>({4, 3}, {2, 1});
+  expect_no_padding<left_padded_at_run_time, int, 2>({3, 4}, {1, 2});
+  constexpr std::int64_t huge = std::int64_t{1} << 30;
+  expect_no_padding<right_padded_at_run_time, int, 4>({2, 2, 2, 2}, {1, 1, huge, 1});
+  expect_no_padding<left_padded_at_run_time, int, 4>({2, 2, 2, 2}, {1, huge, 1, 1});
+  expect_no_padding<right_padded_at_run_time, std::uint8_t, 3>({2, 2, 2}, {0, 128, 1});
+  expect_no_padding<left_padded_at_run_time, std::uint8_t, 3>({2, 2, 2}, {1, 128, 0});
+}
+
 TEST(ToDlpackOfPaddedLayouts, SaysTheDistanceThatThePaddingMakes) {
   std::array<float, 64> elements{};
   using extents_type = Kokkos::extents<int, 3, 5>;

@@ -348,6 +348,22 @@ TEST(ToMdspan, RefusesOverlappingAndInterleavedStridesOfAUniqueLayout) {
   expect_taken<view<md::layout_stride>>(sample.tensor);
 }
 
+TEST(ToMdspan, RefusesStridesThatAUsersLayoutWasGivenAndDoesNotHave) {
+  strided_tensor<2> sample({2, 3}, {4, 1});
+  EXPECT_REFUSAL(to_mdspan<view<odd::layout_numbered>>(sample.tensor), errc::layout_mismatch,
+                 "strides[0]", "3 elements for the view's layout", "4");
+  sample.strides = {3, 1};
+  EXPECT_EQ(to_mdspan<view<odd::layout_numbered>>(sample.tensor).mapping().stride(0), 3);
+}
+
+TEST(ToMdspan, RefusesReadOnlyMemoryForAMutableHandleOnly) {
+  valid_managed_tensor valid;
+  valid.managed.flags = usm_dlpack::flag::read_only;
+  using reading =
+      md::mdspan<float, md::dextents<int, 2>, md::layout_right, odd::reading_accessor<float>>;
+  EXPECT_EQ(to_mdspan<reading>(valid.managed).data_handle(), valid.valid.elements.data());
+}
+
 TEST(ToMdspan, RefusesStridesThatAreNotThoseOfLayoutRightOrLeft) {
   strided_tensor<2> sample({2, 3}, {4, 1});
   EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[0]",
