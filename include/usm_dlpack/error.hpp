@@ -31,7 +31,7 @@ enum class errc {
   data_null,                ///< `data` is null though the tensor has elements
   span_overflow,            ///< the view's extent in bytes does not fit the address space
   data_misaligned,          ///< the first element is not aligned to the element type
-  overlapping,           ///< elements may overlap, and the caller asked that they do not
+  overlapping,              ///< elements may overlap, and the caller asked that they do not
   read_only,             ///< written access asked for memory that the producer made read-only
   dtype_mismatch,        ///< `dtype` is not that of the view's element type
   rank_mismatch,         ///< `ndim` is not the view's rank

@@ -10,8 +10,8 @@ from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
-from usm_dlpack import _core  # noqa: E402
 from usm_dlpack._core import DLPackTensor, UsmAllocation  # noqa: E402
+from usm_dlpack._core import version as _version  # noqa: E402
 from usm_dlpack._errors import ConversionError, UsmBindingError  # noqa: E402
 from usm_dlpack._exchange import (  # noqa: E402
     device_id,
@@ -21,7 +21,7 @@ from usm_dlpack._exchange import (  # noqa: E402
     validate,
 )
 
-__version__ = _core.version
+__version__ = _version
 
 __all__ = [
     "ConversionError",
