@@ -275,7 +275,7 @@ def compilers() -> int:
     return 0 if all(passed for _, passed, _ in summary) else 1
 
 
-def fuzz(seconds: int) -> int:
+def fuzz(seconds: int, seed: int) -> int:
     """Run each libFuzzer target from its seeds; what it finds stays below build/fuzz/."""
     require_debian_packages(missing_for_python() + absent(LIBFUZZER))
     environment = make_environment("venv")
@@ -294,7 +294,13 @@ def fuzz(seconds: int) -> int:
     for target in sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cpp")):
         found = build / "found" / target
         found.mkdir(parents=True, exist_ok=True)
-        limits = [f"-max_total_time={seconds}", "-max_len=160", "-timeout=10", "-rss_limit_mb=2048"]
+        limits = [
+            f"-max_total_time={seconds}",
+            f"-seed={seed}",
+            "-max_len=160",
+            "-timeout=10",
+            "-rss_limit_mb=2048",
+        ]
         reports = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={build}/{target}-"]
         seeds = ROOT / "tests" / "fuzz" / "corpus" / target
         program = build / "tests" / "fuzz" / target
@@ -315,6 +321,9 @@ def main() -> int:
     }
     added["fuzz"].add_argument(
         "--seconds", type=int, default=600, help="how long each target runs (default: 600)"
+    )
+    added["fuzz"].add_argument(
+        "--seed", type=int, default=0, help="of the random numbers; 0 is another one each time"
     )
     options = vars(parser.parse_args())
     try:

@@ -12,6 +12,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -204,6 +205,22 @@ template <class Integer>
 std::string name_of_integer() {
   return std::string(std::is_signed_v<Integer> ? "int" : "uint") +
          std::to_string(8 * sizeof(Integer)) + "_t";
+}
+
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_index_type(std::string field,
+                                                              std::int64_t value) {
+  refuse(errc::index_type_too_small, std::move(field),
+         "a value that the view's index type " + name_of_integer<Index>() + " holds",
+         digits(value), "use extents of a wider index type");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
+                                                                  std::int64_t expected,
+                                                                  std::int64_t found) {
+  refuse(errc::layout_mismatch, indexed("strides", r),
+         digits(expected) + " elements for the view's layout", digits(found),
+         "use layout_stride, or make the array contiguous");
 }
 
 }  // namespace usm_dlpack::detail

@@ -26,22 +26,6 @@ inline constexpr bool holds_any_stride_v = !Mapping::is_always_unique();
 
 namespace detail {
 
-template <class Index>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_index_type(std::string field,
-                                                              std::int64_t value) {
-  refuse(errc::index_type_too_small, std::move(field),
-         "a value that the view's index type " + name_of_integer<Index>() + " holds",
-         digits(value), "use extents of a wider index type");
-}
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
-                                                                  std::int64_t expected,
-                                                                  std::int64_t found) {
-  refuse(errc::layout_mismatch, indexed("strides", r),
-         digits(expected) + " elements for the view's layout", digits(found),
-         "use layout_stride, or make the array contiguous");
-}
-
 /// The mapping's own type for an array of strides; void where it shows none.
 template <class Mapping, class = void>
 struct strides_type_of {
@@ -180,16 +164,24 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except,
   return fits<Index>(product);
 }
 
+/// `padding` rounded up from an extent, as padded mappings compute it: at most their sum.
+template <class Index, std::size_t Rank>
+bool holds_padding(const strided_shape<Rank>& given, std::size_t unit, std::int64_t padding) {
+  std::int64_t sum = 0;
+  return !__builtin_add_overflow(given.shape[unit], padding, &sum) &&
+         holds_product<Index>(given, unit, sum);
+}
+
 /// Whether a padded mapping may be made with a padded extent, which replaces that of the
-/// dimension of stride 1: the last of `plain` (right) or the first (left). Where both are, all
-/// other extents are 1, and the stricter rule serves either.
+/// dimension of stride 1: the last of `plain` (right) or the first (left), or either.
 template <class Index, class Mapping, std::size_t Rank>
 bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
   const bool left = plain.stride(0) == 1;
   const bool right = plain.stride(Rank - 1) == 1;
-  const std::size_t unit = left && right ? Rank : (right ? Rank - 1 : 0);
-  return padding > 0 && (unit == Rank || padding >= given.shape[unit]) &&
-         holds_product<Index>(given, unit, padding);
+  return padding > 0 && (right || padding >= given.shape[0]) &&
+         (left || padding >= given.shape[Rank - 1]) &&
+         (!right || holds_padding<Index>(given, Rank - 1, padding)) &&
+         (!left || holds_padding<Index>(given, 0, padding));
 }
 
 /// A mapping made from extents alone or from extents and a padded extent, whichever has the
@@ -199,7 +191,13 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
   // P0009 `[mdspan.layout.right.cons]`; a broadcast may have more indices than elements.
-  if (!empty && !holds_product<index_type>(given, Rank, 1)) {
+  bool holds = empty || holds_product<index_type>(given, Rank, 1);
+  if constexpr (has_static_padding<Mapping> && Rank > 0) {
+    constexpr auto padding = static_cast<std::int64_t>(Mapping::padding_value);
+    holds = holds && (empty || (holds_padding<index_type>(given, 0, padding) &&
+                                holds_padding<index_type>(given, Rank - 1, padding)));
+  }
+  if (!holds) {
     refuse(errc::index_type_too_small, "shape",
            "a product that the view's index type " + name_of_integer<index_type>() + " holds",
            "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");

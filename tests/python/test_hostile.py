@@ -146,5 +146,9 @@ def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None
     assert from_dlpack(Unhashable()).data == address_of(memory)
     array = Replaced(ForeignTensor(address_of(memory)))
     assert from_dlpack(array).data == address_of(memory)
-    Replaced.__dlpack__ = lambda self: to_dlpack_tensor(memory).__dlpack__()  # type: ignore[method-assign]
+
+    def old(self: Any) -> Any:
+        return to_dlpack_tensor(memory).__dlpack__()
+
+    Replaced.__dlpack__ = old  # type: ignore[assignment,method-assign]
     assert from_dlpack(array).data == address_of(memory)
