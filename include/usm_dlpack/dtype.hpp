@@ -84,10 +84,17 @@ struct data_type_of<std::complex<double>> : detail::dtype_row<kDLComplex, 128> {
 namespace detail {
 
 template <class T, class = void>
+inline constexpr bool is_specialised = false;
+template <class T>
+inline constexpr bool is_specialised<T, std::void_t<decltype(data_type_of<T>::value)>> = true;
+
+/// Whether there is a value, and compile time can read it.
+template <class T, class = void>
 inline constexpr bool has_row = false;
 template <class T>
-inline constexpr bool has_row<T, std::void_t<decltype(data_type_of<T>::value)>> =
-    std::is_same_v<std::remove_cv_t<decltype(data_type_of<T>::value)>, DLDataType>;
+inline constexpr bool
+    has_row<T, std::void_t<std::integral_constant<int, data_type_of<T>::value.bits>>> =
+        std::is_same_v<std::remove_cv_t<decltype(data_type_of<T>::value)>, DLDataType>;
 
 template <class T>
 constexpr bool row_is_packed() {
@@ -125,13 +132,21 @@ template <class T, std::enable_if_t<row_is_true<T>(), int> = 0>
 constexpr int require_dtype() noexcept {
   return 0;
 }
-template <class T, std::enable_if_t<!has_row<T>, int> = 0>
+template <class T, std::enable_if_t<!is_specialised<T>, int> = 0>
 USM_DLPACK_UNAVAILABLE(
     "element_type: expected a type with a DLPack dtype, found one without; "
     "use a type of the dtype table or specialise data_type_of for yours")
 constexpr int require_dtype() {
   return throw "element_type: expected a type with a DLPack dtype, found one without; "
                "use a type of the dtype table or specialise data_type_of for yours", 0;
+}
+template <class T, std::enable_if_t<is_specialised<T> && !has_row<T>, int> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "data_type_of: expected a static constexpr DLDataType value, found another "
+    "value; correct the specialisation")
+constexpr int require_dtype() {
+  return throw "data_type_of: expected a static constexpr DLDataType value, found another "
+               "value; correct the specialisation", 0;
 }
 template <class T, std::enable_if_t<row_is_false<T>(), int> = 0>
 USM_DLPACK_UNAVAILABLE(

@@ -28,6 +28,10 @@ struct managed_tensor_delete {
 
 /// Owns a `DLManagedTensorVersioned`: its deleter runs once, when this goes, unless
 /// `release()`d.
+///
+/// What DLPack asks of a consumer that meets another major version, to call the deleter and to
+/// touch nothing else, needs no more than to own first and to look then:
+/// `const managed_tensor received(raw); validate(*received);` refuses, and the deleter runs.
 using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, managed_tensor_delete>;
 /// Owns a `DLManagedTensor`, the struct from before DLPack 1.0.
 using legacy_managed_tensor = std::unique_ptr<DLManagedTensor, managed_tensor_delete>;
@@ -158,15 +162,20 @@ constexpr std::uint64_t flags_of() {
                                                            : 0U);
 }
 
-/// Refuses what must not be written into a managed tensor: `check_structure`, and unknown
-/// flags.
-inline void check_exportable(const DLTensor& tensor, std::uint64_t flags) {
+inline void check_flags(std::uint64_t flags) {
   if ((flags & ~flag::all) != 0) {
     refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
            digits(flags & ~flag::all), "clear the bits that DLPack 1.3 does not define");
   }
-  check_structure(
-      tensor, (flags & flag::is_subbyte_type_padded) != 0 ? subbyte::padded : subbyte::packed);
+}
+
+/// Describes a view as a managed tensor may: `data` stays live for size 0, because dpctl, dpnp
+/// and PyTorch refuse null, and what no consumer could take is refused here already.
+template <class View>
+dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
+  const auto described = describe(view, device, empty_data::kept);
+  check_structure(described.get(), storage_of(flags_of<View>()));
+  return described;
 }
 
 }  // namespace detail
@@ -182,7 +191,8 @@ inline void check_exportable(const DLTensor& tensor, std::uint64_t flags) {
 template <class Owner>
 [[nodiscard]] managed_tensor to_managed_tensor(const DLTensor& tensor, Owner&& owner,
                                                std::uint64_t flags = 0) {
-  detail::check_exportable(tensor, flags);
+  detail::check_flags(flags);
+  check_structure(tensor, detail::storage_of(flags));
   return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
       tensor, flags, std::forward<Owner>(owner)));
 }
@@ -193,21 +203,22 @@ template <class Owner>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const DLTensor& tensor,
                                                              Owner&& owner,
                                                              std::uint64_t flags = 0) {
+  detail::check_flags(flags);
   detail::check_legacy_flags(flags);
-  detail::check_exportable(tensor, flags);
+  check_structure(tensor, detail::storage_of(flags));
   return legacy_managed_tensor(
       detail::make_managed<DLManagedTensor>(tensor, flags, std::forward<Owner>(owner)));
 }
 
 /// Makes a managed tensor of a view. Read-only if the elements are const; padded elements are
-/// declared as such; `data` stays live for size 0, because dpctl, dpnp and PyTorch refuse
-/// null.
-/// @throws conversion_error as `to_dlpack_tensor(view, device)`; `owner` is then untouched
+/// declared as such; `data` stays live for size 0. A null handle to elements is refused.
+/// @throws conversion_error as `to_dlpack_tensor(view, device)`, and if the tensor is not well
+///         formed; `owner` is then untouched
 template <class View, class Owner, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] managed_tensor to_managed_tensor(const View& view, DLDevice device,
                                                Owner&& owner) {
-  const auto tensor = detail::describe(view, device, detail::empty_data::kept);
+  const auto tensor = detail::describe_owned(view, device);
   return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
       tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
 }
@@ -219,7 +230,7 @@ template <class View, class Owner, int = detail::require_view<View, true>(),
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,
                                                              Owner&& owner) {
   detail::check_legacy_flags(detail::flags_of<View>());
-  const auto tensor = detail::describe(view, device, detail::empty_data::kept);
+  const auto tensor = detail::describe_owned(view, device);
   return legacy_managed_tensor(detail::make_managed<DLManagedTensor>(
       tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
 }

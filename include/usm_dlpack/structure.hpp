@@ -163,9 +163,10 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 }  // namespace detail
 
 /// Checks that a tensor is well formed, and returns what it spans. Refuses at the first broken
-/// rule, in this order: `ndim`, `shape` null, `dtype`, negative extents, `data` null, the span
-/// of the view in elements and in bytes, the alignment of the first element. The device is not
-/// looked at.
+/// rule, in this order (docs/checks.md): `ndim`, `shape` null, `dtype`, negative extents,
+/// `data` null, the span of the view in elements and in bytes, the alignment of the first
+/// element. The device is not looked at. Of any rank, and without an allocation, whatever the
+/// rank.
 ///
 /// Taken: null `strides` as compact row-major (before DLPack 1.2), any stride of a dimension
 /// of extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
@@ -199,8 +200,9 @@ inline tensor_structure check_structure(const DLTensor& tensor,
   result.nbytes = before + static_cast<std::uint64_t>(bytes.past_end);
   result.lowest = result.first - before;
   std::uintptr_t end = 0;
-  // No object is larger than PTRDIFF_MAX bytes: beyond, differences of addresses overflow.
-  if (!detail::fits_int64(result.nbytes) || before > result.first ||
+  // No object is larger than PTRDIFF_MAX bytes: beyond, differences of addresses overflow. And
+  // none stands at address 0: an element there would be null data.
+  if (!detail::fits_int64(result.nbytes) || before >= result.first ||
       __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
     detail::refuse_span();
   }

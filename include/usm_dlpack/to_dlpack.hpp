@@ -28,7 +28,8 @@ constexpr auto first_element(const View& view) {
            "a first element within reach of a pointer", digits(index),
            "correct the mapping of the view");
   }
-  return view.data_handle() + static_cast<std::ptrdiff_t>(index);
+  const auto handle = view.data_handle();
+  return handle == nullptr ? handle : handle + static_cast<std::ptrdiff_t>(index);
 }
 
 template <class Mapping>
@@ -82,8 +83,9 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 ///
 /// `shape[r]` is `extent(r)`, `strides[r]` is `mapping().stride(r)` in elements, `data` is the
 /// element whose indices are all zero (null if an extent is 0), `byte_offset` is 0; const and
-/// volatile are cast away. The wrapper owns shape and strides; the data must outlive every use
-/// of the result. Source: DLPack `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
+/// volatile are cast away. A null handle is null data, also of elements. The wrapper owns
+/// shape and strides; the data must outlive every use of the result. Source: DLPack
+/// `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
 /// @param device taken as it is: the caller vouches that the memory belongs to it
 /// @throws conversion_error `extent_out_of_range`, `stride_out_of_range`,
 /// `offset_out_of_range`,

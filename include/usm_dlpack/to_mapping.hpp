@@ -5,6 +5,7 @@
 #pragma once
 
 #include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/open_strides.hpp>
 
 #include <array>
 #include <cstddef>
@@ -78,29 +79,6 @@ inline constexpr bool made_from_padding =
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
-/// The strides that a mapping may be made from: those of dimensions without neighbours, which
-/// DLPack leaves open, become what every layout allows: a step past all others, or 1 where
-/// `Stride` does not hold that.
-template <class Stride, std::size_t Rank>
-constexpr void close_open_strides(strided_shape<Rank>& given, bool empty) noexcept {
-  if (empty) {
-    write_compact_strides(given.shape.data(), given.strides.data(), Rank);
-    return;
-  }
-  std::int64_t beyond = 1;
-  for (std::size_t r = 0; r < Rank; ++r) {
-    std::int64_t end = 0;
-    if (given.shape[r] > 1 &&
-        !__builtin_mul_overflow(given.strides[r], given.shape[r], &end) && end > beyond) {
-      beyond = end;
-    }
-  }
-  beyond = fits<Stride>(beyond) ? beyond : 1;
-  for (std::size_t r = 0; r < Rank; ++r) {
-    given.strides[r] = given.shape[r] > 1 ? given.strides[r] : beyond;
-  }
-}
-
 /// Refuses what breaks the precondition of a unique mapping: strides above 0, each at least
 /// the extent of what the next smaller one steps through (P0009
 /// `[mdspan.layout.stride.cons]`).
@@ -131,6 +109,13 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
   return r;
 }
 
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_product() {
+  refuse(errc::index_type_too_small, "shape",
+         "a product that the view's index type " + name_of_integer<Index>() + " holds",
+         "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
+}
+
 /// A mapping made from extents and strides.
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
@@ -142,7 +127,11 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   }
   auto strides = strides_argument<Mapping>();
   using stride_type = std::decay_t<decltype(strides[0])>;
-  close_open_strides<stride_type>(given, empty);
+  if (!empty) {
+    close_open_strides<stride_type>(given);
+  } else if (!close_empty_strides<stride_type>(given) && !holds_any_stride_v<Mapping>) {
+    refuse_product<stride_type>();
+  }
   for (std::size_t r = 0; r < Rank; ++r) {
     if (!fits<stride_type>(given.strides[r])) {
       refuse_index_type<stride_type>(indexed("strides", r), given.strides[r]);
@@ -198,9 +187,7 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
                                 holds_padding<index_type>(given, Rank - 1, padding)));
   }
   if (!holds) {
-    refuse(errc::index_type_too_small, "shape",
-           "a product that the view's index type " + name_of_integer<index_type>() + " holds",
-           "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
+    refuse_product<index_type>();
   }
   const Mapping plain(extents);
   if constexpr (made_from_padding<Mapping> && Rank >= 2) {

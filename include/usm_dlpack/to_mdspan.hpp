@@ -42,29 +42,23 @@ constexpr Extents make_extents([[maybe_unused]] const std::int64_t* shape,
   return Extents(static_cast<typename Extents::index_type>(shape[Ranks])...);
 }
 
-/// Rank, static extents, and that the index type holds every extent.
+/// Rank and static extents.
 template <class Extents>
-Extents to_extents(const DLTensor& tensor) {
-  using index_type = typename Extents::index_type;
+void check_extents(const DLTensor& tensor) {
   constexpr std::size_t rank = Extents::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
     refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
            digits(tensor.ndim), "use a view of the tensor's rank, or reshape the array");
   }
   for (std::size_t r = 0; r < rank; ++r) {
-    const std::int64_t extent = tensor.shape[r];
-    if (!fits<index_type>(extent)) {
-      refuse_index_type<index_type>(indexed("shape", r), extent);
-    }
     constexpr auto dynamic = static_cast<std::size_t>(-1);  // every mdspan's dynamic_extent
     const std::size_t fixed = Extents::static_extent(r);
-    if (fixed != dynamic && fixed != static_cast<std::size_t>(extent)) {
+    if (fixed != dynamic && fixed != static_cast<std::size_t>(tensor.shape[r])) {
       refuse(errc::extent_mismatch, indexed("shape", r),
-             digits(fixed) + " for the view's static extent", digits(extent),
+             digits(fixed) + " for the view's static extent", digits(tensor.shape[r]),
              "use a dynamic extent, or an array of that shape");
     }
   }
-  return make_extents<Extents>(tensor.shape, std::make_index_sequence<rank>{});
 }
 
 inline void check_alignment(const tensor_structure& structure, std::uintptr_t alignment) {
@@ -90,9 +84,15 @@ strided_shape<Rank> read_strides(const DLTensor& tensor) {
   return given;
 }
 
-/// That the index type holds the number of elements from the lowest to the highest.
+/// That the index type holds every extent, and the number of elements from the lowest to the
+/// highest.
 template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (!fits<Index>(given.shape[r])) {
+      refuse_index_type<Index>(indexed("shape", r), given.shape[r]);
+    }
+  }
   const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
   const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
   if (!fits<Index>(size)) {
@@ -108,10 +108,12 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   using extents_type = typename View::extents_type;
   constexpr std::size_t rank = extents_type::rank();
   check_element_type<View>(tensor, storage);
-  const extents_type extents = to_extents<extents_type>(tensor);
+  check_extents<extents_type>(tensor);
   check_alignment(structure, alignof(typename View::element_type));
-  strided_shape<rank> given = read_strides<rank>(tensor);
+  const strided_shape<rank> given = read_strides<rank>(tensor);
   check_index_type<typename extents_type::index_type>(given, structure.empty);
+  const auto extents =
+      make_extents<extents_type>(given.shape.data(), std::make_index_sequence<rank>{});
   const mapping_type mapping = to_mapping<mapping_type>(extents, given, structure.empty);
   auto* first = reinterpret_cast<typename View::data_handle_type>(structure.first);
   if (structure.empty) {
@@ -134,8 +136,8 @@ void check_writable(std::uint64_t flags) {
 /// Makes a view of a tensor, checked: the tensor is well formed (`check_structure`), its dtype
 /// is that of the element type (cv ignored, lanes included), its rank and static extents are
 /// the view's, the first element is aligned to the element type, the index type holds every
-/// extent, every stride and the span, and the layout holds the strides. Refuses at the first
-/// broken rule, in this order.
+/// extent, the span and every stride, and the layout holds the strides. Refuses at the first
+/// broken rule, in this order (docs/checks.md).
 ///
 /// Strides of dimensions of extent 1 and of empty tensors are free. Zero and negative strides
 /// need `layout_relaxed`, or another layout for which `holds_any_stride_v` is true. The tensor
@@ -165,6 +167,14 @@ template <class View, int = detail::require_view<View, true>(),
   const subbyte storage = detail::storage_of(managed.flags);
   const tensor_structure structure = check_structure(managed.dl_tensor, storage);
   return detail::make_view<View>(managed.dl_tensor, structure, storage);
+}
+
+/// The same for a legacy managed tensor, which carries neither version nor flags: as its
+/// DLTensor.
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
+  return to_mdspan<View>(managed.dl_tensor);
 }
 
 }  // namespace usm_dlpack

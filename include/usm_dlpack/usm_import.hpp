@@ -153,12 +153,12 @@ class import_protocol {
 
 /// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
 ///
-/// In this order, at the first broken rule: `device_type` is kDLOneAPI; `check_structure`;
-/// dtype, `ndim`, no overlap and the device, if asked; `device_id` names a root device that
-/// works, of an accepted backend; its platform's default context knows the pointer; the USM
-/// kind is accepted; the memory's root device is the one named; every byte of the view lies in
-/// one allocation. An empty tensor has no memory to prove anything of; its pointer is asked
-/// for its kind if it has one.
+/// In this order (docs/checks.md), at the first broken rule: `device_type` is kDLOneAPI;
+/// `check_structure`; dtype, `ndim`, no overlap and the device, if asked; `device_id` names a
+/// root device that works, of an accepted backend; its platform's default context knows the
+/// pointer; the USM kind is accepted; the memory's root device is the one named; every byte of
+/// the view lies in one allocation. An empty tensor has no memory to prove anything of; its
+/// pointer is asked for its kind if it has one.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {
@@ -177,6 +177,13 @@ inline usm_allocation validate(const DLManagedTensorVersioned& managed,
   }
   return detail::import_protocol(managed.dl_tensor, wanted)
       .run(detail::storage_of(managed.flags));
+}
+
+/// The same for a legacy managed tensor, which carries neither version nor flags: as its
+/// DLTensor. Never calls the deleter.
+inline usm_allocation validate(const DLManagedTensor& managed,
+                               const requirements& wanted = {}) {
+  return validate(managed.dl_tensor, wanted);
 }
 
 }  // namespace usm_dlpack

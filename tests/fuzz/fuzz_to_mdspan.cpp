@@ -111,7 +111,7 @@ bool layout_holds(const described_tensor& d) {
 
 /// Whether the index type counts what the layout counts: the elements from the lowest to the
 /// highest; all indices, for layouts without strides of their own; the strides of an empty
-/// `layout_stride`, which are compact.
+/// `layout_stride`, of which the largest extent has the largest.
 template <class View>
 bool index_type_holds(const described_tensor& d) {
   constexpr auto max =
@@ -127,11 +127,14 @@ bool index_type_holds(const described_tensor& d) {
                                  std::is_same_v<layout, right_padded>;
   if (made_from_extents && d.count > max) return false;
   if (d.empty && std::is_same_v<layout, Kokkos::layout_stride>) {
+    std::vector<wide> shape = d.shape;
+    std::sort(shape.begin(), shape.end());
+    shape.pop_back();
     wide product = 1;
-    for (std::size_t r = d.shape.size(); r-- > 1;) {
-      product = std::min(product * std::max<wide>(d.shape[r], 1), two_to_63 - 1);
+    for (const wide extent : shape) {
+      product = limited(product * std::max<wide>(extent, 1));
     }
-    return product <= max;
+    return product <= std::min(max, two_to_63 - 1);
   }
   return true;
 }

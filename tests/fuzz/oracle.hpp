@@ -125,7 +125,7 @@ inline errc broken_structure_rule(const DLTensor& tensor, bool padded) {
   const wide unit = d.element_bits % 8 == 0 ? d.element_bits / 8 : d.element_bits;
   const wide rounding = d.element_bits % 8 == 0 ? 0 : 7;
   if (d.lowest_index * unit < -two_to_63 ||
-      (d.highest_index + 1) * unit + rounding >= two_to_63 || d.lowest < 0 ||
+      (d.highest_index + 1) * unit + rounding >= two_to_63 || d.lowest <= 0 ||
       d.past_end >= two_to_64 || d.past_end - d.lowest >= two_to_63) {
     return errc::span_overflow;
   }

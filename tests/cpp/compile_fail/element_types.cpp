@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An element type without a dtype, and one whose specialisation is not true, are refused in a
-// sentence. It is split where the header splits it, because g++ quotes the source.
+// An element type without a dtype, and one whose specialisation is not true or no constant,
+// are refused in a sentence. It is split where the header splits it, because g++ quotes the
+// source.
 //
 // clang-format off
 // expect no_dtype: element_type: expected a type with a DLPack dtype, found one without;
@@ -10,6 +11,10 @@
 // expect dtype_by_name: use a type of the dtype table or specialise data_type_of for yours
 // expect untrue_dtype: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
 // expect untrue_dtype: its object does not have; correct the specialisation
+// expect value_at_run_time: data_type_of: expected a static constexpr DLDataType value, found another
+// expect value_at_run_time: value; correct the specialisation
+// expect value_of_another_type: data_type_of: expected a static constexpr DLDataType value, found another
+// expect value_of_another_type: value; correct the specialisation
 // expect padded_bare: element_type: expected packed elements, found padded ones, which a bare
 // expect padded_bare: DLTensor cannot declare; export a managed tensor
 // clang-format on
@@ -37,6 +42,22 @@ struct usm_dlpack::data_type_of<users_type> {
 };
 #endif
 
+#if defined(value_at_run_time) || defined(value_of_another_type)
+struct another_type {
+  float bits;
+};
+template <>
+struct usm_dlpack::data_type_of<another_type> {
+#if defined(USM_DLPACK_FIXED)
+  static constexpr DLDataType value{kDLFloat, 32, 1};
+#elif defined(value_at_run_time)
+  static const DLDataType value;
+#else
+  static constexpr int value = 32;
+#endif
+};
+#endif
+
 template <>
 struct usm_dlpack::data_type_of<users_float4> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
@@ -48,6 +69,10 @@ inline constexpr DLDevice some_device{kDLOneAPI, 0};
 
 #if defined(no_dtype) || defined(untrue_dtype)
 auto exported(view_of<const users_type> view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+#elif defined(value_at_run_time) || defined(value_of_another_type)
+auto exported(view_of<const another_type> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
 #elif defined(dtype_by_name)

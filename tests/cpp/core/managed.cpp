@@ -309,6 +309,33 @@ TEST(Managed, LeavesTheOwnerWithTheCallerWhereTheViewIsRefused) {
   EXPECT_TRUE(owner.owns());
 }
 
+TEST(Managed, RefusesANullHandleOfAViewWithElements) {
+  int freed = 0;
+  counting_owner owner(freed);
+  using relaxed = usm_dlpack::layout_relaxed;
+  const view_2d<float> nowhere(nullptr, 2, 3);
+  const md::mdspan<float, extents_2d, relaxed> reversed(
+      nullptr, relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1}));
+  EXPECT_REFUSAL(to_managed_tensor(nowhere, some_device, std::move(owner)), errc::data_null,
+                 "data", "the address of the elements", "null");
+  EXPECT_REFUSAL(to_managed_tensor(reversed, some_device, std::move(owner)), errc::data_null,
+                 "data", "the address of the elements", "null");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(nowhere, some_device, std::move(owner)),
+                 errc::data_null, "data", "the address of the elements", "null");
+  EXPECT_TRUE(owner.owns());
+  const view_2d<float> empty(nullptr, 0, 3);
+  EXPECT_EQ(to_managed_tensor(empty, some_device, 0)->dl_tensor.data, nullptr);
+}
+
+TEST(Managed, RefusesAViewThatNoConsumerCouldTake) {
+  std::array<float, 6> elements{};
+  auto* misaligned =
+      reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(elements.data()) + 1);
+  const odd::hand_written_view<float, int, 1> view{misaligned, {1}, {}};
+  EXPECT_REFUSAL(to_managed_tensor(view, some_device, 0), errc::data_misaligned, "byte_offset",
+                 "data + byte_offset aligned to 4 bytes", "1 bytes past such an address");
+}
+
 // --- Legacy
 // ---------------------------------------------------------------------------------------------
 
@@ -405,6 +432,8 @@ TEST(Managed, MeasuresATensorAsItsFlagsSay) {
 
 TEST(Managed, LegacyRefusesFlagsItCannotCarry) {
   valid_tensor valid;
+  EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, 0, flag::read_only | 8U),
+                 errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only", "8");
   EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, 0, flag::read_only), errc::read_only,
                  "flags", "writable memory, as a legacy managed tensor implies",
                  "read-only memory");

@@ -2,6 +2,7 @@
 //
 // Each rule of a well-formed DLTensor, the order in which they are checked, and the bytes that
 // a tensor spans.
+#include <allocation_counter.hpp>
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -272,6 +274,41 @@ TEST(Structure, RefusesAViewThatBeginsBeforeTheAddressSpace) {
   valid.tensor.data = pointer(8);
   valid.strides = {-3, -1};
   expect_span_refused(valid.tensor);
+}
+
+TEST(Structure, RefusesAnElementAtAddressZeroAsNoObjectStandsThere) {
+  valid_tensor valid;
+  valid.strides = {-3, -1};
+  valid.tensor.data = pointer(20);  // the lowest element is null
+  expect_span_refused(valid.tensor);
+  valid.tensor.data = pointer(24);
+  EXPECT_EQ(check_structure(valid.tensor).lowest, 4U);
+  valid.shape = {0, 3};
+  valid.tensor.data = pointer(20);
+  EXPECT_TRUE(check_structure(valid.tensor).empty);
+}
+
+TEST(Structure, TakesAnyRankWithoutTheHeap) {
+  for (const std::size_t rank : {0U, 1U, 8U, 64U, 65U, 4096U}) {
+    const ::testing::ScopedTrace trace(__FILE__, __LINE__, std::to_string(rank));
+    std::vector<std::int64_t> shape(rank, 1);
+    std::vector<std::int64_t> strides(rank, -7);
+    valid_tensor valid;
+    valid.tensor.ndim = static_cast<std::int32_t>(rank);
+    valid.tensor.shape = shape.data();
+    valid.tensor.strides = strides.data();
+    std::int64_t step = 1;  // up to 61 dimensions of extent 2 in front, each twice as far
+    for (std::size_t r = 0; r < rank && r < 61; ++r, step *= 2) {
+      shape[r] = 2;
+      strides[r] = step;
+    }
+    valid.tensor.dtype = {kDLUInt, 8, 1};
+    const usm_dlpack_test::allocation_count heap;
+    const tensor_structure structure = check_structure(valid.tensor);
+    EXPECT_EQ(heap.made(), 0U);
+    EXPECT_TRUE(structure.unique);
+    EXPECT_EQ(structure.nbytes, static_cast<std::uint64_t>(step));
+  }
 }
 
 TEST(Structure, RefusesAByteOffsetThatWrapsTheAddress) {

@@ -122,6 +122,15 @@ TEST(ToDlpack, TakesAnEmptyViewOfNoMemory) {
   EXPECT_EQ(to_dlpack_tensor(view, some_device).shape()[0], 0);
 }
 
+TEST(ToDlpack, GivesANullHandleToElementsNullDataAsTheCallerVouchesForIt) {
+  using extents = md::dextents<int, 1>;
+  const md::mdspan<float, extents, layout_relaxed> reversed(
+      nullptr, layout_relaxed::mapping<extents>(extents(4), {-1}));
+  const auto wrapper = to_dlpack_tensor(reversed, some_device);
+  EXPECT_EQ(wrapper.get().data, nullptr);
+  EXPECT_EQ(wrapper.shape()[0], 4);
+}
+
 TEST(ToDlpack, KeepsTheDataOfABroadcastOfMoreIndicesThanAnIntegerCounts) {
   std::array<float, 3> elements{};
   const any_2d extents(two_to_32, two_to_32);

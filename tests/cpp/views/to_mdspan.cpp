@@ -481,11 +481,48 @@ TEST(ToMdspan, RefusesAStrideThatTheIndexTypeDoesNotHold) {
   EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t>>(sample.tensor)),
                  errc::index_type_too_small, "shape",
                  "a value that the view's index type int8_t holds", "202");
-  const strided_tensor<3> empty({0, 100, 100}, {1, 1, 1});
-  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t, float, 3>>(empty.tensor)),
-                 errc::index_type_too_small, "strides[0]",
-                 "a value that the view's index type int8_t holds", "10000");
-  expect_taken<view<layout_relaxed, std::int8_t, float, 3>>(empty.tensor);
+}
+
+TEST(ToMdspan, TakesAnEmptyTensorWhoseCompactStridesTheIndexTypeDoesNotHold) {
+  for (const std::array<std::int64_t, 3>& shape :
+       {std::array<std::int64_t, 3>{0, 70000, 70000}, {70000, 0, 70000}, {70000, 70000, 0}}) {
+    strided_tensor<3> sample(shape, {int64_min, 0, int64_max});
+    for (std::int64_t* const strides : {sample.strides.data(), {}}) {
+      sample.tensor.strides = strides;
+      expect_taken<view<md::layout_stride, int, float, 3>>(sample.tensor);
+      expect_taken<view<md::layout_right, int, float, 3>>(sample.tensor);
+      expect_taken<view<md::layout_left, int, float, 3>>(sample.tensor);
+      expect_taken<view<layout_relaxed, int, float, 3>>(sample.tensor);
+      expect_taken<view<odd::layout_stepped, int, float, 3>>(sample.tensor);
+    }
+  }
+}
+
+TEST(ToMdspan, GivesAnEmptyViewCompactStridesOrElseTheSmallestOfAUniqueLayout) {
+  const auto strides_of = [](const std::array<std::int64_t, 3>& shape) {
+    const strided_tensor<3> sample(shape, {-1, -1, -1});
+    const auto made = to_mdspan<view<md::layout_stride, std::int8_t, float, 3>>(sample.tensor);
+    const auto& mapping = made.mapping();
+    return std::array<int, 3>{mapping.stride(0), mapping.stride(1), mapping.stride(2)};
+  };
+  EXPECT_EQ(strides_of({5, 0, 3}), (std::array<int, 3>{3, 3, 1}));
+  EXPECT_EQ(strides_of({0, 100, 100}), (std::array<int, 3>{1, 100, 1}));
+  EXPECT_EQ(strides_of({0, 3, 100}), (std::array<int, 3>{1, 1, 3}));
+  EXPECT_EQ(strides_of({0, 0, 127}), (std::array<int, 3>{127, 127, 1}));
+}
+
+TEST(ToMdspan, RefusesAnEmptyShapeForWhichAUniqueLayoutHasNoStrides) {
+  strided_tensor<4> sample({0, 100, 100, 100}, {1, 1, 1, 1});
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t, float, 4>>(sample.tensor)),
+                 errc::index_type_too_small, "shape",
+                 "a product that the view's index type int8_t holds", "a larger one");
+  expect_taken<view<layout_relaxed, std::int8_t, float, 4>>(sample.tensor);
+  expect_taken<view<md::layout_stride, std::int16_t, float, 4>>(sample.tensor);
+  sample.shape = {int64_max, int64_max, 0, int64_max};
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::uint64_t, float, 4>>(sample.tensor)),
+                 errc::index_type_too_small, "shape",
+                 "a product that the view's index type uint64_t holds", "a larger one");
+  expect_taken<view<layout_relaxed, std::uint64_t, float, 4>>(sample.tensor);
 }
 
 template <class Layout, class Index>
@@ -603,6 +640,19 @@ TEST(ToMdspan, TakesAManagedTensorWithoutTheHeapAndWithoutItsDeleter) {
   expect_view_of(valid.managed.dl_tensor, usm_dlpack_test::facts_of(result));
 }
 
+// --- Legacy managed tensors
+// -----------------------------------------------------------------------------
+
+TEST(ToMdspan, TakesALegacyManagedTensorAsItsDlTensor) {
+  usm_dlpack_test::foreign_tensor<DLManagedTensor> legacy;
+  expect_view_of(legacy.managed.dl_tensor,
+                 usm_dlpack_test::facts_of(to_mdspan<plain_view>(legacy.managed)));
+  legacy.valid.shape[1] = -3;
+  EXPECT_REFUSAL(to_mdspan<plain_view>(legacy.managed), errc::shape_negative, "shape[1]",
+                 "an extent of 0 or more elements", "-3");
+  EXPECT_EQ(legacy.deleted, 0);
+}
+
 // --- The order of the rules
 // -----------------------------------------------------------------------------
 
@@ -642,10 +692,10 @@ TEST(ToMdspan, ChecksTheRulesInTheDocumentedOrder) {
   EXPECT_EQ(code(), "extent_mismatch shape[0]");
   valid.valid.shape[0] = 3;
   valid.valid.shape[1] = 128;
-  EXPECT_EQ(code(), "index_type_too_small shape[1]");
-  valid.valid.shape[1] = 2;
   EXPECT_EQ(code(), "data_misaligned byte_offset");
   tensor.byte_offset = 0;
+  EXPECT_EQ(code(), "index_type_too_small shape[1]");
+  valid.valid.shape[1] = 2;
   valid.valid.strides = {0, 127};
   EXPECT_EQ(code(), "index_type_too_small shape");
   valid.valid.strides = {0, 1};
