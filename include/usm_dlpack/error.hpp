@@ -51,14 +51,15 @@ enum class errc {
   usm_type_not_accepted,   ///< the USM kind is not among those asked for
   device_mismatch,         ///< `device.device_id` and the memory name different root devices
   out_of_bounds,           ///< the view does not lie within one USM allocation
-  context_not_default,     ///< the context is not the default context of its platform
   device_without_id,       ///< the device's root is not in `sycl::device::get_devices()`
+  context_not_default,     ///< the context is not the default context of its platform
   queue_device_mismatch,   ///< the queue and the memory are on different root devices
   // Python
   capsule_unusable,     ///< the object is no fresh DLPack capsule
   copy_needed,          ///< a copy would be needed and is not allowed, or the reverse
   request_unsupported,  ///< what a keyword of `__dlpack__` or `from_dlpack` asks for is not to
                         ///< be had
+  process_forked,       ///< a child made by fork() cannot use the parent's SYCL runtime
   tensor_released,      ///< the garbage collector has taken the tensor's memory already
   // any query
   runtime_error,  ///< the SYCL runtime threw; its text is in `found`
@@ -97,12 +98,13 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::usm_type_not_accepted: return "usm_type_not_accepted";
     case errc::device_mismatch: return "device_mismatch";
     case errc::out_of_bounds: return "out_of_bounds";
-    case errc::context_not_default: return "context_not_default";
     case errc::device_without_id: return "device_without_id";
+    case errc::context_not_default: return "context_not_default";
     case errc::queue_device_mismatch: return "queue_device_mismatch";
     case errc::capsule_unusable: return "capsule_unusable";
     case errc::copy_needed: return "copy_needed";
     case errc::request_unsupported: return "request_unsupported";
+    case errc::process_forked: return "process_forked";
     case errc::tensor_released: return "tensor_released";
     case errc::runtime_error: return "runtime_error";
   }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lists of docs/checks.md that need no device: of any two broken rules the earlier is
+// refused.
+#include <mdspan_under_test.hpp>
+#include <rules_in_order.hpp>
+#include <valid_tensor.hpp>
+
+#include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/to_mdspan.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+namespace {
+
+/// 32 elements of 4 bits, packed, in a type that is aligned to more than they are.
+struct alignas(16) packed_x32 {
+  std::array<std::uint8_t, 16> bytes;
+};
+
+}  // namespace
+
+template <>
+struct usm_dlpack::data_type_of<packed_x32> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 32};
+};
+
+namespace {
+
+using usm_dlpack::errc;
+using usm_dlpack_test::breakable_rule;
+using usm_dlpack_test::breakable_view;
+using usm_dlpack_test::expect_order;
+using usm_dlpack_test::valid_tensor;
+namespace flag = usm_dlpack::flag;
+
+constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
+constexpr auto farthest = std::numeric_limits<std::int64_t>::max();
+
+// --- A view
+// -------------------------------------------------------------------------------------------
+
+constexpr breakable_rule<breakable_view> view_rules[] = {
+    {errc::layout_not_strided, "layout", [](breakable_view& v) { v.map.strided = false; }},
+    {errc::extent_out_of_range, "shape[0]",
+     [](breakable_view& v) { v.all_extents = beyond_int64; }},
+    {errc::stride_out_of_range, "strides[0]",
+     [](breakable_view& v) { v.map.all_strides = beyond_int64; }},
+    {errc::offset_out_of_range, "element_offset",
+     [](breakable_view& v) { v.map.first = beyond_int64; }},
+};
+
+TEST(OrderOfChecks, OfTwoBrokenRulesOfAViewTheEarlierIsRefused) {
+  expect_order(view_rules, [](const breakable_view& view) {
+    static_cast<void>(usm_dlpack::to_dlpack_tensor(view, usm_dlpack_test::some_device));
+  });
+}
+
+// --- A tensor
+// -----------------------------------------------------------------------------------------
+
+constexpr breakable_rule<valid_tensor> structure_rules[] = {
+    {errc::ndim_out_of_range, "ndim", [](valid_tensor& v) { v.tensor.ndim = -1; }},
+    {errc::shape_null, "shape", [](valid_tensor& v) { v.tensor.shape = nullptr; }},
+    {errc::dtype_unsupported, "dtype", [](valid_tensor& v) { v.tensor.dtype.code = 18; }},
+    {errc::shape_negative, "shape[1]", [](valid_tensor& v) { v.shape[1] = -3; }},
+    {errc::data_null, "data", [](valid_tensor& v) { v.tensor.data = nullptr; }},
+    {errc::span_overflow, "strides", [](valid_tensor& v) { v.strides[0] = farthest; }},
+    {errc::data_misaligned, "byte_offset", [](valid_tensor& v) { v.tensor.byte_offset = 2; }},
+};
+
+TEST(OrderOfChecks, OfTwoBrokenRulesOfCheckStructureTheEarlierIsRefused) {
+  expect_order(structure_rules,
+               [](const valid_tensor& v) { usm_dlpack::check_structure(v.tensor); });
+}
+
+// --- A managed tensor becomes a view
+// ------------------------------------------------------------------
+
+/// A managed tensor that is the view below, or the same with `layout_right`.
+struct convertible_tensor {
+  alignas(64) std::array<packed_x32, 16> elements{};
+  std::array<std::int64_t, 2> shape{5, 3};
+  std::array<std::int64_t, 2> strides{3, 1};
+  DLManagedTensorVersioned managed{};
+  DLTensor& tensor = managed.dl_tensor;
+  bool rows = false;  ///< ask for `layout_right`
+
+  convertible_tensor() {
+    managed.version = {1, 0};
+    tensor.data = elements.data();
+    tensor.device = usm_dlpack_test::some_device;
+    tensor.ndim = 2;
+    tensor.dtype = usm_dlpack::data_type_v<packed_x32>;
+    tensor.shape = shape.data();
+    tensor.strides = strides.data();
+  }
+  convertible_tensor(const convertible_tensor&) = delete;
+  convertible_tensor& operator=(const convertible_tensor&) = delete;
+};
+
+using narrow_extents = md::extents<std::int8_t, static_cast<std::size_t>(-1), 3>;
+using strided_view = md::mdspan<packed_x32, narrow_extents, md::layout_stride>;
+using row_view = md::mdspan<packed_x32, narrow_extents, md::layout_right>;
+constexpr DLDataType int32{kDLInt, 32, 1};
+
+constexpr breakable_rule<convertible_tensor> to_mdspan_rules[] = {
+    {errc::version_unsupported, "version.major",
+     [](convertible_tensor& c) { c.managed.version.major = 2; }},
+    {errc::flags_unknown, "flags", [](convertible_tensor& c) { c.managed.flags |= 8; }},
+    {errc::read_only, "flags",
+     [](convertible_tensor& c) { c.managed.flags |= flag::read_only; }},
+    {errc::ndim_out_of_range, "ndim", [](convertible_tensor& c) { c.tensor.ndim = -1; }},
+    {errc::shape_null, "shape", [](convertible_tensor& c) { c.tensor.shape = nullptr; }},
+    {errc::dtype_unsupported, "dtype",
+     [](convertible_tensor& c) { c.tensor.dtype.code = 18; }},
+    {errc::shape_negative, "shape[0]", [](convertible_tensor& c) { c.shape[0] = -3; }},
+    {errc::data_null, "data", [](convertible_tensor& c) { c.tensor.data = nullptr; }},
+    {errc::span_overflow, "strides", [](convertible_tensor& c) { c.strides[0] = farthest; }},
+    {errc::data_misaligned, "byte_offset",
+     [](convertible_tensor& c) { c.tensor.dtype = int32, c.tensor.byte_offset = 2; }},
+    {errc::dtype_mismatch, "dtype", [](convertible_tensor& c) { c.tensor.dtype = int32; }},
+    {errc::dtype_mismatch, "flags",
+     [](convertible_tensor& c) { c.managed.flags |= flag::is_subbyte_type_padded; }},
+    {errc::rank_mismatch, "ndim", [](convertible_tensor& c) { c.tensor.ndim = 1; }},
+    {errc::extent_mismatch, "shape[1]", [](convertible_tensor& c) { c.shape[1] = 4; }},
+    {errc::data_misaligned, "byte_offset",
+     [](convertible_tensor& c) { c.tensor.byte_offset = 8; }},
+    {errc::index_type_too_small, "shape[0]", [](convertible_tensor& c) { c.shape[0] = 128; }},
+    {errc::index_type_too_small, "shape", [](convertible_tensor& c) { c.strides[0] = 40; }},
+    {errc::index_type_too_small, "shape",
+     [](convertible_tensor& c) { c.rows = true, c.shape[0] = 50, c.strides = {0, 0}; }},
+    {errc::layout_mismatch, "strides[0]", [](convertible_tensor& c) { c.strides[0] = 0; }},
+    {errc::layout_mismatch, "strides", [](convertible_tensor& c) { c.strides = {1, 1}; }},
+};
+
+TEST(OrderOfChecks, OfTwoBrokenRulesOfToMdspanTheEarlierIsRefused) {
+  expect_order(to_mdspan_rules, [](const convertible_tensor& c) {
+    if (c.rows) {
+      static_cast<void>(usm_dlpack::to_mdspan<row_view>(c.managed));
+    } else {
+      static_cast<void>(usm_dlpack::to_mdspan<strided_view>(c.managed));
+    }
+  });
+}
+
+// --- A tensor becomes a managed one
+// -------------------------------------------------------------------
+
+struct owned_tensor : valid_tensor {
+  std::uint64_t flags = 0;
+};
+
+constexpr breakable_rule<owned_tensor> legacy_rules[] = {
+    {errc::flags_unknown, "flags", [](owned_tensor& o) { o.flags |= 8; }},
+    {errc::read_only, "flags", [](owned_tensor& o) { o.flags |= flag::read_only; }},
+    {errc::dtype_unsupported, "flags",
+     [](owned_tensor& o) { o.flags |= flag::is_subbyte_type_padded; }},
+    {errc::ndim_out_of_range, "ndim", [](owned_tensor& o) { o.tensor.ndim = -1; }},
+    {errc::shape_null, "shape", [](owned_tensor& o) { o.tensor.shape = nullptr; }},
+    {errc::dtype_unsupported, "dtype", [](owned_tensor& o) { o.tensor.dtype.code = 18; }},
+    {errc::shape_negative, "shape[1]", [](owned_tensor& o) { o.shape[1] = -3; }},
+    {errc::data_null, "data", [](owned_tensor& o) { o.tensor.data = nullptr; }},
+    {errc::span_overflow, "strides", [](owned_tensor& o) { o.strides[0] = farthest; }},
+    {errc::data_misaligned, "byte_offset", [](owned_tensor& o) { o.tensor.byte_offset = 2; }},
+};
+
+TEST(OrderOfChecks, OfTwoBrokenRulesOfALegacyManagedTensorTheEarlierIsRefused) {
+  expect_order(legacy_rules, [](const owned_tensor& o) {
+    static_cast<void>(usm_dlpack::to_legacy_managed_tensor(o.tensor, 0, o.flags));
+  });
+}
+
+}  // namespace

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lists of docs/checks.md for USM: of any two broken rules of `validate`, and of the
+// export protocol, the earlier is refused.
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <rules_in_order.hpp>
+
+#include "usm_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace {
+
+using namespace usm_dlpack_test;
+using sycl::usm::alloc;
+using usm_dlpack::errc;
+
+constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
+
+// --- Import
+// -------------------------------------------------------------------------------------------
+
+/// A managed tensor that fills its allocation, and what is required of it.
+struct received_tensor : usm_managed_tensor {
+  usm_dlpack::requirements wanted;
+  std::optional<changed_natives> natives;
+  alignas(16) std::array<float, 24> on_stack{};
+  DLTensor& tensor = managed.dl_tensor;
+  std::array<std::int64_t, 2>& shape = valid.shape;
+  std::array<std::int64_t, 2>& strides = valid.strides;
+
+  received_tensor() { wanted.writable = true; }
+};
+
+void validate_it(const received_tensor& r) { usm_dlpack::validate(r.managed, r.wanted); }
+
+using import_rule = breakable_rule<received_tensor>;
+
+constexpr import_rule validate_rules[] = {
+    {errc::version_unsupported, "version.major",
+     [](received_tensor& r) { r.managed.version.major = 2; }},
+    {errc::flags_unknown, "flags", [](received_tensor& r) { r.managed.flags |= 8; }},
+    {errc::read_only, "flags", [](received_tensor& r) { r.managed.flags |= 1; }},
+    {errc::device_type_unsupported, "device.device_type",
+     [](received_tensor& r) { r.tensor.device.device_type = kDLCUDA; }},
+    {errc::ndim_out_of_range, "ndim", [](received_tensor& r) { r.tensor.ndim = -1; }},
+    {errc::shape_null, "shape", [](received_tensor& r) { r.tensor.shape = nullptr; }},
+    {errc::dtype_unsupported, "dtype", [](received_tensor& r) { r.tensor.dtype.code = 18; }},
+    {errc::shape_negative, "shape[1]", [](received_tensor& r) { r.shape[1] = -3; }},
+    {errc::data_null, "data", [](received_tensor& r) { r.tensor.data = nullptr; }},
+    {errc::span_overflow, "strides",
+     [](received_tensor& r) { r.strides[0] = std::numeric_limits<std::int64_t>::max(); }},
+    {errc::data_misaligned, "byte_offset",
+     [](received_tensor& r) { r.tensor.byte_offset = 2; }},
+    {errc::dtype_mismatch, "dtype",
+     [](received_tensor& r) { r.wanted.dtype = DLDataType{kDLInt, 32, 1}; }},
+    {errc::rank_mismatch, "ndim", [](received_tensor& r) { r.wanted.ndim = 3; }},
+    {errc::overlapping, "strides",
+     [](received_tensor& r) { r.wanted.unique = true, r.strides[0] = 0; }},
+    {errc::device_not_accepted, "device.device_id",
+     [](received_tensor& r) { r.wanted.device_id = 5; }},
+    {errc::device_id_out_of_range, "device.device_id",
+     [](received_tensor& r) { r.tensor.device.device_id = 7; }},
+    {errc::backend_not_accepted, "device.device_id",
+     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_level_zero}; }},
+    {errc::pointer_unknown, "data",
+     [](received_tensor& r) { r.tensor.data = r.on_stack.data(); }},
+    {errc::usm_type_not_accepted, "data",
+     [](received_tensor& r) { r.wanted.usm_types = {alloc::host}; }},
+    {errc::device_mismatch, "device.device_id",
+     [](received_tensor& r) { r.natives.emplace(move_to_id_1); }},
+    {errc::out_of_bounds, "shape", [](received_tensor& r) { r.shape[0] = 5; }},
+};
+
+TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
+  expect_order(validate_rules, validate_it);
+}
+
+/// The second device is listed and fails: another outcome of the step at which an id names a
+/// device.
+constexpr import_rule broken_device_rules[] = {
+    {errc::device_not_accepted, "device.device_id",
+     [](received_tensor& r) { r.wanted.device_id = 5; }},
+    {errc::device_failed, "device.device_id",
+     [](received_tensor& r) { r.tensor.device.device_id = 1; }},
+    {errc::backend_not_accepted, "device.device_id",
+     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_level_zero}; }},
+    {errc::pointer_unknown, "data",
+     [](received_tensor& r) { r.tensor.data = r.on_stack.data(); }},
+};
+
+TEST(BrokenDeviceOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
+  expect_order(broken_device_rules, validate_it);
+}
+
+// --- Export
+// -------------------------------------------------------------------------------------------
+
+/// The first root device has no id for as long as this lives: stands for one that
+/// ONEAPI_DEVICE_SELECTOR hides, which only a process of its own shows (test_device.cpp).
+class hidden_device {
+ public:
+  hidden_device() : kept_(table().devices) { table().devices[0] = kept_[1]; }
+  ~hidden_device() { table().devices = kept_; }
+  hidden_device(const hidden_device&) = delete;
+  hidden_device& operator=(const hidden_device&) = delete;
+
+ private:
+  using device_table = usm_dlpack::detail::device_table;
+  // The table is made by a non-const `new`, so it may be written to.
+  static device_table& table() { return const_cast<device_table&>(device_table::get()); }
+  std::vector<usm_dlpack::detail::device_entry> kept_;
+};
+
+/// A view of device USM, and the queue that it is exported with.
+struct exported_view {
+  sycl::queue queue = queue_on();
+  std::optional<usm_memory> memory;
+  std::optional<changed_natives> natives;
+  std::optional<hidden_device> hidden;
+  std::array<float, 4> on_stack{};
+  breakable_view view;
+
+  exported_view() { allocate(); }
+  void allocate() {
+    memory.emplace(alloc::device, 64, queue);
+    view.handle = memory->as<float>();
+  }
+};
+
+constexpr breakable_rule<exported_view> export_rules[] = {
+    {errc::layout_not_strided, "layout", [](exported_view& e) { e.view.map.strided = false; }},
+    {errc::extent_out_of_range, "shape[0]",
+     [](exported_view& e) { e.view.all_extents = beyond_int64; }},
+    {errc::stride_out_of_range, "strides[0]",
+     [](exported_view& e) { e.view.map.all_strides = beyond_int64; }},
+    {errc::offset_out_of_range, "element_offset",
+     [](exported_view& e) { e.view.map.first = beyond_int64; }},
+    {errc::device_without_id, "device", [](exported_view& e) { e.hidden.emplace(); }},
+    {errc::pointer_unknown, "data",
+     [](exported_view& e) { e.view.handle = e.on_stack.data(); }},
+    {errc::context_not_default, "context",
+     [](exported_view& e) {
+       const sycl::device device = e.queue.get_device();
+       e.queue = sycl::queue(sycl::context(device), device);
+       e.allocate();
+     }},
+    {errc::queue_device_mismatch, "queue",
+     [](exported_view& e) { e.natives.emplace(move_to_id_1); }},
+};
+
+TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRefused) {
+  expect_order(export_rules, [](const exported_view& e) {
+    static_cast<void>(usm_dlpack::to_dlpack_tensor(e.view, e.queue));
+  });
+}
+
+}  // namespace
