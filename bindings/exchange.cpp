@@ -3,7 +3,10 @@
 // Memory or a capsule in, proof or a DLPackTensor out; and the map of root devices.
 #include "exchange.hpp"
 
-#include "capsule.hpp"
+#include "copies.hpp"
+#include "export.hpp"
+#include "process.hpp"
+#include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
 
@@ -15,7 +18,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -26,13 +28,6 @@ namespace usm_dlpack::python {
 namespace {
 
 using extents = std::vector<std::int64_t>;
-
-/// Makes the `tensor` in a Python object for it; it does not own its memory yet.
-void fill_tensor(nb::handle made, const DLTensor& described, const usm_allocation& proof,
-                 std::uint64_t flags) {
-  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
-  nb::inst_mark_ready(made);
-}
 
 DLDataType to_dtype(int code, int bits, int lanes) noexcept {
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
@@ -72,50 +67,27 @@ requirements to_requirements(const std::vector<std::string>& usm_types,
   return wanted;
 }
 
-struct validated {
-  usm_allocation proof;
-  std::uint64_t flags;
-  const DLTensor* described;
-};
-
-validated validate_content(const capsule_content& content, const requirements& wanted) {
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    return {validate(**versioned, wanted), (*versioned)->flags, &(*versioned)->dl_tensor};
-  }
-  DLManagedTensor* legacy = std::get<DLManagedTensor*>(content);
-  return {validate(legacy->dl_tensor, wanted), 0, &legacy->dl_tensor};
-}
-
 struct allocation_object {
   usm_allocation proof;
   bool readonly;
 };
 
-allocation_object validate_capsule(nb::handle capsule, const requirements& wanted) {
-  const validated checked = validate_content(read_capsule(capsule), wanted);
-  return {checked.proof, (checked.flags & flag::read_only) != 0};
+allocation_object validate_content(const capsule_content& content,
+                                   const requirements& wanted) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    return {validate(**versioned, wanted), ((*versioned)->flags & flag::read_only) != 0};
+  }
+  return {validate(std::get<DLManagedTensor*>(content)->dl_tensor, wanted), false};
 }
 
-/// Proves everything, makes the object, and only then takes what the capsule owned.
-/// @param take_copies whether a copy that the producer made is taken
-nb::object import_capsule(nb::handle capsule, bool take_copies) {
-  // Made first: the garbage collector may run here, and with it code that takes the capsule.
-  nb::object made = nb::inst_alloc(nb::type<tensor>());
-  const capsule_content content = read_capsule(capsule);
-  const validated checked = validate_content(content, {});
-  if (!take_copies && (checked.flags & flag::is_copied) != 0) {
-    detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",
-                   "a copy that it made", "allow the copy with copy=None");
+/// Validates a capsule, which stays as it is, or what an array offers.
+allocation_object validate_array(nb::handle x, const requirements& wanted) {
+  check_process();
+  if (PyCapsule_CheckExact(x.ptr()) != 0) {
+    return validate_content(read_capsule(x), wanted);
   }
-  fill_tensor(made, *checked.described, checked.proof, checked.flags);
-  consume_capsule(capsule, content);
-  tensor& owner = *nb::inst_ptr<tensor>(made);
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    owner.own(managed_tensor(*versioned));
-  } else {
-    owner.own(legacy_managed_tensor(std::get<DLManagedTensor*>(content)));
-  }
-  return made;
+  const offered_tensor offered = ask_producer(x, {});
+  return validate_content(offered.content(), wanted);
 }
 
 /// The view lies in one allocation; it must be the one that the owner keeps alive.
@@ -131,26 +103,33 @@ void check_owned(const usm_allocation& proof, std::uintptr_t origin) {
 
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
 /// @param origin the address that the object itself names
+/// @param place a context or queue of the object
 nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t data,
                        extents shape, std::optional<extents> strides, int code, int bits,
-                       int lanes, bool readonly, nb::handle place, nb::handle queue) {
-  DLTensor described{};
+                       int lanes, std::uint64_t flags, nb::handle place, nb::handle queue) {
+  check_process();
+  DLManagedTensorVersioned shown{};
+  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  shown.flags = flags;
+  DLTensor& described = shown.dl_tensor;
   described.data = reinterpret_cast<void*>(data);
   described.ndim = static_cast<std::int32_t>(shape.size());
   described.shape = shape.data();
   described.strides = strides ? strides->data() : nullptr;
   described.dtype = to_dtype(code, bits, lanes);
-  const tensor_structure structure = check_structure(described);
+  const tensor_structure structure = check_structure(described, detail::storage_of(flags));
   const void* first = reinterpret_cast<const void*>(structure.first);
   described.device = detail::export_device(first, structure.empty, to_context(place));
   if (!queue.is_none()) {
     described.device = detail::export_device(first, structure.empty, to_queue(queue));
   }
-  const usm_allocation proof = validate(described);
+  const usm_allocation proof = validate(shown);
   check_owned(proof, origin);
-  nb::object made = nb::inst_alloc(nb::type<tensor>());
-  fill_tensor(made, described, proof, readonly ? flag::read_only : 0);
-  nb::inst_ptr<tensor>(made)->own(std::move(owner));
+  const sycl::queue* known = find_queue(queue.is_none() ? place : queue);
+  nb::object made = make_tensor(described, proof, flags);
+  tensor& filled = *nb::inst_ptr<tensor>(made);
+  filled.own(std::move(owner));
+  filled.know(known == nullptr ? std::nullopt : std::optional<sycl::queue>(*known));
   return made;
 }
 
@@ -250,13 +229,9 @@ void register_allocation(nb::module_& module) {
 
 void register_exchange(nb::module_& module) {
   register_allocation(module);
-  module.def("import_capsule", &import_capsule, nb::arg("capsule").none(),
-             nb::arg("take_copies"),
-             nb::sig("def import_capsule(capsule: typing.Any, take_copies: bool) -> "
-                     "DLPackTensor"));
   module.def(
-      "validate_capsule",
-      [](nb::handle capsule, const std::vector<std::string>& usm_types,
+      "validate_array",
+      [](nb::handle x, const std::vector<std::string>& usm_types,
          const std::optional<std::vector<std::string>>& backends, bool writable, bool unique,
          std::optional<std::tuple<int, int, int>> dtype, std::optional<std::int32_t> ndim,
          std::optional<std::int32_t> device_id) {
@@ -267,20 +242,28 @@ void register_exchange(nb::module_& module) {
           const auto [code, bits, lanes] = *dtype;
           wanted.dtype = to_dtype(code, bits, lanes);
         }
-        return validate_capsule(capsule, wanted);
+        return validate_array(x, wanted);
       },
-      nb::arg("capsule").none(), nb::arg("usm_types"), nb::arg("backends").none(),
+      nb::arg("x").none(), nb::arg("usm_types"), nb::arg("backends").none(),
       nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("ndim").none(),
       nb::arg("device_id").none());
   module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
              nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
-             nb::arg("lanes"), nb::arg("readonly"), nb::arg("place").none(),
+             nb::arg("lanes"), nb::arg("flags"), nb::arg("place").none(),
              nb::arg("queue").none(),
              nb::sig("def from_memory(owner: typing.Any, origin: int, data: int, "
                      "shape: collections.abc.Sequence[int], "
                      "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
-                     "lanes: int, readonly: bool, place: typing.Any, "
+                     "lanes: int, flags: int, place: typing.Any, "
                      "queue: typing.Any) -> DLPackTensor"));
+  module.def(
+      "write_compact",
+      [](nb::handle_t<tensor> self, std::uintptr_t to) {
+        check_process();
+        write_compact(source_of(*nb::inst_ptr<tensor>(self)), reinterpret_cast<void*>(to));
+      },
+      nb::arg("self"), nb::arg("to"),
+      nb::sig("def write_compact(self: DLPackTensor, to: int) -> None"));
   module.def(
       "check_device_type",
       [](std::int32_t device_type) {

@@ -3,6 +3,7 @@
 // DLPackTensor.__dlpack__: what its keywords ask for, and the capsule that answers.
 #pragma once
 
+#include "copies.hpp"
 #include "tensor.hpp"
 
 namespace usm_dlpack::python {
@@ -14,5 +15,12 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
                           nb::handle dl_device, nb::handle copy);
 
 extern const char* const export_doc;
+
+/// A managed tensor of the memory itself that keeps a DLPackTensor alive.
+/// @pre `self` is one
+managed_tensor export_managed(nb::handle self);
+
+/// A tensor as what is copied. Valid as long as the tensor.
+copy_source source_of(const tensor& source);
 
 }  // namespace usm_dlpack::python

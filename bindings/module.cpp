@@ -3,6 +3,10 @@
 // The module usm_dlpack._core: registers, decides nothing. Users see it through the package's
 // Python face.
 #include "exchange.hpp"
+#include "exchange_api.hpp"
+#include "import.hpp"
+#include "process.hpp"
+#include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
 
@@ -18,22 +22,18 @@ namespace nb = nanobind;
 
 namespace {
 
-// The exception types are Python's own (usm_dlpack._errors): two bases, and attributes.
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const usm_dlpack::conversion_error& error) {
-    const nb::object made =
-        nb::module_::import_("usm_dlpack._errors")
-            .attr("from_parts")(usm_dlpack::to_string(error.code()), error.field(),
-                                error.expected(), error.found(), error.remedy());
-    PyErr_SetObject(made.type().ptr(), made.ptr());
+    usm_dlpack::python::set_error(error);
   }
 }
 
 }  // namespace
 
 NB_MODULE(_core, module) {
+  usm_dlpack::python::register_process();
   // A daemon thread or a cycle through a capsule may hold a tensor to the end: no defect of
   // the user's that needs a text. The tests ask for it.
   nb::set_leak_warnings(std::getenv("USM_DLPACK_REPORT_LEAKS") != nullptr);
@@ -41,8 +41,11 @@ NB_MODULE(_core, module) {
                            std::to_string(USM_DLPACK_VERSION_MINOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_PATCH);
   nb::register_exception_translator(&translate);
-  nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
+  const nb::object at_exit = nb::module_::import_("atexit").attr("register");
+  at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
+  at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
   usm_dlpack::python::register_tensor(module);
+  usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
+  usm_dlpack::python::register_import(module);
 }

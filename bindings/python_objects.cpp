@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dpctl's objects to and from SYCL's. dpctl gives borrowed addresses (`addressof_ref`) and
-// capsules, and takes capsules or the C functions that its modules export (`__pyx_capi__`).
+// dpctl's objects to and from SYCL's, by the C functions that dpctl's modules export
+// (`__pyx_capi__`), and by capsules.
 #include "python_objects.hpp"
 
+#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <memory>
 
 namespace usm_dlpack::python {
 namespace {
@@ -18,19 +17,94 @@ namespace {
   throw nb::type_error(sentence.c_str());
 }
 
-bool is_dpctl(nb::handle object, const char* type) {
-  // By the object's real type: `__class__` may say anything.
-  const nb::object wanted = nb::module_::import_("dpctl").attr(type);
-  return PyType_IsSubtype(Py_TYPE(object.ptr()),
-                          reinterpret_cast<PyTypeObject*>(wanted.ptr())) != 0;
+/// What dpctl calls a SYCL object, and where it exports the functions that convert it.
+template <class Object>
+struct names;
+template <>
+struct names<sycl::queue> {
+  static constexpr const char* module = "dpctl._sycl_queue";
+  static constexpr const char* type = "SyclQueue";
+  static constexpr const char* get = "SyclQueue_GetQueueRef";
+  static constexpr const char* make = "SyclQueue_Make";
+};
+template <>
+struct names<sycl::context> {
+  static constexpr const char* module = "dpctl._sycl_context";
+  static constexpr const char* type = "SyclContext";
+  static constexpr const char* get = "SyclContext_GetContextRef";
+  static constexpr const char* make = "SyclContext_Make";
+};
+template <>
+struct names<sycl::device> {
+  static constexpr const char* module = "dpctl._sycl_device";
+  static constexpr const char* type = "SyclDevice";
+  static constexpr const char* get = "SyclDevice_GetDeviceRef";
+  static constexpr const char* make = "SyclDevice_Make";
+};
+
+void* exported_function(nb::handle module, const char* name) {
+  const nb::object capsule = module.attr("__pyx_capi__")[name];
+  void* function = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+  if (function == nullptr) {
+    throw nb::python_error();
+  }
+  return function;
+}
+
+/// dpctl's class of a SYCL object, found once and kept for the life of the process.
+template <class Object>
+struct dpctl_class {
+  PyTypeObject* type;
+  const void* (*get)(PyObject*);          ///< borrows the SYCL object; null with an error set
+  PyObject* (*make)(const void* object);  ///< a new object that holds a copy
+
+  static const dpctl_class& found() {
+    // No lock: an import lets other threads run, which would wait for it with the GIL held.
+    static std::atomic<const dpctl_class*> kept{nullptr};
+    const dpctl_class* known = kept.load(std::memory_order_acquire);
+    if (known == nullptr) {
+      known = new dpctl_class(find());
+      kept.store(known, std::memory_order_release);
+    }
+    return *known;
+  }
+
+ private:
+  static dpctl_class find() {
+    const nb::module_ module = nb::module_::import_(names<Object>::module);
+    nb::object type = module.attr(names<Object>::type);
+    return {reinterpret_cast<PyTypeObject*>(type.release().ptr()),
+            reinterpret_cast<const void* (*)(PyObject*)>(
+                exported_function(module, names<Object>::get)),
+            reinterpret_cast<PyObject* (*)(const void*)>(
+                exported_function(module, names<Object>::make))};
+  }
+};
+
+// By the object's real type: `__class__` may say anything.
+template <class Object>
+const Object* in_dpctl(nb::handle object) {
+  const auto& known = dpctl_class<Object>::found();
+  if (PyType_IsSubtype(Py_TYPE(object.ptr()), known.type) == 0) {
+    return nullptr;
+  }
+  const void* held = known.get(object.ptr());
+  if (held == nullptr) {
+    if (PyErr_Occurred() != nullptr) {
+      throw nb::python_error();
+    }
+    refuse_type(names<Object>::type, "one that was made", object);
+  }
+  return static_cast<const Object*>(held);
 }
 
 template <class Object>
-const Object& borrowed(nb::handle object, const char* type) {
-  // dpctl's own method: a subclass may have another of the same name.
-  const nb::object method = nb::module_::import_("dpctl").attr(type).attr("addressof_ref");
-  const auto address = nb::cast<std::uintptr_t>(method(object));
-  return *reinterpret_cast<const Object*>(address);
+nb::object make_dpctl(const Object& object) {
+  PyObject* made = dpctl_class<Object>::found().make(&object);
+  if (made == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal(made);
 }
 
 template <class Object>
@@ -51,73 +125,63 @@ void interpreter_gate::close() {
   }
 }
 
+void set_error(const conversion_error& error) {
+  const nb::object made =
+      nb::module_::import_("usm_dlpack._errors")
+          .attr("from_parts")(to_string(error.code()), error.field().c_str(),
+                              error.expected().c_str(), error.found().c_str(),
+                              error.remedy().c_str());
+  PyErr_SetObject(made.type().ptr(), made.ptr());
+}
+
 std::string name_of_type(nb::handle object) {
   const nb::object name = nb::module_::import_("usm_dlpack._errors").attr("type_name")(object);
   return nb::borrow<nb::str>(name).c_str();
 }
 
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::module_::import_("usm_dlpack._errors").attr("shown")(object);
+  return nb::borrow<nb::str>(text).c_str();
+}
+
+const sycl::queue* find_queue(nb::handle object) {
+  const auto* queue = in_capsule<sycl::queue>(object, "SyclQueueRef");
+  return queue != nullptr ? queue : in_dpctl<sycl::queue>(object);
+}
+
 sycl::queue to_queue(nb::handle object) {
-  if (const auto* queue = in_capsule<sycl::queue>(object, "SyclQueueRef")) {
-    return *queue;
-  }
-  if (!is_dpctl(object, "SyclQueue")) {
+  const sycl::queue* queue = find_queue(object);
+  if (queue == nullptr) {
     refuse_type("queue", "a dpctl.SyclQueue or a capsule \"SyclQueueRef\"", object);
   }
-  return borrowed<sycl::queue>(object, "SyclQueue");
+  return *queue;
 }
 
 sycl::context to_context(nb::handle object) {
-  if (const auto* context = in_capsule<sycl::context>(object, "SyclContextRef")) {
-    return *context;
+  if (const sycl::queue* queue = find_queue(object)) {
+    return queue->get_context();
   }
-  if (is_dpctl(object, "SyclContext")) {
-    return borrowed<sycl::context>(object, "SyclContext");
+  const auto* context = in_capsule<sycl::context>(object, "SyclContextRef");
+  if (context == nullptr) {
+    context = in_dpctl<sycl::context>(object);
   }
-  if (PyCapsule_IsValid(object.ptr(), "SyclQueueRef") != 0 || is_dpctl(object, "SyclQueue")) {
-    return to_queue(object).get_context();
+  if (context == nullptr) {
+    refuse_type("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
+                object);
   }
-  refuse_type("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
-              object);
+  return *context;
 }
 
 sycl::device to_device(nb::handle object) {
-  if (!is_dpctl(object, "SyclDevice")) {
+  const auto* device = in_dpctl<sycl::device>(object);
+  if (device == nullptr) {
     refuse_type("device", "a dpctl.SyclDevice", object);
   }
-  return borrowed<sycl::device>(object, "SyclDevice");
+  return *device;
 }
 
-nb::object to_dpctl(const sycl::device& device) {
-  const nb::object exported =
-      nb::module_::import_("dpctl._sycl_device").attr("__pyx_capi__")["SyclDevice_Make"];
-  const char* signature = PyCapsule_GetName(exported.ptr());
-  void* function = PyCapsule_GetPointer(exported.ptr(), signature);
-  if (function == nullptr) {
-    throw nb::python_error();
-  }
-  // PySyclDeviceObject *SyclDevice_Make(DPCTLSyclDeviceRef): copies the sycl::device it points
-  // to.
-  const auto make = reinterpret_cast<PyObject* (*)(const void*)>(function);
-  PyObject* made = make(&device);
-  if (made == nullptr) {
-    throw nb::python_error();
-  }
-  return nb::steal(made);
-}
-
-nb::object to_dpctl(const sycl::context& context) {
-  auto copy = std::make_unique<sycl::context>(context);
-  PyObject* capsule = PyCapsule_New(copy.get(), "SyclContextRef", [](PyObject* unconsumed) {
-    if (PyCapsule_IsValid(unconsumed, "SyclContextRef") != 0) {
-      delete static_cast<sycl::context*>(PyCapsule_GetPointer(unconsumed, "SyclContextRef"));
-    }
-  });
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  copy.release();
-  const nb::object owned = nb::steal(capsule);
-  return nb::module_::import_("dpctl").attr("SyclContext")(owned);
-}
+nb::object to_dpctl(const sycl::device& device) { return make_dpctl(device); }
+nb::object to_dpctl(const sycl::context& context) { return make_dpctl(context); }
+nb::object to_dpctl(const sycl::queue& queue) { return make_dpctl(queue); }
 
 }  // namespace usm_dlpack::python

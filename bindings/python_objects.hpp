@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
+#include <usm_dlpack/error.hpp>
 
 #include <atomic>
 #include <string>
@@ -64,13 +65,23 @@ class python_reference {
   PyObject* object_;
 };
 
+/// Sets the Python error of a refusal. The exception types are Python's own
+/// (usm_dlpack._errors): two bases, and attributes.
+void set_error(const conversion_error& error);
+
 /// The name of an object's type, in ASCII, whatever its metaclass says.
 std::string name_of_type(nb::handle object);
 
+/// The text of an object for a sentence. Never fails: an object that cannot be printed must
+/// not turn a refusal into the error that its `__repr__` raises.
+std::string text_of(nb::handle object);
+
+/// The queue of a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; null for anything else.
+const sycl::queue* find_queue(nb::handle object);
 /// The context of a `dpctl.SyclContext`, `dpctl.SyclQueue`, or a capsule "SyclContextRef" or
 /// "SyclQueueRef"; a capsule is read, never consumed. @throws nb::type_error for anything else
 sycl::context to_context(nb::handle object);
-/// The queue of a `dpctl.SyclQueue` or a capsule "SyclQueueRef".
+/// What `find_queue` finds. @throws nb::type_error if there is none
 sycl::queue to_queue(nb::handle object);
 /// The device of a `dpctl.SyclDevice`.
 sycl::device to_device(nb::handle object);
@@ -79,5 +90,7 @@ sycl::device to_device(nb::handle object);
 nb::object to_dpctl(const sycl::device& device);
 /// A new `dpctl.SyclContext`.
 nb::object to_dpctl(const sycl::context& context);
+/// A new `dpctl.SyclQueue` of the same queue.
+nb::object to_dpctl(const sycl::queue& queue);
 
 }  // namespace usm_dlpack::python

@@ -102,7 +102,8 @@ int clear(PyObject* self) {
 nb::object dtype_of(const tensor& self) {
   const DLDataType dtype = self.dtype();
   return nb::module_::import_("usm_dlpack._dtypes")
-      .attr("from_dlpack_dtype")(dtype.code, dtype.bits, dtype.lanes);
+      .attr("from_dlpack_dtype")(dtype.code, dtype.bits, dtype.lanes,
+                                 (self.flags() & flag::is_subbyte_type_padded) != 0);
 }
 
 // The consumer multiplies nothing: `data` is the first element, `offset` 0, strides in
@@ -119,7 +120,7 @@ nb::object array_interface(const tensor& self) {
           .attr("to_typestr")(self.dtype().code, self.dtype().bits, self.dtype().lanes);
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] = to_dpctl(self.proof().context());
+  made["syclobj"] = self.queue() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
   return made;
 }
 
@@ -130,6 +131,19 @@ nb::object array_interface(const tensor& self) {
 }
 
 }  // namespace
+
+bool is_tensor(nb::handle object) noexcept {
+  static const auto* const type = reinterpret_cast<PyTypeObject*>(nb::type<tensor>().ptr());
+  return Py_TYPE(object.ptr()) == type && nb::inst_ready(object);
+}
+
+nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
+                       std::uint64_t flags) {
+  nb::object made = nb::inst_alloc(nb::type<tensor>());
+  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
+  nb::inst_mark_ready(made);
+  return made;
+}
 
 void register_tensor(nb::module_& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
@@ -149,9 +163,12 @@ void register_tensor(nb::module_& module) {
       .def_prop_ro("ndim", &tensor::ndim, "Number of dimensions.")
       .def_prop_ro("size", &tensor::size, "Number of elements.")
       .def_prop_ro("nbytes", &tensor::nbytes, "Bytes of the elements, gaps not counted.")
-      .def_prop_ro("dtype", &dtype_of,
-                   nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
-                   "NumPy's dtype where it has one, otherwise DLPack's name of it.")
+      .def_prop_ro(
+          "byte_extent", [](const tensor& self) { return self.proof().structure().nbytes; },
+          "Bytes from the lowest element to the end of the highest, gaps counted.")
+      .def_prop_ro(
+          "dtype", &dtype_of, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
+          "NumPy's dtype where it or ml_dtypes has one, otherwise DLPack's name of it.")
       .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
       .def_prop_ro(
           "usm_type", [](const tensor& self) { return to_string(self.proof().usm_type()); },
@@ -164,6 +181,14 @@ void register_tensor(nb::module_& module) {
           "sycl_context", [](const tensor& self) { return to_dpctl(self.proof().context()); },
           nb::sig("def sycl_context(self) -> dpctl.SyclContext"),
           "The default context that the memory belongs to.")
+      .def_prop_ro(
+          "sycl_queue",
+          [](const tensor& self) -> nb::object {
+            return self.queue() ? to_dpctl(*self.queue()) : nb::none();
+          },
+          nb::sig("def sycl_queue(self) -> dpctl.SyclQueue | None"),
+          "The queue that the tensor was made from or with, whose work `__dlpack__` hands\n"
+          "over; None if it knows none.")
       .def_prop_ro(
           "device",
           [](const tensor& self) {
@@ -200,6 +225,14 @@ void register_tensor(nb::module_& module) {
                   "dl_device: tuple[int, int] | None = None, "
                   "copy: bool | None = None) -> typing.Any"),
           export_doc)
+      .def(
+          "numpy",
+          [](nb::handle_t<tensor> self) {
+            return nb::module_::import_("usm_dlpack._dtypes").attr("to_numpy")(self);
+          },
+          nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+          "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
+          "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
       .def("__repr__", [](const tensor& self) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
 
 namespace usm_dlpack::python {
@@ -30,6 +31,10 @@ class tensor {
 
   /// Takes the owner when nothing can fail any more.
   void own(owner_type owner) noexcept { owner_ = std::move(owner); }
+  /// Remembers the queue that may still work on the memory.
+  void know(std::optional<sycl::queue> queue) noexcept { queue_ = std::move(queue); }
+  /// The queue that the tensor was made from or with, if any.
+  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// Lets the owner go: the tensor describes nothing any more. For the cyclic garbage
@@ -55,6 +60,7 @@ class tensor {
  private:
   usm_allocation proof_;
   owner_type owner_;
+  std::optional<sycl::queue> queue_;
   std::unique_ptr<std::int64_t[]> arrays_;
   std::size_t ndim_;
   std::uint64_t flags_;
@@ -62,6 +68,13 @@ class tensor {
   DLDataType dtype_;
   bool released_ = false;
 };
+
+/// Whether an object is a DLPackTensor that was made.
+bool is_tensor(nb::handle object) noexcept;
+
+/// A DLPackTensor of a proved description, whose owner is still to be given; `get()` works.
+nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
+                       std::uint64_t flags);
 
 /// Adds the class DLPackTensor to the module.
 void register_tensor(nb::module_& module);

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from usm_dlpack._errors import shown
+from usm_dlpack import _core
+from usm_dlpack._errors import ConversionError, shown
 
 if TYPE_CHECKING:
     from usm_dlpack._core import DLPackTensor, UsmAllocation
@@ -31,7 +35,17 @@ _NAMED = {
     (16, 6): "float6_e3m2fn",
     (17, 4): "float4_e2m1fn",
 }
-_CODES = {name: key for key, name in _NAMED.items()}
+# Numbers of ml_dtypes that NumPy does not have, and those that it keeps in a byte each.
+_CODES = {name: key for key, name in _NAMED.items() if name != "bool"} | {
+    "int1": (0, 1),
+    "int2": (0, 2),
+    "int4": (0, 4),
+    "uint1": (1, 1),
+    "uint2": (1, 2),
+    "uint4": (1, 4),
+    "complex32": (5, 32),
+}
+_SUBBYTE = frozenset(name for name, (_, bits) in _CODES.items() if bits < 8)
 _PADDED = (np.longdouble, np.clongdouble)
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
@@ -45,17 +59,43 @@ def name_of(code: int, bits: int, lanes: int) -> str:
     return name if lanes == 1 else f"{name}x{lanes}"
 
 
-def from_dlpack_dtype(code: int, bits: int, lanes: int) -> np.dtype[Any] | str:
-    """Return NumPy's dtype where it has one, otherwise the name."""
+@functools.lru_cache(maxsize=256)
+def from_dlpack_dtype(
+    code: int, bits: int, lanes: int, padded: bool = False
+) -> np.dtype[Any] | str:
+    """Return NumPy's dtype where it or ml_dtypes has one, otherwise the name.
+
+    Elements of fewer than 8 bits have one only if they are padded to a byte each.
+    """
     name = name_of(code, bits, lanes)
     if lanes != 1:
         return name
+    if code not in _KIND_CODES.values() or (code, bits) in _CODES.values():
+        _register_ml_dtypes()
     try:
         found = np.dtype(name)
     except TypeError:
         return name
     # NumPy's names for wide floats are those of padded x87 numbers.
-    return name if found.itemsize * 8 != bits or found.type in _PADDED else found
+    fills = found.itemsize * 8 == bits or (padded and bits < 8 and found.itemsize == 1)
+    return found if fills and found.type not in _PADDED else name
+
+
+def _register_ml_dtypes() -> None:
+    """Let NumPy know the names bfloat16, float8_e5m2 and so on, if ml_dtypes is installed."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("ml_dtypes")
+
+
+def is_subbyte_padded(dtype: object) -> bool:
+    """Return whether a dtype is one of ml_dtypes that keeps fewer than 8 bits in a byte."""
+    if isinstance(dtype, str):  # the name of a dtype whose elements are packed
+        return False
+    try:
+        found = np.dtype(dtype)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return False
+    return found.name in _SUBBYTE
 
 
 def to_dlpack_dtype(dtype: object) -> DLDataType:
@@ -80,13 +120,8 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
             f"dtype: expected one of NumPy's or DLPack's dtypes, found {shown(dtype)}; "
             "pass for example numpy.float32 or 'bfloat16'"
         ) from None
-    if found.name in _CODES:  # the types of ml_dtypes
+    if found.type.__module__ == "ml_dtypes" and found.name in _CODES:
         code, bits = _CODES[found.name]
-        if bits != found.itemsize * 8:
-            raise TypeError(
-                f"dtype: expected elements that fill their bytes, found {shown(found)}; "
-                f"pass the name {found.name!r} if the memory holds them packed"
-            )
         return code, bits, 1
     if found.kind not in _KIND_CODES or not found.isnative or found.type in _PADDED:
         raise TypeError(
@@ -94,6 +129,28 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
             "convert the array or reinterpret its memory"
         )
     return _KIND_CODES[found.kind], found.itemsize * 8, 1
+
+
+def to_numpy(tensor: DLPackTensor) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return the values as a new NumPy array.
+
+    Raises
+    ------
+    ConversionError
+        If NumPy has no such dtype.
+    """
+    dtype = tensor.dtype
+    if isinstance(dtype, str):
+        raise ConversionError(
+            "dtype_unsupported",
+            "dtype",
+            "one that NumPy or ml_dtypes has",
+            dtype,
+            "install ml_dtypes, or take the bytes with __dlpack__(dl_device=(1, 0))",
+        )
+    values = np.empty(tensor.shape, dtype)
+    _core.write_compact(tensor, values.ctypes.data)
+    return values
 
 
 def to_typestr(code: int, bits: int, lanes: int) -> str:
@@ -105,7 +162,7 @@ def to_typestr(code: int, bits: int, lanes: int) -> str:
         If there is none (bfloat16, float8, lanes): the attribute that holds it then is not there.
     """
     found = from_dlpack_dtype(code, bits, lanes)
-    if isinstance(found, str) or code not in _KIND_CODES.values():
+    if isinstance(found, str) or found.kind not in _KIND_CODES or code not in _KIND_CODES.values():
         raise AttributeError(
             f"__sycl_usm_array_interface__: expected a dtype that has a type string, "
             f"found {name_of(code, bits, lanes)}; exchange the array through DLPack"
@@ -124,9 +181,11 @@ def describe_proof(proof: UsmAllocation) -> str:
 
 
 def describe(tensor: DLPackTensor) -> str:
-    """Return the text of ``repr``."""
+    """Return the text of ``repr``: what the tensor is, and where."""
     access = ", read-only" if tensor.readonly else ""
     return (
         f"DLPackTensor(shape={tensor.shape}, strides={tensor.strides}, dtype={tensor.dtype}, "
-        f"usm_type={tensor.usm_type!r}, device={tensor.device}{access})"
+        f"usm_type={tensor.usm_type!r}, device={tensor.device}, "
+        f"name={tensor.sycl_device.name.strip()!r}, nbytes={tensor.nbytes}, "
+        f"byte_extent={tensor.byte_extent}{access})"
     )

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import operator
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +19,9 @@ if TYPE_CHECKING:
 
     from usm_dlpack._core import DLPackTensor, UsmAllocation
 
-# The newest DLPack that this package knows.
-_MAX_VERSION = (1, 3)
+_READ_ONLY = 1
+_SUBBYTE_PADDED = 4
+_KDL_CPU = 1
 _KDL_ONEAPI = 14
 _USM_TYPES = ("host", "device", "shared")
 
@@ -187,14 +186,16 @@ def to_dlpack_tensor(
         that takes all the bytes of `obj` behind ``byte_offset``.
     dtype
         A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn"), or a tuple (code, bits,
-        lanes); None is the dtype of `obj`, which is uint8 for dpctl.memory.
+        lanes); None is the dtype of `obj`, which is uint8 for dpctl.memory. Elements of fewer
+        than 8 bits are packed for a name or a tuple, and one to a byte for a type of ml_dtypes.
     strides
         Distances between neighbours, in elements, of either sign or zero; None is compact
         row-major.
     byte_offset
         Bytes from `obj`'s first element to the tensor's first.
     queue
-        A queue made from the memory's root device alone, which it must know.
+        A queue made from the memory's root device alone, which must know the memory: the one that
+        works on it. None is the queue in the array interface of `obj`, if one is there.
 
     Returns
     -------
@@ -212,7 +213,8 @@ def to_dlpack_tensor(
 
     Notes
     -----
-    Nothing is synchronised: work on the memory must have finished before it is used elsewhere.
+    Nothing is synchronised here. The queue becomes the tensor's ``sycl_queue``: exports and copies
+    of the tensor are ordered behind its work, as ``__dlpack__`` says.
 
     Examples
     --------
@@ -229,13 +231,15 @@ def to_dlpack_tensor(
     base = _Interface(obj)
     byte_offset = _integer("byte_offset", byte_offset)
     code, bits, lanes = base.dtype if dtype is None else _dtypes.to_dlpack_dtype(dtype)
+    padded = dtype is not None and _dtypes.is_subbyte_padded(dtype)
+    width = 8 if padded else bits * lanes
     renewed = shape is not None or dtype is not None or byte_offset != 0
     if strides is not None and shape is None and renewed:
         raise ValueError("shape: expected one, since strides are given, found None; pass both")
     if shape is not None:
         extents = _integers("shape", shape)
-    elif renewed and (bits * lanes != base.itemsize * 8 or byte_offset != 0):
-        extents = _reinterpreted_shape(base, bits * lanes, byte_offset)
+    elif renewed and (width != base.itemsize * 8 or byte_offset != 0):
+        extents = _reinterpreted_shape(base, width, byte_offset)
     else:
         extents, renewed = base.shape, False
     steps = base.strides if not renewed else None
@@ -253,6 +257,9 @@ def to_dlpack_tensor(
         raise ValueError(
             f"byte_offset: expected an address after it, found {start}; correct byte_offset"
         )
+    flags = _READ_ONLY if base.readonly else 0
+    if padded:
+        flags |= _SUBBYTE_PADDED
     return _core.from_memory(
         obj,
         base.data,
@@ -262,19 +269,17 @@ def to_dlpack_tensor(
         code,
         bits,
         lanes,
-        base.readonly,
+        flags,
         _place_of(base.place),
         queue,
     )
 
 
-# For each type, its __dlpack__ and the keywords that this takes; weak, so that types can go.
-_Known = tuple[Callable[[], Any], frozenset[str]]
-_accepts: weakref.WeakKeyDictionary[type, _Known] = weakref.WeakKeyDictionary()
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
 
 
 def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
+    """Return the keywords that a type's ``__dlpack__`` takes: its signature says how old it is."""
     try:
         parameters = inspect.signature(method).parameters.values()
     except (ValueError, TypeError):
@@ -291,27 +296,6 @@ def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
     )
 
 
-def _keywords_of(x: object) -> frozenset[str]:
-    """Return the keywords that ``x.__dlpack__`` takes: its signature says how old it is."""
-    method = type(x).__dlpack__  # type: ignore[attr-defined]
-    try:
-        known = _accepts.get(type(x))
-    except TypeError:  # a metaclass without a hash
-        return _read_signature(method)
-    if known is None or known[0]() is not method:
-        try:
-            reference: Callable[[], Any] = weakref.ref(method)
-        except TypeError:  # methods of compiled types, which live as long as these
-            reference = functools.partial(_identity, method)
-        known = reference, _read_signature(method)
-        _accepts[type(x)] = known
-    return known[1]
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
 def _device_of(x: object) -> tuple[int, int] | None:
     """Return what an array says of its device, or None if it says nothing."""
     ask = getattr(x, "__dlpack_device__", None)
@@ -319,7 +303,7 @@ def _device_of(x: object) -> tuple[int, int] | None:
         return None
     answer = ask()
     try:
-        device_type, number = (operator.index(part) for part in answer)
+        device_type, number = map(operator.index, answer)
         in_range = all(-(2**31) <= part < 2**31 for part in (device_type, number))
     except (TypeError, ValueError):
         in_range = False
@@ -334,47 +318,54 @@ def _device_of(x: object) -> tuple[int, int] | None:
     return device_type, number
 
 
-def _check_device_type(x: object) -> None:
-    """Refuse an array that says itself that it is elsewhere, before it is exported."""
+def _check_device_type(x: object, host: bool) -> bool:
+    """Refuse an array that says itself that it is elsewhere, before it is exported.
+
+    Return whether it says that it is in host memory, which is taken if `host` says so.
+    """
     own = _device_of(x)
-    if own is not None:
-        _core.check_device_type(own[0])
-
-
-def _capsule_of(x: Any, copy: bool | None = None) -> Any:
-    """Ask a producer for a capsule, with the keywords that it takes."""
-    if not hasattr(type(x), "__dlpack__"):
-        raise TypeError(
-            f"x: expected an array with __dlpack__, found an object of type {_type_name(x)}; "
-            "pass the array itself, or use to_dlpack_tensor for memory"
-        )
-    _check_device_type(x)
-    taken = _keywords_of(x)
-    keywords: dict[str, Any] = {"max_version": _MAX_VERSION} if "max_version" in taken else {}
-    if copy is not None and "copy" in taken:
-        keywords["copy"] = copy
-    elif copy:
+    if own is None:
+        return False
+    if host and own[0] == _KDL_CPU:
+        return True
+    if own[0] == _KDL_CPU:
         raise ConversionError(
-            "request_unsupported",
-            "copy",
-            "None or False, since the producer takes no such keyword",
-            "True",
-            "copy the array before it is exchanged",
+            "device_type_unsupported",
+            "device.device_type",
+            "kDLOneAPI (14)",
+            "kDLCPU (1)",
+            "move the array to a SYCL device first: from_dlpack(x, device=...) copies it",
         )
-    return x.__dlpack__(**keywords)
+    _core.check_device_type(own[0])
+    return False
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> DLPackTensor:
+def from_dlpack(
+    x: Any,
+    /,
+    *,
+    device: dpctl.SyclDevice | dpctl.SyclQueue | tuple[int, int] | str | None = None,
+    copy: bool | None = None,
+    usm_type: str | None = None,
+) -> DLPackTensor:
     """Take an array from another library, proved before its memory is touched.
 
     Parameters
     ----------
     x
-        An array with ``__dlpack__`` whose memory is USM; its keywords are those of its signature.
+        An array with ``__dlpack__``, whose keywords are those of its signature, or whose type has
+        the C exchange API. Its memory is USM, or with ``device`` host memory.
     device
-        None, or the array's own device as ``(14, device_id)``.
+        Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
+        of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or
+        on another root device, is copied. A queue is also handed to the producer as ``stream``,
+        and is then the tensor's ``sycl_queue``. None takes the array where it is.
     copy
-        True asks the producer for a copy, False forbids one, None leaves it to the producer.
+        True always copies: the producer if it can, this package otherwise. False never does. None
+        copies where `device` or `usm_type` asks for it, or the producer does.
+    usm_type
+        "host", "device" or "shared": the array is copied if its USM is of another kind. None
+        keeps the kind of USM, and copies host memory to device USM.
 
     Returns
     -------
@@ -387,12 +378,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> D
         If the memory is not USM of the device that the producer named.
     ConversionError
         If another rule is broken; the producer's capsule is then left to its producer.
-    TypeError
-        If `x` has no ``__dlpack__``.
+    TypeError, ValueError
+        If `x` has no ``__dlpack__``, or a keyword is not of its kind.
 
     Notes
     -----
-    The producer is not asked to synchronise: its work on the memory must have finished.
+    Work of the producer that may still be pending is not waited for, but known: the tensor's
+    ``sycl_queue`` is the queue in ``device``, or else the one that the producer says, by its
+    attribute ``sycl_queue`` or by the C exchange API; exports and copies of the tensor are ordered
+    behind it. A producer that says none must have finished. Copies made here are complete.
 
     Examples
     --------
@@ -405,22 +399,36 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> D
     Traceback (most recent call last):
         ...
     usm_dlpack.ConversionError: device.device_type: expected kDLOneAPI (14), found kDLCPU (1); ...
+    >>> usm_dlpack.from_dlpack(numpy.zeros(3), device=(14, 0)).usm_type
+    'device'
     """
+    if device is None and copy is None and usm_type is None:
+        return _core.import_array(x)
+    _flag("copy", copy)
+    if usm_type is not None and not isinstance(usm_type, str):
+        raise TypeError(f"usm_type: expected None or a str, found {shown(usm_type)}; pass a name")
+    queue = None
     if device is not None:
-        _check_own_device(x, device)
-    return _core.import_capsule(_capsule_of(x, copy), copy is not False)
+        device, queue = _split_queue(device)
+        device = _device_id_of(device)
+    return _core.import_array_to(x, device, queue, copy, usm_type)
 
 
-def _check_own_device(x: Any, device: Any) -> None:
-    own = _device_of(x)
-    if device != own:
+def _split_queue(device: Any) -> tuple[Any, Any]:
+    """Return a device and the queue that it was named by, if it was."""
+    import dpctl
+
+    if isinstance(device, tuple) and device[:1] == (_KDL_CPU,):
         raise ConversionError(
             "request_unsupported",
             "device",
-            f"None or the array's own device {own}",
+            "a root device as (14, device_id), since a DLPackTensor is USM",
             shown(device),
-            "copy the array to the other device first",
+            'copy to the host with numpy(), or numpy.from_dlpack(x, device="cpu")',
         )
+    if isinstance(device, dpctl.SyclQueue):
+        return device.sycl_device, device
+    return device, None
 
 
 def _names(field: str, values: Sequence[str] | str) -> list[str]:
@@ -532,9 +540,8 @@ def validate(
     _flag("readonly", readonly)
     _flag("overlapping", overlapping)
     wanted = None if dtype is None else _dtypes.to_dlpack_dtype(dtype)
-    capsule = x if type(x).__name__ == "PyCapsule" else _capsule_of(x)
-    return _core.validate_capsule(
-        capsule,
+    return _core.validate_array(
+        x,
         kinds,
         accepted,
         writable=readonly is False,

@@ -181,25 +181,20 @@ def test_a_copy_flag_of_the_producer_is_not_passed_on(memory: Any) -> None:
 # --- stream
 
 
-@pytest.mark.parametrize("stream", [None, -1, np.int64(-1)])
+@pytest.mark.parametrize("stream", [None, -1])
 def test_no_synchronisation_may_be_asked_for(tensor: DLPackTensor, stream: Any) -> None:
-    if isinstance(stream, np.integer):  # no int: a consumer that passes one means something else
-        with refused("request_unsupported", "stream", expected="None or -1"):
-            tensor.__dlpack__(stream=stream)
-    else:
-        assert name_of(tensor.__dlpack__(stream=stream)) == LEGACY
+    assert name_of(tensor.__dlpack__(stream=stream)) == LEGACY
 
 
-@pytest.mark.parametrize("stream", [0, 1, 2, -2, 2**31, 2**63, -(2**70), True, False])
-def test_an_integer_that_is_no_stream_is_a_value_error(tensor: DLPackTensor, stream: int) -> None:
-    with wrong_argument(ValueError, "stream", f"expected None or -1, found {stream}; wait"):
+NO_STREAMS = [0, 1, 2, -2, 2**31, 2**63, 2**64, -(2**70), 4097, 2**47, True, False, np.int64(-1)]
+
+
+@pytest.mark.parametrize("stream", NO_STREAMS)
+def test_an_integer_that_can_be_no_queue_is_a_value_error(
+    tensor: DLPackTensor, stream: Any
+) -> None:
+    with wrong_argument(ValueError, "stream", f"found {stream!r}; pass the consumer's queue"):
         tensor.__dlpack__(stream=stream)
-
-
-def test_a_queue_as_stream_is_refused_and_not_ignored(tensor: DLPackTensor, queue: Any) -> None:
-    for stream in (queue, queue._get_capsule()):
-        with refused("request_unsupported", "stream", remedy="wait for the producer's queue"):
-            tensor.__dlpack__(stream=stream)
 
 
 # --- dl_device
@@ -213,15 +208,22 @@ def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
         assert (inside.device_type, inside.data) == (14, tensor.data)
 
 
-@pytest.mark.parametrize("device", [(14, 1), (14, -1), (1, 1), (2, 0), "cpu", (1,), (1.0, 0), 1])
-def test_another_device_is_a_buffer_error(tensor: DLPackTensor, device: Any) -> None:
+@pytest.mark.parametrize(
+    "device", [(1, 1), (2, 0), "cpu", (1,), (1.0, 0), 1, (14, 2**31), (14, 2**70), [14, 0]]
+)
+def test_a_device_that_is_none_of_this_process_is_a_buffer_error(
+    tensor: DLPackTensor, device: Any
+) -> None:
     with refused(
-        "request_unsupported",
-        "dl_device",
-        expected="(14, 0) for the tensor's own device or (1, 0)",
-        found=repr(device),
+        "request_unsupported", "dl_device", expected="(14, 0), or (1, 0)", found=repr(device)
     ):
         tensor.__dlpack__(dl_device=device)
+
+
+@pytest.mark.parametrize("number", [1, -1])
+def test_a_number_of_no_root_device_is_a_buffer_error(tensor: DLPackTensor, number: int) -> None:
+    with refused("device_id_out_of_range", "device.device_id", found=str(number)):
+        tensor.__dlpack__(dl_device=(14, number))
 
 
 @pytest.mark.parametrize("usm_type_on_host", ["host", "shared"])
@@ -297,7 +299,8 @@ def test_host_copies_keep_the_order_of_the_elements(
     assert on_host(capsule) == expected
     if copy:
         on_device = from_dlpack(tensor, copy=True)
-        assert (on_device.shape, on_device.strides) == (tuple(shape), tuple(strides))
+        assert on_device.shape == tuple(shape)
+        assert on_device.byte_extent <= max(tensor.nbytes, 0)
         assert on_host(on_device.__dlpack__(dl_device=HOST)) == expected
 
 

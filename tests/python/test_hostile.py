@@ -12,7 +12,7 @@ import dpctl
 import numpy as np
 import pytest
 import usm_dlpack
-from capsules import ForeignArray, ForeignTensor
+from capsules import ForeignArray, ForeignTensor, OldArray
 from memory_sources import address_of
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
@@ -78,7 +78,7 @@ def test_a_capsule_that_the_collector_takes_meanwhile_is_owned_once(memory: Any)
     def take(phase: str, details: Any) -> None:
         if phase == "start" and array.given is not None and not taken:
             taken.append(None)
-            taken[0] = usm_dlpack._core.import_capsule(array.given, True)
+            taken[0] = from_dlpack(OldArray(array.given))
 
     threshold = gc.get_threshold()
     gc.callbacks.append(take)

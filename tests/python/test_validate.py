@@ -90,7 +90,7 @@ def test_a_capsule_that_is_not_fresh_is_refused(memory: Any) -> None:
 
 def test_a_type_that_is_only_called_like_a_capsule_is_refused() -> None:
     impostor = type("PyCapsule", (), {})()
-    with refused("capsule_unusable", "capsule", found="of type PyCapsule"):
+    with wrong_argument(TypeError, "x", "found an object of type PyCapsule"):
         validate(impostor)
 
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies of tensors, in USM or in host memory: each waits for the producer's known work, and
+// is complete when it is returned. The order of the elements is kept where that costs no
+// memory; views with gaps become compact.
+#pragma once
+
+#include "capsule.hpp"
+
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace usm_dlpack::python {
+
+/// What is copied: a proved tensor, or a well-formed one in host memory.
+struct copy_source {
+  DLTensor described;          ///< `data` is the first element, `byte_offset` 0
+  tensor_structure structure;  ///< the bytes that it spans
+  std::uint64_t flags;         ///< of which the padding of small elements is kept
+  /// The queue that may still work on the memory.
+  std::optional<sycl::queue> pending;
+  /// Not set for host memory, which the host reads.
+  std::optional<usm_allocation> proof;
+};
+
+/// Memory that a copy lives in.
+class copy_memory {
+ public:
+  copy_memory() noexcept = default;
+  explicit copy_memory(void* host) noexcept : address_(host) {}
+  copy_memory(void* usm, sycl::context context) noexcept
+      : address_(usm), context_(std::move(context)) {}
+  copy_memory(copy_memory&& other) noexcept
+      : address_(std::exchange(other.address_, nullptr)), context_(other.context_) {}
+  copy_memory& operator=(copy_memory&&) = delete;
+  ~copy_memory();
+
+  void* get() const noexcept { return address_; }
+
+ private:
+  void* address_ = nullptr;
+  std::optional<sycl::context> context_;  ///< of USM
+};
+
+/// USM of a kind (device USM for an unknown one) in the default context of a root device,
+/// aligned to 256 bytes; of one byte at least, so that its address is live.
+/// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
+copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind);
+
+/// A copy and its description, whose shape is the source's: used while that is there.
+struct tensor_copy {
+  DLTensor described;
+  std::uint64_t flags;
+  copy_memory memory;
+  std::vector<std::int64_t> strides;  ///< `described.strides`, where they are not the source's
+};
+
+/// Copies to memory of `allocate_usm`. @throws conversion_error as that
+tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
+                        sycl::usm::alloc kind);
+
+/// Copies to host memory, aligned to 256 bytes.
+tensor_copy copy_to_host(const copy_source& source);
+
+/// Writes the elements to host memory, compact and in row-major order.
+/// @pre `to` has room for all of them; elements of fewer than 8 bits are padded
+void write_compact(const copy_source& source, void* to);
+
+}  // namespace usm_dlpack::python

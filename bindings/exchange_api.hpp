@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPack's C exchange API for DLPackTensor: a table of five C functions at its type.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace usm_dlpack::python {
+
+/// Sets `__dlpack_c_exchange_api__` of the registered class DLPackTensor.
+void register_exchange_api();
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything is proved before anything is taken: a refused capsule is its producer's. Memory
+// that is elsewhere than it is asked for, in host memory or on another root device, is copied.
+#include "import.hpp"
+
+#include "copies.hpp"
+#include "export.hpp"
+#include "process.hpp"
+#include "python_objects.hpp"
+#include "queues.hpp"
+#include "tensor.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// Where the tensor is to be, and how it gets there.
+struct destination {
+  std::optional<std::int32_t> device_id;     ///< a root device
+  std::optional<sycl::usm::alloc> usm_type;  ///< of a copy
+  import_request request;
+};
+
+struct content_view {
+  const DLTensor* described;
+  std::uint64_t flags;
+};
+
+content_view view_of(const capsule_content& content) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    detail::check_header(**versioned);
+    return {&(*versioned)->dl_tensor, (*versioned)->flags};
+  }
+  return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
+}
+
+usm_allocation prove(const capsule_content& content) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    return validate(**versioned);
+  }
+  return validate(std::get<DLManagedTensor*>(content)->dl_tensor);
+}
+
+tensor::owner_type owner_of(const capsule_content& content) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    return managed_tensor(*versioned);
+  }
+  return legacy_managed_tensor(std::get<DLManagedTensor*>(content));
+}
+
+/// A DLPackTensor of a copy that was made here.
+nb::object import_copy(tensor_copy made) {
+  managed_tensor managed =
+      to_managed_tensor(made.described, std::move(made.memory), made.flags);
+  return import_managed(std::move(managed));
+}
+
+/// A copy of a proved tensor to where it is asked for.
+nb::object copy_proved(const tensor& source, const destination& wanted) {
+  const std::int32_t id = wanted.device_id.value_or(source.proof().device_id());
+  return import_copy(
+      copy_to_usm(source_of(source), id, wanted.usm_type.value_or(source.proof().usm_type())));
+}
+
+[[noreturn]] void refuse_copy(const char* expected, const std::string& found) {
+  detail::refuse(errc::copy_needed, "copy", expected, found, "allow the copy with copy=None");
+}
+
+/// An array in host memory, copied to the device that is asked for.
+nb::object import_host(offered_tensor offered, const capsule_content& content,
+                       const destination& wanted) {
+  const content_view view = view_of(content);
+  const tensor_structure structure =
+      check_structure(*view.described, detail::storage_of(view.flags));
+  if (wanted.request.copy == false) {
+    refuse_copy("None or True for an array in host memory", "False");
+  }
+  offered.release(content);  // before the copy, during which other threads run
+  const tensor::owner_type owner = owner_of(content);
+  DLTensor described = *view.described;
+  described.data = reinterpret_cast<void*>(structure.first);
+  described.byte_offset = 0;
+  const auto ndim = static_cast<std::size_t>(described.ndim);
+  std::vector<std::int64_t> strides(ndim + 1);
+  if (described.strides == nullptr) {
+    detail::write_compact_strides(described.shape, strides.data(), ndim);
+    described.strides = strides.data();
+  }
+  const copy_source source{described, structure, view.flags, std::nullopt, std::nullopt};
+  nb::object copy = import_copy(copy_to_usm(
+      source, *wanted.device_id, wanted.usm_type.value_or(sycl::usm::alloc::device)));
+  nb::inst_ptr<tensor>(copy)->know(wanted.request.queue);
+  return copy;
+}
+
+/// Whether a tensor is not where, or not of the kind, that is asked for.
+bool is_elsewhere(const usm_allocation& proof, const destination& wanted) {
+  return (wanted.device_id && *wanted.device_id != proof.device_id()) ||
+         (wanted.usm_type && *wanted.usm_type != proof.usm_type());
+}
+
+/// A tensor of what a producer offers: its own memory, if it is where it is asked for.
+nb::object import_offered(offered_tensor offered, const destination& wanted) {
+  // Made before anything is taken: the garbage collector may run here, and with it code that
+  // takes the capsule.
+  nb::object made = nb::inst_alloc(nb::type<tensor>());
+  const capsule_content content = offered.content();
+  const content_view view = view_of(content);
+  if (view.described->device.device_type == kDLCPU && wanted.device_id) {
+    return import_host(std::move(offered), content, wanted);
+  }
+  const usm_allocation proof = prove(content);
+  const bool copied = (view.flags & flag::is_copied) != 0;
+  if (wanted.request.copy == false && copied) {
+    detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",
+                   "a copy that it made", "allow the copy with copy=None");
+  }
+  const bool elsewhere = is_elsewhere(proof, wanted);
+  if (elsewhere && wanted.request.copy == false) {
+    refuse_copy("None or True for another device or USM kind", "False");
+  }
+  new (nb::inst_ptr<tensor>(made)) tensor(*view.described, proof, view.flags);
+  nb::inst_mark_ready(made);
+  offered.release(content);
+  tensor& taken = *nb::inst_ptr<tensor>(made);
+  taken.own(owner_of(content));
+  taken.know(wanted.request.queue ? wanted.request.queue : std::move(offered.pending));
+  if (elsewhere || (wanted.request.copy == true && !copied)) {
+    nb::object copy = copy_proved(taken, wanted);
+    nb::inst_ptr<tensor>(copy)->know(wanted.request.queue);
+    return copy;
+  }
+  return made;
+}
+
+/// Our own tensor: proved anew, without a capsule.
+nb::object import_own(nb::handle x, const destination& wanted) {
+  const tensor& source = *nb::inst_ptr<tensor>(x);
+  if (wanted.device_id || wanted.usm_type || wanted.request.copy || wanted.request.queue) {
+    if (wanted.request.queue && source.queue()) {
+      hand_over(*source.queue(), *wanted.request.queue);
+    }
+    offered_tensor offered(export_managed(x));
+    offered.pending = source.queue();
+    return import_offered(std::move(offered), wanted);
+  }
+  const DLTensor described = source.get();
+  DLManagedTensorVersioned shown{};
+  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  shown.flags = source.flags() & ~flag::is_copied;
+  shown.dl_tensor = described;
+  const usm_allocation proof = validate(shown);
+  nb::object made = make_tensor(described, proof, shown.flags);
+  tensor& taken = *nb::inst_ptr<tensor>(made);
+  taken.own(nb::borrow(x));
+  taken.know(source.queue());
+  return made;
+}
+
+nb::object import_array(nb::handle x, const destination& wanted) {
+  check_process();
+  if (is_tensor(x)) {
+    return import_own(x, wanted);
+  }
+  return import_offered(ask_producer(x, wanted.request), wanted);
+}
+
+sycl::usm::alloc to_kind(const std::string& name) {
+  for (const sycl::usm::alloc kind : detail::known_kinds) {
+    if (name == to_string(kind)) {
+      return kind;
+    }
+  }
+  const std::string sentence =
+      "usm_type: expected \"host\", \"device\" or \"shared\", found " +
+      text_of(nb::str(name.c_str())) + "; correct the name";
+  throw nb::value_error(sentence.c_str());
+}
+
+nb::object import_with(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
+                       std::optional<bool> copy, const std::optional<std::string>& usm_type) {
+  destination wanted;
+  wanted.device_id = device_id;
+  wanted.request.copy = copy;
+  wanted.request.host = device_id.has_value();
+  if (!queue.is_none()) {
+    wanted.request.queue = to_queue(queue);
+    wanted.request.stream = nb::borrow(queue);
+  }
+  if (usm_type) {
+    wanted.usm_type = to_kind(*usm_type);
+  }
+  return import_array(x, wanted);
+}
+
+}  // namespace
+
+nb::object import_managed(managed_tensor managed) {
+  const usm_allocation proof = validate(*managed);
+  nb::object made = make_tensor(managed->dl_tensor, proof, managed->flags);
+  nb::inst_ptr<tensor>(made)->own(std::move(managed));
+  return made;
+}
+
+void register_import(nb::module_& module) {
+  module.def(
+      "import_array", [](nb::handle x) { return import_array(x, {}); }, nb::arg("x").none(),
+      nb::sig("def import_array(x: typing.Any) -> DLPackTensor"));
+  module.def("import_array_to", &import_with, nb::arg("x").none(), nb::arg("device_id").none(),
+             nb::arg("queue").none(), nb::arg("copy").none(), nb::arg("usm_type").none(),
+             nb::sig("def import_array_to(x: typing.Any, device_id: int | None, "
+                     "queue: typing.Any, copy: bool | None, usm_type: str | None) -> "
+                     "DLPackTensor"));
+}
+
+}  // namespace usm_dlpack::python

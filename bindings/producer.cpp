@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "producer.hpp"
+
+#include "python_objects.hpp"
+#include "queues.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// A reference that does not keep its object alive, or one that does where there is no other
+/// way: methods of compiled types, which live as long as these.
+class identity {
+ public:
+  identity() noexcept = default;
+  explicit identity(nb::handle object)
+      : reference_(nb::steal(PyWeakref_NewRef(object.ptr(), nullptr))) {
+    if (!reference_.is_valid()) {
+      PyErr_Clear();
+      reference_ = nb::borrow(object);
+      strong_ = true;
+    }
+  }
+
+  bool is(nb::handle object) const noexcept {
+    return reference_.is_valid() &&
+           (strong_ ? reference_.ptr() : PyWeakref_GetObject(reference_.ptr())) ==
+               object.ptr();
+  }
+  bool is_gone() const noexcept {
+    return !strong_ && PyWeakref_GetObject(reference_.ptr()) == Py_None;
+  }
+
+ private:
+  nb::object reference_;
+  bool strong_ = false;
+};
+
+/// What is known of a type that has __dlpack__.
+struct producer_type {
+  identity type;
+  identity method;
+  bool takes_stream = false;
+  bool takes_max_version = false;
+  bool takes_copy = false;
+  bool says_device = false;
+  bool says_queue = false;
+  bool is_usm = false;
+  const DLPackExchangeAPI* api = nullptr;
+};
+
+/// By address; a type that is gone leaves an entry that `identity` unmasks.
+using producer_types = std::unordered_map<PyObject*, producer_type>;
+constexpr std::size_t most_types = 256;
+
+producer_types& known_types() {
+  static auto& known = *new producer_types;
+  return known;
+}
+
+/// An attribute of a type, or an invalid object where there is none.
+nb::object type_attribute(nb::handle type, const char* name) {
+  PyObject* found = PyObject_GetAttrString(type.ptr(), name);
+  if (found == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+  }
+  return nb::steal(found);
+}
+
+/// The table of a type's C exchange API of a version that is known here, or null.
+const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
+  const nb::object capsule = type_attribute(type, "__dlpack_c_exchange_api__");
+  if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") == 0) {
+    return nullptr;
+  }
+  const auto* header = static_cast<const DLPackExchangeAPIHeader*>(
+      PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (header != nullptr && header->version.major != DLPACK_MAJOR_VERSION) {
+    header = header->prev_api;
+  }
+  const auto* api = reinterpret_cast<const DLPackExchangeAPI*>(header);
+  const bool complete = api != nullptr &&
+                        api->managed_tensor_from_py_object_no_sync != nullptr &&
+                        api->current_work_stream != nullptr;
+  return complete ? api : nullptr;
+}
+
+producer_type read_type(nb::handle type, nb::handle method) {
+  const nb::object keywords =
+      nb::module_::import_("usm_dlpack._exchange").attr("_read_signature")(method);
+  const auto takes = [&](const char* name) {
+    return PySequence_Contains(keywords.ptr(), nb::str(name).ptr()) == 1;
+  };
+  producer_type made;
+  made.type = identity(type);
+  made.method = identity(method);
+  made.takes_stream = takes("stream");
+  made.takes_max_version = takes("max_version");
+  made.takes_copy = takes("copy");
+  made.says_device = type_attribute(type, "__dlpack_device__").is_valid();
+  made.says_queue = type_attribute(type, "sycl_queue").is_valid();
+  made.is_usm = type_attribute(type, "__sycl_usm_array_interface__").is_valid();
+  made.api = exchange_api_of(type);
+  return made;
+}
+
+/// @throws nb::type_error for a type without __dlpack__
+producer_type type_of(nb::handle x) {
+  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())));
+  const nb::object method = type_attribute(type, "__dlpack__");
+  if (!method.is_valid()) {
+    const std::string sentence =
+        "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
+        "; pass the array itself, or use to_dlpack_tensor for memory";
+    throw nb::type_error(sentence.c_str());
+  }
+  producer_types& known = known_types();
+  const auto found = known.find(type.ptr());
+  if (found != known.end() && found->second.type.is(type) && found->second.method.is(method)) {
+    return found->second;
+  }
+  producer_type made = read_type(type, method);  // runs Python, which may come here again
+  if (known.size() >= most_types) {
+    forget_producers();
+  }
+  known.insert_or_assign(type.ptr(), made);
+  return made;
+}
+
+/// Calls x.__dlpack__ with the keywords that it takes and that something is asked by.
+nb::object call_dlpack(nb::handle x, const producer_type& type,
+                       const import_request& request) {
+  static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
+  static PyObject* const version =
+      nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
+  static PyObject* const version_alone = nb::make_tuple("max_version").release().ptr();
+  PyObject* arguments[4] = {x.ptr(), version, nullptr, nullptr};
+  nb::object names;
+  if (request.copy || request.queue) {
+    nb::list keywords;
+    std::size_t next = 1;
+    const auto pass = [&](const char* name, PyObject* value) {
+      keywords.append(name);
+      arguments[next++] = value;
+    };
+    if (type.takes_max_version) {
+      pass("max_version", version);
+    }
+    if (request.copy && type.takes_copy) {
+      pass("copy", *request.copy ? Py_True : Py_False);
+    }
+    if (request.queue && type.takes_stream) {
+      pass("stream", request.stream.ptr());
+    }
+    names = nb::steal(PySequence_Tuple(keywords.ptr()));
+  } else if (type.takes_max_version) {
+    names = nb::borrow(version_alone);
+  }
+  PyObject* capsule = PyObject_VectorcallMethod(method, arguments, 1,
+                                                names.is_valid() ? names.ptr() : nullptr);
+  if (capsule == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal(capsule);
+}
+
+/// A tensor by the C exchange API, and the queue that its producer works on.
+offered_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
+  DLManagedTensorVersioned* made = nullptr;
+  if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
+    if (PyErr_Occurred() != nullptr) {
+      throw nb::python_error();
+    }
+    detail::refuse(errc::capsule_unusable, "__dlpack_c_exchange_api__", "a managed tensor",
+                   "none, and no error", "correct the producer");
+  }
+  offered_tensor offered{managed_tensor(made)};
+  const DLDevice device =
+      made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
+  if (device.device_type == kDLOneAPI) {
+    void* stream = nullptr;
+    if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
+      throw nb::python_error();
+    }
+    if (stream != nullptr) {
+      offered.pending = *static_cast<const sycl::queue*>(stream);
+    }
+  }
+  return offered;
+}
+
+/// Refuses an array that says itself that it is elsewhere, before it is exported.
+/// @return whether it says that it is in host memory, where no queue works
+bool is_on_host(nb::handle x, bool host) {
+  const nb::object check =
+      nb::module_::import_("usm_dlpack._exchange").attr("_check_device_type");
+  return nb::cast<bool>(check(x, host));
+}
+
+}  // namespace
+
+offered_tensor ask_producer(nb::handle x, const import_request& request) {
+  producer_type type = type_of(x);
+  if (type.api != nullptr) {
+    offered_tensor offered = call_exchange_api(x, *type.api);
+    if (request.queue && offered.pending) {
+      hand_over(*offered.pending, *request.queue);
+    }
+    return offered;
+  }
+  const bool asks = type.says_device && !type.is_usm;
+  if (asks && is_on_host(x, request.host)) {
+    type.takes_stream = false;
+  }
+  offered_tensor offered(call_dlpack(x, type, request));
+  if (type.says_queue && !(request.queue && type.takes_stream)) {
+    offered.pending = queue_attribute(x);
+    if (request.queue && offered.pending) {
+      hand_over(*offered.pending, *request.queue);
+    }
+  }
+  return offered;
+}
+
+void forget_producers() noexcept {
+  // Moved out first: what the references drop may come here again.
+  const producer_types gone = std::exchange(known_types(), {});
+}
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrays of other libraries: how each offers its memory (the C exchange API of its type, or
+// __dlpack__ with the keywords that it takes), and what it hands over.
+#pragma once
+
+#include "capsule.hpp"
+
+#include <sycl/sycl.hpp>
+
+#include <optional>
+
+namespace usm_dlpack::python {
+
+/// What `from_dlpack` asks a producer for.
+struct import_request {
+  std::optional<bool> copy;          ///< as DLPack's keyword
+  bool host = false;                 ///< whether an array in host memory is taken as well
+  nb::object stream = nb::none();    ///< the consumer's queue as Python's object
+  std::optional<sycl::queue> queue;  ///< the same queue
+};
+
+/// What a producer offers: a managed tensor, still in its capsule or already ours.
+class offered_tensor {
+ public:
+  explicit offered_tensor(nb::object capsule) noexcept : capsule_(std::move(capsule)) {}
+  explicit offered_tensor(managed_tensor managed) noexcept : managed_(std::move(managed)) {}
+
+  /// What the capsule or the managed tensor holds. @throws conversion_error `capsule_unusable`
+  capsule_content content() const {
+    return managed_ ? capsule_content(managed_.get()) : read_capsule(capsule_);
+  }
+  /// Hands over what `content()` gave: a capsule is consumed.
+  void release(const capsule_content& content) noexcept {
+    if (managed_) {
+      managed_.release();
+    } else {
+      consume_capsule(capsule_, content);
+    }
+  }
+
+  /// The queue that may still work on the memory, where the producer says it.
+  std::optional<sycl::queue> pending;
+
+ private:
+  nb::object capsule_;
+  managed_tensor managed_;
+};
+
+/// Asks an array for its tensor; its work is then ordered before the queue of the request, as
+/// far as the producer takes one, or says its own.
+/// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
+offered_tensor ask_producer(nb::handle x, const import_request& request);
+
+/// Lets go of what is known of producers' types. @pre the GIL is held
+void forget_producers() noexcept;
+
+}  // namespace usm_dlpack::python

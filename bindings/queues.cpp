@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queues.hpp"
+
+#include "python_objects.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace usm_dlpack::python {
+namespace {
+
+constexpr const char* expected_stream =
+    "None, -1, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with _get_capsule() or "
+    "sycl_queue, or the address of a sycl::queue";
+
+[[noreturn]] void refuse_stream(nb::handle found) {
+  const std::string sentence = std::string("stream: expected ") + expected_stream +
+                               ", found " + text_of(found) + "; pass the consumer's queue";
+  throw nb::value_error(sentence.c_str());
+}
+
+/// Addresses below it are numbers of streams elsewhere, never objects.
+constexpr std::uintptr_t lowest_address = 4096;
+
+/// Whether the page of an address is mapped, hence can be read (or is guarded on purpose).
+bool is_mapped(std::uintptr_t address) noexcept {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return address >= lowest_address &&
+         msync(reinterpret_cast<void*>(address / page * page), page, MS_ASYNC) == 0;
+}
+
+/// The queue at an address, if there can be one: it is aligned and mapped, and so is what the
+/// two pointers lead to that a `sycl::queue` consists of. More cannot be known.
+sycl::queue queue_at(nb::handle address) {
+  static_assert(sizeof(sycl::queue) == 2 * sizeof(std::uintptr_t));
+  const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    refuse_stream(address);
+  }
+  if (value % alignof(sycl::queue) != 0 || !is_mapped(value) ||
+      !is_mapped(value + sizeof(sycl::queue) - 1)) {
+    refuse_stream(address);
+  }
+  std::uintptr_t parts[2];
+  std::memcpy(&parts, reinterpret_cast<const void*>(value), sizeof parts);
+  for (const std::uintptr_t part : parts) {
+    if (part % alignof(std::uintptr_t) != 0 || !is_mapped(part)) {
+      refuse_stream(address);
+    }
+  }
+  return *reinterpret_cast<const sycl::queue*>(value);
+}
+
+bool is_integer(nb::handle object) {
+  return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
+}
+
+/// An attribute, or an invalid object where there is none. What else the attribute raises
+/// makes the stream one that cannot be used; what ends the program goes on.
+nb::object stream_attribute(nb::handle stream, const char* name) {
+  PyObject* found = PyObject_GetAttrString(stream.ptr(), name);
+  if (found == nullptr && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
+    throw nb::python_error();
+  }
+  PyErr_Clear();
+  return nb::steal(found);
+}
+
+std::optional<sycl::queue> known_queue(nb::handle object) {
+  const sycl::queue* queue = find_queue(object);
+  return queue == nullptr ? std::nullopt : std::optional<sycl::queue>(*queue);
+}
+
+/// The queue that an object offers by a method or an attribute.
+std::optional<sycl::queue> offered_queue(nb::handle stream) {
+  if (const nb::object method = stream_attribute(stream, "_get_capsule"); method.is_valid()) {
+    PyObject* made = PyObject_CallNoArgs(method.ptr());
+    if (made == nullptr && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+    const nb::object capsule = nb::steal(made);
+    if (auto queue = capsule.is_valid() ? known_queue(capsule) : std::nullopt) {
+      return queue;
+    }
+  }
+  const nb::object attribute = stream_attribute(stream, "sycl_queue");
+  if (!attribute.is_valid()) {
+    return std::nullopt;
+  }
+  return is_integer(attribute) ? queue_at(attribute) : known_queue(attribute);
+}
+
+}  // namespace
+
+sycl::queue& package_queue(std::int32_t device_id) {
+  static std::mutex guard;
+  static auto& queues = *new std::map<std::int32_t, sycl::queue>;
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto found = queues.find(device_id);
+  if (found != queues.end()) {
+    return found->second;
+  }
+  const sycl::context context = default_context(device_id);
+  return queues
+      .try_emplace(device_id, context, root_device(device_id),
+                   sycl::property_list{sycl::property::queue::in_order()})
+      .first->second;
+}
+
+consumer_stream read_stream(nb::handle stream) {
+  if (stream.is_none()) {
+    return {};
+  }
+  if (auto queue = known_queue(stream)) {
+    return {std::move(queue), false};
+  }
+  if (is_integer(stream)) {
+    int overflow = 0;
+    if (PyLong_AsLongLongAndOverflow(stream.ptr(), &overflow) == -1 && overflow == 0) {
+      return {std::nullopt, true};
+    }
+    return {queue_at(stream), false};
+  }
+  if (auto queue = offered_queue(stream)) {
+    return {std::move(queue), false};
+  }
+  refuse_stream(stream);
+}
+
+std::optional<sycl::queue> queue_attribute(nb::handle producer) {
+  PyObject* found = PyObject_GetAttrString(producer.ptr(), "sycl_queue");
+  if (found == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return known_queue(nb::steal(found));
+}
+
+void hand_over(sycl::queue producer, sycl::queue consumer) {
+  const bool same = producer == consumer;
+  if (same && consumer.is_in_order()) {
+    return;
+  }
+  const nb::gil_scoped_release unlocked;
+  detail::ask_runtime("stream", [&] {
+    sycl::event pending = producer.ext_oneapi_submit_barrier();
+    if (same) {
+      return;  // the barrier itself orders what an out-of-order queue gets later
+    }
+    if (producer.get_context() == consumer.get_context()) {
+      consumer.ext_oneapi_submit_barrier({pending});
+    } else {
+      pending.wait();
+    }
+  });
+}
+
+void wait_for(sycl::queue queue) {
+  const nb::gil_scoped_release unlocked;
+  detail::ask_runtime("queue", [&] { queue.ext_oneapi_submit_barrier().wait(); });
+}
+
+}  // namespace usm_dlpack::python
