@@ -308,7 +308,23 @@ def fuzz(seconds: int, seed: int) -> int:
     return 0 if not any(statuses) else 1
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, lint, interoperability, compilers, fuzz)}
+def hostile(count: int, seed: int) -> int:
+    """Exchange hostile arrays, with two root devices that work and a broken one."""
+    require_debian_packages(missing_for_python())
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    driver = environment.folder / "lib" / "libintelocl.so"
+    copies = ROOT / "build" / "hostile"
+    environment.run(environment.python, "tests/devices/driver_copies.py", driver, copies)
+    drivers = [driver, copies / "second" / driver.name, copies / "broken" / driver.name]
+    return environment.run(
+        *(environment.python, "tests/hostile/run.py", f"--count={count}", f"--seed={seed}"),
+        check=False,
+        OCL_ICD_FILENAMES=":".join(str(library) for library in drivers),
+    )
+
+
+COMMANDS = {f.__name__: f for f in (demo, test, lint, interoperability, compilers, fuzz, hostile)}
 
 
 def main() -> int:
@@ -324,6 +340,12 @@ def main() -> int:
     )
     added["fuzz"].add_argument(
         "--seed", type=int, default=0, help="of the random numbers; 0 is another one each time"
+    )
+    added["hostile"].add_argument(
+        "--count", type=int, default=100_000, help="how many exchanges (default: 100000)"
+    )
+    added["hostile"].add_argument(
+        "--seed", type=int, default=0, help="of the random numbers (default: 0)"
     )
     options = vars(parser.parse_args())
     try:

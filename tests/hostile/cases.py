@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One hostile exchange: who is asked for what, what may come of it, and who owns the memory then.
+
+A case depends on nothing but its seed. `run_case` returns its outcome, or raises `Disagreement`.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import random
+import re
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from capsules import (
+    ForeignTensor,
+    OldArray,
+    call_deleter,
+    consume,
+    forget_kept,
+    name_of,
+)
+from oracle import Requirements, Verdict, judge
+from producers import (
+    ACCEPTED,
+    EXCEPTIONS,
+    RAISED,
+    Bottomless,
+    Index,
+    Plan,
+    fresh_capsule,
+    fuzzed_producer,
+    swapped_capsule,
+)
+from refusals import SENTENCE
+from tensors import DTYPES, MUTATIONS, Places, fuzzed_tensor
+from usm_dlpack import (
+    ConversionError,
+    DLPackTensor,
+    UsmAllocation,
+    from_dlpack,
+    root_device,
+    validate,
+)
+
+KDL_CPU = 1
+WRONG_ARGUMENT = {"TypeError", "ValueError"}
+ADDRESS = re.compile(r"\b0x[0-9a-f]")
+
+
+class DisagreementError(AssertionError):
+    """The library did what the documentation does not say."""
+
+
+def require(holds: bool, sentence: str) -> None:
+    """Raise `DisagreementError` unless something holds."""
+    if not holds:
+        raise DisagreementError(sentence)
+
+
+@dataclass
+class Call:
+    """What is called with which keywords, and what these make of it."""
+
+    act: Callable[..., Any]
+    x: Any
+    keywords: dict[str, Any] = field(default_factory=dict)
+    wanted: Requirements = field(default_factory=Requirements)
+    outcomes: set[str] = field(default_factory=set)
+    loose: set[str] = field(default_factory=set)
+    copies: bool = False  # whether the tensor may be one of other memory
+
+
+# --- keywords
+
+
+def _wrong_requirements(plan: Plan) -> dict[str, Any]:
+    class RaisingDtype:
+        dtype = property(plan.raise_it)
+
+    wrongs: list[dict[str, Any]] = [
+        {"usm_types": plan.dice.choice([None, 5, [5], "gpu", ["device", "x"], b"host", "\udc80"])},
+        {"backends": plan.dice.choice([5, "all", ["opencl", ""], object(), [b"opencl"]])},
+        {"dtype": plan.dice.choice(["nonsense", "V8", (2, 32), (2, 2**40, 1), object, 5, [1]])},
+        {"ndim": plan.dice.choice(["2", 2.0, 2**31, -(2**80), (), object()])},
+        {"readonly": plan.dice.choice([0, 1, "no", ()])},
+        {"overlapping": plan.dice.choice([0, 1, "no", Bottomless()])},
+        {"device": plan.dice.choice([0, (14,), (14, 2**40), "nonsense", Bottomless()])},
+        {"stranger": None},
+    ]
+    if isinstance(plan.exception, Exception):
+        return plan.dice.choice(wrongs)
+    plan.loose |= {RAISED}
+    return plan.dice.choice([{"ndim": Index(plan.raise_it)}, {"dtype": RaisingDtype()}, *wrongs])
+
+
+def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
+    """Return keywords of ``validate`` that make sense, and what they stand for."""
+    dice, tensor = plan.dice, plan.foreign.tensor
+    keywords: dict[str, Any] = {}
+    meant: dict[str, Any] = {}
+    if dice.random() < 0.3:
+        kinds = dice.sample(["host", "device", "shared"], dice.randrange(4))
+        keywords["usm_types"] = dice.choice([list, tuple, set, dict.fromkeys, iter])(kinds)
+        meant["usm_types"] = frozenset(kinds)
+    if dice.random() < 0.2:
+        names = dice.sample(["opencl", "level_zero", "cuda", "hip"], dice.randrange(1, 5))
+        keywords["backends"], meant["backends"] = names, frozenset(names)
+    if dice.random() < 0.2:
+        same = (tensor.code, tensor.bits, tensor.lanes)
+        dtype = same if same in DTYPES and dice.random() < 0.6 else dice.choice(DTYPES)
+        keywords["dtype"] = meant["dtype"] = dtype
+    if dice.random() < 0.2:
+        keywords["ndim"] = meant["ndim"] = dice.choice([tensor.ndim, tensor.ndim, 0, 3, -1])
+    for keyword, requirement in (("readonly", "writable"), ("overlapping", "unique")):
+        if dice.random() < 0.3:
+            keywords[keyword] = dice.choice([None, True, False, False])
+            meant[requirement] = keywords[keyword] is False
+    if dice.random() < 0.2:
+        number = dice.choice([0, 1])
+        keywords["device"] = dice.choice([(14, number), root_device(number)])
+        meant["device_id"] = number
+    return keywords, Requirements(**meant)
+
+
+def _validation(plan: Plan, x: Any) -> Call:
+    call = Call(validate, x)
+    call.keywords, call.wanted = _requirements(plan)
+    if plan.dice.random() < 0.05:
+        call.keywords |= _wrong_requirements(plan)
+        call.outcomes |= WRONG_ARGUMENT
+    return call
+
+
+def _import(plan: Plan, x: Any) -> Call:
+    call = Call(from_dlpack, x)
+    dice = plan.dice
+    if dice.random() < 0.2:
+        copy = call.keywords["copy"] = dice.choice([None, True, False, False])
+        call.wanted = Requirements(copies=copy is not False)
+        call.copies = copy is True
+        call.loose |= {"request_unsupported"} if copy else set()
+    if dice.random() < 0.04:
+        call.keywords |= _odd_keyword(plan)
+        call.copies = True
+        call.loose |= WRONG_ARGUMENT | {ACCEPTED, RAISED, "request_unsupported", "copy_needed"}
+        call.loose |= {"device_type_unsupported", "device_id_out_of_range", "device_failed"}
+    return call
+
+
+def _odd_keyword(plan: Plan) -> dict[str, Any]:
+    """Return a keyword of ``from_dlpack`` that may make sense, and what it needs."""
+
+    class Raising:
+        __bool__ = __eq__ = plan.raise_it
+        __hash__ = None  # type: ignore[assignment]
+
+    # An array in host memory is read where a device is named: its pointer must be one.
+    plan.deeds, plan.steady = [], True
+    if plan.foreign.tensor.device_type == KDL_CPU:
+        plan.foreign.tensor.device_type = 2
+    numbers = [*range(-1, 5), 2**31, 10**5000]
+    devices = [(14, plan.dice.choice(numbers)), (1, 0), "cpu", 0, (), Bottomless(), Raising()]
+    copies = [1, "no", Raising(), Bottomless()]
+    choices = [{"device": plan.dice.choice(devices)}, {"copy": plan.dice.choice(copies)}]
+    return plan.dice.choice(choices)
+
+
+def _swapped(plan: Plan) -> Call:
+    places = plan.places
+    plan.foreign = ForeignTensor(
+        places.process.allocations[4].base, legacy=plan.dice.random() < 0.5
+    )
+    plan.given, code = swapped_capsule(plan.foreign)
+    plan.outcomes |= {code}
+    return Call(validate, plan.given)
+
+
+def _stranger(plan: Plan) -> Call:
+    """Return a call with no array at all."""
+    plan.outcomes |= {"TypeError"}
+    strangers = [None, 5, "abc", b"dltensor", object(), [1], memoryview(b"ab"), DLPackTensor, ...]
+    if plan.dice.random() < 0.5:
+        return Call(from_dlpack, fresh_capsule(plan))
+    return Call(plan.dice.choice([from_dlpack, validate]), plan.dice.choice(strangers))
+
+
+def _endless(plan: Plan) -> Call:
+    """Return a call of a producer that asks itself."""
+
+    class Endless:
+        def __dlpack__(self, *, max_version: Any = None) -> Any:
+            return act(self)
+
+    act = plan.dice.choice([from_dlpack, validate])
+    plan.outcomes |= {"RecursionError"}
+    return Call(act, Endless())
+
+
+def choose_call(plan: Plan) -> Call:
+    """Return one of all the calls there are, most often with a producer or a capsule."""
+    kind = plan.dice.random()
+    if kind < 0.45:
+        return _import(plan, fuzzed_producer(plan))
+    if kind < 0.6:
+        return _validation(plan, fuzzed_producer(plan))
+    if kind < 0.94:
+        return _validation(plan, fresh_capsule(plan))
+    if kind < 0.97:
+        return _swapped(plan)
+    return _stranger(plan) if kind < 0.9995 else _endless(plan)
+
+
+# --- under which circumstances
+
+
+def _plainly(_: Plan, act: Callable[[], None]) -> None:
+    act()
+
+
+def _in_a_thread(_: Plan, act: Callable[[], None]) -> None:
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join()
+
+
+def _with_little_stack(plan: Plan, act: Callable[[], None]) -> None:
+    plan.deeds = []  # whose own deleters need the stack
+    plan.loose |= {"RecursionError", "ArgumentError"}  # the second is from ctypes
+    depth, frame = 0, sys._getframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(depth + plan.dice.randrange(6, 40))
+    try:
+        act()
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _with_a_busy_collector(plan: Plan, act: Callable[[], None]) -> None:
+    """Do something to the capsule when the garbage collector runs in the middle of the call."""
+    plan.deeds = []
+    deed = plan.dice.choice(["take", "consume"] if plan.steady else ["take", "mutate", "consume"])
+    seen: list[str] = []
+
+    def meddle(phase: str, _: Any) -> None:
+        if phase != "start" or seen or plan.given is None or plan.consumed:
+            return
+        seen.append(deed)
+        plan.verdicts.append(judge(plan.foreign.managed, plan.places.process, plan.wanted))
+        if deed == "mutate":
+            plan.dice.choice(MUTATIONS)(plan.dice, plan.foreign, plan.places)
+        elif name_of(plan.given) == plan.foreign.name and plan.taken is None:
+            plan.loose |= {"capsule_unusable"}
+            if deed == "take":
+                with suppress(ConversionError):
+                    plan.taken = from_dlpack(OldArray(plan.given))
+            else:
+                consume(plan.given)
+                plan.consumed = True
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(meddle)
+    gc.set_threshold(plan.dice.choice((1, 1, 2, 5)))
+    gc.enable()
+    try:
+        act()
+    finally:
+        gc.disable()
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(meddle)
+
+
+CIRCUMSTANCES = [
+    *[_plainly] * 22,
+    _in_a_thread,
+    _with_little_stack,
+    _with_a_busy_collector,
+]
+
+
+# --- what came of it
+
+
+@dataclass
+class Result:
+    """What a call returned, or how its exception is called."""
+
+    value: Any = None
+    outcome: str = ""
+    text: str = ""
+    refused: bool = False
+
+    def receive(self, call: Call, plan: Plan) -> None:
+        """Make the call. The exception is not kept: it holds every frame that it came through."""
+        try:
+            self.value = call.act(call.x, **call.keywords)
+            self.outcome = ACCEPTED
+        except BaseException as error:
+            if error is plan.exception:
+                self.outcome = RAISED
+            elif isinstance(error, ConversionError):
+                self.outcome, self.text, self.refused = error.code, str(error), True
+            else:
+                self.outcome, self.text = type(error).__name__, str(error)
+
+    def check(self, allowed: set[str]) -> None:
+        """Require an outcome that is allowed, and of a refusal a sentence without addresses."""
+        sentence = f"expected {sorted(allowed)}, found {self.outcome!r} {self.text}"
+        require(self.outcome in allowed, sentence)
+        if self.refused:
+            require(SENTENCE.fullmatch(self.text) is not None, f"no sentence: {self.text!r}")
+            require(ADDRESS.search(self.text) is None, f"an address: {self.text!r}")
+
+
+def permitted(plan: Plan, call: Call, verdicts: list[Verdict]) -> set[str]:
+    """Return which outcomes the documentation allows."""
+    broken = {verdict.code for verdict in verdicts if verdict.code is not None}
+    spoiled = plan.outcomes | call.outcomes
+    allowed = spoiled | broken
+    if not spoiled and any(verdict.code is None for verdict in verdicts):
+        allowed |= {ACCEPTED}
+    return allowed | plan.loose | call.loose
+
+
+def check_facts(value: Any, verdicts: list[Verdict]) -> None:
+    """Require that what was proved is what one of the verdicts says."""
+    repr(value)
+    differences = []
+    for verdict in verdicts:
+        facts = dict(verdict.facts)
+        strides = facts.pop("strides", None)
+        if isinstance(value, UsmAllocation):
+            facts.pop("shape", None)
+        else:
+            for name in ("nbytes", "overlapping", "base", "size", "device_id"):
+                facts.pop(name, None)
+            if strides is not None:
+                facts["strides"] = strides
+        differences.append({n: f for n, f in facts.items() if getattr(value, n) != f})
+    require({} in differences, f"other facts: {differences}")
+
+
+# --- who frees it
+
+
+def _drop(holder: list[Any], _: ForeignTensor) -> None:
+    holder.clear()
+
+
+def _drop_in_a_thread(holder: list[Any], _: ForeignTensor) -> None:
+    thread = threading.Thread(target=holder.clear)
+    thread.start()
+    thread.join()
+
+
+def _drop_in_a_cycle(holder: list[Any], _: ForeignTensor) -> None:
+    cycle = [holder.pop()]
+    cycle.append(cycle)
+    del cycle
+    gc.collect()
+
+
+def _drop_what_it_exported(holder: list[Any], foreign: ForeignTensor) -> None:
+    holder.append(holder[0].__dlpack__(max_version=(1, 3)))
+    del holder[0]
+    require(foreign.deletions == 0, "the deleter ran under an exported capsule")
+    holder.clear()
+
+
+def _drop_what_c_code_took(holder: list[Any], foreign: ForeignTensor) -> None:
+    holder.append(holder[0].__dlpack__(max_version=(1, 3)))
+    content = consume(holder[1])
+    holder.clear()
+    require(foreign.deletions == 0, "the deleter ran under an exported tensor")
+    thread = threading.Thread(target=call_deleter, args=(content,))
+    thread.start()
+    thread.join()
+
+
+def _drop_what_it_gave(holder: list[Any], foreign: ForeignTensor) -> None:
+    holder.append(from_dlpack(holder[0]))
+    del holder[0]
+    require(foreign.deletions == 0, "the deleter ran under another owner")
+    holder.clear()
+
+
+def _drop_with_an_exception(holder: list[Any], _: ForeignTensor) -> None:
+    def fail(tensor: Any) -> None:
+        raise LookupError(tensor)
+
+    with suppress(LookupError):
+        fail(holder.pop())
+
+
+DROPS = [
+    *(_drop, _drop, _drop_in_a_thread, _drop_in_a_cycle, _drop_what_it_exported),
+    *(_drop_what_c_code_took, _drop_what_it_gave, _drop_with_an_exception),
+]
+
+
+def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
+    """Let everything go, and require that the deleter ran once, and not before its owner went.
+
+    Parameters
+    ----------
+    plan
+        What the producer did.
+    holder
+        What the call returned, with no other reference to it.
+    owned
+        Whether that took what the capsule owned.
+    copied
+        Whether it may have given it back already.
+    """
+    foreign, capsule = plan.foreign, plan.given
+    runs = 1 if foreign.managed.deleter and capsule is not None else 0
+    if capsule is not None:
+        used = owned or plan.consumed or plan.taken is not None
+        expected = b"used_" + foreign.name if used else foreign.name
+        require(name_of(capsule) == expected, f"the capsule is named {name_of(capsule)!r}")
+    early = {0, runs} if owned and copied else {0}
+    require(foreign.deletions in early, "the deleter ran too early")
+    del capsule
+    if owned:
+        drop = _drop if copied else plan.dice.choice(DROPS)
+        drop(holder, foreign)
+        gc.collect()
+        require(foreign.deletions == runs, f"deletions with the tensor: {foreign.deletions}")
+    holder.clear()
+    plan.taken = None
+    if plan.consumed and foreign.managed.deleter:
+        call_deleter(foreign.managed)
+    plan.given = None
+    gc.collect()
+    require(foreign.deletions == runs, f"deletions in the end: {foreign.deletions}, not {runs}")
+
+
+def _exchange(dice: random.Random, places: Places) -> str:
+    foreign = fuzzed_tensor(dice, places)
+    plan = Plan(foreign, dice, places, dice.choice(EXCEPTIONS)(), fresh_capsule)
+    call = choose_call(plan)
+    plan.wanted = call.wanted
+    result = Result()
+    dice.choice(CIRCUMSTANCES)(plan, functools.partial(result.receive, call, plan))
+    plan.exception.__traceback__ = plan.exception.__context__ = None
+    verdicts = [*plan.verdicts, judge(plan.foreign.managed, places.process, call.wanted)]
+    result.check(permitted(plan, call, verdicts))
+    copied, owned = call.copies, isinstance(result.value, DLPackTensor)
+    if copied and owned:
+        owned = plan.taken is None and name_of(plan.given) == b"used_" + plan.foreign.name
+    elif result.outcome == ACCEPTED:
+        check_facts(result.value, verdicts)
+    holder, outcome = [result.value], result.outcome
+    del call, result
+    settle(plan, holder, owned, copied)
+    return outcome
+
+
+def run_case(seed: str, places: Places) -> str:
+    """Make a case of its seed, run it, and return its outcome; nothing of it is left then."""
+    outcome = _exchange(random.Random(seed), places)
+    forget_kept()
+    gc.collect()
+    return outcome

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile producers and capsules go through ``from_dlpack`` and ``validate``.
+
+Each case is compared with the oracle, and must leave nothing behind: no memory, no capsule that is
+neither its producer's nor ours, no deleter that ran not at all or twice. A case depends on the seed
+and its number alone: ``--seed 7 --first 1234 --count 1`` is one of them again. After a crash, halve
+``--count`` to find it. ``python3 dev.py hostile`` runs this with the devices that it needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import faulthandler
+import gc
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+# The capsules are those of the Python tests.
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "python"))
+
+from cases import run_case
+from tensors import Places
+
+MOST_GROWTH = 5 << 20  # bytes
+
+# Every rule about what a producer hands over, and what a caller asks of it. The other codes are of
+# C++ views (extent_mismatch, index_type_too_small, layout_mismatch), of exports, and of processes
+# without a device or with a runtime that fails.
+CODES = {
+    "version_unsupported",
+    "flags_unknown",
+    "device_type_unsupported",
+    "ndim_out_of_range",
+    "shape_null",
+    "dtype_unsupported",
+    "shape_negative",
+    "data_null",
+    "span_overflow",
+    "data_misaligned",
+    "overlapping",
+    "read_only",
+    "dtype_mismatch",
+    "rank_mismatch",
+    "copy_needed",
+    "capsule_unusable",
+    "request_unsupported",
+    "device_id_out_of_range",
+    "device_failed",
+    "device_not_accepted",
+    "backend_not_accepted",
+    "pointer_unknown",
+    "usm_type_not_accepted",
+    "device_mismatch",
+    "out_of_bounds",
+}
+OUTCOMES = CODES | {"accepted", "raised", "TypeError", "ValueError", "RecursionError"}
+
+
+def resident_bytes() -> int:
+    """Return how much of this process is in memory, garbage collected."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def give_up(seed: int, number: int, sentence: str) -> NoReturn:
+    """Name the case, and end at once: its capsules may outlive what they call when they die."""
+    print(f"--seed {seed} --first {number} --count 1: {sentence}", file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def fuzz(seed: int, first: int, count: int) -> tuple[collections.Counter[str], int, int]:
+    """Run cases; return their outcomes, and the memory after a tenth of them and at the end."""
+    unraisable: list[object] = []
+    sys.unraisablehook = lambda trouble: unraisable.append(trouble.exc_value)
+    places = Places()
+    outcomes: collections.Counter[str] = collections.Counter()
+    gc.collect()
+    gc.freeze()  # what lives now is not looked at by the collection after each case
+    gc.disable()
+    warm = first + count // 10
+    before = resident_bytes()
+    for number in range(first, first + count):
+        if number == warm:
+            before = resident_bytes()
+        try:
+            outcomes[run_case(f"{seed}:{number}", places)] += 1
+        except AssertionError as error:
+            give_up(seed, number, str(error))
+        if unraisable:
+            give_up(seed, number, f"nobody saw {unraisable}")
+    return outcomes, before, resident_bytes()
+
+
+def main() -> int:
+    """Run the cases, and say how many came out in which way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000, help="how many (default: 100000)")
+    parser.add_argument("--seed", type=int, default=0, help="of all of them (default: 0)")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
+    options = parser.parse_args()
+    faulthandler.enable()
+    start = time.monotonic()
+    outcomes, before, after = fuzz(options.seed, options.first, options.count)
+    for outcome, number in sorted(outcomes.items()):
+        print(f"{number:8}  {outcome}")
+    seconds = time.monotonic() - start
+    print(f"{options.count:8}  in {seconds:.0f} s with seed {options.seed}")
+    print(
+        f"resident memory: {before / 2**20:.1f} MiB after a tenth of them, "
+        f"{(after - before) / 2**20:+.1f} MiB since"
+    )
+    missing = OUTCOMES - outcomes.keys()
+    if missing and options.count >= 5000:
+        print(
+            f"outcomes: expected each at least once, found no {', '.join(sorted(missing))}; "
+            "choose a larger --count or repair the generator"
+        )
+        return 1
+    if after - before > MOST_GROWTH:
+        print(
+            f"resident memory: expected {MOST_GROWTH} bytes more at most, found "
+            f"{after - before}; look for what is kept"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Managed tensors made from random numbers: valid ones, of which some fields are then spoiled.
+
+What DLPack lets a consumer read can always be read: ``shape`` and ``strides`` have ``ndim``
+entries. Everything else may be anything, also a pointer that nobody may follow.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dpctl
+import usm_dlpack
+from capsules import DLManagedTensorVersioned, ForeignTensor
+from memory_sources import address_of, allocate
+from oracle import Allocation, Process, alignment, compact, view_of
+from usm_dlpack import _core
+
+# (code, bits, lanes)
+DTYPES = [
+    *((code, bits, 1) for code in (0, 1) for bits in (1, 2, 4, 8, 16, 32, 64, 128)),
+    *((2, bits, 1) for bits in (16, 32, 64, 128)),
+    *((5, bits, 1) for bits in (32, 64, 128)),
+    *((code, 8, 1) for code in range(6, 15)),
+    (4, 16, 1),
+    (15, 6, 1),
+    (16, 6, 1),
+    (17, 4, 1),
+    (17, 4, 2),
+    (2, 32, 4),
+    (0, 8, 3),
+    (3, 64, 1),
+]
+EDGES = [0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**32, 2**61, 2**62, 2**63 - 1, -(2**63), 2**64 - 1]
+_HUGE = 2**31 - 1  # an ndim for which there are no arrays
+RANKS = [*range(9)] * 8 + [9, 16, 32, 33, 63, 64, 65, 100, 1000]
+
+
+class Places:
+    """The process as the oracle knows it, and addresses of every other kind."""
+
+    def __init__(self) -> None:
+        rows = _core.device_rows()
+        devices = ["works" if row["failure"] is None else "broken" for row in rows]
+        if devices != ["works", "works", "broken"]:
+            raise SystemExit(
+                "OCL_ICD_FILENAMES: expected two root devices that work and a broken one, "
+                f"found {devices}; run `python3 dev.py hostile`, which names three drivers"
+            )
+        self.process = Process(devices)
+        for device_id in (0, 1):
+            queue = dpctl.SyclQueue(usm_dlpack.root_device(device_id))
+            for size in (1, 64, 1000, 4096):
+                for kind in ("device", "shared", "host"):
+                    owner = allocate(kind, size, queue)
+                    known = Allocation(address_of(owner), size, kind, device_id, owner)
+                    self.process.allocations.append(known)
+        self.queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
+        device = self.queue.sycl_device
+        other_context = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+        self._hidden = [allocate(kind, 256, other_context) for kind in ("device", "shared", "host")]
+        self._malloc = ctypes.create_string_buffer(4096)
+        freed = [address_of(allocate(kind, 1 << 16, self.queue)) for kind in ("device", "host")]
+        self._wild = [
+            *freed,
+            *(address_of(owner) for owner in self._hidden),
+            ctypes.addressof(self._malloc),
+            ctypes.addressof(ctypes.c_int64()),
+            id(self),
+            *(0x7FFF_FFFF_F000, 1, 8, 64, 4096, 2**47, 2**63, 2**64 - 1, 2**64 - 4096),
+        ]
+
+    def address(self, dice: random.Random) -> int:
+        """Return an address: in, beside or far from USM."""
+        known = dice.choice(self.process.allocations)
+        return dice.choice(
+            [
+                0,
+                dice.choice(self._wild),
+                dice.getrandbits(64),
+                known.base + dice.randrange(known.size),
+                known.base + known.size - 1,
+                known.base + known.size,
+                known.base - 1,
+                known.base + dice.choice((1, 2, 4, 8)),
+            ]
+        )
+
+
+def _strides(dice: random.Random, shape: Sequence[int]) -> list[int] | None:
+    """Return strides of one of the layouts that arrays have."""
+    kind = dice.choice(["null", "compact", "compact", "F", "negative", "broadcast", "padded"])
+    if kind == "null":
+        return None
+    order = list(range(len(shape)))[:: 1 if kind == "F" else -1]
+    if kind == "padded":
+        dice.shuffle(order)
+    strides, step = [0] * len(shape), 1
+    for r in order:
+        strides[r] = step
+        step *= max(1, shape[r])
+        if kind == "padded":
+            step = min(step + dice.randrange(3), 2**62)
+    if kind == "negative":
+        return [dice.choice((-1, 1)) * stride for stride in strides]
+    if kind == "broadcast":
+        return [dice.choice((0, stride)) for stride in strides]
+    free = [dice.choice(EDGES[:-1]) if n == 1 and dice.random() < 0.1 else None for n in shape]
+    return [s if f is None else f for s, f in zip(strides, free, strict=True)]
+
+
+def valid_tensor(dice: random.Random, places: Places) -> ForeignTensor:
+    """Return a tensor that lies in USM, if its elements are not too large for that."""
+    known = dice.choice(places.process.allocations)
+    dtype = dice.choice(DTYPES)
+    legacy = dice.random() < 0.4
+    rank = dice.choice(RANKS)
+    shape = [dice.choice((1, 1, 1, 2, 3)) if r < 8 else 1 for r in range(rank)]
+    if dice.random() < 0.06 and rank:
+        shape[dice.randrange(rank)] = 0
+    strides = _strides(dice, shape)
+    foreign = ForeignTensor(known.base, shape=shape, strides=strides, dtype=dtype, legacy=legacy)
+    tensor = foreign.tensor
+    tensor.device_id = known.device_id
+    if strides is None:
+        tensor.strides = None
+    if not legacy:
+        foreign.managed.minor = dice.choice((0, 1, 2, 3, 4, 2**32 - 1))
+        foreign.managed.flags = dice.randrange(8)
+    padded = not legacy and bool(foreign.managed.flags & 4)
+    view = view_of(tensor, shape, padded)
+    room = known.size - (view.past_end - view.lowest)
+    step = alignment(dtype[0], dtype[1])
+    start = known.base - view.lowest + known.base
+    start += dice.randrange(room + 1) if room > 0 else 0
+    start -= start % step
+    split = dice.choice((0, 0, dice.randrange(64), start - known.base))
+    if 0 <= split <= start:
+        tensor.data, tensor.byte_offset = start - split, split
+    return foreign
+
+
+def _entries(foreign: ForeignTensor) -> int:
+    """Return how many entries shape and strides have, if they are not null."""
+    ndim: int = foreign.tensor.ndim
+    return ndim if 0 < ndim < _HUGE else 0
+
+
+def _integers_for(foreign: ForeignTensor, name: str) -> list[int]:
+    pointer, ndim = getattr(foreign.tensor, name), _entries(foreign)
+    if pointer:
+        return [int(value) for value in pointer[:ndim]]
+    if name == "strides" and foreign.tensor.shape:
+        return [min(s, 2**62) for s in compact(_integers_for(foreign, "shape"))]
+    return [1] * ndim
+
+
+def _spoil_entry(name: str) -> Callable[[random.Random, ForeignTensor, Places], None]:
+    def spoil(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+        values = _integers_for(foreign, name)
+        if values:
+            r = dice.randrange(len(values))
+            edges = [*EDGES[:-1], values[r] + 1, values[r] - 1, -values[r], values[r] * 1000, 7]
+            wanted = dice.choice(edges)
+            values[r] = min(max(wanted, -(2**63)), 2**63 - 1)
+            setattr(foreign.tensor, name, foreign.array(values))
+
+    return spoil
+
+
+def _spoil_ndim(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+    tensor, now = foreign.tensor, _entries(foreign)
+    ndim = dice.choice([-1, -(2**31), -7, 0, 1, now + 1, now + 1, now - 1, _HUGE])
+    if ndim == _HUGE:
+        tensor.shape = tensor.strides = None
+    if 0 < ndim < _HUGE:  # the arrays must have as many entries
+        shape, strides = _integers_for(foreign, "shape"), _integers_for(foreign, "strides")
+        more = ndim - len(shape)
+        tensor.shape = foreign.array(shape + [1] * more)
+        tensor.strides = foreign.array(strides + [1] * more)
+    tensor.ndim = ndim
+
+
+def _spoil_dtype(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+    tensor = foreign.tensor
+    tensor.code = dice.choice([tensor.code, dice.randrange(20), dice.randrange(256)])
+    tensor.bits = dice.choice([tensor.bits, 0, 1, 6, 8, 12, 24, 255, dice.randrange(256)])
+    tensor.lanes = dice.choice([tensor.lanes, 0, 2, 4, 65535, dice.randrange(65536)])
+
+
+def _spoil_version(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+    if isinstance(foreign.managed, DLManagedTensorVersioned):
+        foreign.managed.major = dice.choice([0, 2, 3, 2**31, 2**32 - 1, dice.getrandbits(32)])
+
+
+def _spoil_flags(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+    if isinstance(foreign.managed, DLManagedTensorVersioned):
+        foreign.managed.flags = dice.choice([8, 2**63, 2**64 - 1, 1 << dice.randrange(64)])
+
+
+def _field(name: str, values: Sequence[int], bits: int) -> Callable[..., None]:
+    def spoil(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+        anything = dice.getrandbits(bits) - (1 << (bits - 1))
+        setattr(foreign.tensor, name, dice.choice([*values, anything]))
+
+    return spoil
+
+
+def _spoil_data(dice: random.Random, foreign: ForeignTensor, places: Places) -> None:
+    foreign.tensor.data = places.address(dice)
+
+
+def _spoil_offset(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
+    tensor = foreign.tensor
+    small = dice.randrange(-64, 65)
+    offset = dice.choice([small, tensor.byte_offset + small, 2**63, 2**64 - 1, 1, 2, 4096])
+    tensor.byte_offset = offset % 2**64
+
+
+def _null(name: str) -> Callable[..., None]:
+    def spoil(_: random.Random, foreign: ForeignTensor, __: Places) -> None:
+        setattr(foreign.tensor, name, None)
+
+    return spoil
+
+
+SPOILERS: list[Callable[[random.Random, ForeignTensor, Places], None]] = [
+    _spoil_version,
+    _spoil_flags,
+    _field("device_type", [*range(20), -1, -(2**31), 2**31 - 1], 32),
+    _field("device_id", [0, 1, 2, 3, -1, -(2**31), 2**31 - 1], 32),
+    _field("device_id", [0, 1, 2], 2),
+    _spoil_ndim,
+    _spoil_entry("shape"),
+    _spoil_entry("strides"),
+    _null("shape"),
+    _null("strides"),
+    _spoil_dtype,
+    _spoil_data,
+    _null("data"),
+    _spoil_offset,
+]
+
+
+# Those that follow no pointer: a tensor may hold wild ones by now.
+MUTATIONS = [
+    *(_spoil_version, _spoil_flags, _spoil_dtype, _spoil_data, _spoil_offset),
+    _null("shape"),
+    _null("data"),
+    *(spoiler for spoiler in SPOILERS if spoiler.__qualname__.startswith("_field")),
+]
+
+
+def fuzzed_tensor(dice: random.Random, places: Places) -> ForeignTensor:
+    """Return a tensor with none, some or many fields spoiled."""
+    foreign = valid_tensor(dice, places)
+    for _ in range(dice.choice((0, 0, 0, 1, 1, 1, 1, 2, 3, 6))):
+        dice.choice(SPOILERS)(dice, foreign, places)
+    if dice.random() < 0.1:
+        foreign.managed.deleter = None
+    # Nothing may be read behind another major version, and no entry of arrays without any.
+    managed, tensor = foreign.managed, foreign.tensor
+    if getattr(managed, "major", 1) != 1 or tensor.ndim <= 0:
+        for name in ("shape", "strides"):
+            if dice.random() < 0.3:
+                wild: Any = ctypes.cast(places.address(dice), ctypes.POINTER(ctypes.c_int64))
+                setattr(tensor, name, wild)
+    return foreign
