@@ -24,6 +24,7 @@ DEV = ROOT / ".dev"
 
 # The Debian packages for C++ tests, each with a file that shows it is installed.
 GOOGLETEST = {"libgtest-dev": "/usr/src/googletest/googletest/CMakeLists.txt"}
+VALGRIND = {"valgrind": "/usr/bin/valgrind"}
 CLANG = {
     "clang-19": "/usr/bin/clang++-19",
     "clang-22": "/usr/bin/clang++-22",
@@ -35,6 +36,9 @@ LIBFUZZER = {
     "clang-19": "/usr/bin/clang++-19",
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.fuzzer-x86_64.a",
 }
+
+# What the C++ tests on devices need, where the Python package is not installed with them.
+WHEELS = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
 
 
 class RefusalError(Exception):
@@ -155,6 +159,37 @@ def test() -> int:
     return 0
 
 
+def without_random_addresses() -> list[str]:
+    """Return what to put before a command, because ThreadSanitizer may fail to start otherwise.
+
+    That of g++ 12 knows no kernel that draws 32 bits of each address (``vm.mmap_rnd_bits``). Where
+    a container forbids the choice, the command runs as it is.
+    """
+    prefix = ["setarch", "--addr-no-randomize"]
+    try:
+        allowed = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    except OSError:
+        return []
+    return prefix if allowed.returncode == 0 else []
+
+
+def threads() -> int:
+    """Run the C++ tests of what threads may do at once under ThreadSanitizer."""
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", *WHEELS)
+    workflow = ["cmake", "--workflow", "--preset", "threads"]
+    return environment.run(*without_random_addresses(), *workflow, check=False)
+
+
+def valgrind() -> int:
+    """Run the C++ tests on devices under valgrind's memcheck."""
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST | VALGRIND))
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", *WHEELS)
+    return environment.run("cmake", "--workflow", "--preset", "valgrind", check=False)
+
+
 def sources(*suffixes: str) -> list[str]:
     """Return the files of the project with one of some suffixes, as git lists them."""
     listed = subprocess.run(
@@ -261,8 +296,7 @@ def compilers() -> int:
     """Build and run the C++ core with every supported compiler, language version and mdspan."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
     environment = make_environment("venv")
-    wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
-    environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *wheels)
+    environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *WHEELS)
     summary = []
     for leg in LEGS:
         start = time.monotonic()
@@ -324,7 +358,10 @@ def hostile(count: int, seed: int) -> int:
     )
 
 
-COMMANDS = {f.__name__: f for f in (demo, test, lint, interoperability, compilers, fuzz, hostile)}
+COMMANDS = {
+    f.__name__: f
+    for f in (demo, test, threads, valgrind, lint, interoperability, compilers, fuzz, hostile)
+}
 
 
 def main() -> int:

@@ -14,12 +14,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -119,35 +117,6 @@ TEST(Device, BackendsHaveTheNamesOfFilterStrings) {
 }
 
 // --- Once in a process --------------------------------------------------------------------
-
-// Without a lock of the runtime's own before it: the first call of SYCL is the table's.
-TEST(Device, EightThreadsRacingOnTheFirstCallGetTheSameAnswers) {
-  in_a_new_process({}, [] {
-    constexpr int count = 8;
-    std::atomic<int> waiting{count};
-    std::array<const void*, count> tables{};
-    std::array<std::int32_t, count> ids{};
-    std::vector<std::thread> threads;
-    for (std::size_t t = 0; t < count; ++t) {
-      threads.emplace_back([&, t] {
-        --waiting;
-        while (waiting > 0) {
-        }
-        ids[t] = device_id(root_device(0));
-        tables[t] = &usm_dlpack::detail::device_table::get();
-        EXPECT_EQ(default_context(0), sycl::queue(root_device(0)).get_context());
-      });
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    for (std::size_t t = 0; t < count; ++t) {
-      EXPECT_EQ(ids[t], 0);
-      EXPECT_EQ(tables[t], tables[0]);
-    }
-    EXPECT_EQ(usm_dlpack::detail::device_table::get().devices.size(), root_devices().size());
-  });
-}
 
 TEST(Device, AProcessWithoutDevicesRefusesEverythingAndSaysWhatToInstall) {
   in_a_new_process(

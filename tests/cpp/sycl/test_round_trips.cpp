@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // usm.hpp as a whole: what is exported validates and is the same view; kernels fill what is
-// exchanged; threads may do so at once.
+// exchanged.
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include "usm_memory.hpp"
@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +16,6 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -310,48 +308,6 @@ TEST(Usm, AKernelDescribesAViewWithTheCoreHeaders) {
   const long* const first = told.as<long>();
   EXPECT_EQ(std::vector<long>(first, first + 10),
             (std::vector<long>{1, 5, 2, kDLFloat, 32, 1, 4, 6, 1, 4}));
-}
-
-// --- Threads --------------------------------------------------------------------------------
-
-TEST(Usm, EightThreadsExportAndValidateAtOnce) {
-  constexpr int thread_count = 8;
-  const sycl::queue queue = queue_on();
-  std::atomic<int> waiting{thread_count};
-  std::atomic<int> wrong{0};
-  const auto work = [&](std::size_t number) {
-    --waiting;
-    while (waiting > 0) {
-    }
-    for (std::size_t round = 0; round < 200; ++round) {
-      const alloc kind = usm_kinds[(number + round) % 3];
-      const std::size_t size = 64 * (number + 1);
-      usm_memory memory(kind, size, queue);
-      const auto exported =
-          to_dlpack_tensor(view_of(memory.as<std::int8_t>(), static_cast<std::int64_t>(size)));
-      DLTensor tensor = exported.get();
-      const usm_dlpack::usm_allocation proved = validate(tensor);
-      const bool right = tensor.device.device_id == 0 && proved.usm_type() == kind &&
-                         proved.size() == size && proved.data() == memory.at() &&
-                         id_of(to_dlpack_tensor(view_of(memory.as<float>(), 16), queue)) == 0;
-      wrong += right ? 0 : 1;
-      tensor.device.device_id = 1;
-      try {
-        validate(tensor);
-        ++wrong;
-      } catch (const usm_dlpack::conversion_error& error) {
-        wrong += error.code() == usm_dlpack::errc::device_id_out_of_range ? 0 : 1;
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t number = 0; number < thread_count; ++number) {
-    threads.emplace_back(work, number);
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

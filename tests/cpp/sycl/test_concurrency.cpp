@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several threads may do at once without a lock, on the real runtime: the first use of
+// everything that is made on first use, exports, imports and refusals, and the deletion of
+// what other threads exported. Meant for ThreadSanitizer.
+//
+// Devices are listed on one thread: where several call `sycl::device::get_devices()` at once
+// and ONEAPI_DEVICE_SELECTOR is set, DPC++ 2026.2 may take sub-devices for roots ever after.
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <refusal.hpp>
+#include <threads.hpp>
+
+#include "new_process.hpp"
+#include "usm_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace usm_dlpack_test;
+using sycl::usm::alloc;
+using usm_dlpack::errc;
+using usm_dlpack::managed_tensor;
+using usm_dlpack::to_dlpack_tensor;
+using usm_dlpack::to_managed_tensor;
+using usm_dlpack::usm_allocation;
+using usm_dlpack::validate;
+using usm_dlpack::detail::device_table;
+using usm_dlpack::detail::native_table;
+
+// --- Once in a process --------------------------------------------------------------------
+
+// Without a lock of the runtime's own before it: the first call of SYCL is the table's.
+TEST(Concurrency, EightThreadsRacingOnTheFirstCallGetTheSameAnswers) {
+  in_a_new_process({}, [] {
+    of_each_thread<const device_table*> tables;
+    of_each_thread<std::int32_t> ids;
+    on_eight_threads([&](std::size_t number) {
+      ids[number].value = usm_dlpack::device_id(usm_dlpack::root_device(0));
+      tables[number].value = &device_table::get();
+    });
+    for (std::size_t number = 0; number < thread_count; ++number) {
+      EXPECT_EQ(ids[number].value, 0);
+      EXPECT_EQ(tables[number].value, tables[0].value);
+    }
+    EXPECT_EQ(device_table::get().devices.size(), root_devices().size());
+    EXPECT_EQ(usm_dlpack::default_context(0), queue_on(0).get_context());
+  });
+}
+
+// The runtime has been used before, the tables of devices and of native handles have not.
+TEST(Concurrency, EightThreadsRacingOnTheFirstExportAndImportGetTheSameAnswers) {
+  in_a_new_process({}, [] {
+    const usm_tensor valid;
+    const sycl::queue queue = queue_on();
+    const auto view = view_of(valid.memory.as<float>(), 24);
+    of_each_thread<std::int32_t> ids;
+    of_each_thread<const native_table*> tables;
+    on_eight_threads([&](std::size_t number) {
+      std::int32_t& id = ids[number].value;
+      switch (number % 4) {
+        case 0: id = validate(valid.tensor).device_id(); break;
+        case 1: id = id_of(to_dlpack_tensor(view)); break;
+        case 2: id = id_of(to_dlpack_tensor(view, queue)); break;
+        default: id = id_of(to_dlpack_tensor(view, queue.get_context())); break;
+      }
+      tables[number].value = &native_table::get();
+    });
+    for (std::size_t number = 0; number < thread_count; ++number) {
+      EXPECT_EQ(ids[number].value, 0);
+      EXPECT_EQ(tables[number].value, tables[0].value);
+    }
+    EXPECT_EQ(native_table::get().platforms.size(), 1U);
+  });
+}
+
+// --- Exports and imports ------------------------------------------------------------------
+
+/// Allocates, exports in two ways, validates and frees; says whether every answer was right.
+bool exchanges_rightly(alloc kind, std::size_t size, const sycl::queue& queue,
+                       std::int32_t id) {
+  const usm_memory memory(kind, size, queue);
+  const auto bytes = view_of(memory.as<std::int8_t>(), static_cast<std::int64_t>(size));
+  const auto exported = to_dlpack_tensor(bytes);
+  const usm_allocation proved = validate(exported.get());
+  return id_of(exported) == id && proved.device_id() == id && proved.usm_type() == kind &&
+         proved.size() == size && proved.data() == memory.at() &&
+         proved.context() == queue.get_context() &&
+         id_of(to_dlpack_tensor(view_of(memory.as<float>(), 16), queue)) == id;
+}
+
+/// Whether an import that must be refused is, with the given code.
+bool refuses_rightly(const DLTensor& tensor, errc code) {
+  try {
+    validate(tensor);
+  } catch (const usm_dlpack::conversion_error& error) {
+    return error.code() == code;
+  }
+  return false;
+}
+
+/// Memory of other threads comes and goes all the while, at addresses that were used before.
+void expect_eight_threads_to_exchange(const std::vector<sycl::queue>& queue_by_id) {
+  constexpr int rounds = 100;
+  of_each_thread<int> right;
+  on_eight_threads([&](std::size_t number) {
+    for (int round = 0; round < rounds; ++round) {
+      const std::size_t step = number + static_cast<std::size_t>(round);
+      const std::size_t id = step % queue_by_id.size();
+      right[number].value += exchanges_rightly(usm_kinds[step % 3], 64 * (number + 1),
+                                               queue_by_id[id], static_cast<std::int32_t>(id));
+    }
+  });
+  for (const auto& thread : right) {
+    EXPECT_EQ(thread.value, rounds);
+  }
+}
+
+TEST(Concurrency, EightThreadsExportAndValidateAtOnce) {
+  expect_eight_threads_to_exchange({queue_on(0)});
+}
+
+TEST(TwoDevicesConcurrency, EightThreadsExportAndValidateOnBothDevicesAtOnce) {
+  expect_eight_threads_to_exchange({queue_on(0), queue_on(1)});
+}
+
+TEST(Concurrency, EightThreadsValidateOneTensorAndReadOneAnswer) {
+  const usm_tensor valid;
+  const usm_allocation shared = validate(valid.tensor);
+  constexpr int rounds = 100;
+  of_each_thread<int> right;
+  on_eight_threads([&](std::size_t number) {
+    for (int round = 0; round < rounds; ++round) {
+      const usm_allocation own = validate(valid.tensor);
+      right[number].value += own.data() == shared.data() && own.base() == shared.base() &&
+                             own.device() == shared.device() &&
+                             own.context() == shared.context();
+    }
+  });
+  for (const auto& thread : right) {
+    EXPECT_EQ(thread.value, rounds);
+  }
+}
+
+TEST(Concurrency, EightThreadsAreRefusedAtOnceAndEachForItsOwnReason) {
+  const usm_tensor valid;
+  constexpr int rounds = 50;
+  of_each_thread<int> right;
+  on_eight_threads([&](std::size_t number) {
+    DLTensor wrong_id = valid.tensor;
+    wrong_id.device.device_id = 1 + static_cast<std::int32_t>(number);
+    DLTensor beyond = valid.tensor;
+    beyond.byte_offset = 4 * (number + 1);
+    DLTensor unknown = valid.tensor;
+    unknown.data = right.data();
+    for (int round = 0; round < rounds; ++round) {
+      right[number].value += refuses_rightly(wrong_id, errc::device_id_out_of_range) &&
+                             refuses_rightly(beyond, errc::out_of_bounds) &&
+                             refuses_rightly(unknown, errc::pointer_unknown);
+    }
+  });
+  for (const auto& thread : right) {
+    EXPECT_EQ(thread.value, rounds);
+  }
+}
+
+TEST(Concurrency, ARefusalIsReadOnAnotherThreadThanTheOneThatWasRefused) {
+  of_each_thread<std::exception_ptr> thrown;
+  on_eight_threads([&](std::size_t number) {
+    try {
+      usm_dlpack::root_device(1 + static_cast<std::int32_t>(number));
+    } catch (const usm_dlpack::conversion_error&) {
+      thrown[number].value = std::current_exception();
+    }
+  });
+  for (std::size_t number = 0; number < thread_count; ++number) {
+    ASSERT_NE(thrown[number].value, nullptr);
+    EXPECT_REFUSAL(std::rethrow_exception(thrown[number].value), errc::device_id_out_of_range,
+                   "device.device_id", "from 0 to 0 (root devices in this process)",
+                   std::to_string(number + 1));
+  }
+}
+
+// --- Owned memory -------------------------------------------------------------------------
+
+/// The deleter frees USM on a thread that did not allocate it, while others ask the runtime.
+TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExported) {
+  const sycl::queue queue = queue_on();
+  of_each_thread<managed_tensor> exported;
+  of_each_thread<const void*> addresses;
+  on_eight_threads([&](std::size_t number) {
+    auto memory = std::make_unique<usm_memory>(usm_kinds[number % 3], 64, queue);
+    const auto wrapper = to_dlpack_tensor(view_of(memory->as<float>(), 16));
+    addresses[number].value = memory->at();
+    exported[number].value = to_managed_tensor(wrapper.get(), std::move(memory));
+  });
+  of_each_thread<bool> right;
+  on_eight_threads([&](std::size_t number) {
+    const std::size_t other = (number + 1) % thread_count;
+    managed_tensor taken = std::move(exported[other].value);
+    const alloc kind = validate(*taken).usm_type();
+    taken.reset();
+    right[number].value = kind == usm_kinds[other % 3];
+  });
+  for (std::size_t number = 0; number < thread_count; ++number) {
+    EXPECT_TRUE(right[number].value);
+    EXPECT_EQ(sycl::get_pointer_type(addresses[number].value, usm_dlpack::default_context(0)),
+              alloc::unknown);
+  }
+}
+
+}  // namespace
