@@ -167,6 +167,9 @@ nb::object import_own(nb::handle x, const destination& wanted) {
 
 nb::object import_array(nb::handle x, const destination& wanted) {
   check_process();
+  if (wanted.device_id) {
+    detail::working_device(*wanted.device_id);  // before a producer is asked for anything
+  }
   if (is_tensor(x)) {
     return import_own(x, wanted);
   }

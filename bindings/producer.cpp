@@ -171,15 +171,20 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   return nb::steal(capsule);
 }
 
+/// Raises the error that the C exchange API has set; python_error itself needs one.
+[[noreturn]] void refuse_exchange(const char* expected) {
+  if (PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+  detail::refuse(errc::capsule_unusable, "__dlpack_c_exchange_api__", expected,
+                 "a failure without an error", "correct the producer");
+}
+
 /// A tensor by the C exchange API, and the queue that its producer works on.
 offered_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   DLManagedTensorVersioned* made = nullptr;
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
-    if (PyErr_Occurred() != nullptr) {
-      throw nb::python_error();
-    }
-    detail::refuse(errc::capsule_unusable, "__dlpack_c_exchange_api__", "a managed tensor",
-                   "none, and no error", "correct the producer");
+    refuse_exchange("a managed tensor");
   }
   offered_tensor offered{managed_tensor(made)};
   const DLDevice device =
@@ -187,7 +192,7 @@ offered_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   if (device.device_type == kDLOneAPI) {
     void* stream = nullptr;
     if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
-      throw nb::python_error();
+      refuse_exchange("a queue, or none");
     }
     if (stream != nullptr) {
       offered.pending = *static_cast<const sycl::queue*>(stream);
