@@ -73,7 +73,6 @@ class Call:
     wanted: Requirements = field(default_factory=Requirements)
     outcomes: set[str] = field(default_factory=set)
     loose: set[str] = field(default_factory=set)
-    copies: bool = False  # whether the tensor may be one of other memory
 
 
 # --- keywords
@@ -93,6 +92,9 @@ def _wrong_requirements(plan: Plan) -> dict[str, Any]:
         {"device": plan.dice.choice([0, (14,), (14, 2**40), "nonsense", Bottomless()])},
         {"stranger": None},
     ]
+    if plan.dice.random() < 0.2:
+        plan.outcomes |= {"request_unsupported"}
+        return {"device": (1, 0)}
     if isinstance(plan.exception, Exception):
         return plan.dice.choice(wrongs)
     plan.loose |= {RAISED}
@@ -140,35 +142,48 @@ def _validation(plan: Plan, x: Any) -> Call:
 def _import(plan: Plan, x: Any) -> Call:
     call = Call(from_dlpack, x)
     dice = plan.dice
-    if dice.random() < 0.2:
-        copy = call.keywords["copy"] = dice.choice([None, True, False, False])
-        call.wanted = Requirements(copies=copy is not False)
-        call.copies = copy is True
-        call.loose |= {"request_unsupported"} if copy else set()
-    if dice.random() < 0.04:
-        call.keywords |= _odd_keyword(plan)
-        call.copies = True
-        call.loose |= WRONG_ARGUMENT | {ACCEPTED, RAISED, "request_unsupported", "copy_needed"}
-        call.loose |= {"device_type_unsupported", "device_id_out_of_range", "device_failed"}
+    if dice.random() < 0.25:
+        _choose_destination(plan, call)
+    elif dice.random() < 0.03:
+        call.keywords, call.loose = _wrong_destination(plan)
+        call.outcomes |= WRONG_ARGUMENT | {"request_unsupported"}
     return call
 
 
-def _odd_keyword(plan: Plan) -> dict[str, Any]:
-    """Return a keyword of ``from_dlpack`` that may make sense, and what it needs."""
+def _choose_destination(plan: Plan, call: Call) -> None:
+    """Ask for a copy, for none, or for another place, which may not be there."""
+    dice, meant = plan.dice, {}
+    if dice.random() < 0.6:
+        call.keywords["copy"] = meant["copy"] = dice.choice([None, True, False, False])
+    if dice.random() < 0.2:
+        call.keywords["usm_type"] = meant["to_usm_type"] = dice.choice(["host", "device", "shared"])
+    if dice.random() < 0.2:
+        number = meant["to_device"] = dice.choice([0, 0, 1, 1, 2, 3, -1, 2**31 - 1])
+        known = number in (0, 1)
+        places: list[Any] = [root_device(number), plan.places.queues[number]] if known else []
+        call.keywords["device"] = dice.choice([(14, number), *places])
+        if not known:
+            call.outcomes |= {"device_failed" if number == 2 else "device_id_out_of_range"}
+        # An array in host memory is read where a device is named: its pointer must be one.
+        if plan.foreign.tensor.device_type == KDL_CPU:
+            plan.foreign.tensor.device_type = 2
+    plan.deeds, plan.steady = [], True
+    call.wanted = Requirements(**meant)
+
+
+def _wrong_destination(plan: Plan) -> tuple[dict[str, Any], set[str]]:
+    """Return a keyword of ``from_dlpack`` that makes no sense, and what it may raise by itself."""
 
     class Raising:
-        __bool__ = __eq__ = plan.raise_it
+        __bool__ = __eq__ = __index__ = __str__ = plan.raise_it
         __hash__ = None  # type: ignore[assignment]
 
-    # An array in host memory is read where a device is named: its pointer must be one.
-    plan.deeds, plan.steady = [], True
-    if plan.foreign.tensor.device_type == KDL_CPU:
-        plan.foreign.tensor.device_type = 2
-    numbers = [*range(-1, 5), 2**31, 10**5000]
-    devices = [(14, plan.dice.choice(numbers)), (1, 0), "cpu", 0, (), Bottomless(), Raising()]
-    copies = [1, "no", Raising(), Bottomless()]
-    choices = [{"device": plan.dice.choice(devices)}, {"copy": plan.dice.choice(copies)}]
-    return plan.dice.choice(choices)
+    devices = [(1, 0), (14,), (14, 2**31), (14, 10**5000), (14, Index(plan.raise_it)), "cpu:x", 0]
+    devices += [(), Bottomless(), Raising(), (Raising(), 0), "\udc80"]
+    keyword = plan.dice.choice(["device", "copy", "usm_type", "stream"])
+    odd = {"device": devices, "usm_type": ["gpu", 5, "\udc80", "", Raising()]}
+    value = plan.dice.choice(odd.get(keyword, [1, 0, "no", Raising(), Bottomless()]))
+    return {keyword: value}, {RAISED}
 
 
 def _swapped(plan: Plan) -> Call:
@@ -329,7 +344,7 @@ def permitted(plan: Plan, call: Call, verdicts: list[Verdict]) -> set[str]:
     return allowed | plan.loose | call.loose
 
 
-def check_facts(value: Any, verdicts: list[Verdict]) -> None:
+def check_facts(value: Any, verdicts: list[Verdict], wanted: Requirements) -> None:
     """Require that what was proved is what one of the verdicts says."""
     repr(value)
     differences = []
@@ -343,6 +358,10 @@ def check_facts(value: Any, verdicts: list[Verdict]) -> None:
                 facts.pop(name, None)
             if strides is not None:
                 facts["strides"] = strides
+        if verdict.copied:
+            facts = {"shape": facts["shape"]}
+            facts |= {} if wanted.to_usm_type is None else {"usm_type": wanted.to_usm_type}
+            facts |= {} if wanted.to_device is None else {"device": (14, wanted.to_device)}
         differences.append({n: f for n, f in facts.items() if getattr(value, n) != f})
     require({} in differences, f"other facts: {differences}")
 
@@ -417,7 +436,7 @@ def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
     owned
         Whether that took what the capsule owned.
     copied
-        Whether it may have given it back already.
+        Whether it copied that, and gave it back.
     """
     foreign, capsule = plan.foreign, plan.given
     runs = 1 if foreign.managed.deleter and capsule is not None else 0
@@ -425,8 +444,8 @@ def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
         used = owned or plan.consumed or plan.taken is not None
         expected = b"used_" + foreign.name if used else foreign.name
         require(name_of(capsule) == expected, f"the capsule is named {name_of(capsule)!r}")
-    early = {0, runs} if owned and copied else {0}
-    require(foreign.deletions in early, "the deleter ran too early")
+    now = runs if copied else 0
+    require(foreign.deletions == now, f"deletions after the call: {foreign.deletions}, not {now}")
     del capsule
     if owned:
         drop = _drop if copied else plan.dice.choice(DROPS)
@@ -452,11 +471,10 @@ def _exchange(dice: random.Random, places: Places) -> str:
     plan.exception.__traceback__ = plan.exception.__context__ = None
     verdicts = [*plan.verdicts, judge(plan.foreign.managed, places.process, call.wanted)]
     result.check(permitted(plan, call, verdicts))
-    copied, owned = call.copies, isinstance(result.value, DLPackTensor)
-    if copied and owned:
-        owned = plan.taken is None and name_of(plan.given) == b"used_" + plan.foreign.name
-    elif result.outcome == ACCEPTED:
-        check_facts(result.value, verdicts)
+    owned = isinstance(result.value, DLPackTensor)
+    copied = owned and verdicts[-1].copied
+    if result.outcome == ACCEPTED:
+        check_facts(result.value, verdicts, call.wanted)
     holder, outcome = [result.value], result.outcome
     del call, result
     settle(plan, holder, owned, copied)

@@ -56,7 +56,15 @@ class Requirements:
     writable: bool = False
     unique: bool = False
     device_id: int | None = None
-    copies: bool = True  # False: from_dlpack(copy=False)
+    # of from_dlpack:
+    copy: bool | None = None
+    to_device: int | None = None
+    to_usm_type: str | None = None
+
+    def is_elsewhere(self, device_id: int, usm_type: str) -> bool:
+        """Whether memory is not where it is asked for."""
+        other_device = self.to_device not in (None, device_id)
+        return other_device or self.to_usm_type not in (None, usm_type)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class Verdict:
 
     code: str | None
     facts: dict[str, Any] = field(default_factory=dict)
+    copied: bool = False  # from_dlpack copies, and gives back what it was given
 
 
 def dtype_is_known(code: int, bits: int, lanes: int) -> bool:
@@ -130,7 +139,7 @@ def view_of(tensor: Any, shape: Sequence[int], padded: bool) -> View:
     fits = (
         low * unit >= -(2**63)
         and high * unit + rounding < 2**63
-        and lowest >= 0
+        and lowest > 0  # nothing stands at address 0
         and past_end < 2**64
         and past_end - lowest < 2**63
     )
@@ -219,11 +228,13 @@ def judge(managed: Any, process: Process, wanted: Requirements | None = None) ->
         _broken_view(tensor, view)
         or _broken_requirement(tensor, view, wanted, process)
         or _broken_binding(tensor, view, wanted, there)
-        or (None if wanted.copies or not flags & IS_COPIED else "copy_needed")
     )
+    known = there if there is not None and there.device_id == tensor.device_id else None
+    elsewhere = wanted.is_elsewhere(tensor.device_id, known.usm_type if known else "unknown")
+    if code is None and wanted.copy is False and (elsewhere or flags & IS_COPIED):
+        code = "copy_needed"
     if code is not None:
         return Verdict(code)
-    known = there if there is not None and there.device_id == tensor.device_id else None
     return Verdict(
         None,
         {
@@ -238,4 +249,5 @@ def judge(managed: Any, process: Process, wanted: Requirements | None = None) ->
             "base": known.base if known and not view.empty else 0,
             "size": known.size if known and not view.empty else 0,
         },
+        elsewhere or (wanted.copy is True and not flags & IS_COPIED),
     )

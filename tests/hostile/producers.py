@@ -96,7 +96,7 @@ def _nameless(plan: Plan) -> Any:
 
 
 def _other_capsule(plan: Plan) -> Any:
-    queue = plan.places.queue._get_capsule()
+    queue = plan.places.queues[0]._get_capsule()
     return plan.dice.choice([datetime.datetime_CAPI, queue])  # type: ignore[attr-defined]
 
 

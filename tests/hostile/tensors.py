@@ -58,12 +58,12 @@ class Places:
                     owner = allocate(kind, size, queue)
                     known = Allocation(address_of(owner), size, kind, device_id, owner)
                     self.process.allocations.append(known)
-        self.queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
-        device = self.queue.sycl_device
+        self.queues = [dpctl.SyclQueue(usm_dlpack.root_device(n)) for n in (0, 1)]
+        device = self.queues[0].sycl_device
         other_context = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
         self._hidden = [allocate(kind, 256, other_context) for kind in ("device", "shared", "host")]
         self._malloc = ctypes.create_string_buffer(4096)
-        freed = [address_of(allocate(kind, 1 << 16, self.queue)) for kind in ("device", "host")]
+        freed = [address_of(allocate(kind, 1 << 16, self.queues[0])) for kind in ("device", "host")]
         self._wild = [
             *freed,
             *(address_of(owner) for owner in self._hidden),
