@@ -41,7 +41,7 @@ void expect_round_trip(const View& view) {
 
 template <class Layout, class Index, std::size_t... R>
 void expect_round_trip_of_rank(std::index_sequence<R...>) {
-  constexpr std::array<int, 4> sizes{3, 2, 3, 2};
+  [[maybe_unused]] constexpr std::array<int, 8> sizes{3, 2, 3, 2, 1, 2, 1, 2};
   alignas(64) static std::array<double, 1024> elements{};
   using extents_type = Kokkos::dextents<Index, sizeof...(R)>;
   const extents_type extents(static_cast<Index>(sizes[R])...);
@@ -56,6 +56,11 @@ void expect_round_trips() {
   expect_round_trip_of_rank<Layout, int>(std::make_index_sequence<2>{});
   expect_round_trip_of_rank<Layout, std::uint64_t>(std::make_index_sequence<3>{});
   expect_round_trip_of_rank<Layout, std::int16_t>(std::make_index_sequence<4>{});
+  expect_round_trip_of_rank<Layout, std::int64_t>(std::make_index_sequence<0>{});
+  expect_round_trip_of_rank<Layout, std::int64_t>(std::make_index_sequence<5>{});
+  expect_round_trip_of_rank<Layout, std::int64_t>(std::make_index_sequence<6>{});
+  expect_round_trip_of_rank<Layout, std::int64_t>(std::make_index_sequence<7>{});
+  expect_round_trip_of_rank<Layout, std::int64_t>(std::make_index_sequence<8>{});
 }
 
 TEST(ToDlpackOfPaddedLayouts, KeepsEveryElementOfLayoutLeftPadded) {
