@@ -358,9 +358,18 @@ def hostile(count: int, seed: int) -> int:
     )
 
 
+def benchmark() -> int:
+    """Measure what the Python exchange costs beside dpctl.tensor, dpnp, NumPy and nanobind."""
+    require_debian_packages(missing_for_python())
+    return run(sys.executable, ROOT / "benchmarks" / "python" / "beside_peers.py", check=False)
+
+
 COMMANDS = {
     f.__name__: f
-    for f in (demo, test, threads, valgrind, lint, interoperability, compilers, fuzz, hostile)
+    for f in (
+        *(demo, test, threads, valgrind, lint, interoperability),
+        *(compilers, fuzz, hostile, benchmark),
+    )
 }
 
 
