@@ -164,6 +164,8 @@ def _choose_destination(plan: Plan, call: Call) -> None:
         call.keywords["device"] = dice.choice([(14, number), *places])
         if not known:
             call.outcomes |= {"device_failed" if number == 2 else "device_id_out_of_range"}
+        if plan.says_host:
+            plan.outcomes -= {"device_type_unsupported"}
         # An array in host memory is read where a device is named: its pointer must be one.
         if plan.foreign.tensor.device_type == KDL_CPU:
             plan.foreign.tensor.device_type = 2

@@ -57,6 +57,7 @@ class Plan:
     given: Any = None  # the capsule; held, so that it dies when no exception is on its way
     taken: Any = None  # the tensor, if the producer took its own capsule
     consumed: bool = False  # by the producer, in C's way: its to free
+    says_host: bool = False  # whether it says that it is in host memory
     steady: bool = False  # its tensor must not change while it is taken
     twin: Any = None  # a class that must stay as long
     wanted: Requirements = field(default_factory=Requirements)
@@ -229,14 +230,13 @@ GOOD_DEVICES: list[Callable[[Plan], Any]] = [
     lambda _: Pair((14, 3)),
 ]
 BAD_DEVICES: list[Callable[[Plan], Any]] = [
-    lambda plan: (plan.dice.choice([*range(14), 15, 99, -1, -(2**31), 2**31 - 1]), 0),
+    lambda plan: (plan.dice.choice([0, *range(2, 14), 15, 99, -1, -(2**31), 2**31 - 1]), 0),
     lambda plan: (plan.dice.choice([2**31, 2**64, -(2**31) - 1, 10**5000]), 0),
     lambda plan: (14, plan.dice.choice([2**31, -(2**63), 10**4299, 10**5000])),
     lambda plan: plan.dice.choice(
         [None, 14, 14.0, "14", "ab", (), (14,), (14, 0, 0), b"\x0e", ...]
     ),
     lambda plan: plan.dice.choice([(14.0, 0), ("14", "0"), (None, None), ((14,), 0), (14, "0")]),
-    lambda _: (True, False),
     lambda _: _endless(),
     lambda _: Bottomless(),
     lambda _: (Bottomless(), 0),
@@ -245,6 +245,9 @@ BAD_DEVICES: list[Callable[[Plan], Any]] = [
     lambda _: [14] * 100000,
     lambda _: {},
 ]
+
+# Taken where a device is named to which host memory is copied; the capsule then decides.
+HOST_DEVICES: list[Callable[[Plan], Any]] = [lambda _: (1, 0), lambda _: (True, 2**31 - 1)]
 
 
 def _raising_devices(plan: Plan) -> tuple[Any, set[str]]:
@@ -443,6 +446,9 @@ def _choose_device(plan: Plan, members: dict[str, Any]) -> None:
         return
     if choice < 0.8:
         answer = plan.dice.choice(GOOD_DEVICES)
+    elif choice < 0.83:
+        answer, plan.says_host = plan.dice.choice(HOST_DEVICES), True
+        plan.outcomes |= {"device_type_unsupported"}
     elif choice < 0.92:
         answer = plan.dice.choice(BAD_DEVICES)
         plan.outcomes |= {"device_type_unsupported"}

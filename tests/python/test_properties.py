@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds of every view: of any layout, rank, dtype, USM kind, empty or not, read-only or not.
+
+Expected values come from NumPy's own stride arithmetic over the bits of the same memory, in which
+elements of every dtype are alike: ``width`` neighbouring bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from capsules import (
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    READ_ONLY,
+    ForeignTensor,
+    OldArray,
+    compact_strides,
+    content_of,
+    integers,
+)
+from dpctl import memory as dpctl_memory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_sources import TypedArray, address_of
+from refusals import refused
+from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
+
+SIZE = (1 << 14) - 48  # bytes of each allocation; its end, and what is before it, are no USM
+KINDS = {
+    "device": dpctl_memory.MemoryUSMDevice,
+    "shared": dpctl_memory.MemoryUSMShared,
+    "host": dpctl_memory.MemoryUSMHost,
+}
+# What to_dlpack_tensor is asked for, and the (code, bits, lanes) that this is.
+DTYPES: list[tuple[Any, tuple[int, int, int]]] = [
+    *((f"i{size}", (0, 8 * size, 1)) for size in (1, 2, 4, 8)),
+    *((f"u{size}", (1, 8 * size, 1)) for size in (1, 2, 4, 8)),
+    *((f"f{size}", (2, 8 * size, 1)) for size in (2, 4, 8)),
+    *((f"c{size}", (5, 8 * size, 1)) for size in (8, 16)),
+    ("?", (6, 8, 1)),
+    ("bfloat16", (4, 16, 1)),
+    *(
+        (name, (code, 8, 1))
+        for code, name in enumerate(
+            [
+                "float8_e3m4",
+                "float8_e4m3",
+                "float8_e4m3b11fnuz",
+                "float8_e4m3fn",
+                "float8_e4m3fnuz",
+                "float8_e5m2",
+                "float8_e5m2fnuz",
+                "float8_e8m0fnu",
+            ],
+            start=7,
+        )
+    ),
+    ("float6_e2m3fn", (15, 6, 1)),
+    ("float6_e3m2fn", (16, 6, 1)),
+    ("float4_e2m1fn", (17, 4, 1)),
+    *(
+        (dtype, dtype)
+        for dtype in [
+            (0, 4, 1),
+            (1, 1, 1),
+            (1, 2, 1),
+            (0, 128, 1),
+            (1, 128, 1),
+            (2, 128, 1),
+            (5, 32, 1),
+            (2, 32, 4),
+            (2, 16, 2),
+            (0, 8, 3),
+            (17, 4, 2),
+            (1, 2, 3),
+        ]
+    ),
+]
+LAYOUTS = ["null", "C", "F", "permuted", "negative", "gaps", "broadcast", "one"]
+
+
+@dataclass(frozen=True)
+class View:
+    """Shape and strides in elements; null strides are None. ``layout`` says how they were made."""
+
+    layout: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides, null ones written out."""
+        filled = compact_strides([max(1, extent) for extent in self.shape])
+        return filled if self.strides is None else self.strides
+
+    def indices(self) -> Any:
+        """Return where each element is, in elements from the first, as NumPy counts it."""
+        steps = [s if n > 1 else 0 for n, s in zip(self.shape, self.steps, strict=True)]
+        grids = np.indices(self.shape, dtype=np.int64)
+        return np.tensordot(np.array(steps, np.int64), grids, axes=1)
+
+    def span(self, width: int) -> tuple[int, int]:
+        """Return the first byte and the end of the view, relative to its first element."""
+        bits = self.indices().ravel() * width
+        low, end = (bits.min(), bits.max() + width) if bits.size else (0, 0)
+        return int(low) // 8, -(-int(end) // 8)
+
+
+def strides_of(draw: Any, layout: str, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Return strides of a layout, for a shape."""
+    rank = len(shape)
+    if layout == "null":
+        return None
+    order = list(range(rank)) if layout == "F" else list(range(rank))[::-1]
+    if layout in ("permuted", "gaps"):
+        order = draw(st.permutations(order))
+    strides, step = [0] * rank, 1
+    for r in order:
+        step += draw(st.integers(0, 2)) if layout == "gaps" else 0
+        strides[r] = step
+        step *= max(1, shape[r])
+    if layout == "negative":
+        strides = [draw(st.sampled_from([-1, 1])) * stride for stride in strides]
+    if layout == "broadcast":
+        strides = [draw(st.sampled_from([0, 1])) * stride for stride in strides]
+    if layout == "one":  # the strides of an extent of 1 are free
+        free = st.integers(-(2**63), 2**63 - 1)
+        strides = [draw(free) if n == 1 else s for n, s in zip(shape, strides, strict=True)]
+    return tuple(strides)
+
+
+@st.composite
+def views(draw: Any) -> View:
+    """Draw a view of at most a few hundred elements, of any rank up to 8."""
+    rank, shape = draw(st.integers(0, 8)), []
+    for _ in range(rank):
+        most = 4 if math.prod(shape) < 64 else 1
+        shape.append(draw(st.sampled_from([0, 1, 1, *range(1, most + 1), *range(1, most + 1)])))
+    if draw(st.booleans()):
+        shape = [max(1, extent) for extent in shape]
+    layout = draw(st.sampled_from(LAYOUTS))
+    return View(layout, tuple(shape), strides_of(draw, layout, shape))
+
+
+@pytest.fixture(scope="module")
+def sources(queue: Any) -> Any:
+    """Return memory of each USM kind, and the bytes that are in it."""
+    values = np.random.default_rng(1).integers(0, 256, SIZE, dtype=np.uint8)
+    made = {kind: of(SIZE, queue=queue) for kind, of in KINDS.items()}
+    for owner in made.values():
+        owner.copy_from_host(values)
+    return made, values
+
+
+def elements(values: Any, first: int, view: View, width: int) -> Any:
+    """Return the bits of each element, found by NumPy's strides; ``first`` is in bytes."""
+    bits = np.unpackbits(values, bitorder="little")
+    steps = [s * width if n > 1 else 0 for n, s in zip(view.shape, view.steps, strict=True)]
+    return np.ndarray((*view.shape, width), np.uint8, bits, 8 * first, (*steps, 1)).copy()
+
+
+def host_copy(tensor: Any, width: int) -> Any:
+    """Return the bits of each element of the copy that a tensor exports for the host."""
+    capsule = tensor.__dlpack__(max_version=(1, 3), dl_device=(1, 0))
+    content = content_of(capsule)
+    described = content.dl_tensor
+    assert (described.device_type, described.device_id) == (1, 0)
+    assert content.flags & IS_COPIED or tensor.usm_type != "device"
+    view = View(
+        "copy",
+        integers(described.shape, described.ndim),
+        integers(described.strides, described.ndim),
+    )
+    low, end = view.span(width)
+    first = (described.data or 0) + described.byte_offset
+    values = np.frombuffer(ctypes.string_at(first + low, max(1, end - low)), np.uint8)
+    return elements(values, -low, view, width)
+
+
+@settings(max_examples=800)
+@given(
+    view=views(),
+    dtype=st.sampled_from(DTYPES),
+    kind=st.sampled_from(list(KINDS)),
+    readonly=st.booleans(),
+    data=st.data(),
+)
+def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
+    sources: Any, view: View, dtype: Any, kind: str, readonly: bool, data: Any
+) -> None:
+    asked, (code, bits, lanes) = dtype
+    made, values = sources
+    width = bits * lanes
+    low, end = view.span(width)
+    first = 16 * data.draw(st.integers(-(low // 16), (SIZE - end) // 16), "first")
+    owner = TypedArray(made[kind], data=(address_of(made[kind]), readonly))
+    tensor = to_dlpack_tensor(
+        owner, shape=view.shape, strides=view.strides, dtype=asked, byte_offset=first
+    )
+    versioned = tensor.__dlpack__(max_version=(1, 3))
+    content = content_of(versioned)
+    described = content.dl_tensor
+    assert content.flags == (READ_ONLY if readonly else 0)
+    assert described.data + described.byte_offset == address_of(made[kind]) + first
+    assert (described.code, described.bits, described.lanes) == (code, bits, lanes)
+    assert integers(described.shape, described.ndim) == view.shape
+    assert integers(described.strides, described.ndim) == view.steps
+    came_back = [from_dlpack(OldArray(versioned)), from_dlpack(tensor)]
+    if readonly:
+        with refused("read_only", "flags"):
+            tensor.__dlpack__()
+    else:
+        came_back.append(from_dlpack(OldArray(tensor.__dlpack__())))
+    expected = elements(values, first, view, width)
+    for back in (tensor, *came_back):
+        assert (back.shape, back.strides) == (view.shape, view.steps)
+        assert (back.ndim, back.size) == (len(view.shape), math.prod(view.shape))
+        assert back.nbytes == -(-back.size * width // 8)
+        assert back.data == address_of(made[kind]) + first
+        assert back.usm_type == ("unknown" if back.size == 0 and first == SIZE else kind)
+        assert (back.readonly, back.device) == (readonly, (14, 0))
+        assert back.dtype == tensor.dtype
+    assert np.array_equal(host_copy(came_back[0], width), expected)
+
+
+@given(
+    view=views(),
+    dtype=st.sampled_from([ml_dtypes.int2, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn]),
+    data=st.data(),
+)
+def test_padded_elements_come_back_padded(sources: Any, view: View, dtype: Any, data: Any) -> None:
+    made, values = sources
+    low, end = view.span(8)
+    first = data.draw(st.integers(-low, SIZE - end), "first")
+    tensor = to_dlpack_tensor(
+        made["shared"], shape=view.shape, strides=view.strides, dtype=dtype, byte_offset=first
+    )
+    capsule = tensor.__dlpack__(max_version=(1, 3))
+    assert content_of(capsule).flags == IS_SUBBYTE_TYPE_PADDED
+    back = from_dlpack(OldArray(capsule))
+    assert (back.shape, back.strides, back.nbytes) == (view.shape, view.steps, back.size)
+    assert np.array_equal(host_copy(back, 8), elements(values, first, view, 8))
+
+
+def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -> ForeignTensor:
+    """Return a tensor of another library, part of whose address is ``byte_offset``."""
+    foreign = ForeignTensor(
+        data - offset, shape=view.shape, strides=view.strides, dtype=dtype, legacy=legacy
+    )
+    foreign.tensor.byte_offset = offset
+    if view.strides is None:
+        foreign.tensor.strides = None
+    return foreign
+
+
+@settings(max_examples=800)
+@given(
+    view=views()
+    | st.builds(
+        lambda dims: View("any", tuple(n for n, _ in dims), tuple(s for _, s in dims)),
+        st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=4),
+    ),
+    dtype=st.sampled_from(DTYPES),
+    kind=st.sampled_from(list(KINDS)),
+    legacy=st.booleans(),
+    offset=st.integers(0, 64),
+    data=st.data(),
+)
+def test_span_and_overlap_are_those_of_every_element_visited(
+    sources: Any, view: View, dtype: Any, kind: str, legacy: bool, offset: int, data: Any
+) -> None:
+    owner, (_, bits, lanes) = sources[0][kind], dtype[1]
+    width = bits * lanes
+    low, end = view.span(width)
+    first = 16 * data.draw(st.integers(-(low // 16), (SIZE - end) // 16), "first")
+    start = address_of(owner) + first
+    proof = validate(foreign_view(view, start, dtype[1], legacy, offset).capsule())
+    assert (proof.data, proof.nbytes) == (start, end - low)
+    empty = 0 in view.shape
+    assert proof.usm_type == ("unknown" if empty and first == SIZE else kind)
+    assert proof.bounds == ("none" if empty else "allocation")
+    places = view.indices().ravel()
+    shared = len(np.unique(places)) < len(places)
+    if shared or view.layout != "any":  # there, what is not proved may still be so
+        assert proof.overlapping is shared
+
+
+@settings(max_examples=800)
+@given(
+    view=views().filter(lambda view: 0 not in view.shape),
+    dtype=st.sampled_from(DTYPES),
+    kind=st.sampled_from(list(KINDS)),
+    legacy=st.booleans(),
+    upwards=st.booleans(),
+)
+def test_a_view_one_step_beyond_either_end_is_refused(
+    sources: Any, view: View, dtype: Any, kind: str, legacy: bool, upwards: bool
+) -> None:
+    owner, (code, bits, lanes) = sources[0][kind], dtype[1]
+    scalar = bits // 2 if code == 5 else bits
+    step = math.gcd(scalar, 128) // 8 or 1  # the alignment of the element
+    low, end = view.span(bits * lanes)
+    base = address_of(owner)
+    last = base + (SIZE - end) // step * step if upwards else base - low // step * step
+    beyond = last + (step if upwards else -step)
+    fitting = foreign_view(view, last, dtype[1], legacy, 0)
+    assert validate(fitting.capsule()).data == last
+    capsule = foreign_view(view, beyond, dtype[1], legacy, 0).capsule()
+    inside = base <= beyond < base + SIZE
+    code_of_rule, field = ("out_of_bounds", "shape") if inside else ("pointer_unknown", "data")
+    for act in (validate, lambda capsule: from_dlpack(OldArray(capsule))):
+        with refused(code_of_rule, field, binding=not inside):
+            act(capsule)
+
+
+@given(
+    view=views().filter(lambda view: 0 not in view.shape and len(view.shape) > 0),
+    dtype=st.sampled_from(DTYPES),
+    data=st.data(),
+)
+def test_one_more_element_than_the_allocation_holds_is_refused(
+    sources: Any, view: View, dtype: Any, data: Any
+) -> None:
+    owner, (_, bits, lanes) = sources[0]["device"], dtype[1]
+    r = data.draw(st.integers(0, len(view.shape) - 1), "dimension")
+    width = bits * lanes
+    # As many as fit behind the first element of this dimension alone, then one more.
+    most = SIZE * 8 // width
+    shape = tuple(most if s == r else 1 for s in range(len(view.shape)))
+    strides = tuple(1 if s == r else step for s, step in enumerate(view.steps))
+    fitting = ForeignTensor(address_of(owner), shape=shape, strides=strides, dtype=dtype[1])
+    assert validate(fitting.capsule()).nbytes == -(-most * width // 8)
+    more = tuple(extent + (8 if width < 8 else 1) * (s == r) for s, extent in enumerate(shape))
+    beyond = ForeignTensor(address_of(owner), shape=more, strides=strides, dtype=dtype[1])
+    with refused("out_of_bounds", "shape", found=f"{-(-more[r] * width // 8)} bytes"):
+        validate(beyond.capsule())
