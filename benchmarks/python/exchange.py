@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import dpctl
@@ -303,13 +303,15 @@ def main() -> int:
     parser.add_argument("peer", choices=["dpctl.tensor", "dpnp"])
     parser.add_argument("extension", help="the folder that exchange_peers was built in")
     parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--json", help="a file that gets all numbers")
+    parser.add_argument("--table", type=Path, help="a file that gets the table as well")
     options = parser.parse_args()
     result = run(options.peer, options.extension, options.rounds)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:  # noqa: PTH123
-            json.dump(result, file, indent=2)
-    print(as_text(result))
+    table = as_text(result)
+    print(table)
+    for name, nanoseconds in result["nanoseconds"].items():
+        print(f"  {nanoseconds:10.1f} ns  {name}")
+    if options.table:
+        options.table.write_text(table + "\n", encoding="utf-8")
     for title in missed(result):
         print(f"missed: {title}", file=sys.stderr)
     return 1 if missed(result) else 0
