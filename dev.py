@@ -364,11 +364,20 @@ def benchmark() -> int:
     return run(sys.executable, ROOT / "benchmarks" / "python" / "beside_peers.py", check=False)
 
 
+def mutation(arguments: list[str]) -> int:
+    """Tell how many generated faults the C++ suite catches; options: tests/mutation/mutate.py."""
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
+    environment = make_environment("venv")
+    wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
+    environment.install("-r", "requirements/test.txt", *wheels)
+    return environment.run(environment.python, "tests/mutation/mutate.py", *arguments, check=False)
+
+
 COMMANDS = {
     f.__name__: f
     for f in (
         *(demo, test, threads, valgrind, lint, interoperability),
-        *(compilers, fuzz, hostile, benchmark),
+        *(compilers, fuzz, hostile, benchmark, mutation),
     )
 }
 
@@ -393,7 +402,12 @@ def main() -> int:
     added["hostile"].add_argument(
         "--seed", type=int, default=0, help="of the random numbers (default: 0)"
     )
-    options = vars(parser.parse_args())
+    known, rest = parser.parse_known_args()
+    options = vars(known)
+    if options["command"] == "mutation":
+        options["arguments"] = rest
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return COMMANDS[options.pop("command")](**options)
     except RefusalError as refusal:
