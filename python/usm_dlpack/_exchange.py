@@ -418,7 +418,7 @@ def _split_queue(device: Any) -> tuple[Any, Any]:
     """Return a device and the queue that it was named by, if it was."""
     import dpctl
 
-    if isinstance(device, tuple) and device[:1] == (_KDL_CPU,):
+    if isinstance(device, tuple) and len(device) == 2 and device[0] == _KDL_CPU:
         raise ConversionError(
             "request_unsupported",
             "device",
