@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One property for every view: its DLTensor has the same extents, strides, dtype and element
-// addresses, and is empty where the view is; and `to_mdspan` makes the same view of it. Over
-// layouts, ranks 0 to 8, index types, static and dynamic extents and cv.
+// addresses, and is empty where the view is; and `to_mdspan` makes the same view of it. The
+// files named `round_trips` ask it of layouts, ranks 0 to 8, index types, static and dynamic
+// extents and cv; they are several because each view type costs a quarter of a second to
+// build.
+#pragma once
+
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <valid_tensor.hpp>
@@ -15,29 +19,27 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
-namespace {
+namespace usm_dlpack_test {
 
 using usm_dlpack::layout_relaxed;
-using usm_dlpack_test::some_device;
 
 // Every index and span of these extents, with the strides below, is below 128: an int8_t holds
 // them.
-constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
+inline constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
 
 template <class Element>
-Element* memory() {
+Element* memory_of() {
   alignas(64) static std::array<Element, 256> elements{};
   return elements.data();
 }
 
-// --- Mappings of each layout
-// ----------------------------------------------------------------------------
+// --- Mappings of each layout ----------------------------------------------------------------
 
 /// Twice the strides of C order: a gap behind each element.
 template <class Number, class Extents>
@@ -90,8 +92,7 @@ auto mapping_of(const Extents& extents) {
   }
 }
 
-// --- Extents of each rank
-// -------------------------------------------------------------------------------
+// --- Extents of each rank -------------------------------------------------------------------
 
 template <class Index, std::size_t... R>
 auto dynamic_extents(std::index_sequence<R...>) {
@@ -115,13 +116,12 @@ auto extents_empty_in(std::size_t dimension, std::index_sequence<R...>) {
       static_cast<Index>(R == dimension ? 0 : sizes[R])...);
 }
 
-// --- The property
-// ---------------------------------------------------------------------------------------
+// --- The property ---------------------------------------------------------------------------
 
-void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_t allocated,
-                     const usm_dlpack_test::view_facts& facts) {
+inline void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_t allocated,
+                            const view_facts& facts) {
   EXPECT_EQ(allocated, 0U);
-  usm_dlpack_test::expect_same_elements(tensor, facts);
+  expect_same_elements(tensor, facts);
   EXPECT_EQ(tensor.data == nullptr, facts.addresses().empty());
   EXPECT_EQ(tensor.device.device_type, some_device.device_type);
   EXPECT_EQ(tensor.device.device_id, some_device.device_id);
@@ -135,16 +135,15 @@ inline constexpr bool comes_back = !std::is_same_v<Layout, odd::layout_anchored>
 template <class Element, class Layout, class Extents>
 void expect_round_trip(const Extents& extents) {
   using view_type = md::mdspan<Element, Extents, Layout>;
-  const view_type view(memory<std::remove_cv_t<Element>>(), mapping_of<Layout>(extents));
-  const std::size_t allocated = usm_dlpack_test::allocations();
+  const view_type view(memory_of<std::remove_cv_t<Element>>(), mapping_of<Layout>(extents));
+  const std::size_t allocated = allocations();
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
   const DLTensor tensor = wrapper.get();
-  expect_faithful(tensor, usm_dlpack::data_type_v<Element>,
-                  usm_dlpack_test::allocations() - allocated, usm_dlpack_test::facts_of(view));
+  expect_faithful(tensor, usm_dlpack::data_type_v<Element>, allocations() - allocated,
+                  facts_of(view));
   if constexpr (comes_back<Layout>) {
     const auto back = usm_dlpack::to_mdspan<view_type>(tensor);
-    usm_dlpack_test::expect_same_view(usm_dlpack_test::facts_of(back),
-                                      usm_dlpack_test::facts_of(view));
+    expect_same_view(facts_of(back), facts_of(view));
   }
 }
 
@@ -182,78 +181,4 @@ void expect_round_trips_of_layout() {
   expect_round_trips_of_ranks<Layout, std::int64_t>(rank_3);
 }
 
-template <class Layout>
-void expect_round_trips_of_static_extents() {
-  expect_round_trip<short, Layout>(static_extents<int>(std::make_index_sequence<1>{}));
-  expect_round_trip<short, Layout>(static_extents<int>(std::make_index_sequence<3>{}));
-  expect_round_trip<short, Layout>(static_extents<int>(std::make_index_sequence<8>{}));
-  expect_round_trip<short, Layout>(mixed_extents<unsigned>(std::make_index_sequence<2>{}));
-  expect_round_trip<short, Layout>(mixed_extents<unsigned>(std::make_index_sequence<5>{}));
-}
-
-template <class Layout>
-void expect_round_trips_of_cv() {
-  constexpr auto dimensions = std::make_index_sequence<3>{};
-  expect_round_trip<const double, Layout>(dynamic_extents<int>(dimensions));
-  expect_round_trip<volatile double, Layout>(dynamic_extents<int>(dimensions));
-  expect_round_trip<const volatile double, Layout>(dynamic_extents<int>(dimensions));
-}
-
-template <class... Elements>
-void expect_round_trips_of_elements() {
-  constexpr auto dimensions = std::make_index_sequence<2>{};
-  (expect_round_trip<Elements, md::layout_right>(dynamic_extents<int>(dimensions)), ...);
-  (expect_round_trip<const Elements, layout_relaxed>(dynamic_extents<int>(dimensions)), ...);
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementOfLayoutRight) {
-  expect_round_trips_of_layout<md::layout_right>();
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementOfLayoutLeft) {
-  expect_round_trips_of_layout<md::layout_left>();
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementOfLayoutStride) {
-  expect_round_trips_of_layout<md::layout_stride>();
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementOfReversedAndBroadcastViews) {
-  expect_round_trips_of_layout<layout_relaxed>();
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementOfAUsersLayoutWhoseFirstIndexIsNotZero) {
-  expect_round_trips_of_layout<odd::layout_anchored>();
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementOfAUsersLayoutMadeFromStrides) {
-  constexpr auto ranks = std::index_sequence<0, 1, 3, 8>{};
-  expect_round_trips_of_ranks<odd::layout_stepped, int>(ranks);
-}
-
-TEST(ToDlpackRoundTrip, KeepsStaticAndMixedExtents) {
-  expect_round_trips_of_static_extents<md::layout_right>();
-  expect_round_trips_of_static_extents<md::layout_left>();
-  expect_round_trips_of_static_extents<md::layout_stride>();
-  expect_round_trips_of_static_extents<layout_relaxed>();
-  expect_round_trips_of_static_extents<odd::layout_anchored>();
-}
-
-TEST(ToDlpackRoundTrip, CastsConstAndVolatileAway) {
-  expect_round_trips_of_cv<md::layout_right>();
-  expect_round_trips_of_cv<md::layout_left>();
-  expect_round_trips_of_cv<md::layout_stride>();
-  expect_round_trips_of_cv<layout_relaxed>();
-  expect_round_trips_of_cv<odd::layout_anchored>();
-}
-
-TEST(ToDlpackRoundTrip, KeepsEveryElementType) {
-  using namespace usm_dlpack::detail;
-  expect_round_trips_of_elements<bool, signed char, short, int, long, long long, int128>();
-  expect_round_trips_of_elements<unsigned char, unsigned short, unsigned, unsigned long,
-                                 unsigned long long, uint128>();
-  expect_round_trips_of_elements<float16, float, double, float128, std::complex<float>,
-                                 std::complex<double>>();
-}
-
-}  // namespace
+}  // namespace usm_dlpack_test
