@@ -25,6 +25,7 @@ from capsules import (
     forget_kept,
     name_of,
 )
+from exchange_apis import api_producer
 from oracle import Requirements, Verdict, judge
 from producers import (
     ACCEPTED,
@@ -222,6 +223,9 @@ def _endless(plan: Plan) -> Call:
 def choose_call(plan: Plan) -> Call:
     """Return one of all the calls there are, most often with a producer or a capsule."""
     kind = plan.dice.random()
+    if kind < 0.04:
+        producer = api_producer(plan)
+        return plan.dice.choice([_import, _validation])(plan, producer)
     if kind < 0.45:
         return _import(plan, fuzzed_producer(plan))
     if kind < 0.6:
@@ -247,6 +251,8 @@ def _in_a_thread(_: Plan, act: Callable[[], None]) -> None:
 
 
 def _with_little_stack(plan: Plan, act: Callable[[], None]) -> None:
+    if plan.kept:  # callbacks that need the stack
+        return act()
     plan.deeds = []  # whose own deleters need the stack
     plan.loose |= {"RecursionError", "ArgumentError"}  # the second is from ctypes
     depth, frame = 0, sys._getframe()
@@ -441,12 +447,13 @@ def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
         Whether it copied that, and gave it back.
     """
     foreign, capsule = plan.foreign, plan.given
-    runs = 1 if foreign.managed.deleter and capsule is not None else 0
+    given = capsule is not None or plan.handed_over
+    runs = 1 if foreign.managed.deleter and given else 0
     if capsule is not None:
         used = owned or plan.consumed or plan.taken is not None
         expected = b"used_" + foreign.name if used else foreign.name
         require(name_of(capsule) == expected, f"the capsule is named {name_of(capsule)!r}")
-    now = runs if copied else 0
+    now = runs if copied or (plan.handed_over and not owned) else 0
     require(foreign.deletions == now, f"deletions after the call: {foreign.deletions}, not {now}")
     del capsule
     if owned:

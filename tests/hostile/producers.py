@@ -57,6 +57,8 @@ class Plan:
     given: Any = None  # the capsule; held, so that it dies when no exception is on its way
     taken: Any = None  # the tensor, if the producer took its own capsule
     consumed: bool = False  # by the producer, in C's way: its to free
+    handed_over: bool = False  # without a capsule
+    kept: list[Any] = field(default_factory=list)
     says_host: bool = False  # whether it says that it is in host memory
     steady: bool = False  # its tensor must not change while it is taken
     twin: Any = None  # a class that must stay as long
