@@ -30,42 +30,43 @@ constexpr void close_open_strides(strided_shape<Rank>& given) noexcept {
   }
 }
 
-/// Writes the smallest strides of an empty tensor that keep the precondition of the standard
-/// `layout_stride`, also as libc++ checks it: the empty dimensions step 1, and so the largest
-/// extent, which steps farthest, multiplies nothing.
-/// @returns whether `Stride` holds them
+/// Whether `Stride` holds the strides of an empty tensor, and the span of the dimensions
+/// before the first empty one: 0 by P0009, and yet counted by libc++, which aborts where it is
+/// checked.
 template <class Stride, std::size_t Rank>
-constexpr bool write_smallest_strides(strided_shape<Rank>& given) noexcept {
-  std::size_t largest = 0;
-  for (std::size_t r = 1; r < Rank; ++r) {
-    largest = given.shape[r] > given.shape[largest] ? r : largest;
+constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
+  constexpr auto saturated = std::numeric_limits<std::int64_t>::max();
+  std::size_t before = 0;
+  while (before < Rank && given.shape[before] != 0) {
+    ++before;
   }
-  std::int64_t product = 1;
-  bool exact = true;
-  for (std::size_t r = Rank; r-- > 0;) {
-    given.strides[r] = given.shape[r] == 0 ? 1 : product;
-    if (given.shape[r] != 0 && r != largest) {
-      exact = exact && !__builtin_mul_overflow(product, given.shape[r], &product);
-    }
+  const element_span span = span_of(given.shape.data(), given.strides.data(), before);
+  bool holds = !span.overflow && span.highest < saturated && fits<Stride>(span.highest + 1);
+  for (std::size_t r = 0; r < Rank; ++r) {
+    holds = holds && given.strides[r] < saturated && fits<Stride>(given.strides[r]);
   }
-  given.strides[largest] = product;
-  return exact && fits<Stride>(product);
+  return holds;
 }
 
 /// The strides of an empty tensor become compact row-major ones; where `Stride` does not hold
-/// these, the smallest that a unique mapping may be made from.
-/// @returns whether there are any; if not, all strides are 1, which only a unique mapping
-/// minds
+/// these, compact column-major ones: both may a unique mapping be made from.
+/// @returns whether it holds either; if not, all strides are 1, which only a unique mapping
+///          minds
 template <class Stride, std::size_t Rank>
 constexpr bool close_empty_strides(strided_shape<Rank>& given) noexcept {
   write_compact_strides(given.shape.data(), given.strides.data(), Rank);
-  constexpr auto saturated = std::numeric_limits<std::int64_t>::max();
-  bool holds = true;
-  if constexpr (Rank > 0) {
-    const std::int64_t farthest = given.strides[0];
-    holds = (farthest != saturated && fits<Stride>(farthest)) ||
-            write_smallest_strides<Stride>(given);
+  if (holds_empty<Stride>(given)) {
+    return true;
   }
+  strided_shape<Rank> reversed{};
+  for (std::size_t r = 0; r < Rank; ++r) {
+    reversed.shape[r] = given.shape[Rank - 1 - r];
+  }
+  write_compact_strides(reversed.shape.data(), reversed.strides.data(), Rank);
+  for (std::size_t r = 0; r < Rank; ++r) {
+    given.strides[r] = reversed.strides[Rank - 1 - r];
+  }
+  const bool holds = holds_empty<Stride>(given);
   for (std::size_t r = 0; !holds && r < Rank; ++r) {
     given.strides[r] = 1;
   }

@@ -141,11 +141,12 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   return Mapping(extents, strides);
 }
 
-/// Whether the index type holds a number times all extents but that of one dimension.
+/// Whether the index type holds a number times all extents but that of one dimension, up to
+/// the first empty one: by P0009 the product is then 0, and yet libc++ counts and aborts.
 template <class Index, std::size_t Rank>
 bool holds_product(const strided_shape<Rank>& given, std::size_t except,
                    std::int64_t product) {
-  for (std::size_t r = 0; r < Rank; ++r) {
+  for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
     if (r != except && __builtin_mul_overflow(product, given.shape[r], &product)) {
       return false;
     }
@@ -180,7 +181,7 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
   // P0009 `[mdspan.layout.right.cons]`; a broadcast may have more indices than elements.
-  bool holds = empty || holds_product<index_type>(given, Rank, 1);
+  bool holds = holds_product<index_type>(given, Rank, 1);
   if constexpr (has_static_padding<Mapping> && Rank > 0) {
     constexpr auto padding = static_cast<std::int64_t>(Mapping::padding_value);
     holds = holds && (empty || (holds_padding<index_type>(given, 0, padding) &&

@@ -109,9 +109,38 @@ bool layout_holds(const described_tensor& d) {
   return some_order_is_nested(d);
 }
 
+/// The indices of the dimensions before the first empty one.
+wide indices_before_empty(const std::vector<wide>& shape) {
+  wide product = 1;
+  for (const wide extent : shape) {
+    if (extent == 0) break;
+    product = std::min(product * extent, two_to_63);
+  }
+  return product;
+}
+
+/// Whether numbers up to `max` hold the compact strides of an empty shape, by rows or by
+/// columns, and the span of the dimensions before the first empty one.
+bool holds_compact_strides(const std::vector<wide>& shape, bool by_rows, wide max) {
+  const std::size_t rank = shape.size();
+  std::vector<wide> strides(rank, 1);
+  wide product = 1;
+  for (std::size_t k = 0; k < rank; ++k) {
+    const std::size_t r = by_rows ? rank - 1 - k : k;
+    strides[r] = product;
+    product = std::min(product * std::max<wide>(shape[r], 1), two_to_63);
+  }
+  wide span = 1;
+  for (std::size_t r = 0; r < rank && shape[r] != 0; ++r) {
+    span = std::min(span + (shape[r] - 1) * strides[r], two_to_63);
+  }
+  const wide longest = *std::max_element(strides.begin(), strides.end());
+  return longest <= std::min(max, two_to_63 - 2) && span <= std::min(max, two_to_63 - 1);
+}
+
 /// Whether the index type counts what the layout counts: the elements from the lowest to the
-/// highest; all indices, for layouts without strides of their own; the strides of an empty
-/// `layout_stride`, of which the largest extent has the largest.
+/// highest; all indices up to the first empty dimension, for layouts without strides of their
+/// own; strides of rows or of columns, and the span up to there, of an empty `layout_stride`.
 template <class View>
 bool index_type_holds(const described_tensor& d) {
   constexpr auto max =
@@ -125,16 +154,12 @@ bool index_type_holds(const described_tensor& d) {
                                  std::is_same_v<layout, Kokkos::layout_left> ||
                                  std::is_same_v<layout, left_padded> ||
                                  std::is_same_v<layout, right_padded>;
-  if (made_from_extents && d.count > max) return false;
+  if (made_from_extents && (d.empty ? indices_before_empty(d.shape) : d.count) > max) {
+    return false;
+  }
   if (d.empty && std::is_same_v<layout, Kokkos::layout_stride>) {
-    std::vector<wide> shape = d.shape;
-    std::sort(shape.begin(), shape.end());
-    shape.pop_back();
-    wide product = 1;
-    for (const wide extent : shape) {
-      product = limited(product * std::max<wide>(extent, 1));
-    }
-    return product <= std::min(max, two_to_63 - 1);
+    return holds_compact_strides(d.shape, true, max) ||
+           holds_compact_strides(d.shape, false, max);
   }
   return true;
 }

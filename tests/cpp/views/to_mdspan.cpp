@@ -485,7 +485,7 @@ TEST(ToMdspan, RefusesAStrideThatTheIndexTypeDoesNotHold) {
 
 TEST(ToMdspan, TakesAnEmptyTensorWhoseCompactStridesTheIndexTypeDoesNotHold) {
   for (const std::array<std::int64_t, 3>& shape :
-       {std::array<std::int64_t, 3>{0, 70000, 70000}, {70000, 0, 70000}, {70000, 70000, 0}}) {
+       {std::array<std::int64_t, 3>{0, 70000, 70000}, {70000, 0, 70000}}) {
     strided_tensor<3> sample(shape, {int64_min, 0, int64_max});
     for (std::int64_t* const strides : {sample.strides.data(), {}}) {
       sample.tensor.strides = strides;
@@ -498,7 +498,21 @@ TEST(ToMdspan, TakesAnEmptyTensorWhoseCompactStridesTheIndexTypeDoesNotHold) {
   }
 }
 
-TEST(ToMdspan, GivesAnEmptyViewCompactStridesOrElseTheSmallestOfAUniqueLayout) {
+// By the standard these are mappings too; libc++ aborts where it checks preconditions.
+TEST(ToMdspan, RefusesAnEmptyTensorWhoseIndicesBeforeTheFirstEmptyDimensionAreTooMany) {
+  constexpr const char* rule = "a product that the view's index type int32_t holds";
+  const strided_tensor<3> sample({70000, 70000, 0}, {0, 0, 0});
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, int, float, 3>>(sample.tensor)),
+                 errc::index_type_too_small, "shape", rule, "a larger one");
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, int, float, 3>>(sample.tensor)),
+                 errc::index_type_too_small, "shape", rule, "a larger one");
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_left, int, float, 3>>(sample.tensor)),
+                 errc::index_type_too_small, "shape", rule, "a larger one");
+  expect_taken<view<layout_relaxed, int, float, 3>>(sample.tensor);
+  expect_taken<view<md::layout_stride, std::int64_t, float, 3>>(sample.tensor);
+}
+
+TEST(ToMdspan, GivesAnEmptyViewCompactStridesOfRowsOrElseOfColumns) {
   const auto strides_of = [](const std::array<std::int64_t, 3>& shape) {
     const strided_tensor<3> sample(shape, {-1, -1, -1});
     const auto made = to_mdspan<view<md::layout_stride, std::int8_t, float, 3>>(sample.tensor);
@@ -506,8 +520,9 @@ TEST(ToMdspan, GivesAnEmptyViewCompactStridesOrElseTheSmallestOfAUniqueLayout) {
     return std::array<int, 3>{mapping.stride(0), mapping.stride(1), mapping.stride(2)};
   };
   EXPECT_EQ(strides_of({5, 0, 3}), (std::array<int, 3>{3, 3, 1}));
-  EXPECT_EQ(strides_of({0, 100, 100}), (std::array<int, 3>{1, 100, 1}));
-  EXPECT_EQ(strides_of({0, 3, 100}), (std::array<int, 3>{1, 1, 3}));
+  EXPECT_EQ(strides_of({0, 100, 100}), (std::array<int, 3>{1, 1, 100}));
+  EXPECT_EQ(strides_of({100, 0, 2}), (std::array<int, 3>{1, 100, 100}));
+  EXPECT_EQ(strides_of({3, 0, 42}), (std::array<int, 3>{42, 42, 1}));
   EXPECT_EQ(strides_of({0, 0, 127}), (std::array<int, 3>{127, 127, 1}));
 }
 
