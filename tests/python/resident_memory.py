@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory a long run keeps, for programs that must keep none."""
+
+from __future__ import annotations
+
+import gc
+import resource
+from pathlib import Path
+
+MOST_GROWTH = 5 << 20  # bytes
+
+
+def resident_bytes() -> int:
+    """Return how much of this process is in memory, garbage collected."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def report_growth(before: int, after: int) -> bool:
+    """Print what a run kept since it was warm; return whether that is little enough."""
+    print(
+        f"resident memory: {before / 2**20:.1f} MiB after a tenth of them, "
+        f"{(after - before) / 2**20:+.1f} MiB since"
+    )
+    if after - before > MOST_GROWTH:
+        print(
+            f"resident memory: expected {MOST_GROWTH} bytes more at most, found "
+            f"{after - before}; look for what is kept"
+        )
+        return False
+    return True
