@@ -135,7 +135,8 @@ def valid_tensor(dice: random.Random, places: Places) -> ForeignTensor:
     room = known.size - (view.past_end - view.lowest)
     step = alignment(dtype[0], dtype[1])
     start = known.base - view.lowest + known.base
-    start += dice.randrange(room + 1) if room > 0 else 0
+    # At either end of the allocation, one element beyond it, or anywhere.
+    start += dice.choice([0, room, room, -step, room + step, dice.randrange(max(1, room + 1))])
     start -= start % step
     split = dice.choice((0, 0, dice.randrange(64), start - known.base))
     if 0 <= split <= start:
