@@ -83,16 +83,19 @@ function(usm_dlpack_find_header result)
     endforeach()
   endforeach()
 
-  # 4. A source distribution may carry the header.
-  set(carried "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../third_party/${arg_NAME}")
-  if(EXISTS "${carried}/${arg_HEADER}")
-    cmake_language(CALL ${arg_CHECK} fault "${carried}/${arg_HEADER}")
-    if(NOT fault)
-      set(${result} "${carried}" PARENT_SCOPE)
-      return()
+  # 4. A source distribution of ours may carry the header, and so may an installed package.
+  foreach(prefix IN ITEMS .. ../../..)
+    set(carried "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${prefix}/third_party/${arg_NAME}")
+    if(EXISTS "${carried}/${arg_HEADER}")
+      cmake_language(CALL ${arg_CHECK} fault "${carried}/${arg_HEADER}")
+      if(NOT fault)
+        cmake_path(NORMAL_PATH carried)
+        set(${result} "${carried}" PARENT_SCOPE)
+        return()
+      endif()
+      list(APPEND rejected "${fault} in third_party")
     endif()
-    list(APPEND rejected "${fault} in third_party")
-  endif()
+  endforeach()
 
   # 5. A wheel that ships the header.
   usm_dlpack_ask_python(donor "

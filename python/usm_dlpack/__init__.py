@@ -20,6 +20,7 @@ from usm_dlpack._exchange import (  # noqa: E402
     to_dlpack_tensor,
     validate,
 )
+from usm_dlpack._paths import get_cmake_dir, get_include  # noqa: E402
 
 __version__ = _version
 
@@ -30,6 +31,8 @@ __all__ = [
     "UsmBindingError",
     "device_id",
     "from_dlpack",
+    "get_cmake_dir",
+    "get_include",
     "root_device",
     "to_dlpack_tensor",
     "validate",

@@ -8,8 +8,12 @@ import doctest
 import importlib
 import importlib.metadata
 import inspect
+import os
 import pkgutil
 import re
+import subprocess
+import sys
+import zlib
 from pathlib import Path
 from types import ModuleType
 
@@ -94,16 +98,79 @@ def test_every_public_function_has_an_example_and_one_that_fails() -> None:
         assert failing or name == "device_id"
 
 
-def test_what_is_installed_is_python_and_one_extension() -> None:
+def test_what_is_installed_is_python_headers_and_one_extension() -> None:
     files = importlib.metadata.files("usm-dlpack")
     assert files is not None
-    suffixes = {file.suffix for file in files if file.parts[0] == "usm_dlpack"}
-    assert suffixes - {".pyc"} == {".py", ".pyi", ".so", ".typed"}
+    own = [file for file in files if file.parts[0] == "usm_dlpack" and file.suffix != ".pyc"]
+    assert {file.parts[1] for file in own if len(file.parts) > 2} == {
+        "include",
+        "share",
+        "third_party",
+    }
+    assert {file.suffix for file in own if len(file.parts) == 2} == {".py", ".pyi", ".so", ".typed"}
     assert len([file for file in files if file.suffix == ".so"]) == 1
+
+
+def test_the_wheel_is_less_than_a_megabyte() -> None:
+    files = importlib.metadata.files("usm-dlpack")
+    assert files is not None
+    packed = sum(
+        len(zlib.compress(Path(str(file.locate())).read_bytes()))
+        for file in files
+        if file.suffix != ".pyc"
+    )
+    assert packed < 1_000_000
+
+
+def test_all_headers_are_installed(project_root: Path) -> None:
+    headers = {file.name for file in (project_root / "include/usm_dlpack").iterdir()}
+    installed = Path(usm_dlpack.get_include(), "usm_dlpack")
+    assert {file.name for file in installed.iterdir()} == headers
+
+
+def test_a_build_by_scikit_build_core_finds_the_cmake_package() -> None:
+    (entry,) = importlib.metadata.entry_points(group="cmake.root", name="usm_dlpack")
+    (root,) = importlib.import_module(entry.value).__path__
+    assert Path(root, "share/cmake/usm_dlpack") == Path(usm_dlpack.get_cmake_dir())
+
+
+def test_headers_of_others_come_with_their_licences() -> None:
+    folder = INSTALLED / "third_party"
+    assert (folder / "dlpack/dlpack/dlpack.h").is_file()
+    assert (folder / "mdspan/mdspan/mdspan.hpp").is_file()
+    assert sorted(file.name for file in folder.glob("*/L*")) == [
+        "LICENSE",
+        "LICENSE",
+        "LLVM-exception.txt",
+    ]
+
+
+def test_a_project_of_a_user_builds_from_the_installed_package_alone(
+    tmp_path: Path, driver: Path
+) -> None:
+    tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    build = tmp_path / "build"
+    for command in (
+        [
+            *("cmake", "-S", Path(__file__).parent / "consumer_project", "-B", build),
+            f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        ],
+        ["cmake", "--build", build],
+        [build / "consumer"],
+    ):
+        environment = tools | {"OCL_ICD_FILENAMES": str(driver)}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    assert str(Path(usm_dlpack.get_cmake_dir())) in cache
 
 
 def test_the_licence_is_carried() -> None:
     assert importlib.metadata.metadata("usm-dlpack")["License-Expression"] == "Apache-2.0"
     files = importlib.metadata.files("usm-dlpack")
     assert files is not None
-    assert [file.name for file in files if file.name.startswith("LICENSE")] == ["LICENSE"]
+    own = [file for file in files if file.parts[0] != "usm_dlpack"]
+    assert [file.name for file in own if file.name.startswith("LICENSE")] == ["LICENSE"]

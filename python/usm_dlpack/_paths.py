@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the package keeps its C++ headers and its CMake package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import usm_dlpack
+
+
+def _installed(relative: str) -> str:
+    # An editable install has two folders, the source tree's and that of what was built.
+    folders = [Path(folder, relative) for folder in usm_dlpack.__path__]
+    found = next((folder for folder in folders if folder.is_dir()), None)
+    if found is None:
+        raise FileNotFoundError(
+            f"{relative}: expected the folder in {', '.join(map(str, usm_dlpack.__path__))}, "
+            "found none; install the package with pip"
+        )
+    return str(found)
+
+
+def get_include() -> str:
+    """Return the folder for ``-I`` that holds ``usm_dlpack/core.hpp`` and the other headers.
+
+    dlpack.h and mdspan.hpp are in ``../third_party/dlpack`` and ``../third_party/mdspan``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package was not installed by pip.
+
+    Examples
+    --------
+    >>> import os, usm_dlpack
+    >>> os.path.isfile(os.path.join(usm_dlpack.get_include(), "usm_dlpack", "core.hpp"))
+    True
+    """
+    return _installed("include")
+
+
+def get_cmake_dir() -> str:
+    """Return the folder of the CMake package, for ``-Dusm_dlpack_DIR``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package was not installed by pip.
+
+    Examples
+    --------
+    >>> import os, usm_dlpack
+    >>> os.path.isfile(os.path.join(usm_dlpack.get_cmake_dir(), "usm_dlpackConfig.cmake"))
+    True
+    """
+    return _installed("share/cmake/usm_dlpack")
