@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange arrays with dpctl.tensor and dpnp, each in a virtual environment of its own.
+"""Exchange arrays with other libraries, in virtual environments of their own.
 
-The two need different major releases of the SYCL runtime, of which a process and an extension have
-one. So each environment gets its own build of this package. ``python3 dev.py interoperability``
-runs this program; ``python3 tests/interoperability/run.py dpnp -k strides`` runs one peer, with
-further arguments for pytest.
+dpctl.tensor and dpnp need different major releases of the SYCL runtime, of which a process and an
+extension have one; the libraries in "consumers" take the newest. So each environment gets its own
+build of this package. In each the page docs/consumers.md is measured; with dpctl.tensor and dpnp
+our tests run, and the DLPack tests that their wheels carry.
+
+``python3 dev.py interoperability`` runs this program, and compares the page with what was measured;
+``--write`` renews the page. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one of
+them, with further arguments for pytest, and does not look at the page.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,9 +24,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from dev import Environment, RefusalError, make_environment  # noqa: E402
+from peers_unfit_tests import MODULES  # noqa: E402
 
-PEERS = ("dpctl-tensor", "dpnp")
+from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+PEERS = ("dpctl-tensor", "dpnp", "consumers")
 
 
 def build_package(environment: Environment) -> None:
@@ -52,8 +61,50 @@ def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None
     arguments
         More for pytest.
     """
-    file = Path(__file__).with_name(f"test_{peer.replace('-', '_')}.py")
+    file = HERE / f"test_{peer.replace('-', '_')}.py"
     environment.run(environment.python, "-m", "pytest", "--durations=5", file, *arguments)
+
+
+def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
+    """Run the DLPack tests that the peer's wheel carries, with ours on either side.
+
+    Parameters
+    ----------
+    environment
+        Where the peer and this package are installed.
+    peer
+        One of `MODULES`.
+    arguments
+        More for pytest.
+    """
+    for side in ("producer", "consumer"):
+        environment.run(
+            *(environment.python, "-W", "ignore", "-m", "pytest", "-q", "-p", "peers_own_tests"),
+            # Their tests are configured by nothing of ours.
+            *("-c", os.devnull, "--rootdir", environment.folder, "-p", "no:cacheprovider"),
+            *(f"--ours={side}", f"--counts={environment.folder / f'own_tests_{side}.json'}"),
+            *("--pyargs", *MODULES[peer], *arguments),
+            PYTHONPATH=str(HERE),
+        )
+
+
+def build_nanobind_consumer(environment: Environment) -> None:
+    """Build the extension that is nanobind's side of the page, and put it beside the packages."""
+    ask = "import sysconfig; print(sysconfig.get_path('platlib'))"
+    packages = subprocess.check_output([environment.python, "-c", ask], text=True).strip()
+    folder = environment.folder / "nanobind_consumer"
+    environment.run(
+        *("cmake", "-S", HERE / "nanobind_consumer", "-B", folder, "-DCMAKE_BUILD_TYPE=Release"),
+        f"-DPython_EXECUTABLE={environment.python}",
+        f"-DCMAKE_LIBRARY_OUTPUT_DIRECTORY={packages}",
+    )
+    environment.run("cmake", "--build", folder)
+
+
+def measure(environment: Environment, peer: str) -> None:
+    """Try each cell of the page with the libraries of one environment."""
+    part = environment.folder / "consumers.json"
+    environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
 
 
 def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
@@ -81,8 +132,13 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
     steps: dict[str, Callable[[], None]] = {
         "install": lambda: environment.install("-r", requirements),
         "build": lambda: build_package(environment),
-        "test": lambda: run_tests(environment, peer, arguments),
     }
+    if peer in MODULES:
+        steps["test"] = lambda: run_tests(environment, peer, arguments)
+        steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
+    else:
+        steps["build nanobind's side"] = lambda: build_nanobind_consumer(environment)
+    steps["measure"] = lambda: measure(environment, peer)
     taken = []
     for step, act in steps.items():
         print(f"\n=== {peer}: {step}", flush=True)
@@ -90,6 +146,24 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
         act()
         taken.append((step, time.monotonic() - start))
     return taken
+
+
+def compare_page(write: bool) -> int:
+    """Compare docs/consumers.md with what all environments measured, or renew it.
+
+    Parameters
+    ----------
+    write
+        Whether it is renewed.
+
+    Returns
+    -------
+    :
+        0 if the page is true.
+    """
+    folders = [DEV / f"interoperability-{peer}" for peer in PEERS]
+    wanted = ["--write"] if write else []
+    return run(sys.executable, HERE / "consumers_page.py", *wanted, *folders, check=False)
 
 
 def main() -> int:
@@ -101,7 +175,8 @@ def main() -> int:
         0 if all tests of all of them passed, otherwise 1.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", nargs="?", choices=PEERS, help="one of them; both if not given")
+    parser.add_argument("peer", nargs="?", choices=PEERS, help="one of them; all if not given")
+    parser.add_argument("--write", action="store_true", help="renew docs/consumers.md")
     chosen, arguments = parser.parse_known_args()
     summary = []
     failures = 0
@@ -112,6 +187,8 @@ def main() -> int:
         except RefusalError as refusal:
             failures += 1
             summary.append((peer, f"FAILED: {refusal}"))
+    if chosen.peer is None and failures == 0:
+        failures += compare_page(chosen.write)
     print()
     for peer, outcome in summary:
         print(f"{peer}: {outcome}")

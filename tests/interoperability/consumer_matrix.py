@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Try each case of `consumer_cases` with the consumers of one environment, both ways.
+
+    python consumer_matrix.py dpnp part.json
+
+Each consumer is tried in a process of its own, which has two root devices: the second one is a copy
+of the CPU driver, which the OpenCL loader takes for another platform. Both must be named before
+anything asks for devices. A process that crashes is begun again behind the cell that it died of.
+mpi4py is tried by `mpi_ranks.py`, in two processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "devices"))
+
+from driver_copies import copy_driver
+
+HERE = Path(__file__).resolve().parent
+DRIVER = Path(sys.prefix, "lib", "libintelocl.so")
+SECOND = copy_driver(DRIVER, Path(sys.prefix, "driver_copies", "second"), siblings=True)
+os.environ["OCL_ICD_FILENAMES"] = f"{DRIVER}:{SECOND}"
+
+from consumer_cases import (  # noqa: E402
+    CASES,
+    PLAIN_DTYPES,
+    Case,
+    NotOfferedError,
+    Seen,
+    make_tensor,
+    see_tensor,
+)
+from consumers import CONSUMERS, Consumer  # noqa: E402
+
+Outcome = dict[str, str]
+OURS_TO_THEIRS = "ours to theirs"
+THEIRS_TO_OURS = "theirs to ours"
+
+
+def compare(expected: Seen, found: Seen) -> Outcome:
+    """Return whether an array arrived, and how."""
+    for field in ("shape", "dtype", "bytes"):
+        left, right = getattr(expected, field), getattr(found, field)
+        if left != right:
+            return {"outcome": "wrong", "reason": f"{field}: {right!r} instead of {left!r}"}
+    if not expected.bytes:  # an empty array has no place
+        return {"outcome": "same memory"}
+    if found.address != expected.address:
+        return {"outcome": "copy"}
+    if expected.readonly and not found.readonly:
+        return {"outcome": "writable", "reason": "read-only memory can be written"}
+    return {"outcome": "same memory"}
+
+
+def ours_to_theirs(consumer: Consumer, case: Case) -> Outcome:
+    """Let them take a tensor of ours."""
+    ours = make_tensor(case, consumer.usm_type)
+    taken = consumer.take(ours)
+    return compare(see_tensor(ours), consumer.see(taken))
+
+
+def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
+    """Take an array of theirs."""
+    theirs = consumer.make(case)
+    seen = consumer.see(theirs)
+    if seen.shape != case.shape or seen.dtype != case.dtype:
+        raise AssertionError(f"{consumer.title} makes {seen} for the case {case.name}")
+    if case.readonly and not seen.readonly:
+        raise NotOfferedError
+    ours = consumer.give(theirs, case)
+    if (case.usm_type or ours.usm_type, case.device_id) != (ours.usm_type, ours.device[1]):
+        place = f"{ours.usm_type} USM of device {ours.device[1]}"
+        return {"outcome": "wrong", "reason": place}
+    return compare(seen, see_tensor(ours))
+
+
+def attempt(act: Callable[[Consumer, Case], Outcome], consumer: Consumer, case: Case) -> Outcome:
+    """Return what became of one exchange."""
+    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
+        return {"outcome": ""}
+    try:
+        return act(consumer, case)
+    except NotOfferedError:
+        return {"outcome": ""}
+    except AssertionError:
+        raise
+    except Exception as error:
+        return {"outcome": "refused", "reason": f"{type(error).__name__}: {error}"}
+
+
+WAYS = {OURS_TO_THEIRS: ours_to_theirs, THEIRS_TO_OURS: theirs_to_ours}
+CELLS = [(direction, case) for direction in WAYS for case in CASES]
+
+
+def measure_from(environment: str, place: int, first: int) -> None:
+    """Print what became of each cell of one consumer, from one of them on."""
+    consumer = CONSUMERS[environment][place]()
+    print(json.dumps({"title": consumer.title, "version": consumer.version}), flush=True)
+    for direction, case in CELLS[first:]:
+        print(json.dumps(attempt(WAYS[direction], consumer, case)), flush=True)
+
+
+def measure(environment: str, place: int) -> dict[str, object]:
+    """Return the row of one consumer, measured in a process that may crash."""
+    head: dict[str, str] = {}
+    found: list[Outcome] = []
+    while len(found) < len(CELLS):
+        command = [sys.executable, __file__, environment, "--place", str(place)]
+        done = subprocess.run(
+            [*command, "--first", str(len(found))], capture_output=True, text=True, check=False
+        )
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode > 0 or not lines:
+            raise SystemExit(f"{shlex.join(command)}: {done.stdout}\n{done.stderr}")
+        head, *outcomes = map(json.loads, lines)
+        found += outcomes
+        if done.returncode < 0 and len(found) < len(CELLS):
+            found.append({"outcome": "crash", "reason": signal.strsignal(-done.returncode) or ""})
+    cells: dict[str, dict[str, Outcome]] = {direction: {} for direction in WAYS}
+    for (direction, case), outcome in zip(CELLS, found, strict=True):
+        cells[direction][case.name] = outcome
+    return {**head, "numpy": PLAIN_DTYPES, "cells": cells}
+
+
+def measure_mpi() -> dict[str, object]:
+    """Return the row of mpi4py: two ranks, each of them a process."""
+    mpiexec = Path(sys.prefix, "bin", "mpiexec")
+    done = subprocess.run(
+        [mpiexec, "-n", "2", sys.executable, HERE / "mpi_ranks.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"mpi_ranks.py: {done.stdout}\n{done.stderr}")
+    return {**json.loads(done.stdout), "numpy": PLAIN_DTYPES}
+
+
+def main() -> None:
+    """Measure the consumers of one environment, and write what became of each cell."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("environment", choices=list(CONSUMERS))
+    parser.add_argument("part", nargs="?", type=Path, help="the file to write")
+    parser.add_argument("--place", type=int, help="print the cells of one consumer")
+    parser.add_argument("--first", type=int, default=0, help="from this cell on")
+    options = parser.parse_args()
+    if options.part is None:
+        measure_from(options.environment, options.place, options.first)
+        return
+    rows = [measure(options.environment, i) for i in range(len(CONSUMERS[options.environment]))]
+    if options.environment == "consumers":
+        rows.append(measure_mpi())
+    options.part.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the DLPack tests that the peers' wheels carry against this package: a pytest plugin.
+
+The peers' test files are imported from where pip put them, and not changed. In the modules that
+they call ``dpt``, ``dpnp`` or ``cupy`` one side of the exchange is exchanged for ours:
+
+``--ours=producer``
+    Every array of theirs is exported by our ``__dlpack__`` and ``__dlpack_device__``, and taken by
+    their functions.
+``--ours=consumer``
+    Their arrays are exported by their own methods, and taken by our ``from_dlpack``; what it
+    returns is shown to the test as an array of theirs in the same memory, without DLPack.
+
+A case counts only if ours was called in it. The cases that cannot pass so stand in
+`peers_unfit_tests.UNFIT`, each with its reason: the run fails if one of those passes, or is not
+there, or if another fails, skips or never calls ours.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Generator
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import usm_dlpack  # before anything asks for devices: it makes the CPU driver known
+
+with warnings.catch_warnings():
+    # dpctl.tensor announces that it moves to dpnp.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import dpctl.memory
+
+    TENSOR = import_module("dpctl.tensor" if find_spec("dpctl.tensor") else "dpnp.tensor")
+    CAPSULES = import_module(f"{TENSOR.__name__}._dlpack")
+
+from peers_unfit_tests import UNFIT
+from usm_here import HeldCapsule, described
+
+CALLS = Counter[str]()
+KDL_CPU = 1
+
+
+class ArrayExportedByUs(TENSOR.usm_ndarray):  # type: ignore[misc, name-defined]
+    """An array of theirs, whose DLPack methods are ours."""
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        CALLS["ours"] += 1
+        return usm_dlpack.to_dlpack_tensor(self).__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        CALLS["ours"] += 1
+        return usm_dlpack.to_dlpack_tensor(self).__dlpack_device__()
+
+    def __getitem__(self, key: Any) -> Any:
+        return exported_by_us(super().__getitem__(key))
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        return exported_by_us(super().T)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        return exported_by_us(super().mT)
+
+
+def exported_by_us(value: Any) -> Any:
+    """Return an array of theirs as one that ours exports; anything else as it is."""
+    if type(value) is TENSOR.usm_ndarray:
+        return array_over(value, value.shape, value.dtype, value.strides, ArrayExportedByUs)
+    return value
+
+
+class Span:
+    """The bytes that an array sees, as memory."""
+
+    def __init__(self, array: Any, shape: Any, strides: Any, itemsize: int) -> None:
+        interface = array.__sycl_usm_array_interface__
+        first = interface["data"][0] + interface.get("offset", 0) * itemsize
+        reach = [(n - 1) * s * itemsize for n, s in zip(shape, strides, strict=True)]
+        below = sum(min(0, step) for step in reach) if 0 not in shape else 0
+        above = sum(max(0, step) for step in reach) if 0 not in shape else 0
+        self.array = array
+        self.before_first = -below // itemsize
+        self.__sycl_usm_array_interface__ = {
+            "data": (first + below, False),
+            "shape": (above - below + itemsize,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": interface["syclobj"],
+        }
+
+
+def array_over(array: Any, shape: Any, dtype: Any, strides: Any, kind: Any) -> Any:
+    """Return an array of theirs in the memory of another object."""
+    span = Span(array, shape, strides, np.dtype(dtype).itemsize)
+    memory = dpctl.memory.as_usm_memory(span)
+    made = kind(shape, dtype=dtype, strides=strides, buffer=memory, offset=span.before_first)
+    if array.__sycl_usm_array_interface__["data"][1]:
+        made.flags["W"] = False
+    return made
+
+
+def _is_on_host(x: Any) -> bool:
+    ask = getattr(x, "__dlpack_device__", None)
+    return ask is not None and int(ask()[0]) == KDL_CPU
+
+
+def _ours_of_capsule(capsule: Any) -> Any:
+    if described(capsule).device_type == KDL_CPU:
+        return CAPSULES.from_dlpack_capsule(capsule)
+    return _ours(HeldCapsule(capsule))
+
+
+def _counted_device_id(device: Any) -> tuple[int, int]:
+    CALLS["ours"] += 1
+    return 14, usm_dlpack.device_id(device)
+
+
+def _counted_root_device(dl_device: tuple[int, int]) -> Any:
+    CALLS["ours"] += 1
+    return usm_dlpack.root_device(dl_device[1])
+
+
+def _ours(x: Any, device: Any = None, copy: bool | None = None) -> Any:
+    """Take an array by our `from_dlpack`, and show it as one of theirs."""
+    place = getattr(device, "sycl_queue", device)
+    to_host = isinstance(place, tuple) and len(place) == 2 and int(place[0]) == KDL_CPU
+    if (device is None or to_host) and _is_on_host(x):
+        # From the host to the host: nothing that this package does, so theirs does it, uncounted.
+        return TENSOR.from_dlpack(x, device=device, copy=copy)
+    CALLS["ours"] += 1
+    if to_host:
+        return usm_dlpack.from_dlpack(x).numpy()
+    if isinstance(place, tuple):
+        place = tuple(int(part) for part in place)
+    tensor = usm_dlpack.from_dlpack(x, device=place, copy=copy)
+    return array_over(tensor, tensor.shape, tensor.dtype, tensor.strides, TENSOR.usm_ndarray)
+
+
+def _ours_for_dpnp(x: Any, /, **keywords: Any) -> Any:
+    import dpnp
+
+    taken = _ours(x, **keywords)
+    if isinstance(taken, np.ndarray):
+        return taken
+    return dpnp.asarray(taken, copy=False)
+
+
+class Exchanged(ModuleType):
+    """A namespace of theirs with some names exchanged."""
+
+    def __init__(self, namespace: ModuleType, names: dict[str, Any], pass_on: Any) -> None:
+        super().__init__(namespace.__name__)
+        self.__dict__.update(_namespace=namespace, _names=names, _pass_on=pass_on)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._names:
+            return self._names[name]
+        value = getattr(self._namespace, name)
+        if not callable(value) or isinstance(value, type):
+            return value
+
+        def called(*arguments: Any, **keywords: Any) -> Any:
+            return self._pass_on(value(*arguments, **keywords))
+
+        return called
+
+
+def _exported(array: Any) -> Any:
+    return array.__dlpack__()
+
+
+def exchange_names(side: str) -> dict[ModuleType, ModuleType]:
+    """Return what stands for each namespace of theirs."""
+    if side == "producer":
+        capsules = {"to_dlpack_capsule": _exported}
+        tensor = {"sycl_device_to_dldevice": _counted_device_id}
+        made = {
+            TENSOR: Exchanged(TENSOR, tensor, exported_by_us),
+            CAPSULES: Exchanged(CAPSULES, capsules, lambda value: value),
+        }
+    else:
+        capsules = {"from_dlpack_capsule": _ours_of_capsule}
+        tensor = {"from_dlpack": _ours, "dldevice_to_sycl_device": _counted_root_device}
+        made = {
+            TENSOR: Exchanged(TENSOR, tensor, lambda value: value),
+            CAPSULES: Exchanged(CAPSULES, capsules, lambda value: value),
+        }
+    if TENSOR.__name__ == "dpnp.tensor":
+        import dpnp
+
+        names = {} if side == "producer" else {"from_dlpack": _ours_for_dpnp}
+        made[dpnp] = Exchanged(dpnp, names, lambda value: value)
+    return made
+
+
+def export_dpnp_arrays_by_us() -> None:
+    """Make the public arrays of dpnp, whose type is a Python class, export by ours."""
+    import dpnp
+
+    def dlpack(self: Any, /, **keywords: Any) -> Any:
+        CALLS["ours"] += 1
+        return usm_dlpack.to_dlpack_tensor(self).__dlpack__(**keywords)
+
+    def dlpack_device(self: Any, /) -> tuple[int, int]:
+        CALLS["ours"] += 1
+        return usm_dlpack.to_dlpack_tensor(self).__dlpack_device__()
+
+    dpnp.ndarray.__dlpack__ = dlpack
+    dpnp.ndarray.__dlpack_device__ = dlpack_device
+
+
+SITE_PACKAGES = Path(str(TENSOR.__file__)).parents[2]
+
+
+def module_of(item: pytest.Item) -> str:
+    """Return the module of a case as the wheel has it, whatever pytest imported it as."""
+    return ".".join(item.path.relative_to(SITE_PACKAGES).with_suffix("").parts)
+
+
+def name_of_case(item: pytest.Item) -> str:
+    """Return the module of a case and what follows it in its node id."""
+    return f"{module_of(item)}::{item.nodeid.split('::', 1)[1]}"
+
+
+class Verdicts:
+    """Says of each case whether it passed as it should."""
+
+    def __init__(self, side: str, report: Path | None) -> None:
+        self.side = side
+        self.report = report
+        self.counts = Counter[str]()
+        self.unfit: dict[str, str] = {}
+        self.used: set[str] = set()
+
+    def reason(self, item: pytest.Item) -> str | None:
+        """Return why a case does not fit, if the list says so of it or of its function."""
+        for name in (name_of_case(item), name_of_case(item).split("[")[0]):
+            reason = UNFIT[self.side].get(name)
+            if reason is not None:
+                self.used.add(name)
+                return reason
+        return None
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        made = exchange_names(self.side)
+        if self.side == "producer" and TENSOR.__name__ == "dpnp.tensor":
+            export_dpnp_arrays_by_us()
+        for module in {item.module for item in items}:  # type: ignore[attr-defined]
+            for name, value in vars(module).items():
+                if isinstance(value, ModuleType) and value in made:
+                    setattr(module, name, made[value])
+        for item in items:
+            parameters = getattr(getattr(item, "callspec", None), "params", {})
+            for name, value in parameters.items():
+                if isinstance(value, ModuleType) and value in made:
+                    parameters[name] = made[value]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        if call.when == "setup":
+            CALLS.clear()
+        report = yield
+        if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
+            self.judge(item, report)
+        return report
+
+    def judge(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Turn what pytest says of a case into what this run wants of it."""
+        reason = self.reason(item)
+        passed = report.outcome == "passed" and CALLS["ours"] > 0
+        if passed and reason is None:
+            self.counts["passed"] += 1
+        elif not passed and reason is not None:
+            self.counts["unfit"] += 1
+            report.outcome = "skipped"
+            report.wasxfail = reason
+        else:
+            found = "passes" if passed else f"{report.outcome}, {CALLS['ours']} calls of ours"
+            wanted = "a case that does not fit" if reason else "a case that passes with ours"
+            text = f"{name_of_case(item)}: expected {wanted}, found one that {found}"
+            report.outcome = "failed"
+            report.longrepr = f"{text}\n{report.longreprtext}"
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.config.option.keyword or not session.testscollected:
+            return
+        modules = {module_of(item) for item in session.items}
+        listed = {name for name in UNFIT[self.side] if name.split("::")[0] in modules}
+        for name in sorted(listed - self.used):
+            print(f"\n{name}: expected a case of the wheel, found none; take it out of UNFIT")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.report is not None:
+            package = TENSOR.__name__.split(".")[0]
+            release = f"{package} {version(package)}"
+            counts = {name: self.counts[name] for name in ("passed", "unfit")}
+            self.report.write_text(json.dumps({"release": release, **counts}))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--ours", choices=["producer", "consumer"], required=True)
+    parser.addoption("--counts", type=Path, help="write how many passed and do not fit, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Verdicts(config.option.ours, config.option.counts))
