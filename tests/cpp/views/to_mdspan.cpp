@@ -490,9 +490,12 @@ TEST(ToMdspan, TakesAnEmptyTensorWhoseCompactStridesTheIndexTypeDoesNotHold) {
     for (std::int64_t* const strides : {sample.strides.data(), {}}) {
       sample.tensor.strides = strides;
       expect_taken<view<md::layout_stride, int, float, 3>>(sample.tensor);
-      expect_taken<view<md::layout_right, int, float, 3>>(sample.tensor);
-      expect_taken<view<md::layout_left, int, float, 3>>(sample.tensor);
       expect_taken<view<layout_relaxed, int, float, 3>>(sample.tensor);
+      // Their own strides an int does not hold: nobody may ask for them.
+      EXPECT_EQ((to_mdspan<view<md::layout_right, int, float, 3>>(sample.tensor).extent(0)),
+                shape[0]);
+      EXPECT_EQ((to_mdspan<view<md::layout_left, int, float, 3>>(sample.tensor).extent(0)),
+                shape[0]);
       expect_taken<view<odd::layout_stepped, int, float, 3>>(sample.tensor);
     }
   }
