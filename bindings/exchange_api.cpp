@@ -28,6 +28,9 @@ void set_python_error() noexcept {
     error.restore();
   } catch (const conversion_error& error) {
     set_error(error);
+  } catch (const nb::builtin_exception& error) {
+    const bool is_type = error.type() == nb::exception_type::type_error;
+    PyErr_SetString(is_type ? PyExc_TypeError : PyExc_ValueError, error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {

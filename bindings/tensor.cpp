@@ -120,7 +120,10 @@ nb::object array_interface(const tensor& self) {
           .attr("to_typestr")(self.dtype().code, self.dtype().bits, self.dtype().lanes);
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] = self.queue() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
+  // A queue of another context, which an import may have been for, does not know the memory.
+  const sycl::context& context = self.proof().context();
+  const bool knows = self.queue() && self.queue()->get_context() == context;
+  made["syclobj"] = knows ? to_dpctl(*self.queue()) : to_dpctl(context);
   return made;
 }
 
