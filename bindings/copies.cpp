@@ -2,6 +2,7 @@
 #include "copies.hpp"
 
 #include "process.hpp"
+#include "python_objects.hpp"
 #include "queues.hpp"
 
 #include <cstdlib>
@@ -193,7 +194,7 @@ void write_compact(const copy_source& source, void* to) {
   if (source.structure.empty) {
     return;
   }
-  const nb::gil_scoped_release unlocked;
+  const without_gil unlocked;
   detail::ask_runtime("data", [&] {
     const std::uint64_t nbytes = source.structure.nbytes;
     auto* bytes = static_cast<unsigned char*>(to);
@@ -215,7 +216,7 @@ tensor_copy copy_to_host(const copy_source& source) {
   if (compact) {
     write_compact(source, memory.get());
   } else if (nbytes != 0) {
-    const nb::gil_scoped_release unlocked;
+    const without_gil unlocked;
     detail::ask_runtime("data", [&] {
       const auto* from = reinterpret_cast<const void*>(source.structure.lowest);
       if (source.proof) {
@@ -242,7 +243,7 @@ tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
   }
   sycl::queue& queue = package_queue(device_id);
   if (!compact && one_copy_reaches(source, device_id)) {
-    const nb::gil_scoped_release unlocked;
+    const without_gil unlocked;
     detail::ask_runtime("data", [&] {
       copy_bytes(queue, source.pending, reinterpret_cast<const void*>(source.structure.lowest),
                  memory.get(), size);
@@ -250,7 +251,7 @@ tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
     return describe_copy(source, std::move(memory), device, false);
   }
   const copy_memory staged = copy_to_host(source).memory;
-  const nb::gil_scoped_release unlocked;
+  const without_gil unlocked;
   detail::ask_runtime(
       "data", [&] { copy_bytes(queue, std::nullopt, staged.get(), memory.get(), size); });
   return describe_copy(source, std::move(memory), device, compact);

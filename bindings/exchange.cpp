@@ -84,6 +84,7 @@ allocation_object validate_content(const capsule_content& content,
 allocation_object validate_array(nb::handle x, const requirements& wanted) {
   check_process();
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
+    const nb::ft_object_guard alone(x);
     return validate_content(read_capsule(x), wanted);
   }
   const offered_tensor offered = ask_producer(x, {});
@@ -273,14 +274,23 @@ void register_exchange(nb::module_& module) {
       },
       nb::arg("device_type"));
   module.def(
-      "device_id", [](nb::handle device) { return device_id(to_device(device)); },
+      "device_id",
+      [](nb::handle device) {
+        check_process();
+        return device_id(to_device(device));
+      },
       nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
   module.def(
-      "root_device", [](std::int32_t id) { return to_dpctl(root_device(id)); },
+      "root_device",
+      [](std::int32_t id) {
+        check_process();
+        return to_dpctl(root_device(id));
+      },
       nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
   module.def(
       "device_rows",
       [] {
+        check_process();
         nb::list rows;
         const auto count = detail::device_table::get().devices.size();
         for (std::size_t id = 0; id < count; ++id) {

@@ -85,8 +85,8 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
 }
 
 int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept {
-  managed_tensor owned(managed);  // stolen, also if it is refused
   return guarded([&] {
+    managed_tensor owned(managed);  // stolen, also if it is refused, and gone before the error
     if (managed == nullptr) {
       throw nb::value_error(
           "tensor: expected a managed tensor, found null; pass the producer's");

@@ -112,6 +112,9 @@ nb::object import_offered(offered_tensor offered, const destination& wanted) {
   // Made before anything is taken: the garbage collector may run here, and with it code that
   // takes the capsule.
   nb::object made = nb::inst_alloc(nb::type<tensor>());
+  // Without a GIL, another thread might take the capsule between the proof and the release.
+  const nb::object shared = offered.capsule().is_valid() ? offered.capsule() : made;
+  const nb::ft_object_guard alone(shared);
   const capsule_content content = offered.content();
   const content_view view = view_of(content);
   if (view.described->device.device_type == kDLCPU && wanted.device_id) {
@@ -214,6 +217,7 @@ nb::object import_managed(managed_tensor managed) {
 }
 
 void register_import(nb::module_& module) {
+  prepare_for_producers();
   module.def(
       "import_array", [](nb::handle x) { return import_array(x, {}); }, nb::arg("x").none(),
       nb::sig("def import_array(x: typing.Any) -> DLPackTensor"));

@@ -32,7 +32,8 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
-NB_MODULE(_core, module) {
+// PyInit__core below is what Python calls.
+NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_process();
   // A daemon thread or a cycle through a capsule may hold a tensor to the end: no defect of
   // the user's that needs a text. The tests ask for it.
@@ -44,8 +45,15 @@ NB_MODULE(_core, module) {
   const nb::object at_exit = nb::module_::import_("atexit").attr("register");
   at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
   at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
+  module.def("check_process", &usm_dlpack::python::check_process);
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
   usm_dlpack::python::register_import(module);
+}
+
+// Before nanobind gets to know the interpreter: from then on it would take the objects of the
+// main one for those of this.
+extern "C" NB_EXPORT PyObject* PyInit__core(void) {
+  return usm_dlpack::python::check_interpreter() ? PyInit__core_of_main() : nullptr;
 }

@@ -1,42 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process.hpp"
 
-#include <dlfcn.h>
+#include "python_objects.hpp"
+
+#include <link.h>
 #include <nanobind/nanobind.h>
 #include <pthread.h>
 #include <usm_dlpack/error.hpp>
 
 #include <atomic>
+#include <cstring>
 
 namespace usm_dlpack::python {
 namespace {
 
-namespace nb = nanobind;
-
 std::atomic<bool> runtime_used{false};
 std::atomic<bool> forked{false};
 
-bool is_loaded(const char* library) noexcept {
-  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle != nullptr) {
-    dlclose(handle);
-  }
-  return handle != nullptr;
+int is_adapter(dl_phdr_info* library, std::size_t, void*) noexcept {
+  return std::strstr(library->dlpi_name, "libur_adapter_") != nullptr ? 1 : 0;
 }
 
 // Whoever used the runtime, dpctl too: it loads its adapters with the first question that it
 // is asked. Looked up before the fork, because the loader's lock may be lost behind it.
 void before_fork() noexcept {
-  for (const char* adapter : {"libur_adapter_opencl.so.0", "libur_adapter_level_zero.so.0",
-                              "libur_adapter_level_zero_v2.so.0", "libur_adapter_cuda.so.0",
-                              "libur_adapter_hip.so.0"}) {
-    if (is_loaded(adapter)) {
-      runtime_used = true;
-    }
+  if (dl_iterate_phdr(&is_adapter, nullptr) != 0) {
+    runtime_used = true;
   }
 }
 
 void in_child() noexcept {
+  interpreter_gate::forget_other_threads();
   if (runtime_used) {
     forked = true;
   }
@@ -56,13 +50,17 @@ void check_process() {
   }
 }
 
-void register_process() {
-  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-    throw nb::import_error(
-        "usm_dlpack: expected the main interpreter, found a sub-interpreter, whose objects the "
-        "SYCL runtime and dpctl would share with it; import the package in the main one");
+void register_process() { pthread_atfork(&before_fork, nullptr, &in_child); }
+
+bool check_interpreter() noexcept {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) {
+    return true;
   }
-  pthread_atfork(&before_fork, nullptr, &in_child);
+  PyErr_SetString(
+      PyExc_ImportError,
+      "usm_dlpack: expected the main interpreter, found a sub-interpreter, whose objects the "
+      "SYCL runtime and dpctl would share with it; import the package in the main one");
+  return false;
 }
 
 }  // namespace usm_dlpack::python

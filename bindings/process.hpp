@@ -13,7 +13,11 @@ bool process_is_forked() noexcept;
 /// @throws conversion_error `process_forked` in such a child
 void check_process();
 
-/// Watches for fork(). @throws nb::import_error in another interpreter than the main one
+/// Watches for fork().
 void register_process();
+
+/// Sets the Python error ImportError in another interpreter than the main one.
+/// @return whether this is the main one
+bool check_interpreter() noexcept;
 
 }  // namespace usm_dlpack::python

@@ -4,7 +4,7 @@
 #include "python_objects.hpp"
 #include "queues.hpp"
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -31,9 +31,6 @@ class identity {
            (strong_ ? reference_.ptr() : PyWeakref_GetObject(reference_.ptr())) ==
                object.ptr();
   }
-  bool is_gone() const noexcept {
-    return !strong_ && PyWeakref_GetObject(reference_.ptr()) == Py_None;
-  }
 
  private:
   nb::object reference_;
@@ -57,9 +54,37 @@ struct producer_type {
 using producer_types = std::unordered_map<PyObject*, producer_type>;
 constexpr std::size_t most_types = 256;
 
-producer_types& known_types() {
-  static auto& known = *new producer_types;
+/// Locked where there is no GIL, and never while anything is dropped or made: that may run
+/// Python code, which may come here again.
+struct type_cache {
+  nb::ft_mutex guard;
+  producer_types types;
+};
+
+type_cache& known_types() {
+  static auto& known = *new type_cache;
   return known;
+}
+
+std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
+  type_cache& known = known_types();
+  const nb::ft_lock_guard lock(known.guard);
+  const auto found = known.types.find(type.ptr());
+  if (found == known.types.end() || !found->second.type.is(type) ||
+      !found->second.method.is(method)) {
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+void keep_type(nb::handle type, producer_type made) {
+  producer_types dropped;  // behind the lock, as what stood where `made` goes
+  type_cache& known = known_types();
+  const nb::ft_lock_guard lock(known.guard);
+  if (known.types.size() >= most_types) {
+    dropped.swap(known.types);
+  }
+  std::swap(known.types[type.ptr()], made);
 }
 
 /// An attribute of a type, or an invalid object where there is none.
@@ -121,26 +146,31 @@ producer_type type_of(nb::handle x) {
         "; pass the array itself, or use to_dlpack_tensor for memory";
     throw nb::type_error(sentence.c_str());
   }
-  producer_types& known = known_types();
-  const auto found = known.find(type.ptr());
-  if (found != known.end() && found->second.type.is(type) && found->second.method.is(method)) {
-    return found->second;
+  if (std::optional<producer_type> known = find_type(type, method)) {
+    return *std::move(known);
   }
   producer_type made = read_type(type, method);  // runs Python, which may come here again
-  if (known.size() >= most_types) {
-    forget_producers();
-  }
-  known.insert_or_assign(type.ptr(), made);
+  keep_type(type, made);
   return made;
 }
+
+/// What every call passes.
+struct call_words {
+  PyObject* method = PyUnicode_InternFromString("__dlpack__");
+  PyObject* version =
+      nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
+  PyObject* version_alone = nb::make_tuple("max_version").release().ptr();
+
+  static const call_words& get() {
+    static const call_words words;
+    return words;
+  }
+};
 
 /// Calls x.__dlpack__ with the keywords that it takes and that something is asked by.
 nb::object call_dlpack(nb::handle x, const producer_type& type,
                        const import_request& request) {
-  static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
-  static PyObject* const version =
-      nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
-  static PyObject* const version_alone = nb::make_tuple("max_version").release().ptr();
+  const auto [method, version, version_alone] = call_words::get();
   PyObject* arguments[4] = {x.ptr(), version, nullptr, nullptr};
   nb::object names;
   if (request.copy || request.queue) {
@@ -234,9 +264,15 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
   return offered;
 }
 
+// To make a tuple may run the garbage collector, and with it other threads, which would wait
+// for a static that is being made with the GIL held.
+void prepare_for_producers() { call_words::get(); }
+
 void forget_producers() noexcept {
-  // Moved out first: what the references drop may come here again.
-  const producer_types gone = std::exchange(known_types(), {});
+  producer_types dropped;
+  type_cache& known = known_types();
+  const nb::ft_lock_guard lock(known.guard);
+  dropped.swap(known.types);
 }
 
 }  // namespace usm_dlpack::python

@@ -39,6 +39,9 @@ class offered_tensor {
     }
   }
 
+  /// The capsule, or an invalid object.
+  const nb::object& capsule() const noexcept { return capsule_; }
+
   /// The queue that may still work on the memory, where the producer says it.
   std::optional<sycl::queue> pending;
 
@@ -51,6 +54,9 @@ class offered_tensor {
 /// far as the producer takes one, or says its own.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_tensor ask_producer(nb::handle x, const import_request& request);
+
+/// Makes what every question to a producer needs, before threads can ask one.
+void prepare_for_producers();
 
 /// Lets go of what is known of producers' types. @pre the GIL is held
 void forget_producers() noexcept;

@@ -4,6 +4,10 @@
 // (`__pyx_capi__`), and by capsules.
 #include "python_objects.hpp"
 
+#include "process.hpp"
+
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 
@@ -100,6 +104,7 @@ const Object* in_dpctl(nb::handle object) {
 
 template <class Object>
 nb::object make_dpctl(const Object& object) {
+  check_process();  // dpctl asks the runtime what the object is
   PyObject* made = dpctl_class<Object>::found().make(&object);
   if (made == nullptr) {
     throw nb::python_error();
@@ -122,6 +127,21 @@ void interpreter_gate::close() {
   const nb::gil_scoped_release unlocked;
   for (int tries = 0; inside_ != 0 && tries < 10000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+without_gil::~without_gil() {
+  {
+    const interpreter_gate gate;
+    if (gate.open()) {
+      PyEval_RestoreThread(state_);
+      return;
+    }
+  }
+  // A daemon thread, which Python would end by unwinding it, through functions that cannot be
+  // unwound: it waits for the end of the process instead, as Python 3.14 itself lets it do.
+  while (true) {
+    pause();
   }
 }
 

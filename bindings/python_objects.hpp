@@ -33,11 +33,25 @@ class interpreter_gate {
   }
   /// @pre the GIL is held; it is released while this waits, for ten seconds at most
   static void close();
+  /// For a child made by fork(), into which no thread came along that was inside.
+  static void forget_other_threads() noexcept { inside_ = 0; }
 
  private:
   static inline std::atomic<int> inside_{0};
   static inline std::atomic<bool> closed_{false};
   static inline std::thread::id closer_{};
+};
+
+/// Lets other threads have the GIL as long as this lives.
+class without_gil {
+ public:
+  without_gil() noexcept : state_(PyEval_SaveThread()) {}
+  without_gil(const without_gil&) = delete;
+  without_gil& operator=(const without_gil&) = delete;
+  ~without_gil();
+
+ private:
+  PyThreadState* state_;
 };
 
 /// Owns one reference to a Python object. Dropping it takes the GIL, and does nothing once the
@@ -86,7 +100,7 @@ sycl::queue to_queue(nb::handle object);
 /// The device of a `dpctl.SyclDevice`.
 sycl::device to_device(nb::handle object);
 
-/// A new `dpctl.SyclDevice`.
+/// A new `dpctl.SyclDevice`. @throws conversion_error `process_forked`, as the other two do
 nb::object to_dpctl(const sycl::device& device);
 /// A new `dpctl.SyclContext`.
 nb::object to_dpctl(const sycl::context& context);

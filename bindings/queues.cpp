@@ -152,7 +152,7 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
   if (same && consumer.is_in_order()) {
     return;
   }
-  const nb::gil_scoped_release unlocked;
+  const without_gil unlocked;
   detail::ask_runtime("stream", [&] {
     sycl::event pending = producer.ext_oneapi_submit_barrier();
     if (same) {
@@ -167,7 +167,7 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
 }
 
 void wait_for(sycl::queue queue) {
-  const nb::gil_scoped_release unlocked;
+  const without_gil unlocked;
   detail::ask_runtime("queue", [&] { queue.ext_oneapi_submit_barrier().wait(); });
 }
 

@@ -4,9 +4,11 @@
 #include "tensor.hpp"
 
 #include "export.hpp"
+#include "process.hpp"
 #include "python_objects.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -46,6 +48,12 @@ void tensor::release() noexcept {
   const nb::error_scope keep;  // a deleter may run while an exception is on its way
   released_ = true;
   owner_type gone = std::exchange(owner_, nb::object());
+  if (process_is_forked()) {
+    // Never dropped: to free USM or a queue with work, the runtime asks threads that stayed
+    // behind in the parent, and waits for ever.
+    using kept = std::pair<owner_type, std::optional<sycl::queue>>;
+    new (std::nothrow) kept(std::move(gone), std::move(queue_));
+  }
 }
 
 DLTensor tensor::get() const {

@@ -38,7 +38,7 @@ class tensor {
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// Lets the owner go: the tensor describes nothing any more. For the cyclic garbage
-  /// collector.
+  /// collector. In a child made by fork() the memory is the parent's, and is not freed.
   void release() noexcept;
 
   /// The DLTensor of the export profile: first element, `byte_offset` 0, strides filled. Valid

@@ -183,9 +183,13 @@ def describe_proof(proof: UsmAllocation) -> str:
 def describe(tensor: DLPackTensor) -> str:
     """Return the text of ``repr``: what the tensor is, and where."""
     access = ", read-only" if tensor.readonly else ""
+    try:
+        name = repr(tensor.sycl_device.name.strip())
+    except ConversionError:  # in a child of fork(), where the runtime must not be asked
+        name = "?"
     return (
         f"DLPackTensor(shape={tensor.shape}, strides={tensor.strides}, dtype={tensor.dtype}, "
         f"usm_type={tensor.usm_type!r}, device={tensor.device}, "
-        f"name={tensor.sycl_device.name.strip()!r}, nbytes={tensor.nbytes}, "
+        f"name={name}, nbytes={tensor.nbytes}, "
         f"byte_extent={tensor.byte_extent}{access})"
     )

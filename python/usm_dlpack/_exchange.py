@@ -129,6 +129,7 @@ def _place_of(syclobj: Any) -> Any:
     """Return what a context is taken from; a filter string names a device's default context."""
     if not isinstance(syclobj, str):
         return syclobj
+    _core.check_process()
     import dpctl
 
     try:
@@ -407,6 +408,7 @@ def from_dlpack(
     _flag("copy", copy)
     if usm_type is not None and not isinstance(usm_type, str):
         raise TypeError(f"usm_type: expected None or a str, found {shown(usm_type)}; pass a name")
+    _core.check_process()  # before dpctl is asked for anything
     queue = None
     if device is not None:
         device, queue = _split_queue(device)
@@ -535,6 +537,7 @@ def validate(
         ...
     usm_dlpack.ConversionError: data: expected device USM, found host USM; ...
     """
+    _core.check_process()  # before dpctl is asked for anything
     kinds = _names("usm_types", usm_types)
     accepted = None if backends is None else _names("backends", backends)
     _flag("readonly", readonly)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DLPack's C exchange API as a consumer in C calls it: the table of a type, and its functions."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from capsules import DLManagedTensorVersioned, DLTensor
+
+_Pointer = ctypes.c_void_p
+_Out = ctypes.POINTER(ctypes.c_void_p)
+_Managed = ctypes.POINTER(DLManagedTensorVersioned)
+# All are called with the GIL held. Objects go in as objects, and come out as addresses.
+_Allocate = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(DLTensor), _Out, _Pointer, _Pointer)
+_FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed))
+_ToObject = ctypes.PYFUNCTYPE(ctypes.c_int, _Pointer, _Out)
+_Borrow = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+_Stream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, _Out)
+
+
+class DLPackExchangeAPI(ctypes.Structure):
+    """``DLPackExchangeAPI`` of dlpack.h 1.3, with its header."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("prev_api", ctypes.c_void_p),
+        ("managed_tensor_allocator", _Allocate),
+        ("managed_tensor_from_py_object_no_sync", _FromObject),
+        ("managed_tensor_to_py_object_no_sync", _ToObject),
+        ("dltensor_from_py_object_no_sync", _Borrow),
+        ("current_work_stream", _Stream),
+    )
+
+
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class ExchangeAPI:
+    """The table of a type. A function that fails raises what it has set as the Python error."""
+
+    def __init__(self, kind: type) -> None:
+        capsule = kind.__dlpack_c_exchange_api__  # type: ignore[attr-defined]
+        self.table = DLPackExchangeAPI.from_address(_get_pointer(capsule, b"dlpack_exchange_api"))
+
+    def export(self, array: Any) -> Any:
+        """Return a managed tensor, whose deleter the caller runs, as a struct in place."""
+        out = _Managed()
+        assert self.table.managed_tensor_from_py_object_no_sync(array, out) == 0
+        return out.contents
+
+    def take(self, managed: Any) -> Any:
+        """Return the object of a managed tensor, which is stolen."""
+        out = ctypes.c_void_p()
+        address = ctypes.addressof(managed)
+        assert self.table.managed_tensor_to_py_object_no_sync(address, out) == 0
+        made = ctypes.cast(out, ctypes.py_object).value
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(made))  # the reference that came out
+        return made
+
+    def borrow(self, array: Any) -> Any:
+        """Return a ``DLTensor`` that lives as long as the array."""
+        described = DLTensor()
+        assert self.table.dltensor_from_py_object_no_sync(array, described) == 0
+        return described
+
+    def stream(self, device_id: int, device_type: int = 14) -> int | None:
+        """Return the address of the queue that the library works on."""
+        out = ctypes.c_void_p()
+        assert self.table.current_work_stream(device_type, device_id, out) == 0
+        return out.value

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Children of fork() and sub-interpreters: refused in words where the SYCL runtime is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Succeed = Callable[..., str]
+
+# What every forking process begins with. The import alone asks the runtime for nothing.
+BEGIN = """
+import gc, os, signal, sys, traceback, warnings
+import dpctl, dpctl.memory, numpy as np, usm_dlpack
+from usm_dlpack import ConversionError, from_dlpack, to_dlpack_tensor, validate
+
+warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # of fork() with threads
+
+def fork(act, leave=os._exit):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)  # ends it, instead of hanging
+        try:
+            act()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        leave(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+def refusal_of(act):
+    try:
+        act()
+    except ConversionError as error:
+        assert isinstance(error, BufferError), type(error)
+        return error.code
+    except Exception as error:
+        return repr(error)
+    return "none"
+
+def use():
+    memory = dpctl.memory.MemoryUSMShared(48)
+    tensor = to_dlpack_tensor(memory, dtype="f4", shape=(3, 4))
+    assert from_dlpack(tensor, copy=True).numpy().shape == (3, 4)
+    assert validate(tensor).device_id == usm_dlpack.device_id(usm_dlpack.root_device(0))
+"""
+
+USED = """
+from c_exchange_api import ExchangeAPI
+from capsules import ForeignArray, ForeignTensor, OldArray
+
+memory = dpctl.memory.MemoryUSMShared(48)
+queue = dpctl.SyclQueue()
+device = usm_dlpack.root_device(0)
+tensor = to_dlpack_tensor(memory, dtype="f4", shape=(3, 4), queue=queue)
+capsule = tensor.__dlpack__(max_version=(1, 3))
+proof = validate(tensor)
+foreign = ForeignTensor(tensor.data)
+api = ExchangeAPI(usm_dlpack.DLPackTensor)
+
+class Named:
+    __sycl_usm_array_interface__ = {**memory.__sycl_usm_array_interface__, "syclobj": "cpu"}
+"""
+
+# Whatever asks the runtime, itself or through dpctl.
+ASKING = """
+entries = {
+    "to_dlpack_tensor": lambda: to_dlpack_tensor(memory),
+    "to_dlpack_tensor of a filter string": lambda: to_dlpack_tensor(Named()),
+    "to_dlpack_tensor with a queue": lambda: to_dlpack_tensor(memory, queue=queue),
+    "from_dlpack of ours": lambda: from_dlpack(tensor),
+    "from_dlpack of a producer": lambda: from_dlpack(ForeignArray(foreign)),
+    "from_dlpack of a capsule": lambda: from_dlpack(OldArray(capsule)),
+    "from_dlpack to a device": lambda: from_dlpack(tensor, device=(14, 0)),
+    "from_dlpack to a filter string": lambda: from_dlpack(tensor, device="cpu"),
+    "from_dlpack to a dpctl device": lambda: from_dlpack(tensor, device=device),
+    "from_dlpack for a queue": lambda: from_dlpack(tensor, device=queue),
+    "from_dlpack from the host": lambda: from_dlpack(np.zeros(3), device=(14, 0)),
+    "from_dlpack with a copy": lambda: from_dlpack(tensor, copy=True),
+    "validate": lambda: validate(tensor),
+    "validate of a capsule": lambda: validate(capsule),
+    "validate for a device": lambda: validate(tensor, device=device),
+    "validate for a filter string": lambda: validate(tensor, device="cpu"),
+    "device_id": lambda: usm_dlpack.device_id(device),
+    "root_device": lambda: usm_dlpack.root_device(0),
+    "devices": usm_dlpack._core.device_rows,
+    "__dlpack__": tensor.__dlpack__,
+    "__dlpack__ for a queue": lambda: tensor.__dlpack__(stream=queue),
+    "__dlpack__ to the host": lambda: tensor.__dlpack__(dl_device=(1, 0)),
+    "__dlpack__ with a copy": lambda: tensor.__dlpack__(copy=True),
+    "numpy": tensor.numpy,
+    "numpy.from_dlpack": lambda: np.from_dlpack(tensor, device="cpu"),
+    "exchange API, export": lambda: api.export(tensor),
+    "exchange API, take": lambda: api.take(foreign.managed),
+    "exchange API, borrow": lambda: api.borrow(tensor),
+    "exchange API, stream": lambda: api.stream(0),
+    "sycl_device": lambda: tensor.sycl_device,
+    "sycl_context": lambda: tensor.sycl_context,
+    "sycl_queue": lambda: tensor.sycl_queue,
+    "__sycl_usm_array_interface__": lambda: tensor.__sycl_usm_array_interface__,
+    "sycl_device of a proof": lambda: proof.sycl_device,
+    "root_device of a proof": lambda: proof.root_device,
+    "sycl_context of a proof": lambda: proof.sycl_context,
+}
+"""
+
+
+@pytest.fixture
+def forking(succeed: Succeed) -> Succeed:
+    """Return a function that runs code in a process of its own, which may fork."""
+
+    def run(code: str) -> str:
+        return succeed(BEGIN + code, PYTHONPATH=str(Path(__file__).parent))
+
+    return run
+
+
+def test_every_question_to_the_runtime_is_refused_in_a_child(forking: Succeed) -> None:
+    child = """
+def act():
+    answers = {name: refusal_of(entry) for name, entry in entries.items()}
+    assert set(answers.values()) == {"process_forked"}, answers
+
+fork(act)
+del entries["exchange API, take"]  # it steals
+answers = {name: refusal_of(entry) for name, entry in entries.items()}
+assert "process_forked" not in answers.values(), answers
+"""
+    assert forking(USED + ASKING + child) == ""
+
+
+def test_the_refusal_says_what_to_do(forking: Succeed) -> None:
+    child = """
+def act():
+    try:
+        from_dlpack(tensor)
+    except ConversionError as error:
+        print(error, flush=True)
+
+fork(act)
+"""
+    assert forking(USED + child) == (
+        "process: expected the one that the SYCL runtime was started in, found a child made by "
+        'fork(); start the child anew, for example by multiprocessing.set_start_method("spawn"), '
+        "or fork before the first use\n"
+    )
+
+
+def test_what_a_tensor_knows_itself_is_there_in_a_child(forking: Succeed) -> None:
+    child = """
+text = repr(tensor)
+
+def act():
+    assert (tensor.shape, tensor.strides, tensor.dtype) == ((3, 4), (4, 1), np.float32)
+    assert (tensor.device, tensor.__dlpack_device__()) == ((14, 0), (14, 0))
+    assert (tensor.data, tensor.usm_type, tensor.readonly) == (proof.data, "shared", False)
+    assert (proof.base, proof.size, proof.bounds) == (tensor.data, 48, "allocation")
+    name = text[text.index("name=") : text.index(", nbytes")]
+    assert repr(tensor) == text.replace(name, "name=?")
+    assert repr(proof).startswith("UsmAllocation(usm_type='shared'")
+
+fork(act)
+"""
+    assert forking(USED + child) == ""
+
+
+def test_objects_die_in_a_child_and_the_parent_keeps_its_own(forking: Succeed) -> None:
+    child = """
+copy = from_dlpack(tensor, copy=True)
+taken = from_dlpack(ForeignArray(foreign))
+names = ["capsule", "tensor", "proof", "copy", "taken"]
+
+def act():
+    for name in names:
+        del globals()[name]
+        gc.collect()
+
+before = copy.numpy().tobytes()
+fork(act)
+assert foreign.deletions == 0
+assert copy.numpy().tobytes() == before
+assert validate(capsule).base == tensor.data
+del taken
+gc.collect()
+assert foreign.deletions == 1
+"""
+    assert forking(USED + child) == ""
+
+
+def test_what_work_is_pending_on_dies_in_a_child_without_waiting(forking: Succeed) -> None:
+    child = """
+from pending_work import PendingFill
+pending = PendingFill(dpctl.SyclQueue())
+tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
+capsule = tensor.__dlpack__()
+
+def act():
+    global tensor, capsule
+    del pending.queue, pending.memory  # the tensor's are the last
+    gc.collect()
+    del tensor, capsule
+    gc.collect()
+
+fork(act)
+pending.end()
+"""
+    assert forking(child) == ""
+
+
+def test_the_interpreter_of_a_child_ends_in_silence(forking: Succeed) -> None:
+    assert forking(USED + "fork(lambda: None, leave=sys.exit)") == ""
+    assert forking(USED + "fork(lambda: refusal_of(use), leave=sys.exit)") == ""
+
+
+def test_a_child_of_a_child_is_refused_too(forking: Succeed) -> None:
+    child = """
+def act():
+    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
+
+fork(lambda: fork(act))
+"""
+    assert forking(USED + child) == ""
+
+
+def test_a_fork_before_the_first_use_leaves_both_processes_working(forking: Succeed) -> None:
+    assert forking("fork(use); use()") == ""
+    assert forking("fork(use, leave=sys.exit); fork(use); use()") == ""
+
+
+def test_use_by_dpctl_alone_is_use(forking: Succeed) -> None:
+    child = """
+device = dpctl.get_devices()[0]
+
+def act():
+    assert refusal_of(lambda: usm_dlpack.root_device(0)) == "process_forked"
+    assert refusal_of(lambda: usm_dlpack.device_id(device)) == "process_forked"
+    assert refusal_of(lambda: from_dlpack(np.zeros(3), device=device)) == "process_forked"
+
+fork(act)
+use()
+"""
+    assert forking(child) == ""
+
+
+def test_a_fork_from_a_thread_is_seen(forking: Succeed) -> None:
+    child = """
+import threading
+
+def act():
+    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
+
+thread = threading.Thread(target=fork, args=(act,))
+thread.start()
+thread.join()
+"""
+    assert forking(USED + child) == ""
+
+
+def test_a_fork_while_threads_exchange_is_refused_and_ends(forking: Succeed) -> None:
+    child = """
+import threading
+
+stop = threading.Event()
+
+def exchange():
+    while not stop.is_set():
+        from_dlpack(from_dlpack(tensor, copy=True)).numpy()
+
+def act():
+    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
+    for name in ("tensor", "capsule"):
+        del globals()[name]
+    gc.collect()
+
+threads = [threading.Thread(target=exchange) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for _ in range(20):
+    fork(act)
+stop.set()
+for thread in threads:
+    thread.join()
+"""
+    assert forking(USED + child) == ""
+
+
+def test_a_thread_that_lets_go_meanwhile_does_not_hold_the_end_of_the_child(
+    forking: Succeed,
+) -> None:
+    child = """
+import ctypes, time
+from capsules import consume
+
+managed = consume(tensor.__dlpack__())
+libc, locked = ctypes.CDLL(None), ctypes.PyDLL(None)
+sys.setswitchinterval(1000)  # no other thread gets the GIL before it is given up
+thread = ctypes.c_ulong()
+deleter = ctypes.cast(managed.deleter, ctypes.c_void_p)
+argument = ctypes.c_void_p(ctypes.addressof(managed))
+assert locked.pthread_create(ctypes.byref(thread), None, deleter, argument) == 0
+locked.usleep(100_000)  # the thread now waits for the GIL, which this one holds
+begun = time.monotonic()
+pid = os.fork()
+if pid == 0:
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert time.monotonic() - begun < 8  # of the ten seconds that the end would wait for the thread
+libc.pthread_join(thread, None)
+"""
+    assert forking(USED + child) == ""
+
+
+def test_a_pool_of_forked_processes_says_why_it_cannot(forking: Succeed) -> None:
+    pool = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+def shape_in_child():
+    return from_dlpack(tensor).shape
+
+with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as executor:
+    error = executor.submit(shape_in_child).exception()
+print(type(error).__name__, error.code, error.field)
+use()
+"""
+    assert forking(USED + pool) == "ConversionError process_forked process\n"
+
+
+# --- sub-interpreters
+
+SUB_INTERPRETER = """
+import os
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+def create():
+    for choice in ({"isolated": False}, {}):  # Python 3.12; before
+        try:
+            return interpreters.create(**choice)
+        except TypeError:
+            pass
+    return interpreters.create("legacy")
+
+def try_import(number):
+    reader, writer = os.pipe()
+    interpreters.run_string(number, f'''if True:
+        import os
+        try:
+            import usm_dlpack
+            answer = "imported"
+        except ImportError as error:
+            answer = str(error)
+        os.write({writer}, answer.encode())
+    ''')
+    os.close(writer)
+    return os.read(reader, 10_000).decode()
+"""
+
+EXCHANGE = """
+import dpctl.memory, usm_dlpack
+tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMHost(16))
+assert usm_dlpack.from_dlpack(tensor).data == tensor.data
+"""
+
+REFUSED = """
+sub = create()
+for _ in range(2):
+    answer = try_import(sub)
+    assert answer.startswith(
+        "usm_dlpack: expected the main interpreter, found a sub-interpreter"
+    ), answer
+interpreters.destroy(sub)
+"""
+
+
+@pytest.mark.parametrize("order", ["before", "after", "both"])
+def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(
+    order: str, succeed: Succeed
+) -> None:
+    first = EXCHANGE if order != "after" else ""
+    last = EXCHANGE if order != "before" else ""
+    assert succeed(SUB_INTERPRETER + first + REFUSED + last) == ""
+
+
+@pytest.mark.parametrize("before", ["", EXCHANGE])
+def test_an_interpreter_with_a_gil_of_its_own_is_refused(before: str, succeed: Succeed) -> None:
+    own = """
+sub = interpreters.create()
+answer = try_import(sub)
+assert "interpreter" in answer, answer
+"""
+    assert succeed(SUB_INTERPRETER + before + own + EXCHANGE) == ""
