@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each way by which an array goes out, comes in and dies, as one cycle that counts its deleters."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import dpctl
+import numpy as np
+import tvm_ffi
+import usm_dlpack
+from c_exchange_api import ExchangeAPI
+from capsules import (
+    DLManagedTensorVersioned,
+    ForeignTensor,
+    OldArray,
+    call_deleter,
+    consume,
+)
+from counted_deleters import CountedDeleters
+from memory_sources import TypedArray, address_of, allocate
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+NEWEST = (1, 3)
+
+
+class Owner(TypedArray):
+    """Owns what our tensors show, and counts how many of its kind there are."""
+
+    alive = 0
+
+    def __init__(self, memory: Any) -> None:
+        super().__init__(memory)
+        Owner.alive += 1
+
+    def __del__(self) -> None:
+        Owner.alive -= 1
+
+
+class Producer:
+    """An array of another library that gives out one tensor, in a fresh capsule each time."""
+
+    def __init__(self, foreign: ForeignTensor) -> None:
+        self.foreign = foreign
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, copy: Any = None) -> Any:
+        return self.foreign.capsule()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 14, 0
+
+
+class Cycles:
+    """What all cycles share, and the count of managed tensors that went out and were deleted."""
+
+    def __init__(self) -> None:
+        device = usm_dlpack.root_device(0)
+        self.queue = dpctl.SyclQueue(device, property="in_order")
+        self.consumer_queue = dpctl.SyclQueue(device)
+        self.memory = allocate("device", 4096, self.queue)
+        self.host_memory = allocate("shared", 4096, self.queue)
+        self.values = np.arange(64, dtype=np.float32)
+        self.address = address_of(self.memory)
+        self.foreign = [
+            ForeignTensor(self.address, legacy=False),
+            ForeignTensor(self.address, legacy=True),
+        ]
+        self.api = ExchangeAPI(DLPackTensor)
+        self.ours = CountedDeleters()
+        self.foreign_exports = 0
+
+    def exported(self, **keywords: Any) -> Any:
+        """Return a capsule of a new tensor of ours, whose deleter is counted."""
+        return self.ours.count_capsule(self.tensor().__dlpack__(**keywords))
+
+    def tensor(self) -> DLPackTensor:
+        """Return a tensor of ours whose owner is counted."""
+        return to_dlpack_tensor(Owner(self.memory))
+
+    @property
+    def exports(self) -> int:
+        """How many managed tensors went out, of ours and of another library."""
+        return self.ours.exports + self.foreign_exports
+
+    @property
+    def deletions(self) -> int:
+        """How often a deleter has run."""
+        return self.ours.deletions + sum(foreign.deletions for foreign in self.foreign)
+
+
+def _our_tensor(cycles: Cycles) -> None:
+    tensor = from_dlpack(cycles.tensor())
+    assert tensor.data == cycles.address
+
+
+def _versioned(cycles: Cycles) -> None:
+    assert from_dlpack(OldArray(cycles.exported(max_version=NEWEST))).data == cycles.address
+
+
+def _legacy(cycles: Cycles) -> None:
+    assert from_dlpack(OldArray(cycles.exported())).data == cycles.address
+
+
+def _consumer_in_c(cycles: Cycles) -> None:
+    call_deleter(consume(cycles.exported(max_version=NEWEST)))
+
+
+def _abandoned(cycles: Cycles) -> None:
+    cycles.exported()
+    cycles.exported(max_version=NEWEST)
+
+
+def _half_consumed(cycles: Cycles) -> None:
+    for keywords in ({}, {"max_version": NEWEST}):
+        capsule = cycles.exported(**keywords)
+        assert validate(capsule).data == cycles.address
+        code = None
+        try:
+            from_dlpack(OldArray(capsule), usm_type="host", copy=False)
+        except ConversionError as error:
+            code = error.code
+        assert code == "copy_needed"
+
+
+def _foreign(cycles: Cycles) -> None:
+    for foreign in cycles.foreign:
+        cycles.foreign_exports += 1
+        assert from_dlpack(Producer(foreign)).data == cycles.address
+
+
+def _foreign_type(cycles: Cycles) -> None:
+    new_type = type("Producer", (Producer,), {})
+    cycles.foreign_exports += 1
+    assert from_dlpack(new_type(cycles.foreign[0])).data == cycles.address
+
+
+def _passed_on(cycles: Cycles) -> None:
+    cycles.foreign_exports += 1
+    capsule = from_dlpack(Producer(cycles.foreign[0])).__dlpack__(max_version=NEWEST)
+    cycles.ours.count_capsule(capsule)
+    from_dlpack(OldArray(capsule))
+
+
+def _exchange_api_out(cycles: Cycles) -> None:
+    tensor = cycles.tensor()
+    assert cycles.api.borrow(tensor).data == cycles.address
+    managed = cycles.ours.count(cycles.api.export(tensor))
+    del tensor
+    call_deleter(managed)
+
+
+def _exchange_api_in(cycles: Cycles) -> None:
+    managed = cycles.ours.count(cycles.api.export(cycles.tensor()))
+    assert isinstance(managed, DLManagedTensorVersioned)
+    assert cycles.api.take(managed).data == cycles.address
+
+
+def _tvm_ffi(cycles: Cycles) -> None:
+    taken = tvm_ffi.from_dlpack(cycles.tensor())
+    assert from_dlpack(taken).data == cycles.address
+
+
+def _another_thread(cycles: Cycles) -> None:
+    managed = consume(cycles.exported(max_version=NEWEST))
+    thread = threading.Thread(target=call_deleter, args=(managed,))
+    thread.start()
+    thread.join()
+
+
+def _streams(cycles: Cycles) -> None:
+    tensor = to_dlpack_tensor(Owner(cycles.memory), queue=cycles.queue)
+    capsule = tensor.__dlpack__(stream=cycles.consumer_queue, max_version=NEWEST)
+    cycles.ours.count_capsule(capsule)
+    from_dlpack(tensor, device=cycles.consumer_queue)
+
+
+def _copies_in_usm(cycles: Cycles) -> None:
+    cycles.exported(copy=True, max_version=NEWEST)
+    assert from_dlpack(cycles.tensor(), copy=True).data != cycles.address
+
+
+def _copies_to_the_host(cycles: Cycles) -> None:
+    cycles.exported(dl_device=(1, 0))
+    assert to_dlpack_tensor(cycles.memory, shape=(4, 4), dtype="f4").numpy().shape == (4, 4)
+
+
+def _host_without_a_copy(cycles: Cycles) -> None:
+    capsule = to_dlpack_tensor(Owner(cycles.host_memory)).__dlpack__(dl_device=(1, 0))
+    cycles.ours.count_capsule(capsule)
+
+
+def _copies_from_the_host(cycles: Cycles) -> None:
+    assert from_dlpack(cycles.values, device=(14, 0)).shape == (64,)
+
+
+def _new_memory(cycles: Cycles) -> None:
+    memory = allocate("host", 256, cycles.queue)
+    managed = cycles.ours.count(consume(to_dlpack_tensor(memory).__dlpack__()))
+    del memory
+    call_deleter(managed)
+
+
+Way = Callable[[Cycles], None]
+
+CHEAP: list[Way] = [
+    *(_our_tensor, _versioned, _legacy, _consumer_in_c, _abandoned, _half_consumed, _foreign),
+    *(_passed_on, _exchange_api_out, _exchange_api_in, _tvm_ffi, _host_without_a_copy),
+]
+# They copy, allocate, wait, or start threads: one cycle of a hundred.
+DEAR: list[Way] = [
+    *(_streams, _copies_in_usm, _copies_to_the_host, _copies_from_the_host, _new_memory),
+    *(_another_thread, _foreign_type),
+]
+
+
+def way_of(number: int) -> Way:
+    """Return which way a cycle goes."""
+    if number % 100 == 0:
+        return DEAR[number // 100 % len(DEAR)]
+    return CHEAP[number % len(CHEAP)]

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each managed tensor's deleter runs once, on any thread, however its capsule ends."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import pickle
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from c_exchange_api import ExchangeAPI
+from capsules import ForeignArray, ForeignTensor, OldArray, consume
+from counted_deleters import CountedDeleters
+from memory_sources import TypedArray, address_of
+from refusals import refused
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+NEWEST = (1, 3)
+_VERSIONS = pytest.mark.parametrize("version", [None, NEWEST], ids=["legacy", "versioned"])
+
+
+@_VERSIONS
+def test_a_consumed_capsule_runs_the_deleter_once(memory: Any, version: Any) -> None:
+    deleters = CountedDeleters()
+    capsule = deleters.count_capsule(to_dlpack_tensor(memory).__dlpack__(max_version=version))
+    taken = from_dlpack(OldArray(capsule))
+    del capsule
+    gc.collect()
+    assert deleters.deletions == 0
+    del taken
+    assert deleters.deletions == 1
+
+
+@_VERSIONS
+def test_a_half_consumed_capsule_runs_the_deleter_once(memory: Any, version: Any) -> None:
+    deleters = CountedDeleters()
+    capsule = deleters.count_capsule(to_dlpack_tensor(memory).__dlpack__(max_version=version))
+    assert validate(capsule).data == address_of(memory)
+    with refused("copy_needed", "copy"):
+        from_dlpack(OldArray(capsule), usm_type="host", copy=False)
+    gc.collect()
+    assert deleters.deletions == 0
+    del capsule
+    assert deleters.deletions == 1
+
+
+@_VERSIONS
+def test_an_abandoned_capsule_runs_the_deleter_once(memory: Any, version: Any) -> None:
+    deleters = CountedDeleters()
+    capsule = deleters.count_capsule(to_dlpack_tensor(memory).__dlpack__(max_version=version))
+    gc.collect()
+    assert deleters.deletions == 0
+    del capsule
+    assert deleters.deletions == 1
+
+
+def test_a_capsule_dies_beside_an_exception_that_stays_what_it_is(memory: Any) -> None:
+    deleters = CountedDeleters()
+
+    def fail() -> None:
+        capsules = [deleters.count_capsule(to_dlpack_tensor(memory).__dlpack__())]
+        capsules.append(from_dlpack(OldArray(capsules[0])))
+        raise LookupError("the caller's")
+
+    with pytest.raises(LookupError, match="the caller's"):
+        fail()
+    gc.collect()
+    assert deleters.deletions == 1
+
+
+@_VERSIONS
+@pytest.mark.parametrize("kind", [ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE], ids=["without", "with"])
+def test_a_deleter_runs_with_and_without_the_gil(memory: Any, version: Any, kind: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    managed = consume(to_dlpack_tensor(owner).__dlpack__(max_version=version))
+    del owner
+    gc.collect()
+    assert gone() is not None
+    kind(None, ctypes.c_void_p)(managed.deleter)(ctypes.addressof(managed))
+    assert gone() is None
+
+
+def test_a_managed_tensor_of_the_exchange_api_runs_its_deleter_once(memory: Any) -> None:
+    owner = TypedArray(memory)
+    gone = weakref.ref(owner)
+    deleters = CountedDeleters()
+    api = ExchangeAPI(DLPackTensor)
+    managed = deleters.count(api.export(to_dlpack_tensor(owner)))
+    taken = api.take(managed)
+    del owner
+    gc.collect()
+    assert (taken.data, deleters.deletions) == (address_of(memory), 0)
+    assert gone() is not None
+    del taken
+    assert deleters.deletions == 1
+    assert gone() is None
+
+
+def test_a_managed_tensor_that_the_exchange_api_refuses_runs_its_deleter_once() -> None:
+    foreign = ForeignTensor(4096)  # no USM
+    with refused("pointer_unknown", "data", binding=True):
+        ExchangeAPI(DLPackTensor).take(foreign.managed)
+    assert foreign.deletions == 1
+
+
+def test_what_was_imported_keeps_the_producer_until_the_last_export_dies(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    array = ForeignArray(foreign)
+    capsule = from_dlpack(array).__dlpack__(max_version=NEWEST)
+    array.given = None
+    last = from_dlpack(from_dlpack(OldArray(capsule)))
+    del capsule, array
+    gc.collect()
+    assert foreign.deletions == 0
+    del last
+    assert foreign.deletions == 1
+
+
+def test_a_borrowed_tensor_keeps_nothing(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    before = sys.getrefcount(tensor)
+    assert ExchangeAPI(DLPackTensor).borrow(tensor).data == address_of(memory)
+    assert sys.getrefcount(tensor) == before
+
+
+def test_a_cycle_of_tensors_and_their_producers_is_collected(memory: Any) -> None:
+    first = TypedArray(memory)
+    first.tensor = from_dlpack(from_dlpack(to_dlpack_tensor(first)))
+    gone = [weakref.ref(first), weakref.ref(first.tensor)]
+    del first
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickling_is_refused_in_words(memory: Any, protocol: int) -> None:
+    with pytest.raises(TypeError, match=r"DLPackTensor: expected .+, found .+; copy its values"):
+        pickle.dumps(to_dlpack_tensor(memory), protocol)
+
+
+# --- the end of the process
+
+AFTER_PYTHON = """
+import ctypes, sys
+import dpctl.memory, usm_dlpack
+from capsules import consume
+
+memory = dpctl.memory.MemoryUSMShared(64)
+exit_handler = ctypes.CDLL(None).__cxa_atexit  # runs when Python is gone
+keywords = [{}, {"max_version": (1, 3)}, {"dl_device": (1, 0)}, {"copy": True}]
+for asked in keywords:
+    managed = consume(usm_dlpack.to_dlpack_tensor(memory).__dlpack__(**asked))
+    address = ctypes.c_void_p(ctypes.addressof(managed))
+    assert exit_handler(ctypes.c_void_p(managed.deleter), address, None) == 0
+"""
+
+
+def test_a_deleter_may_run_when_python_is_gone(succeed: Callable[..., str]) -> None:
+    assert succeed(AFTER_PYTHON, PYTHONPATH=str(Path(__file__).parent)) == ""
+
+
+BUSY_END = """
+import threading
+import dpctl.memory, usm_dlpack
+from capsules import call_deleter, consume
+from usm_dlpack import DLPackTensor, from_dlpack
+
+tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMShared(64), dtype="f4")
+started = threading.Barrier(9)
+
+def work(number):
+    acts = [
+        lambda: from_dlpack(tensor),
+        lambda: call_deleter(consume(tensor.__dlpack__())),
+        lambda: tensor.__dlpack__(dl_device=(1, 0), copy=True),
+        lambda: from_dlpack(tensor, copy=True),
+    ]
+    acts[number % 4]()
+    started.wait()
+    while True:
+        acts[number % 4]()
+
+for number in range(8):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+started.wait()
+"""
+
+
+def test_the_interpreter_ends_while_threads_export_copy_and_let_go(
+    new_process: Callable[..., Any],
+) -> None:
+    for _ in range(3):
+        done = new_process(BUSY_END, PYTHONPATH=str(Path(__file__).parent))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# --- fifty thousand of the cycles that ``python3 dev.py cycles`` runs by the million
+
+
+def test_cycles_leave_nothing_behind(new_process: Callable[..., Any], project_root: Path) -> None:
+    program = str(project_root / "tests" / "cycles" / "run.py")
+    done = new_process(arguments=(program, "--count", "50000"))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eight threads exchange at once, by every way, and each sees only what is its own."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import numpy as np
+import pytest
+import tvm_ffi
+import usm_dlpack
+from c_exchange_api import ExchangeAPI
+from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume
+from memory_sources import TypedArray, address_of, allocate
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+THREADS = 8
+NEWEST = (1, 3)
+
+
+@pytest.fixture(autouse=True)
+def _switching_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def at_once(work: Callable[[int], Any]) -> list[Any]:
+    """Run ``work(number)`` in all threads, begun together; return what each returned or raised."""
+    begin = threading.Barrier(THREADS)
+    results: list[Any] = [None] * THREADS
+
+    def run(number: int) -> None:
+        begin.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert not any(thread.is_alive() for thread in threads)
+    return results
+
+
+def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:
+    api = ExchangeAPI(DLPackTensor)
+
+    def work(number: int) -> int:
+        memory = allocate("shared", 256, queue)
+        address = address_of(memory)
+        own_queue = dpctl.SyclQueue(queue.sycl_device, property="in_order")
+        foreign = ForeignTensor(address)
+        for turn in range(100):
+            owner = TypedArray(memory)
+            gone = weakref.ref(owner)
+            tensor = to_dlpack_tensor(owner, queue=own_queue)
+            del owner
+            assert from_dlpack(tensor).data == address
+            assert from_dlpack(OldArray(tensor.__dlpack__(max_version=NEWEST))).data == address
+            assert validate(tensor).base == address
+            assert api.take(api.export(tensor)).data == address
+            assert from_dlpack(tvm_ffi.from_dlpack(tensor)).data == address
+            new_type = type("Producer", (ForeignArray,), {})
+            assert from_dlpack(new_type(foreign)).data == address
+            if turn % 10 == number:
+                tensor.__dlpack__(stream=queue)
+                assert from_dlpack(tensor, copy=True).numpy().tobytes() == bytes(range(256))
+                assert from_dlpack(tensor, device=queue).data == address
+            call_deleter(consume(tensor.__dlpack__()))
+            del tensor
+            assert gone() is None
+        return foreign.deletions
+
+    assert at_once(work) == [100] * THREADS
+
+
+def test_producers_of_new_types_and_of_one_type_are_told_apart(memory: Any) -> None:
+    address = address_of(memory)
+
+    class New:
+        def __dlpack__(self, *, max_version: Any = None) -> Any:
+            assert max_version is not None
+            return ForeignTensor(address).capsule()
+
+    class Old:
+        def __dlpack__(self) -> Any:
+            return ForeignTensor(address, legacy=True).capsule()
+
+    def work(number: int) -> None:
+        for turn in range(300):  # of which 256 are remembered
+            base: Any = (New, Old)[(number + turn) % 2]
+            assert from_dlpack(type("Array", (base,), {})()).data == address
+            assert from_dlpack(New()).data == address
+            assert from_dlpack(Old()).data == address
+
+    assert at_once(work) == [None] * THREADS
+
+
+def test_one_capsule_is_taken_by_one_thread(memory: Any) -> None:
+    for _ in range(50):
+        foreign = ForeignTensor(address_of(memory))
+        array = OldArray(foreign.capsule())
+        results = at_once(lambda number, array=array: from_dlpack(array))
+        taken = [result for result in results if isinstance(result, DLPackTensor)]
+        refused = [result for result in results if isinstance(result, ConversionError)]
+        assert len(taken) == 1
+        assert [error.code for error in refused] == ["capsule_unusable"] * (THREADS - 1)
+        del taken, results, refused
+        gc.collect()  # the tracebacks of the errors refer to each other
+        assert foreign.deletions == 1
+
+
+def test_deleters_run_on_threads_that_python_does_not_know(memory: Any) -> None:
+    pthread = ctypes.CDLL(None)
+    owners = [TypedArray(memory) for _ in range(THREADS)]
+    gone = [weakref.ref(owner) for owner in owners]
+    tensors = [to_dlpack_tensor(owner) for owner in owners]
+    del owners
+    managed = [consume(tensor.__dlpack__()) for tensor in tensors for _ in range(4)]
+    tensors.clear()
+    assert None not in [reference() for reference in gone]
+    threads = []
+    for one in managed:
+        thread = ctypes.c_ulong()
+        deleter = ctypes.cast(one.deleter, ctypes.c_void_p)
+        address = ctypes.c_void_p(ctypes.addressof(one))
+        assert pthread.pthread_create(ctypes.byref(thread), None, deleter, address) == 0
+        threads.append(thread)
+    for thread in threads:
+        assert pthread.pthread_join(thread, None) == 0
+    assert [reference() for reference in gone] == [None] * THREADS
+
+
+FIRST_USE = """
+import sys, threading
+import dpctl, dpctl.memory, numpy as np, tvm_ffi, usm_dlpack
+from c_exchange_api import ExchangeAPI
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+sys.setswitchinterval(1e-6)
+begin = threading.Barrier(8)
+host = np.arange(12, dtype=np.float32)
+
+def make():
+    return to_dlpack_tensor(dpctl.memory.MemoryUSMShared(48), dtype="f4")
+
+firsts = [
+    lambda: usm_dlpack.root_device(0).name,
+    lambda: usm_dlpack.device_id(dpctl.SyclDevice()),
+    lambda: make().numpy(),
+    lambda: from_dlpack(host, device=(14, 0)).numpy(),
+    lambda: ExchangeAPI(DLPackTensor).stream(0),
+    lambda: from_dlpack(tvm_ffi.from_dlpack(make())).dtype,
+    lambda: validate(make().__dlpack__()).root_device,
+    lambda: make().__dlpack__(copy=True, stream=dpctl.SyclQueue()),
+]
+results = {}
+
+def work(number):
+    begin.wait()
+    results[number] = firsts[number]()
+
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert sorted(results) == list(range(8)), results
+assert results[3].tolist() == host.tolist()
+assert results[1] == 0
+"""
+
+
+def test_the_first_use_of_everything_may_be_at_once(succeed: Callable[..., str]) -> None:
+    for _ in range(5):
+        assert succeed(FIRST_USE, PYTHONPATH=str(Path(__file__).parent)) == ""
+
+
+def test_copies_of_all_threads_hold_their_own_values(queue: Any) -> None:
+    def work(number: int) -> bool:
+        values = np.full(1000, number, np.int32)
+        same = True
+        for _ in range(30):
+            tensor = from_dlpack(values, device=(14, 0), usm_type="device")
+            copied = from_dlpack(tensor, copy=True)
+            del tensor
+            same = same and copied.numpy().tolist() == values.tolist()
+        return same
+
+    assert at_once(work) == [True] * THREADS
+
+
+def test_the_package_queue_is_one_for_all_threads() -> None:
+    api = ExchangeAPI(DLPackTensor)
+    streams = at_once(lambda number: api.stream(usm_dlpack.device_id(usm_dlpack.root_device(0))))
+    assert len(set(streams)) == 1
+    assert streams[0]
