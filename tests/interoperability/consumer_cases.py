@@ -39,10 +39,19 @@ OTHER_DTYPES = {
     "float6_e2m3fn": 6,
     "float6_e3m2fn": 6,
     "float4_e2m1fn": 4,
+    "float4_e2m1fn_x2": 8,
     "int4": 4,
     "uint4": 4,
 }
 DTYPES = (*PLAIN_DTYPES, *OTHER_DTYPES)
+
+
+def dlpack_dtype(name: str) -> tuple[int, int, int]:
+    """Return code, bits and lanes; two lanes for PyTorch's name of a pair."""
+    element, _, lanes = name.partition("_x")
+    code, bits, _ = _dtypes.to_dlpack_dtype(element)
+    return code, bits, int(lanes or 1)
+
 
 View = Callable[[Any, Any], Any]
 
@@ -143,7 +152,7 @@ def make_tensor(case: Case, usm_type: str) -> usm_dlpack.DLPackTensor:
     return usm_dlpack.to_dlpack_tensor(
         _Owner(memory, case.readonly),
         shape=case.shape,
-        dtype=case.dtype,
+        dtype=dlpack_dtype(case.dtype),
         strides=strides,
         byte_offset=view.ctypes.data - case.values.ctypes.data,
     )
@@ -160,7 +169,7 @@ class Seen:
     readonly: bool
 
 
-_DTYPE_NAMES = {_dtypes.to_dlpack_dtype(name): name for name in DTYPES}
+_DTYPE_NAMES = {dlpack_dtype(name): name for name in DTYPES}
 
 
 def name_of_dtype(code: int, bits: int, lanes: int) -> str:

@@ -21,6 +21,7 @@ from consumer_cases import (
     Case,
     NotOfferedError,
     Seen,
+    dlpack_dtype,
     flags_of,
     make_tensor,
     name_of_dtype,
@@ -28,7 +29,6 @@ from consumer_cases import (
     see_tensor,
 )
 from peers import load_peer
-from usm_dlpack import _dtypes
 from usm_here import described
 
 READ_ONLY = 1
@@ -147,7 +147,7 @@ class PyTorch(Consumer):
     dtypes = (
         *PLAIN_DTYPES,
         *("bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
-        *("float8_e5m2fnuz", "float8_e8m0fnu"),
+        *("float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
     )
 
     def __init__(self) -> None:
@@ -181,7 +181,10 @@ class Jax(Consumer):
     distribution = "jax"
     on_host = True
     usm_type = "shared"
-    dtypes = (*PLAIN_DTYPES, "bfloat16", *(d for d in OTHER_DTYPES if d.startswith("float8")))
+    dtypes = (
+        *(*PLAIN_DTYPES, "bfloat16", "float4_e2m1fn"),
+        *(name for name in OTHER_DTYPES if name.startswith("float8")),
+    )
 
     def __init__(self) -> None:
         import jax
@@ -196,6 +199,8 @@ class Jax(Consumer):
         if case.dtype in OTHER_DTYPES:
             import ml_dtypes
 
+            if case.dtype == "float4_e2m1fn":  # in ml_dtypes one to a byte
+                values = np.stack([values & 15, values >> 4], axis=-1).reshape(-1)
             values = values.view(getattr(ml_dtypes, case.dtype))
         return self.jax.numpy.asarray(values).block_until_ready()
 
@@ -204,10 +209,12 @@ class Jax(Consumer):
 
     def see(self, array: Any) -> Seen:
         values = np.asarray(array)
+        content = values.tobytes()
+        if values.dtype.name == "float4_e2m1fn":
+            pairs = values.view("u1").reshape(-1, 2)
+            content = (pairs[:, 0] | pairs[:, 1] << 4).tobytes()
         # Its arrays are never written.
-        return Seen(
-            array.shape, values.dtype.name, values.tobytes(), array.unsafe_buffer_pointer(), True
-        )
+        return Seen(array.shape, values.dtype.name, content, array.unsafe_buffer_pointer(), True)
 
 
 class ArrayApiStrict(Consumer):
@@ -328,7 +335,7 @@ class Nanobind(DescribesUsm):
         tensor = make_tensor(case, "device")
         hand_out = self.extension.hand_out_readonly if case.readonly else self.extension.hand_out
         place = (tensor.data, tensor.shape, tensor.strides)
-        dtype = _dtypes.to_dlpack_dtype(case.dtype)
+        dtype = dlpack_dtype(case.dtype)
         return hand_out(*place, dtype, tensor.device[1], tensor)
 
     def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:

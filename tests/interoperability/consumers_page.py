@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from upstream_defects import EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
-PASSED = ("same memory", "copy", "sent", "received", "")
+PASSED = ("same memory", "copy", "arrived", "sent", "received", "")
 HEAD = """\
 # Consumers: what passes between this package and other libraries
 
@@ -35,6 +35,7 @@ when a cell is not as it stands here; `python3 tests/interoperability/run.py --w
 
 - *same memory*: the array arrived, its values, shape and dtype unchanged, at the same address.
 - *copy*: it arrived in memory of its own.
+- *arrived*: it is empty, so that nothing is shared or copied.
 - *sent*, *received*: the message was read from, or written to, the memory itself.
 - *refused*, *writable* (read-only memory that can be written on the other side), *wrong*, *crash*:
   a number leads to the reason.
