@@ -272,7 +272,7 @@ def through_numpy(consumer: Consumer) -> Consumer:
     """Return a library that takes arrays of NumPy that see our memory."""
 
     def prepare(tensor: usm_dlpack.DLPackTensor) -> Any:
-        return np.from_dlpack(tensor, device="cpu")  # type: ignore[call-overload]
+        return np.from_dlpack(tensor, device="cpu")
 
     return Indirect(consumer, "through NumPy", prepare, PLAIN_DTYPES)
 

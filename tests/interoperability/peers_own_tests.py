@@ -179,27 +179,28 @@ def _exported(array: Any) -> Any:
     return array.__dlpack__()
 
 
+def _unchanged(value: Any) -> Any:
+    return value
+
+
 def exchange_names(side: str) -> dict[ModuleType, ModuleType]:
     """Return what stands for each namespace of theirs."""
     if side == "producer":
-        capsules = {"to_dlpack_capsule": _exported}
-        tensor = {"sycl_device_to_dldevice": _counted_device_id}
-        made = {
-            TENSOR: Exchanged(TENSOR, tensor, exported_by_us),
-            CAPSULES: Exchanged(CAPSULES, capsules, lambda value: value),
-        }
+        capsules: dict[str, Any] = {"to_dlpack_capsule": _exported}
+        tensor: dict[str, Any] = {"sycl_device_to_dldevice": _counted_device_id}
+        top: dict[str, Any] = {}
     else:
         capsules = {"from_dlpack_capsule": _ours_of_capsule}
         tensor = {"from_dlpack": _ours, "dldevice_to_sycl_device": _counted_root_device}
-        made = {
-            TENSOR: Exchanged(TENSOR, tensor, lambda value: value),
-            CAPSULES: Exchanged(CAPSULES, capsules, lambda value: value),
-        }
+        top = {"from_dlpack": _ours_for_dpnp}
+    made: dict[ModuleType, ModuleType] = {
+        TENSOR: Exchanged(TENSOR, tensor, exported_by_us if side == "producer" else _unchanged),
+        CAPSULES: Exchanged(CAPSULES, capsules, _unchanged),
+    }
     if TENSOR.__name__ == "dpnp.tensor":
         import dpnp
 
-        names = {} if side == "producer" else {"from_dlpack": _ours_for_dpnp}
-        made[dpnp] = Exchanged(dpnp, names, lambda value: value)
+        made[dpnp] = Exchanged(dpnp, top, _unchanged)
     return made
 
 
