@@ -358,6 +358,15 @@ def hostile(count: int, seed: int) -> int:
     )
 
 
+def cycles(count: int) -> int:
+    """Export and import arrays by every way: each deleter runs once, and memory stays flat."""
+    require_debian_packages(missing_for_python())
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    program = ROOT / "tests" / "cycles" / "run.py"
+    return environment.run(environment.python, program, f"--count={count}", check=False)
+
+
 def benchmark() -> int:
     """Measure what the Python exchange costs beside dpctl.tensor, dpnp, NumPy and nanobind."""
     require_debian_packages(missing_for_python())
@@ -377,7 +386,7 @@ COMMANDS = {
     f.__name__: f
     for f in (
         *(demo, test, threads, valgrind, lint, interoperability),
-        *(compilers, fuzz, hostile, benchmark, mutation),
+        *(compilers, fuzz, hostile, cycles, benchmark, mutation),
     )
 }
 
@@ -401,6 +410,9 @@ def main() -> int:
     )
     added["hostile"].add_argument(
         "--seed", type=int, default=0, help="of the random numbers (default: 0)"
+    )
+    added["cycles"].add_argument(
+        "--count", type=int, default=1_000_000, help="how many cycles (default: 1000000)"
     )
     known, rest = parser.parse_known_args()
     options = vars(known)
