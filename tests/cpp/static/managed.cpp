@@ -59,4 +59,14 @@ static_assert(std::is_same_v<decltype(usm_dlpack::to_legacy_managed_tensor(
                                  std::declval<const DLTensor&>(), std::unique_ptr<int>(), 0U)),
                              legacy_managed_tensor>);
 
+// The arrays stand right behind the block, whose size is a whole number of theirs.
+template <class Managed, class Owner>
+constexpr bool arrays_follow() {
+  using block_type = usm_dlpack::detail::managed_block<Managed, Owner>;
+  return block_type::arrays_at() == sizeof(block_type);
+}
+static_assert(arrays_follow<DLManagedTensorVersioned, char>());
+static_assert(arrays_follow<DLManagedTensorVersioned, std::unique_ptr<int>>());
+static_assert(arrays_follow<DLManagedTensor, char>());
+
 }  // namespace

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which padded extents a mapping may be made with: up to the last one that the extents and the
+// index type allow, of left and right layouts alike.
+#include <refusal.hpp>
+#include <valid_tensor.hpp>
+
+#include <usm_dlpack/to_mdspan.hpp>
+
+#include <mdspan/mdspan.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+namespace {
+
+using usm_dlpack::errc;
+using usm_dlpack_test::some_device;
+using right_padded = Kokkos::Experimental::layout_right_padded<8>;
+using right_padded_at_run_time =
+    Kokkos::Experimental::layout_right_padded<Kokkos::dynamic_extent>;
+
+template <class Layout>
+bool may_pad(std::int64_t rows, std::int64_t columns, std::int64_t padding) {
+  using extents_type = Kokkos::dextents<std::int64_t, 2>;
+  const typename Layout::template mapping<extents_type> plain(extents_type(rows, columns));
+  usm_dlpack::detail::strided_shape<2> given;
+  given.shape = {rows, columns};
+  return usm_dlpack::detail::may_pad<std::int8_t>(plain, given, padding);
+}
+
+template <class Layout, std::size_t Rank>
+auto take(std::array<std::int64_t, Rank> shape, std::array<std::int64_t, Rank> strides) {
+  alignas(64) static std::array<float, 1> elements{};
+  const DLTensor tensor{elements.data(),
+                        some_device,
+                        static_cast<std::int32_t>(Rank),
+                        {kDLFloat, 32, 1},
+                        shape.data(),
+                        strides.data(),
+                        0};
+  return usm_dlpack::to_mdspan<
+      Kokkos::mdspan<float, Kokkos::dextents<std::int8_t, Rank>, Layout>>(tensor);
+}
+
+TEST(ToMdspanOfPaddedLayouts, PadsTheContiguousDimensionToItsExtentOrMore) {
+  EXPECT_FALSE(may_pad<Kokkos::layout_right>(2, 3, 2));
+  EXPECT_TRUE(may_pad<Kokkos::layout_right>(2, 3, 3));
+  EXPECT_TRUE(may_pad<Kokkos::layout_right>(2, 3, 4));
+  EXPECT_TRUE(may_pad<Kokkos::layout_right>(4, 3, 3));
+  EXPECT_FALSE(may_pad<Kokkos::layout_left>(3, 2, 2));
+  EXPECT_TRUE(may_pad<Kokkos::layout_left>(3, 2, 3));
+  EXPECT_TRUE(may_pad<Kokkos::layout_left>(3, 2, 4));
+  EXPECT_TRUE(may_pad<Kokkos::layout_left>(3, 4, 3));
+}
+
+TEST(ToMdspanOfPaddedLayouts, PadsToAPositiveExtent) {
+  EXPECT_FALSE(may_pad<Kokkos::layout_right>(3, 1, 0));
+  EXPECT_FALSE(may_pad<Kokkos::layout_right>(3, 1, -1));
+  EXPECT_TRUE(may_pad<Kokkos::layout_right>(3, 1, 1));
+}
+
+TEST(ToMdspanOfPaddedLayouts, PadsNoFartherThanTheIndexTypeReaches) {
+  EXPECT_TRUE(may_pad<Kokkos::layout_right>(2, 3, 60));
+  EXPECT_FALSE(may_pad<Kokkos::layout_right>(2, 3, 61));
+  EXPECT_TRUE(may_pad<Kokkos::layout_left>(3, 2, 60));
+  EXPECT_FALSE(may_pad<Kokkos::layout_left>(3, 2, 61));
+  EXPECT_FALSE(may_pad<Kokkos::layout_right>(2, 3, INT64_MAX));
+}
+
+TEST(ToMdspanOfPaddedLayouts, RefusesAStaticPaddingOfEitherEndThatTheIndexTypeDoesNotHold) {
+  const char* const rule = "a product that the view's index type int8_t holds";
+  EXPECT_REFUSAL((take<right_padded, 2>({1, 100}, {104, 1})), errc::index_type_too_small,
+                 "shape", rule, "a larger one");
+  EXPECT_REFUSAL((take<right_padded, 2>({100, 1}, {1, 1})), errc::index_type_too_small,
+                 "shape", rule, "a larger one");
+}
+
+TEST(ToMdspanOfPaddedLayouts, TakesAnEmptyTensorWhosePaddedExtentsTheIndexTypeDoesNotHold) {
+  EXPECT_EQ((take<right_padded, 2>({100, 0}, {1, 1}).extent(0)), 100);
+}
+
+TEST(ToMdspanOfPaddedLayouts, RefusesAnEmptyTensorWhosePlainExtentsTheIndexTypeDoesNotHold) {
+  EXPECT_REFUSAL((take<right_padded, 3>({100, 100, 0}, {1, 1, 1})), errc::index_type_too_small,
+                 "shape", "a product that the view's index type int8_t holds", "a larger one");
+}
+
+TEST(ToMdspanOfPaddedLayouts, GivesAnEmptyTensorNoPaddingOfItsOwn) {
+  EXPECT_EQ((take<right_padded_at_run_time, 2>({2, 0}, {7, 1}).mapping().stride(0)), 0);
+}
+
+}  // namespace
