@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's module that says the type of everything public, for type checkers and to be run.
+
+``mypy --strict`` and pyright must find nothing here, with the package as it is installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import usm_dlpack
+from usm_dlpack import (
+    ConversionError,
+    DLPackTensor,
+    UsmAllocation,
+    UsmBindingError,
+    device_id,
+    from_dlpack,
+    get_cmake_dir,
+    get_include,
+    root_device,
+    to_dlpack_tensor,
+    validate,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+else:
+
+    def assert_type(value, kind):
+        return value
+
+
+def describe(tensor: DLPackTensor) -> dict[str, object]:
+    """Return what a tensor says of itself."""
+    assert_type(tensor.shape, tuple[int, ...])
+    assert_type(tensor.strides, tuple[int, ...])
+    assert_type(tensor.ndim, int)
+    assert_type(tensor.size, int)
+    assert_type(tensor.nbytes, int)
+    assert_type(tensor.byte_extent, int)
+    assert_type(tensor.dtype, "np.dtype[Any] | str")
+    assert_type(tensor.readonly, bool)
+    assert_type(tensor.usm_type, str)
+    assert_type(tensor.data, int)
+    assert_type(tensor.device, tuple[int, int])
+    assert_type(tensor.__dlpack_device__(), tuple[int, int])
+    assert_type(tensor.__sycl_usm_array_interface__, dict[str, Any])
+    values: npt.NDArray[Any] = tensor.numpy()
+    return {
+        "values": values,
+        "device": tensor.sycl_device,
+        "context": tensor.sycl_context,
+        "queue": tensor.sycl_queue,
+    }
+
+
+def export(tensor: DLPackTensor) -> list[object]:
+    """Return capsules for consumers of all kinds."""
+    own = tensor.__dlpack_device__()
+    return [
+        tensor.__dlpack__(),
+        tensor.__dlpack__(stream=None, max_version=(1, 3), dl_device=own, copy=False),
+        tensor.__dlpack__(stream=-1, max_version=(1, 0), dl_device=(1, 0), copy=True),
+    ]
+
+
+def take(array: Any) -> DLPackTensor:
+    """Take an array of any library."""
+    assert_type(from_dlpack(array), DLPackTensor)
+    assert_type(from_dlpack(array, copy=True, usm_type="shared"), DLPackTensor)
+    return from_dlpack(array, device=(14, device_id(root_device(0))), copy=None)
+
+
+def prove(array: Any) -> UsmAllocation:
+    """Prove an array, and read all that was proved."""
+    proof = validate(
+        array,
+        usm_types=["device", "shared", "host"],
+        backends=None,
+        dtype=np.float32,
+        ndim=2,
+        readonly=False,
+        overlapping=False,
+        device=(14, 0),
+    )
+    numbers: list[int] = [proof.data, proof.base, proof.size, proof.nbytes, proof.device_id]
+    words: list[str] = [proof.usm_type, proof.bounds, proof.device_proof]
+    flags: list[bool] = [proof.readonly, proof.overlapping]
+    places: list[object] = [proof.sycl_device, proof.root_device, proof.sycl_context]
+    assert len([*numbers, *words, *flags, *places]) == 13
+    return assert_type(proof, UsmAllocation)
+
+
+def refusal(memory: Any) -> ConversionError:
+    """Return the error of a view that is larger than its memory."""
+    try:
+        to_dlpack_tensor(memory, shape=10**6, dtype="float32", strides=(1,), byte_offset=0)
+    except UsmBindingError:
+        raise
+    except ConversionError as error:
+        parts: list[str] = [error.code, error.field, error.expected, error.found, error.remedy]
+        assert all(parts)
+        return error
+    raise AssertionError
+
+
+def run(memory: Any) -> None:
+    """Use everything with some memory of 48 bytes."""
+    tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype=np.float32, queue=None)
+    assert describe(take(tensor))["values"] is not None
+    assert len(export(tensor)) == 3
+    assert prove(tensor).nbytes == 48
+    assert refusal(memory).code == "out_of_bounds"
+    places: list[str] = [get_include(), get_cmake_dir(), usm_dlpack.__version__]
+    assert all(places)
