@@ -408,6 +408,11 @@ def from_dlpack(
     _flag("copy", copy)
     if usm_type is not None and not isinstance(usm_type, str):
         raise TypeError(f"usm_type: expected None or a str, found {shown(usm_type)}; pass a name")
+    if usm_type is not None and usm_type not in _USM_TYPES:
+        raise ValueError(
+            f'usm_type: expected "host", "device" or "shared", found {shown(usm_type)}; '
+            "correct the name"
+        )
     _core.check_process()  # before dpctl is asked for anything
     queue = None
     if device is not None:

@@ -1,0 +1,594 @@
+# SPDX-License-Identifier: Apache-2.0
+"""from_dlpack with `device`, `copy`, `usm_type`: host arrays, other kinds, other root devices."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import ml_dtypes
+import numpy as np
+import pytest
+import tvm_ffi
+from capsules import (
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    READ_ONLY,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    content_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_sources import TypedArray, address_of, allocate
+from refusals import refused, wrong_argument
+from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
+
+NEWEST = (1, 3)
+HERE = (14, 0)
+
+DEVICES: dict[str, Callable[[], Any]] = {
+    "a pair": lambda: HERE,
+    "a pair of NumPy's integers": lambda: (np.int32(14), np.int64(0)),
+    "a device": lambda: root_device(0),
+    "a sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
+    "a filter string": lambda: root_device(0).get_filter_string(),
+    "a queue": lambda: dpctl.SyclQueue(root_device(0)),
+    "an in-order queue": lambda: dpctl.SyclQueue(root_device(0), property="in_order"),
+}
+
+# --- host arrays: NumPy
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_every_name_of_a_device_brings_a_host_array_there(name: str) -> None:
+    device = DEVICES[name]()
+    made = from_dlpack(np.arange(12, dtype=np.float32).reshape(3, 4), device=device)
+    assert (made.device, made.usm_type, made.shape) == (HERE, "device", (3, 4))
+    assert made.sycl_queue == (device if isinstance(device, dpctl.SyclQueue) else None)
+    assert np.array_equal(made.numpy(), np.arange(12).reshape(3, 4))
+
+
+@pytest.mark.parametrize("dtype", list("?bhilqBHILQefdFD"))
+def test_every_dtype_of_numpys_arrives(dtype: str, usm_type: str) -> None:
+    values = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    made = from_dlpack(values, device=HERE, usm_type=usm_type)
+    assert (made.dtype, made.shape, made.usm_type) == (values.dtype, (2, 3, 4), usm_type)
+    back = made.numpy()
+    assert back.dtype == values.dtype
+    assert np.array_equal(back, values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros(3, "longdouble"), np.zeros(3, "M8[s]"), np.zeros(3, ">f8"), np.zeros(3, "S4")],
+    ids=lambda values: str(values.dtype),
+)
+def test_what_numpy_cannot_export_is_its_own_refusal(values: Any) -> None:
+    with pytest.raises(BufferError):
+        from_dlpack(values, device=HERE)
+
+
+BASE = np.arange(-60, 60, dtype=np.int32).reshape(4, 5, 6)
+READ_ONLY_VIEW = BASE[1:].view()
+READ_ONLY_VIEW.flags.writeable = False
+VIEWS: dict[str, Any] = {
+    "compact": BASE,
+    "a slice": BASE[1:3],
+    "with gaps": BASE[::2, 1::2, ::3],
+    "with gaps in the middle": BASE[:, ::4],
+    "reversed": BASE[::-1, ::-1, ::-1],
+    "reversed with gaps": BASE[::-2, :, ::-3],
+    "transposed": BASE.T,
+    "Fortran": np.asfortranarray(BASE),
+    "broadcast": np.broadcast_to(np.int32(7), (3, 4)),
+    "broadcast in one dimension": np.broadcast_to(BASE[0, 0], (3, 6)),
+    "a scalar": np.array(5, np.int32),
+    "a scalar inside": BASE[2, 3, 4, ...],
+    "empty": np.empty((0, 3), np.int32),
+    "empty inside": BASE[:, 2:2],
+    "read-only": READ_ONLY_VIEW,
+    "extents of one": BASE[1:2, :, 3:4],
+    "the last element": BASE[-1:, -1:, -1:],
+    "a diagonal": np.lib.stride_tricks.as_strided(BASE, (4,), (4 * 31,)),
+    "a sliding window": np.lib.stride_tricks.sliding_window_view(BASE[0, 0], 3),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("copy", [None, True])
+def test_every_view_of_the_host_arrives(name: str, copy: bool | None, usm_type: str) -> None:
+    view = VIEWS[name]
+    made = from_dlpack(view, device=HERE, copy=copy, usm_type=usm_type)
+    assert (made.shape, made.dtype, made.nbytes) == (view.shape, view.dtype, view.nbytes)
+    assert made.readonly is False
+    assert made.byte_extent <= view.nbytes
+    assert validate(made).usm_type == (usm_type if view.size else validate(made).usm_type)
+    assert np.array_equal(made.numpy(), view)
+
+
+def test_a_compact_array_keeps_its_strides_and_one_with_gaps_becomes_compact() -> None:
+    fortran = from_dlpack(VIEWS["Fortran"], device=HERE)
+    assert fortran.strides == (1, 4, 20)
+    gaps = from_dlpack(VIEWS["with gaps"], device=HERE)
+    assert gaps.strides == (4, 2, 1)
+    assert gaps.byte_extent == gaps.nbytes
+
+
+@given(
+    shape=st.lists(st.integers(0, 4), max_size=4),
+    axes=st.randoms(use_true_random=False),
+    steps=st.lists(st.sampled_from([1, 2, 3, -1, -2]), min_size=4, max_size=4),
+    dtype=st.sampled_from(["u1", "i2", "f4", "c16", "?"]),
+    usm=st.sampled_from(["device", "shared", "host"]),
+)
+def test_any_view_of_the_host_arrives(
+    shape: list[int], axes: Any, steps: list[int], dtype: str, usm: str
+) -> None:
+    order = list(range(len(shape)))
+    axes.shuffle(order)
+    whole = [extent * 3 for extent in shape]
+    base = np.arange(math.prod(whole)).reshape(whole).astype(dtype)
+    slices = tuple(slice(None, None, step) for step in steps[: len(shape)])
+    view = base[(*slices, ...)].transpose(order)
+    made = from_dlpack(view, device=HERE, usm_type=usm)
+    assert made.shape == view.shape
+    assert np.array_equal(made.numpy(), view)
+    assert np.array_equal(from_dlpack(made, copy=True, usm_type="host").numpy(), view)
+
+
+def test_a_copy_is_the_tensors_own(usm_type: str) -> None:
+    values = np.arange(12, dtype=np.float32)
+    made = from_dlpack(values, device=HERE, usm_type=usm_type)
+    gone = weakref.ref(values)
+    values[:] = 0
+    del values
+    gc.collect()
+    assert gone() is None
+    assert made.numpy().tolist() == list(range(12))
+    assert content_of(made.__dlpack__(max_version=NEWEST)).flags == 0
+
+
+def test_the_memory_of_a_copy_goes_with_the_tensor() -> None:
+    made = from_dlpack(np.arange(12.0), device=HERE)
+    there = ForeignTensor(made.data, shape=(12,), dtype=(2, 64, 1))
+    assert validate(there.capsule()).base == made.data
+    del made
+    gc.collect()
+    with refused("pointer_unknown", "data", binding=True):
+        validate(there.capsule())
+
+
+def test_a_host_array_cannot_come_without_a_copy_or_without_a_device() -> None:
+    values = np.zeros(3)
+    with refused("copy_needed", "copy", expected="an array in host memory", found="False"):
+        from_dlpack(values, device=HERE, copy=False)
+    for keywords in ({}, {"copy": True}, {"usm_type": "shared"}, {"copy": False}):
+        with refused(
+            "device_type_unsupported", "device.device_type", found="kDLCPU (1)", remedy="device="
+        ):
+            from_dlpack(values, **keywords)
+
+
+# --- host arrays: other producers
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy: bool) -> None:
+    values = np.arange(12, dtype=np.float32)
+    foreign = ForeignTensor(values.ctypes.data, legacy=legacy)
+    foreign.tensor.device_type, foreign.tensor.strides = 1, None
+    for array in (ForeignArray(foreign, device=(1, 0)), OldArray(foreign.capsule())):
+        made = from_dlpack(array, device=HERE)
+        assert np.array_equal(made.numpy(), values.reshape(3, 4))
+    gc.collect()
+    assert foreign.deletions == 2
+
+
+def test_a_byte_offset_and_negative_strides_of_the_host_are_followed() -> None:
+    values = np.arange(12, dtype=np.float32)
+    foreign = ForeignTensor(values.ctypes.data, shape=(3,), strides=(-2,))
+    foreign.tensor.device_type, foreign.tensor.byte_offset = 1, 40
+    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=HERE)
+    assert made.numpy().tolist() == [10, 8, 6]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("ndim", -1, "ndim_out_of_range"),
+        ("shape", None, "shape_null"),
+        ("data", None, "data_null"),
+        ("lanes", 0, "dtype_unsupported"),
+        ("byte_offset", 2, "data_misaligned"),
+    ],
+)
+def test_a_broken_host_array_is_refused_and_stays_its_producers(
+    field: str, value: Any, code: str
+) -> None:
+    foreign = ForeignTensor(np.zeros(12, np.float32).ctypes.data)
+    foreign.tensor.device_type = 1
+    setattr(foreign.tensor, field, value)
+    array = OldArray(foreign.capsule())
+    with pytest.raises(BufferError) as caught:
+        from_dlpack(array, device=HERE)
+    assert caught.value.code == code  # type: ignore[attr-defined]
+    assert foreign.deletions == 0
+    del array, caught
+    gc.collect()
+    assert foreign.deletions == 1
+
+
+def test_a_host_producer_is_given_no_queue() -> None:
+    values = np.arange(12, dtype=np.float32)
+    foreign = ForeignTensor(values.ctypes.data)
+    foreign.tensor.device_type = 1
+    array = ForeignArray(foreign, device=(1, 0))
+    queue = dpctl.SyclQueue(root_device(0))
+    assert from_dlpack(array, device=queue).sycl_queue == queue
+    assert array.asked == [{"max_version": NEWEST}]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "float64", "bool"])
+def test_host_arrays_of_tvm_ffi_arrive(dtype: str) -> None:
+    values = np.arange(6).reshape(2, 3).astype(dtype)
+    made = from_dlpack(tvm_ffi.from_dlpack(values), device=HERE, usm_type="shared")
+    assert (made.dtype, made.usm_type) == (np.dtype(dtype), "shared")
+    assert np.array_equal(made.numpy(), values)
+
+
+def test_other_devices_stay_refused(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.device_type = 2
+    for device in ((2, 0), HERE):
+        with refused("device_type_unsupported", "device.device_type", found="kDLCUDA (2)"):
+            from_dlpack(ForeignArray(foreign, device=device), device=HERE)
+
+
+# --- USM
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("copy", [None, False])
+def test_usm_that_is_there_is_taken_as_it_is(
+    name: str, copy: bool | None, usm_type: str, queue: Any
+) -> None:
+    tensor = to_dlpack_tensor(allocate(usm_type, 48, queue), shape=(4, 3), dtype="f4")
+    for x in (tensor, OldArray(tensor.__dlpack__())):
+        made = from_dlpack(x, device=DEVICES[name](), copy=copy, usm_type=usm_type)
+        assert (made.data, made.usm_type, made.strides) == (tensor.data, usm_type, (3, 1))
+
+
+@pytest.mark.parametrize("wanted", ["host", "device", "shared"])
+@pytest.mark.parametrize("device", [None, HERE])
+def test_usm_of_another_kind_is_copied(wanted: str, device: Any, usm_type: str, queue: Any) -> None:
+    owner = allocate(usm_type, 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=(3, 2), strides=(-4, 2), dtype="f4", byte_offset=32)
+    expected = np.frombuffer(bytes(range(48)), np.float32).reshape(3, 4)[::-1, ::2]
+    made = from_dlpack(tensor, device=device, usm_type=wanted)
+    assert made.usm_type == wanted
+    assert (made.data == tensor.data) is (wanted == usm_type)
+    assert made.numpy().tobytes() == expected.tobytes()
+    if wanted != usm_type:
+        with refused("copy_needed", "copy", expected="another device or USM kind", found="False"):
+            from_dlpack(tensor, device=device, usm_type=wanted, copy=False)
+
+
+def test_a_copy_of_read_only_memory_may_be_written(memory: Any) -> None:
+    tensor = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    assert from_dlpack(tensor, usm_type="device").readonly
+    assert not from_dlpack(tensor, usm_type="host").readonly
+    assert not from_dlpack(tensor, copy=True).readonly
+
+
+def test_a_producer_that_copies_when_asked_is_not_copied_again(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.managed.flags = IS_COPIED
+    array = ForeignArray(foreign)
+    assert from_dlpack(array, copy=True).data == address_of(memory)
+    foreign.managed.flags = 0
+    assert from_dlpack(array, copy=True).data != address_of(memory)
+
+
+def test_an_old_producer_is_copied_here(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), legacy=True)
+    made = from_dlpack(OldArray(foreign.capsule()), device=HERE, copy=True, usm_type="host")
+    assert made.usm_type == "host"
+    assert made.numpy().tobytes() == bytes(range(48))
+    gc.collect()
+    assert foreign.deletions == 1
+
+
+# --- wrong arguments
+
+
+@pytest.mark.parametrize(
+    "device",
+    [(14,), (14, 0, 0), (13, 0), (2, 0), ("14", 0), (None, None), (), "cpu:99", "nonsense", ""],
+)
+def test_a_device_that_is_none_is_a_value_error(device: Any) -> None:
+    for x in (np.zeros(3), object()):
+        with wrong_argument(ValueError, "device"):
+            from_dlpack(x, device=device)
+
+
+@pytest.mark.parametrize("device", [0, 1.5, b"cpu", [14, 0], object(), dpctl.SyclDevice, True])
+def test_an_object_that_names_no_device_is_a_type_error(device: Any) -> None:
+    with wrong_argument(TypeError, "device"):
+        from_dlpack(np.zeros(3), device=device)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**70])
+def test_a_number_that_is_no_int32_is_a_value_error(number: int) -> None:
+    with wrong_argument(ValueError, "device", str(number)):
+        from_dlpack(np.zeros(3), device=(14, number))
+
+
+@pytest.mark.parametrize("number", [0.0, "0", None])
+def test_a_device_id_that_is_no_integer_is_a_type_error(number: Any) -> None:
+    with wrong_argument(TypeError, "device"):
+        from_dlpack(np.zeros(3), device=(14, number))
+
+
+@pytest.mark.parametrize("number", [1, -1, 2**31 - 1])
+def test_an_id_of_no_device_is_refused_for_host_and_usm(number: int, memory: Any) -> None:
+    for x in (np.zeros(3), to_dlpack_tensor(memory)):
+        with refused("device_id_out_of_range", "device.device_id", found=str(number)):
+            from_dlpack(x, device=(14, number))
+
+
+@pytest.mark.parametrize("copy", [0, 1, "yes", np.True_, object()])
+def test_a_copy_that_is_no_bool_is_a_type_error(copy: Any, memory: Any) -> None:
+    with wrong_argument(TypeError, "copy"):
+        from_dlpack(to_dlpack_tensor(memory), copy=copy)
+
+
+def test_a_usm_type_that_is_none_is_refused(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    for name in ("", "Device", "unknown", "gpu", "host ", "\ud800"):
+        with wrong_argument(ValueError, "usm_type", '"host", "device" or "shared"'):
+            from_dlpack(tensor, usm_type=name)
+    for wrong in (1, b"host", ["host"], True):
+        with wrong_argument(TypeError, "usm_type"):
+            from_dlpack(tensor, usm_type=wrong)
+
+
+# --- dtypes beyond NumPy's own, in both directions
+
+EXTENSIONS = [
+    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "complex32",
+]  # fmt: skip
+PADDED = ["float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4", "int2", "uint2"]
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_dtypes_of_ml_dtypes_go_to_numpy_and_come_from_usm(name: str, queue: Any) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    tensor = to_dlpack_tensor(allocate("device", 48, queue), dtype=dtype)
+    for made in (tensor, from_dlpack(tensor), from_dlpack(tensor, copy=True, usm_type="shared")):
+        assert made.dtype == dtype
+        assert made.numpy().dtype == dtype
+        assert made.numpy().tobytes() == bytes(range(48))
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_dtypes_of_ml_dtypes_come_from_the_host(name: str) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    values = np.arange(8).astype(dtype)
+    tensor = to_dlpack_tensor(allocate("host", 4, dpctl.SyclQueue(root_device(0))), dtype=dtype)
+    tags = content_of(tensor.__dlpack__()).dl_tensor
+    foreign = ForeignTensor(
+        values.ctypes.data, shape=(8,), dtype=(tags.code, tags.bits, tags.lanes)
+    )
+    foreign.tensor.device_type = 1
+    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=HERE)
+    assert made.dtype == dtype
+    assert made.numpy().tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_padded_elements_go_to_numpy_one_to_a_byte(name: str, queue: Any) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    owner = allocate("device", 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=(4, 6), strides=(12, 2), dtype=dtype)
+    expected = np.arange(48, dtype=np.uint8).reshape(4, 12)[:, ::2]
+    for made in (tensor, from_dlpack(tensor, copy=True)):
+        assert (made.dtype, made.nbytes) == (dtype, 24)
+        flags = content_of(made.__dlpack__(max_version=NEWEST)).flags
+        assert flags == IS_SUBBYTE_TYPE_PADDED
+        assert made.numpy().dtype == dtype
+        assert made.numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float4_e2m1fn", "float6_e2m3fn", "int4", "uint2",
+        (2, 32, 4), (0, 8, 3), (4, 16, 2), (2, 128, 1), (0, 128, 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numpy_is_refused_for_dtypes_that_it_lacks(dtype: Any, queue: Any) -> None:
+    tensor = to_dlpack_tensor(allocate("host", 96, queue), dtype=dtype)
+    with refused("dtype_unsupported", "dtype", found=str(tensor.dtype)):
+        tensor.numpy()
+    copied = from_dlpack(tensor, copy=True)
+    assert (copied.dtype, copied.nbytes) == (tensor.dtype, tensor.nbytes)
+    given = copied.__dlpack__(dl_device=(1, 0), max_version=NEWEST)
+    assert content_of(given).dl_tensor.bits == content_of(tensor.__dlpack__()).dl_tensor.bits
+
+
+def test_numpy_gives_a_new_compact_array_that_may_be_written(memory: Any) -> None:
+    tensor = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    array = tensor.numpy()
+    assert array.flags.writeable
+    assert array.flags.c_contiguous
+    assert array.base is None
+    array[:] = 0
+    assert bytes(memory.copy_to_host()) == bytes(range(48))
+
+
+# --- several root devices, in a process of their own
+
+BEGIN = """
+import json, sys
+sys.path.insert(0, {tests!r})
+import dpctl, dpctl.memory, numpy as np, usm_dlpack
+from capsules import content_of
+from usm_dlpack import ConversionError, from_dlpack, to_dlpack_tensor, validate
+KINDS = {{"device": dpctl.memory.MemoryUSMDevice, "shared": dpctl.memory.MemoryUSMShared,
+         "host": dpctl.memory.MemoryUSMHost}}
+devices = dpctl.get_devices()
+values = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+def make(number, kind):
+    memory = KINDS[kind](96, queue=dpctl.SyclQueue(devices[number]))
+    memory.copy_from_host(values.view(np.uint8).ravel())
+    return to_dlpack_tensor(memory, shape=(4, 6), dtype="f4")
+
+def refusal(action):
+    try:
+        action()
+    except ConversionError as error:
+        return [error.code, error.field, error.found]
+
+class Old:
+    def __init__(self, capsule):
+        self.capsule = capsule
+    def __dlpack__(self):
+        return self.capsule
+answer = []
+"""
+
+
+@pytest.fixture(scope="session")
+def with_two_devices(
+    succeed: Callable[..., str], driver: Path, driver_copies: Any, project_root: Path
+) -> Callable[[str], Any]:
+    """Return a function that runs code with two root devices, and gives the ``answer``."""
+
+    def run(code: str) -> Any:
+        begin = BEGIN.format(tests=str(project_root / "tests" / "python"))
+        drivers = f"{driver}:{driver_copies['second']}"
+        whole = f"{begin}\n{code}\nprint(json.dumps(answer))\n"
+        return json.loads(succeed(whole, OCL_ICD_FILENAMES=drivers))
+
+    return run
+
+
+def test_arrays_are_copied_between_root_devices_of_each_kind(
+    with_two_devices: Callable[[str], Any],
+) -> None:
+    found = with_two_devices("""
+for start, end in ((0, 1), (1, 0)):
+    queue = dpctl.SyclQueue(devices[end])
+    for kind in KINDS:
+        tensor = make(start, kind)
+        for wanted in (None, *KINDS):
+            for device in ((14, end), devices[end], queue, devices[end].get_filter_string()):
+                made = from_dlpack(tensor, device=device, usm_type=wanted)
+                assert (made.device, made.sycl_device) == ((14, end), devices[end])
+                assert made.usm_type == (wanted or kind)
+                assert validate(made).device_id == end
+                assert np.array_equal(made.numpy(), values)
+                assert made.sycl_queue == (queue if device is queue else None)
+        code = refusal(lambda: from_dlpack(tensor, device=(14, end), copy=False))
+        answer.append([start, kind, *code])
+""")
+    assert found == [
+        [start, kind, "copy_needed", "copy", "False"]
+        for start in (0, 1)
+        for kind in ("device", "shared", "host")
+    ]
+
+
+def test_dl_device_of_another_root_device_is_a_copy_there(
+    with_two_devices: Callable[[str], Any],
+) -> None:
+    found = with_two_devices("""
+for start, end in ((0, 1), (1, 0)):
+    for kind in KINDS:
+        tensor = make(start, kind)
+        for copy in (None, True):
+            capsule = tensor.__dlpack__(dl_device=(14, end), max_version=(1, 3), copy=copy)
+            inside = content_of(capsule)
+            proof = validate(capsule)
+            made = from_dlpack(Old(capsule))
+            assert np.array_equal(made.numpy(), values)
+            assert made.sycl_device == devices[end]
+            answer.append([inside.flags, inside.dl_tensor.device_id == end, proof.usm_type == kind])
+        legacy = tensor.__dlpack__(dl_device=(14, end), stream=dpctl.SyclQueue(devices[end]))
+        assert np.array_equal(from_dlpack(Old(legacy)).numpy(), values)
+        same = tensor.__dlpack__(dl_device=(14, start), max_version=(1, 3))
+        assert content_of(same).flags == 0
+        refused = refusal(lambda: tensor.__dlpack__(dl_device=(14, end), copy=False))
+        assert refused == ["copy_needed", "copy", "False"]
+        assert refusal(lambda: tensor.__dlpack__(dl_device=(14, 2)))[0] == "device_id_out_of_range"
+""")
+    assert found == [[IS_COPIED, True, True]] * 12
+
+
+def test_views_with_gaps_and_empty_ones_are_copied_between_root_devices(
+    with_two_devices: Callable[[str], Any],
+) -> None:
+    found = with_two_devices("""
+for kind in KINDS:
+    tensor = make(0, kind)
+    whole = to_dlpack_tensor(dpctl.memory.as_usm_memory(tensor), shape=(2, 3), strides=(-12, 2),
+                             dtype="f4", byte_offset=48)
+    made = from_dlpack(whole, device=(14, 1))
+    answer.append([made.strides, made.numpy().tolist() == values[2::-2, ::2].tolist()])
+    read_only = to_dlpack_tensor(dpctl.memory.as_usm_memory(tensor), shape=(0, 3), dtype="f4")
+    assert from_dlpack(read_only, device=(14, 1)).shape == (0, 3)
+    assert from_dlpack(read_only, device=(14, 1)).device == (14, 1)
+""")
+    assert found == [[[3, 1], True]] * 3
+
+
+def test_host_arrays_go_to_either_root_device(with_two_devices: Callable[[str], Any]) -> None:
+    found = with_two_devices("""
+for number in (0, 1):
+    for kind in KINDS:
+        made = from_dlpack(values[::-1], device=(14, number), usm_type=kind)
+        assert np.array_equal(made.numpy(), values[::-1])
+        answer.append([validate(made).usm_type == kind, made.device])
+""")
+    assert found == [[True, [14, number]] for number in (0, 1) for _ in range(3)]
+
+
+def test_pending_work_is_waited_for_before_a_copy_to_another_root_device(
+    with_two_devices: Callable[[str], Any],
+) -> None:
+    found = with_two_devices("""
+import threading
+from pending_work import PendingFill, VALUES
+for start, end in ((0, 1), (1, 0)):
+    for kind in KINDS:
+        pending = PendingFill(dpctl.SyclQueue(devices[start]), kind)
+        tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
+        taken = []
+        queue = dpctl.SyclQueue(devices[end])
+        copy = lambda: taken.append(from_dlpack(tensor, device=queue).numpy().tolist())
+        thread = threading.Thread(target=copy)
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive() and pending.is_pending
+        pending.end()
+        thread.join()
+        answer.append(taken == [VALUES])
+""")
+    assert found == [True] * 6
+
+
+def test_the_type_is_what_it_says() -> None:
+    made = from_dlpack(np.zeros(3), device=HERE)
+    assert type(made) is DLPackTensor
+    assert not content_of(made.__dlpack__(max_version=NEWEST)).flags & READ_ONLY
