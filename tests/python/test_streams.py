@@ -211,6 +211,51 @@ def test_the_producer_does_not_wait_for_the_consumer(
     assert busy.is_pending
 
 
+TRACED = """
+import os, dpctl, dpctl.memory, usm_dlpack
+device = usm_dlpack.root_device(0)
+queues = [dpctl.SyclQueue(device, property="in_order") for _ in range(2)]
+queues += [dpctl.SyclQueue(device) for _ in range(2)]
+queues.append(dpctl.SyclQueue(dpctl.SyclContext([device]), device))
+for number, producer in enumerate(queues[:4]):
+    memory = dpctl.memory.MemoryUSMDevice(64, queue=producer)
+    memory.memset(1)
+    tensor = usm_dlpack.to_dlpack_tensor(memory, queue=producer)
+    for other, consumer in enumerate([None, -1, *queues]):
+        os.write(1, f"begin {number} {other}\\n".encode())
+        tensor.__dlpack__(stream=consumer)
+        os.write(1, b"end\\n")
+"""
+
+
+def test_the_runtime_gets_as_few_commands_as_the_order_needs(new_process: Any) -> None:
+    # By the runtime's own trace of its calls into the backend.
+    done = new_process(TRACED, SYCL_UR_TRACE="2")
+    assert done.returncode == 0
+    got: dict[tuple[int, int], list[str]] = {}
+    calls: list[str] = []
+    for line in done.stdout.splitlines():
+        if line.startswith("begin "):
+            number, other = map(int, line.split()[1:])
+            calls = got[number, other] = []
+        elif line == "end":
+            calls = []
+        elif line.strip().startswith("<--- urE"):
+            calls.append(line.split("<--- ", 1)[1].split("(", 1)[0])
+    barrier, wait = "urEnqueueEventsWaitWithBarrierExt", "urEventWait"
+    submitted = {
+        key: [call for call in names if call.startswith(("urEnqueue", wait))]
+        for key, names in got.items()
+    }
+    for number, in_order in enumerate([True, True, False, False]):
+        assert submitted[number, 0] == submitted[number, 1] == []
+        for other in range(4):
+            same = [] if in_order else [barrier]
+            expected = same if other == number else [barrier] * 2
+            assert submitted[number, other + 2] == expected
+        assert submitted[number, 6] == [barrier, wait]
+
+
 class Waiting:
     """A call in a thread of its own, which is expected to wait."""
 
