@@ -258,4 +258,34 @@ static_assert(!same_data_type({kDLInt, 32, 1}, {kDLInt, 32, 2}));
 
 static_assert(noexcept(usm_dlpack::detail::require_dtype<int>()));
 
+// Two dtypes are the same only if each number is, whichever is larger.
+constexpr bool same(DLDataType a, DLDataType b) { return usm_dlpack::same_data_type(a, b); }
+static_assert(same({2, 32, 1}, {2, 32, 1}));
+static_assert(!same({2, 32, 1}, {1, 32, 1}) && !same({1, 32, 1}, {2, 32, 1}));
+static_assert(!same({2, 32, 1}, {2, 16, 1}) && !same({2, 16, 1}, {2, 32, 1}));
+static_assert(!same({2, 32, 2}, {2, 32, 1}) && !same({2, 32, 1}, {2, 32, 2}));
+
 }  // namespace
+
+// Padded elements are one to a byte, no fewer and no more.
+namespace {
+struct pads_too_few {
+  unsigned char bytes[2];
+};
+struct pads_too_many {
+  unsigned char bytes[2];
+};
+}  // namespace
+
+namespace usm_dlpack {
+template <>
+struct data_type_of<pads_too_few> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
+};
+template <>
+struct data_type_of<pads_too_many> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 3};
+};
+}  // namespace usm_dlpack
+
+static_assert(!has_data_type_v<pads_too_few> && !has_data_type_v<pads_too_many>);

@@ -155,4 +155,37 @@ static_assert(!unique<2>({2, 3}, {max, max}), "not proved: offsets beyond int64_
 static_assert(unique<2>({2, 2}, {max, -1}));
 static_assert(unique<1>({2}, {min}));
 
+template <std::size_t Rank>
+constexpr bool step_over_elements(numbers<Rank> shape, numbers<Rank> strides) {
+  return strides_are_unique(shape.data(), strides.data(), Rank);
+}
+template <std::size_t Rank>
+constexpr bool step_over_extents(numbers<Rank> shape, numbers<Rank> strides) {
+  return strides_are_nested(shape.data(), strides.data(), Rank);
+}
+constexpr numbers<2> without_elements{0, 3};
+constexpr numbers<2> of_three_by_two{3, 2};
+constexpr numbers<3> of_two_each{2, 2, 2};
+
+// No two elements of an empty tensor overlap; nothing is said of a span that overflows.
+static_assert(step_over_elements<2>(without_elements, {0, 0}) &&
+              step_over_extents<2>(without_elements, {0, 0}));
+static_assert(!step_over_elements<2>(of_three_by_two, {std::int64_t{1} << 62, 1}));
+
+// A step may fall between what the smaller ones reach and the extent of the next smaller one.
+static_assert(step_over_elements<3>(of_two_each, {5, 3, 1}));
+static_assert(!step_over_extents<3>(of_two_each, {5, 3, 1}));
+static_assert(step_over_extents<3>(of_two_each, {6, 3, 1}));
+
+// An int64_t fits another type from its lowest value to its highest.
+template <class Integer>
+constexpr bool holds(std::int64_t value) {
+  return usm_dlpack::detail::fits<Integer>(value);
+}
+static_assert(holds<std::int8_t>(-128) && !holds<std::int8_t>(-129));
+static_assert(holds<std::int8_t>(127) && !holds<std::int8_t>(128));
+static_assert(holds<std::uint8_t>(0) && !holds<std::uint8_t>(-1));
+static_assert(holds<std::uint8_t>(255) && !holds<std::uint8_t>(256));
+static_assert(holds<std::uint64_t>(0) && !holds<std::uint64_t>(-1));
+
 }  // namespace

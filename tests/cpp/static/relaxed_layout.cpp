@@ -89,4 +89,15 @@ static_assert(!std::is_invocable_v<const mapping_2d&, int>);
 static_assert(!std::is_invocable_v<const mapping_2d&, int, int, int>);
 static_assert(!std::is_invocable_v<const mapping_2d&, int, const char*>);
 
+// Equality is looked for in every dimension, from either side.
+static_assert(compact != mapping_2d(any_2d(2, 3), {4, 1}));
+static_assert(mapping_2d(any_2d(2, 3), {4, 1}) != compact);
+static_assert(mapping_2d(any_2d(2, 3), {3, 2}) != compact);
+static_assert(mapping_2d(any_2d(2, 3), {3, 1}, 1) != compact);
+
+// The elements are counted, and a gap between them is seen.
+static_assert(mapping_2d(any_2d(2, 4), {4, 1}).is_exhaustive());
+static_assert(!mapping_2d(any_2d(2, 3), {4, 1}).is_exhaustive());
+static_assert(mapping_2d(any_2d(0, 3), {0, 0}).is_unique());
+
 }  // namespace
