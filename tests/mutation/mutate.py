@@ -53,7 +53,8 @@ def try_faults(suite: Suite, chosen: set[int], *, quick: bool) -> dict[int, Verd
     survived = [n for n, v in verdicts.items() if not v.caught and suite.faults[n].constant]
 
     def again(number: int) -> Verdict:
-        verdict = suite.try_alone(number, thoroughly=False)
+        never = verdicts[number].by == "never reached"
+        verdict = suite.try_alone(number, thoroughly=never)
         return verdict if verdict.outcome != "survived" else verdicts[number]
 
     verdicts |= try_all(suite, survived, again, "compiled, survivors")
@@ -133,6 +134,13 @@ def save(file: Path, suite: Suite, verdicts: dict[int, Verdict]) -> None:
     file.write_text(json.dumps([r for key, r in kept.items() if key in present], indent=1))
 
 
+def kept_verdicts(file: Path, suite: Suite) -> dict[int, Verdict]:
+    """Return what earlier runs found, of faults that are still there."""
+    records = json.loads(file.read_text()) if file.exists() else []
+    found = {tuple(r["key"]): Verdict(r["outcome"], r["by"]) for r in records}
+    return {n: found[fault.key] for n, fault in suite.faults.items() if fault.key in found}
+
+
 def chosen_faults(suite: Suite, headers: list[str], file: Path, *, survivors: bool) -> set[int]:
     """Return the faults to try: all, those of some headers, those that survived the last run."""
     unknown = sorted(set(headers) - set(suite.sources))
@@ -156,6 +164,7 @@ def main() -> int:
     parser.add_argument("--survivors", action="store_true", help="only those of the last run")
     parser.add_argument("--quick", action="store_true", help="leave out what must be compiled")
     parser.add_argument("--list", action="store_true", help="print the faults, and try none")
+    parser.add_argument("--report", action="store_true", help="what earlier runs found, together")
     parser.add_argument("--jobs", type=int, default=2, help="faults tried at once (default: 2)")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "mutation")
     options = parser.parse_args()
@@ -168,6 +177,8 @@ def main() -> int:
             print("\n".join(f"{suite.faults[n].kind:10} {suite.faults[n]}" for n in sorted(chosen)))
             return 0
         entries = read_entries(HERE / "survivors.toml")
+        if options.report:
+            return report(suite, kept_verdicts(results, suite), entries)
         start = time.monotonic()
         suite.prepare()
         print(f"{len(suite.faults)} faults, {len(suite.switched)} switched at run time", flush=True)

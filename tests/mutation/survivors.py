@@ -10,6 +10,8 @@ An entry names its faults by what stands in the header, not by a number of a lin
     changes = ["`<` -> `!=`"]
     occurrence = 2      # only the second such line of the function; all if left out
     reason = "r counts up from 0 by 1, so it meets ndim"
+
+A file or a function of ``"*"`` is any.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ class Entry:
     def matches(self, fault: Fault, change: str) -> bool:
         """Whether a fault is one of the entry, by one of its changes."""
         return (
-            (fault.header, fault.function, fault.source_line)
-            == (self.file, self.function, self.line)
+            self.file in ("*", fault.header)
+            and self.function in ("*", fault.function)
+            and self.line == fault.source_line
             and fault.change == change
             and self.occurrence in (0, fault.occurrence)
         )
