@@ -33,11 +33,11 @@ def run_cycles(count: int) -> tuple[collections.Counter[str], Cycles, int, int]:
         way = way_of(number)
         way(cycles)
         gone[way.__name__.strip("_").replace("_", " ")] += 1
-        left = (cycles.exports - cycles.deletions, Owner.alive)
-        if left != (0, 0):
+        if cycles.exports != cycles.deletions or Owner.alive:
             raise AssertionError(
-                f"cycle {number} ({way.__name__}): expected a deleter call for each export, and no "
-                f"owner left, found {left[0]} calls too few and {left[1]} owners"
+                f"cycle {number} ({way.__name__}): expected as many deleter calls as exports, and "
+                f"no owner left, found {cycles.deletions} for {cycles.exports}, and {Owner.alive} "
+                "owners; look for who keeps or deletes too much"
             )
         if number % 1000 == 0:
             forget_kept()
