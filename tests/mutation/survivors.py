@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of faults that change no behaviour, each with the reason: survivors.toml.
+"""The list of faults that survive, each with the reason: survivors.toml.
 
 An entry names its faults by what stands in the header, not by a number of a line::
 
@@ -11,7 +11,9 @@ An entry names its faults by what stands in the header, not by a number of a lin
     occurrence = 2      # only the second such line of the function; all if left out
     reason = "r counts up from 0 by 1, so it meets ndim"
 
-A file or a function of ``"*"`` is any.
+A file or a function of ``"*"`` is any. An ``[[equivalent]]`` fault changes no behaviour. A
+``[[missed]]`` one does, and counts as not caught: no test of it can be had here, of a device that
+is not there for example.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class Entry:
     changes: tuple[str, ...]
     reason: str
     occurrence: int = 0
+    #: Whether behaviour stays the same; if not, no test can be had here, and the fault counts.
+    same: bool = True
 
     def matches(self, fault: Fault, change: str) -> bool:
         """Whether a fault is one of the entry, by one of its changes."""
@@ -47,18 +51,22 @@ class Entry:
 
 def read_entries(path: Path) -> list[Entry]:
     """Read the list; a key that is not known, or a missing one, is an error."""
-    tables = tomllib.loads(path.read_text()).get("equivalent", []) if path.exists() else []
-    return [Entry(**{**table, "changes": tuple(table["changes"])}) for table in tables]
+    tables = tomllib.loads(path.read_text()) if path.exists() else {}
+    return [
+        Entry(**{**table, "changes": tuple(table["changes"]), "same": kind == "equivalent"})
+        for kind in ("equivalent", "missed")
+        for table in tables.get(kind, [])
+    ]
 
 
-def reasons_for(faults: dict[int, Fault], entries: list[Entry]) -> dict[int, str]:
-    """Return the reason of each fault that the list names."""
+def reasons_for(faults: dict[int, Fault], entries: list[Entry], *, same: bool) -> dict[int, str]:
+    """Return the reason of each fault that the list names, of those of one kind."""
     return {
         number: entry.reason
         for number, fault in faults.items()
         for entry in entries
         for change in entry.changes
-        if entry.matches(fault, change)
+        if entry.same == same and entry.matches(fault, change)
     }
 
 
