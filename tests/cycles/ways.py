@@ -202,6 +202,11 @@ def _new_memory(cycles: Cycles) -> None:
     call_deleter(managed)
 
 
+def _exchange_api_memory(cycles: Cycles) -> None:
+    managed = cycles.ours.count(cycles.api.allocate(cycles.foreign[0].tensor))
+    assert cycles.api.take(managed).shape == (3, 4)
+
+
 Way = Callable[[Cycles], None]
 
 CHEAP: list[Way] = [
@@ -211,7 +216,7 @@ CHEAP: list[Way] = [
 # They copy, allocate, wait, or start threads: one cycle of a hundred.
 DEAR: list[Way] = [
     *(_streams, _copies_in_usm, _copies_to_the_host, _copies_from_the_host, _new_memory),
-    *(_another_thread, _foreign_type),
+    *(_another_thread, _foreign_type, _exchange_api_memory),
 ]
 
 

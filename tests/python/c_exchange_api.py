@@ -11,8 +11,11 @@ from capsules import DLManagedTensorVersioned, DLTensor
 _Pointer = ctypes.c_void_p
 _Out = ctypes.POINTER(ctypes.c_void_p)
 _Managed = ctypes.POINTER(DLManagedTensorVersioned)
+_SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 # All are called with the GIL held. Objects go in as objects, and come out as addresses.
-_Allocate = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(DLTensor), _Out, _Pointer, _Pointer)
+_Allocate = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(_Managed), _Pointer, _SetError
+)
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed))
 _ToObject = ctypes.PYFUNCTYPE(ctypes.c_int, _Pointer, _Out)
 _Borrow = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
@@ -45,6 +48,17 @@ class ExchangeAPI:
     def __init__(self, kind: type) -> None:
         capsule = kind.__dlpack_c_exchange_api__  # type: ignore[attr-defined]
         self.table = DLPackExchangeAPI.from_address(_get_pointer(capsule, b"dlpack_exchange_api"))
+
+    def allocate(self, prototype: DLTensor) -> Any:
+        """Return a managed tensor of new memory, whose deleter the caller runs."""
+        errors: list[str] = []
+        set_error = _SetError(
+            lambda _, kind, text: errors.append(f"{kind.decode()}: {text.decode()}")
+        )
+        out = _Managed()
+        if self.table.managed_tensor_allocator(prototype, out, None, set_error) != 0:
+            raise BufferError(*errors)
+        return out.contents
 
     def export(self, array: Any) -> Any:
         """Return a managed tensor, whose deleter the caller runs, as a struct in place."""

@@ -109,6 +109,19 @@ def test_a_managed_tensor_that_the_exchange_api_refuses_runs_its_deleter_once() 
     assert foreign.deletions == 1
 
 
+def test_memory_that_the_exchange_api_allocates_goes_with_its_deleter(memory: Any) -> None:
+    deleters = CountedDeleters()
+    api = ExchangeAPI(DLPackTensor)
+    managed = deleters.count(api.allocate(ForeignTensor(address_of(memory)).tensor))
+    address = managed.dl_tensor.data
+    taken = api.take(managed)
+    assert (taken.data, taken.shape, validate(taken).size >= 48) == (address, (3, 4), True)
+    del taken
+    assert deleters.deletions == 1
+    with refused("pointer_unknown", "data", binding=True):
+        from_dlpack(ForeignArray(ForeignTensor(address)))
+
+
 def test_what_was_imported_keeps_the_producer_until_the_last_export_dies(memory: Any) -> None:
     foreign = ForeignTensor(address_of(memory))
     array = ForeignArray(foreign)
