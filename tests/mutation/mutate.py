@@ -192,7 +192,7 @@ def main() -> int:
             return report(suite, kept_verdicts(results, suite), entries)
         trusted = set(reasons_for(suite.faults, entries, same=True)) if options.trust else set()
         start = time.monotonic()
-        suite.prepare()
+        suite.prepare(chosen)
         print(f"{len(suite.faults)} faults, {len(suite.switched)} switched at run time", flush=True)
         verdicts = try_faults(suite, chosen, trusted, quick=options.quick)
         status = report(suite, verdicts, entries)

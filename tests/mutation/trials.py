@@ -125,14 +125,21 @@ class Suite:
                 self.faults[len(self.faults) + 1] = fault
         self.switched: set[int] = set()
         self.alone: set[int] = set()
+        self.targets = ["core_tests"]
         self.programs: list[Program] = []
         #: Cases that fail without a fault, and so cannot tell one.
         self.failing: list[str] = []
 
     # The build with all faults
 
-    def prepare(self) -> None:
-        """Build the suite with every fault that can be compiled in, and see what each case does."""
+    def prepare(self, chosen: set[int]) -> None:
+        """Build the suite with every fault that can be compiled in, and see what each case does.
+
+        Where the faults that are chosen need no SYCL, the tests that do are left alone.
+        """
+        headers = {self.faults[number].header for number in chosen}
+        if any(self._has_sycl(header) for header in headers):
+            self.targets = ["core_tests", "sycl_tests"]
         self._copy_project()
         self._remember_alone()
         self._write_headers()
@@ -202,7 +209,7 @@ class Suite:
         return printed
 
     def _build(self) -> str:
-        words = ["cmake", "--build", str(self.build), "--target", "core_tests", "sycl_tests"]
+        words = ["cmake", "--build", str(self.build), "--target", *self.targets]
         done = subprocess.run(
             [*words, "--", f"-j{self.jobs}", "-k0"], capture_output=True, text=True, check=False
         )
@@ -260,7 +267,7 @@ class Suite:
         )
         self.tests = {t["name"]: t for t in json.loads(done.stdout)["tests"]}
         for name, test in sorted(self.tests.items()):  # core_tests first
-            if name == "core_tests" or name.startswith("sycl_tests."):
+            if name.split(".")[0] in self.targets:
                 self.programs.append(self._program(name, test["command"], test["properties"]))
         work = [(program, case) for program in self.programs for case in program.cases]
         with ThreadPoolExecutor(self.jobs) as pool:
