@@ -25,7 +25,6 @@ from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     READ_ONLY,
-    DLManagedTensorVersioned,
     DLTensor,
     ForeignArray,
     ForeignTensor,
@@ -277,8 +276,6 @@ def test_the_work_stream_of_no_device_is_refused(api: ExchangeAPI, number: int) 
 
 # --- the allocator
 
-SetError = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
-
 
 class Allocation:
     """What the allocator answers for a prototype: a managed tensor, or a kind and a message."""
@@ -291,11 +288,11 @@ class Allocation:
             self.contexts.append(context)
             self.errors.append((kind.decode(), message.decode()))
 
-        callback = SetError(set_error)
-        out = ctypes.c_void_p(123)
-        function = ctypes.cast(callback, ctypes.c_void_p)
-        self.status = api.table.managed_tensor_allocator(prototype, out, 77, function)
-        self.managed = DLManagedTensorVersioned.from_address(out.value) if out.value else None
+        allocate = api.table.managed_tensor_allocator
+        _, pointer_to_managed, _, callback = allocate.argtypes
+        out = pointer_to_managed._type_()
+        self.status = allocate(prototype, out, 77, callback(set_error))
+        self.managed = out.contents if out else None
 
 
 def prototype_of(shape: tuple[int, ...], dtype: tuple[int, int, int] = (2, 32, 1)) -> Any:
