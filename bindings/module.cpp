@@ -52,8 +52,28 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_import(module);
 }
 
-// Before nanobind gets to know the interpreter: from then on it would take the objects of the
-// main one for those of this.
+namespace {
+
+int (*execute_in_main)(PyObject* module) = nullptr;
+
+int execute(PyObject* module) {
+  return usm_dlpack::python::check_interpreter() ? execute_in_main(module) : -1;
+}
+
+}  // namespace
+
+// The check stands before nanobind's execution of the module, which would forget the types of
+// the main interpreter; not here, because Python 3.13 calls this in the main one.
 extern "C" NB_EXPORT PyObject* PyInit__core(void) {
-  return usm_dlpack::python::check_interpreter() ? PyInit__core_of_main() : nullptr;
+  PyObject* made = PyInit__core_of_main();
+  if (made == nullptr) {
+    return nullptr;
+  }
+  for (auto* slot = reinterpret_cast<PyModuleDef*>(made)->m_slots; slot->slot != 0; ++slot) {
+    if (slot->slot == Py_mod_exec && execute_in_main == nullptr) {
+      execute_in_main = reinterpret_cast<int (*)(PyObject*)>(slot->value);
+      slot->value = reinterpret_cast<void*>(&execute);
+    }
+  }
+  return made;
 }

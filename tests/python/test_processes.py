@@ -339,13 +339,15 @@ try:
 except ImportError:
     import _xxsubinterpreters as interpreters
 
-def create():
-    for choice in ({"isolated": False}, {}):  # Python 3.12; before
-        try:
-            return interpreters.create(**choice)
-        except TypeError:
-            pass
-    return interpreters.create("legacy")
+def create():  # one that shares the GIL
+    try:
+        return interpreters.create("legacy")  # Python 3.13
+    except TypeError:
+        pass
+    try:
+        return interpreters.create(isolated=False)  # 3.12
+    except TypeError:
+        return interpreters.create()
 
 def try_import(number):
     reader, writer = os.pipe()
