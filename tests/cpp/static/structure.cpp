@@ -117,4 +117,7 @@ static_assert(bytes_overflow({0, max / 4}, 4), "rounding up to a whole byte");
 static_assert(storage_of(0) == subbyte::packed && storage_of(3) == subbyte::packed);
 static_assert(storage_of(4) == subbyte::padded && storage_of(7) == subbyte::padded);
 
+// The codes behind that of floating point may have 8 bits.
+static_assert(known(kDLOpaqueHandle, 8) && known(kDLOpaqueHandle, 4));
+
 }  // namespace
