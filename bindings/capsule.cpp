@@ -89,6 +89,12 @@ void consume_capsule(nb::handle object, const capsule_content& content) noexcept
                                             : names<DLManagedTensor>::consumed);
 }
 
+void restore_capsule(nb::handle object, const capsule_content& content) noexcept {
+  const bool versioned = std::holds_alternative<DLManagedTensorVersioned*>(content);
+  PyCapsule_SetName(object.ptr(), versioned ? names<DLManagedTensorVersioned>::fresh
+                                            : names<DLManagedTensor>::fresh);
+}
+
 nb::object make_capsule(managed_tensor managed) { return wrap(std::move(managed)); }
 nb::object make_capsule(legacy_managed_tensor managed) { return wrap(std::move(managed)); }
 

@@ -24,6 +24,9 @@ capsule_content read_capsule(nb::handle object);
 /// content.
 void consume_capsule(nb::handle object, const capsule_content& content) noexcept;
 
+/// Undoes that: the capsule owns the content again.
+void restore_capsule(nb::handle object, const capsule_content& content) noexcept;
+
 /// A fresh capsule that owns a managed tensor, and runs its deleter if nobody consumes it.
 nb::object make_capsule(managed_tensor managed);
 nb::object make_capsule(legacy_managed_tensor managed);

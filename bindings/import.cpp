@@ -63,15 +63,54 @@ nb::object import_copy(tensor_copy made) {
   return import_managed(std::move(managed));
 }
 
-/// A copy of a proved tensor to where it is asked for.
-nb::object copy_proved(const tensor& source, const destination& wanted) {
-  const std::int32_t id = wanted.device_id.value_or(source.proof().device_id());
-  return import_copy(
-      copy_to_usm(source_of(source), id, wanted.usm_type.value_or(source.proof().usm_type())));
-}
-
 [[noreturn]] void refuse_copy(const char* expected, const std::string& found) {
   detail::refuse(errc::copy_needed, "copy", expected, found, "allow the copy with copy=None");
+}
+
+/// Lets go of a tensor without its deleter: it is its producer's again.
+void surrender(tensor::owner_type& owner) noexcept {
+  if (auto* versioned = std::get_if<managed_tensor>(&owner)) {
+    versioned->release();
+  } else if (auto* legacy = std::get_if<legacy_managed_tensor>(&owner)) {
+    legacy->release();
+  }
+}
+
+/// A copy of what a producer offers, which is taken meanwhile, because other threads run
+/// during the copy, and given back if there is none.
+/// @param structure of the tensor that `content` holds
+/// @param proof of its memory; none for host memory
+nb::object import_copy_of(offered_tensor offered, const capsule_content& content,
+                          const tensor_structure& structure,
+                          const std::optional<usm_allocation>& proof,
+                          const destination& wanted) {
+  const content_view view = view_of(content);
+  DLTensor described = *view.described;
+  described.data = reinterpret_cast<void*>(structure.first);
+  described.byte_offset = 0;
+  const auto ndim = static_cast<std::size_t>(described.ndim);
+  std::vector<std::int64_t> strides(ndim + 1);
+  if (described.strides == nullptr) {
+    detail::write_compact_strides(described.shape, strides.data(), ndim);
+    described.strides = strides.data();
+  }
+  const copy_source source{described, structure, view.flags,
+                           wanted.request.queue ? wanted.request.queue : offered.pending,
+                           proof};
+  const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
+  const sycl::usm::alloc kind =
+      wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
+  offered.release(content);
+  tensor::owner_type owner = owner_of(content);
+  try {
+    nb::object copy = import_copy(copy_to_usm(source, id, kind));
+    nb::inst_ptr<tensor>(copy)->know(wanted.request.queue);
+    return copy;
+  } catch (...) {
+    surrender(owner);
+    offered.give_back(content);
+    throw;
+  }
 }
 
 /// An array in host memory, copied to the device that is asked for.
@@ -83,22 +122,7 @@ nb::object import_host(offered_tensor offered, const capsule_content& content,
   if (wanted.request.copy == false) {
     refuse_copy("None or True for an array in host memory", "False");
   }
-  offered.release(content);  // before the copy, during which other threads run
-  const tensor::owner_type owner = owner_of(content);
-  DLTensor described = *view.described;
-  described.data = reinterpret_cast<void*>(structure.first);
-  described.byte_offset = 0;
-  const auto ndim = static_cast<std::size_t>(described.ndim);
-  std::vector<std::int64_t> strides(ndim + 1);
-  if (described.strides == nullptr) {
-    detail::write_compact_strides(described.shape, strides.data(), ndim);
-    described.strides = strides.data();
-  }
-  const copy_source source{described, structure, view.flags, std::nullopt, std::nullopt};
-  nb::object copy = import_copy(copy_to_usm(
-      source, *wanted.device_id, wanted.usm_type.value_or(sycl::usm::alloc::device)));
-  nb::inst_ptr<tensor>(copy)->know(wanted.request.queue);
-  return copy;
+  return import_copy_of(std::move(offered), content, structure, std::nullopt, wanted);
 }
 
 /// Whether a tensor is not where, or not of the kind, that is asked for.
@@ -130,17 +154,15 @@ nb::object import_offered(offered_tensor offered, const destination& wanted) {
   if (elsewhere && wanted.request.copy == false) {
     refuse_copy("None or True for another device or USM kind", "False");
   }
+  if (elsewhere || (wanted.request.copy == true && !copied)) {
+    return import_copy_of(std::move(offered), content, proof.structure(), proof, wanted);
+  }
   new (nb::inst_ptr<tensor>(made)) tensor(*view.described, proof, view.flags);
   nb::inst_mark_ready(made);
   offered.release(content);
   tensor& taken = *nb::inst_ptr<tensor>(made);
   taken.own(owner_of(content));
   taken.know(wanted.request.queue ? wanted.request.queue : std::move(offered.pending));
-  if (elsewhere || (wanted.request.copy == true && !copied)) {
-    nb::object copy = copy_proved(taken, wanted);
-    nb::inst_ptr<tensor>(copy)->know(wanted.request.queue);
-    return copy;
-  }
   return made;
 }
 

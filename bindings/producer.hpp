@@ -39,6 +39,15 @@ class offered_tensor {
     }
   }
 
+  /// Undoes `release`: the capsule is fresh again. What came without one is deleted with this.
+  void give_back(const capsule_content& content) noexcept {
+    if (capsule_.is_valid()) {
+      restore_capsule(capsule_, content);
+    } else {
+      managed_.reset(std::get<DLManagedTensorVersioned*>(content));
+    }
+  }
+
   /// The capsule, or an invalid object.
   const nb::object& capsule() const noexcept { return capsule_; }
 

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that stays pending until a test says so: a kernel that waits at a gate in shared USM.
+"""Work that stays pending until a test says so: a kernel behind an event that the test completes.
 
-No clock decides anything: while the gate is closed the work cannot be complete, and a kernel that
-nobody ordered behind it runs to its end and sees what was there before. A CPU device of few cores
-may have no thread at hand for either; a thread that waits for an event lends itself, and runs what
-is ready. So the work has such a thread, and has begun there before anything else is waited for.
+No clock decides anything: while the gate is closed the work cannot begin, and a kernel that nobody
+ordered behind it runs to its end and sees what was there before. What is pending occupies no thread
+of the device, so that a device of few cores runs the other kernels meanwhile.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
-import time
+import functools
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import dpctl
@@ -21,10 +24,8 @@ from dpctl import memory, program
 COUNT = 12
 FINISHED = 7
 
-# The wait is bounded: a test that waits for what it should not, fails and does not hang.
 _KERNELS = """
-__kernel void fill_behind_gate(volatile __global int *gate, __global int *x, int value) {
-  for (long turn = 0; turn < 10000000000L && *gate == 0; ++turn) {}
+__kernel void fill(__global int *x, int value) {
   for (int i = 0; i < 12; ++i) x[i] = value;
 }
 __kernel void read(__global const int *x, __global int *seen) {
@@ -32,6 +33,49 @@ __kernel void read(__global const int *x, __global int *seen) {
 }
 """
 _built: dict[Any, Any] = {}
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+@functools.cache
+def _gates() -> ctypes.CDLL:
+    """Return the library of event_gate.cpp, built once for a SYCL runtime."""
+    source = Path(__file__).with_name("event_gate.cpp")
+    prefix = Path(sys.prefix)
+    name = hashlib.sha256(source.read_bytes() + bytes(prefix)).hexdigest()[:16]
+    library = source.parents[2] / "build" / "event_gate" / f"{name}.so"
+    if not library.exists():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        partial = library.with_suffix(f".{os.getpid()}")
+        flags = ["-std=c++17", "-shared", "-fPIC", "-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
+        places = ["-isystem", prefix / "include", "-L", prefix / "lib", f"-Wl,-rpath,{prefix}/lib"]
+        command = ["g++", *flags, *places, source, "-lsycl", "-ldl", "-o", partial]
+        subprocess.run(command, check=True)
+        partial.replace(library)
+    loaded = ctypes.CDLL(str(library))
+    loaded.new_gate.restype = ctypes.c_void_p
+    loaded.new_gate.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
+    loaded.open_gate.argtypes = [ctypes.c_void_p]
+    return loaded
+
+
+class _Gate:
+    """An event that is complete when it is opened."""
+
+    def __init__(self, context: Any) -> None:
+        self._opener = ctypes.c_void_p()
+        address = _gates().new_gate(context.addressof_ref(), ctypes.byref(self._opener))
+        assert address
+        self.event = dpctl.SyclEvent(_new_capsule(address, b"SyclEventRef", None))
+        self._is_open = False
+
+    def open(self) -> None:
+        """Complete the event, once."""
+        if not self._is_open:
+            self._is_open = True
+            assert _gates().open_gate(self._opener) == 0
 
 
 def _kernel(queue: Any, name: str) -> Any:
@@ -59,14 +103,10 @@ class PendingFill:
         self.queue = queue
         self.memory = kinds[usm](4 * COUNT, queue=queue)
         self.memory.memset(0)
-        self._gate = memory.MemoryUSMShared(4, queue=queue)
-        self._gate.memset(0)
-        arguments = [self._gate, self.memory, ctypes.c_int(FINISHED)]
-        self.event = queue.submit_async(_kernel(queue, "fill_behind_gate"), arguments, [1])
-        self._thread = threading.Thread(target=self.event.wait)
-        self._thread.start()
-        while self.event.execution_status == dpctl.event_status_type.submitted:
-            time.sleep(0.0005)
+        self._gate = _Gate(queue.sycl_context)
+        arguments = [self.memory, ctypes.c_int(FINISHED)]
+        kernel = _kernel(queue, "fill")
+        self.event = queue.submit_async(kernel, arguments, [1], dEvents=[self._gate.event])
 
     @property
     def is_pending(self) -> bool:
@@ -75,12 +115,12 @@ class PendingFill:
 
     def open(self) -> None:
         """Let the work go on."""
-        np.frombuffer(self._gate, np.int32)[:] = 1
+        self._gate.open()
 
     def end(self) -> None:
         """Open the gate, and wait for the work."""
         self.open()
-        self._thread.join()
+        self.event.wait()
 
 
 class Reader:

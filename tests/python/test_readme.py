@@ -14,17 +14,18 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    """Return the one code block of a language."""
-    found = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
-    assert len(found) == 1
-    return str(found[0])
+def blocks(language: str) -> list[str]:
+    """Return the code blocks of a language."""
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_python_example_runs_and_prints_the_sentence_shown() -> None:
+def test_python_examples_run_and_print_the_sentence_shown() -> None:
     printed = io.StringIO()
+    examples = blocks("python")
+    assert len(examples) == 2
     with contextlib.redirect_stdout(printed):
-        exec(compile(block("python"), "README.md", "exec"), {})
+        for example in examples:
+            exec(compile(example, "README.md", "exec"), {})
     sentence = printed.getvalue().strip()
     assert sentence
     assert f"\n    {sentence}\n" in README
@@ -33,7 +34,7 @@ def test_python_example_runs_and_prints_the_sentence_shown() -> None:
 def test_cpp_example_is_the_text_of_a_test() -> None:
     source = (ROOT / "tests/cpp/sycl/test_readme.cpp").read_text(encoding="utf-8")
     between = source.split("// README begins\n")[1].split("// README ends")[0]
-    assert block("cpp") == between
+    assert blocks("cpp") == [between]
 
 
 def test_commands_exist() -> None:
@@ -42,3 +43,9 @@ def test_commands_exist() -> None:
     for command in commands:
         called = [sys.executable, str(ROOT / "dev.py"), command, "--help"]
         assert subprocess.run(called, capture_output=True, check=False).returncode == 0
+
+
+def test_pages_that_it_names_exist() -> None:
+    pages = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert len(pages) >= 6
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
