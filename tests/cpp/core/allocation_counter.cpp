@@ -16,6 +16,7 @@ namespace {
 
 std::atomic<std::size_t> made{0};
 std::atomic<std::size_t> freed{0};
+std::atomic<std::size_t> bytes{0};
 std::atomic<bool> fail_next{false};
 
 void* count_and_allocate(std::size_t size, std::size_t alignment) {
@@ -23,6 +24,7 @@ void* count_and_allocate(std::size_t size, std::size_t alignment) {
     throw std::bad_alloc();
   }
   ++made;
+  bytes += size;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, size == 0 ? 1 : size) != 0) {
     throw std::bad_alloc();
@@ -57,6 +59,7 @@ namespace usm_dlpack_test {
 
 std::size_t allocations() noexcept { return made; }
 std::size_t deallocations() noexcept { return freed; }
+std::size_t allocated_bytes() noexcept { return bytes; }
 void fail_next_allocation() noexcept { fail_next = true; }
 
 }  // namespace usm_dlpack_test
@@ -71,6 +74,7 @@ TEST(AllocationCounter, SeesOrdinaryAndOverAlignedObjects) {
   ::operator delete(ordinary);
   EXPECT_EQ(heap.made(), 2U);
   EXPECT_EQ(heap.freed(), 1U);
+  EXPECT_EQ(heap.bytes(), sizeof(int) + 256);
 }
 
 TEST(AllocationCounter, MakesOneAllocationFail) {

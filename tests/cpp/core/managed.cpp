@@ -104,6 +104,19 @@ TEST(Managed, MakesOneAllocationAndFreesIt) {
   EXPECT_EQ(freed, 2);
 }
 
+TEST(Managed, AllocatesWhatTheTensorItsOwnerAndItsArraysTakeAndNoMore) {
+  std::array<float, 6> elements{};
+  const allocation_count heap;
+  const auto flat = to_managed_tensor(view_2d<float>(elements.data(), 2, 3), some_device, 0);
+  const std::size_t structs = heap.bytes() - 4 * sizeof(std::int64_t);
+  EXPECT_GE(structs, sizeof(DLManagedTensorVersioned) + sizeof(int));
+  EXPECT_LE(structs, sizeof(DLManagedTensorVersioned) + 2 * sizeof(std::int64_t));
+  const allocation_count later;
+  const auto scalar =
+      to_managed_tensor(md::mdspan<float, md::extents<int>>(elements.data()), some_device, 0);
+  EXPECT_EQ(later.bytes(), structs);
+}
+
 TEST(Managed, DestroysTheOwnerExactlyOnceWhenTheDeleterRuns) {
   std::array<float, 6> elements{};
   int freed = 0;

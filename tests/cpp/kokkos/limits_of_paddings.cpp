@@ -89,6 +89,7 @@ TEST(ToMdspanOfPaddedLayouts, RefusesAnEmptyTensorWhosePlainExtentsTheIndexTypeD
 
 TEST(ToMdspanOfPaddedLayouts, GivesAnEmptyTensorNoPaddingOfItsOwn) {
   EXPECT_EQ((take<right_padded_at_run_time, 2>({2, 0}, {7, 1}).mapping().stride(0)), 0);
+  EXPECT_EQ((take<right_padded_at_run_time, 3>({0, 3, 2}, {7, 5, 1}).mapping().stride(1)), 2);
 }
 
 }  // namespace

@@ -58,6 +58,26 @@ using usm_dlpack::to_mdspan;
 using usm_dlpack_test::valid_managed_tensor;
 using usm_dlpack_test::valid_tensor;
 
+/// Strides of any sign, as far as the index type holds them; and a first index that is not 0.
+struct layout_of_any_steps {
+  template <class Extents>
+  struct mapping : odd::layout_stepped::mapping<Extents> {
+    using odd::layout_stepped::mapping<Extents>::mapping;
+    static constexpr bool is_always_unique() noexcept { return false; }
+  };
+};
+struct layout_from_one {
+  template <class Extents>
+  struct mapping : odd::layout_stepped::mapping<Extents> {
+    using base = odd::layout_stepped::mapping<Extents>;
+    using base::base;
+    template <class... Indices>
+    constexpr typename base::index_type operator()(Indices... indices) const noexcept {
+      return base::operator()(indices...) + 1;
+    }
+  };
+};
+
 constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr auto int64_min = std::numeric_limits<std::int64_t>::min();
 
@@ -481,6 +501,21 @@ TEST(ToMdspan, RefusesAStrideThatTheIndexTypeDoesNotHold) {
   EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t>>(sample.tensor)),
                  errc::index_type_too_small, "shape",
                  "a value that the view's index type int8_t holds", "202");
+}
+
+TEST(ToMdspan, RefusesANegativeStrideThatAnUnsignedIndexTypeDoesNotHold) {
+  const strided_tensor<2> sample({2, 3}, {-4, 1});
+  expect_taken<view<layout_of_any_steps, int>>(sample.tensor);
+  EXPECT_REFUSAL((to_mdspan<view<layout_of_any_steps, unsigned>>(sample.tensor)),
+                 errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type uint32_t holds", "-4");
+}
+
+TEST(ToMdspan, GivesAnEmptyViewItsDataWhateverTheFirstIndex) {
+  const strided_tensor<2> empty({0, 3}, {3, 1});
+  EXPECT_EQ((to_mdspan<view<layout_from_one>>(empty.tensor).data_handle()), empty.tensor.data);
+  const strided_tensor<2> sample({2, 3}, {3, 1});
+  expect_taken<view<layout_from_one>>(sample.tensor);
 }
 
 TEST(ToMdspan, TakesAnEmptyTensorWhoseCompactStridesTheIndexTypeDoesNotHold) {
