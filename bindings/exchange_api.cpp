@@ -14,7 +14,9 @@
 #include "tensor.hpp"
 
 #include <exception>
+#include <map>
 #include <new>
+#include <optional>
 #include <string>
 
 namespace usm_dlpack::python {
@@ -52,6 +54,41 @@ int guarded(Function&& function) noexcept {
   }
 }
 
+/// The queues that a thread's consumers are to work on, by root device: that of the tensor
+/// that they got last and that knows one. Each stays at its address for the thread's life, for
+/// which it is kept.
+class work_streams {
+ public:
+  void follow(const tensor& source) {
+    if (source.queue() && source.queue_knows_memory()) {
+      std::optional<sycl::queue>& last = queues_[source.proof().device_id()];
+      if (last != source.queue()) {
+        last = source.queue();
+      }
+    }
+  }
+
+  sycl::queue& get(std::int32_t device_id) {
+    const auto found = queues_.find(device_id);
+    return found == queues_.end() ? package_queue(device_id) : *found->second;
+  }
+
+  ~work_streams() {
+    if (process_is_forked()) {  // what the parent's runtime made is never given back
+      new (std::nothrow) queues_by_device(std::move(queues_));
+    }
+  }
+
+ private:
+  using queues_by_device = std::map<std::int32_t, std::optional<sycl::queue>>;
+  queues_by_device queues_;
+};
+
+work_streams& streams_of_thread() {
+  thread_local work_streams streams;
+  return streams;
+}
+
 const tensor& tensor_in(void* object) {
   const nb::handle handle(static_cast<PyObject*>(object));
   if (object == nullptr || !is_tensor(handle)) {
@@ -67,8 +104,9 @@ const tensor& tensor_in(void* object) {
 
 int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
   return guarded([&] {
-    tensor_in(object);
+    const tensor& source = tensor_in(object);
     check_process();
+    streams_of_thread().follow(source);
     *out = export_managed(nb::handle(static_cast<PyObject*>(object))).release();
   });
 }
@@ -80,6 +118,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
     if ((source.flags() & (flag::read_only | flag::is_subbyte_type_padded)) != 0) {
       detail::check_legacy_flags(source.flags());
     }
+    streams_of_thread().follow(source);
     *out = source.get();
   });
 }
@@ -106,7 +145,8 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
     asked.device = {type, device_id};
     detail::check_device_type(asked);
     check_process();
-    *out = &package_queue(device_id);
+    detail::working_device(device_id);
+    *out = &streams_of_thread().get(device_id);
   });
 }
 

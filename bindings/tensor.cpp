@@ -39,6 +39,11 @@ tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint
 
 tensor::~tensor() { release(); }
 
+void tensor::know(std::optional<sycl::queue> queue) {
+  queue_knows_memory_ = queue && queue->get_context() == proof_.context();
+  queue_ = std::move(queue);
+}
+
 PyObject* tensor::python_owner() const noexcept {
   const auto* object = std::get_if<nb::object>(&owner_);
   return object == nullptr ? nullptr : object->ptr();
@@ -128,10 +133,8 @@ nb::object array_interface(const tensor& self) {
           .attr("to_typestr")(self.dtype().code, self.dtype().bits, self.dtype().lanes);
   made["offset"] = 0;
   made["version"] = 1;
-  // A queue of another context, which an import may have been for, does not know the memory.
-  const sycl::context& context = self.proof().context();
-  const bool knows = self.queue() && self.queue()->get_context() == context;
-  made["syclobj"] = knows ? to_dpctl(*self.queue()) : to_dpctl(context);
+  made["syclobj"] =
+      self.queue_knows_memory() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
   return made;
 }
 

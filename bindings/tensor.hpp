@@ -32,9 +32,12 @@ class tensor {
   /// Takes the owner when nothing can fail any more.
   void own(owner_type owner) noexcept { owner_ = std::move(owner); }
   /// Remembers the queue that may still work on the memory.
-  void know(std::optional<sycl::queue> queue) noexcept { queue_ = std::move(queue); }
+  void know(std::optional<sycl::queue> queue);
   /// The queue that the tensor was made from or with, if any.
   const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+  /// Whether that queue is of the context that the memory belongs to: an import may have been
+  /// for a queue of another one.
+  bool queue_knows_memory() const noexcept { return queue_knows_memory_; }
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// Lets the owner go: the tensor describes nothing any more. For the cyclic garbage
@@ -67,6 +70,7 @@ class tensor {
   std::int64_t size_ = 1;
   DLDataType dtype_;
   bool released_ = false;
+  bool queue_knows_memory_ = false;
 };
 
 /// Whether an object is a DLPackTensor that was made.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import dpctl
 import numpy as np
 from dpctl import memory
 
@@ -20,6 +21,20 @@ def allocate(usm_type: str, nbytes: int, queue: Any) -> Any:
     made = _CLASSES[usm_type](nbytes, queue=queue)
     made.copy_from_host(np.arange(nbytes, dtype=np.uint8))
     return made
+
+
+_queues: list[Any] = []
+
+
+def new_queue(device: Any, *, in_order: bool = False) -> Any:
+    """Return a new queue of a root device, kept for the life of the process.
+
+    A queue that is dropped right after its work may be destroyed by the work itself, on a thread of
+    the OpenCL CPU driver, which then waits for itself and runs nothing else.
+    """
+    queue = dpctl.SyclQueue(device, property="in_order" if in_order else "default")
+    _queues.append(queue)
+    return queue
 
 
 def address_of(owner: Any) -> int:

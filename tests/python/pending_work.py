@@ -20,6 +20,7 @@ from typing import Any
 import dpctl
 import numpy as np
 from dpctl import memory, program
+from memory_sources import new_queue
 
 COUNT = 12
 FINISHED = 7
@@ -134,7 +135,7 @@ class Reader:
     @property
     def is_held(self) -> bool:
         """Whether the kernel waits for another: work that was submitted later overtook it."""
-        queue = dpctl.SyclQueue(self._device)
+        queue = new_queue(self._device)
         later = memory.MemoryUSMDevice(4 * COUNT, queue=queue)
         for _ in range(2):
             Reader(queue, later).event.wait()

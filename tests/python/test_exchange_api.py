@@ -15,7 +15,6 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
@@ -32,7 +31,8 @@ from capsules import (
     integers,
     new_capsule,
 )
-from memory_sources import TypedArray, address_of, allocate
+from dpctl import memory as dpctl_memory
+from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import VALUES, PendingFill, Reader
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
@@ -583,19 +583,19 @@ def test_validate_uses_the_table_and_gives_back_what_it_got(table: Table, memory
 
 
 def test_the_work_stream_is_the_queue_of_the_tensor(table: Table) -> None:
-    queue = dpctl.SyclQueue(root_device(0))
+    queue = new_queue(root_device(0))
     table.stream = queue.addressof_ref()
     made = from_dlpack(array_of(table))
     assert made.sycl_queue == queue
-    asked = dpctl.SyclQueue(root_device(0))
+    asked = new_queue(root_device(0))
     assert from_dlpack(array_of(table), device=asked).sycl_queue == asked
 
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_an_import_for_a_queue_is_ordered_behind_the_work_stream(in_order: bool) -> None:
     device = root_device(0)
-    producer = dpctl.SyclQueue(device, property="in_order") if in_order else dpctl.SyclQueue(device)
-    consumer = dpctl.SyclQueue(device)
+    producer = new_queue(device, in_order=in_order)
+    consumer = new_queue(device)
     pending = PendingFill(producer)
     try:
         foreign = ForeignTensor(address_of(pending.memory), shape=(12,), dtype=(0, 32, 1))
@@ -610,6 +610,57 @@ def test_an_import_for_a_queue_is_ordered_behind_the_work_stream(in_order: bool)
         assert made.numpy().tolist() == VALUES
     finally:
         pending.end()
+
+
+def work_stream(api: ExchangeAPI) -> Any:
+    """Return the queue that consumers of our tensors are to work on."""
+    address = api.stream(0)
+    assert address is not None
+    capsule = new_capsule(address, b"SyclQueueRef")
+    return to_dlpack_tensor(dpctl_memory.MemoryUSMHost(4), queue=capsule).sycl_queue
+
+
+@pytest.mark.parametrize("way", ["borrow", "export"])
+def test_who_gets_a_tensor_works_on_its_queue(way: str) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    producer = new_queue(root_device(0), in_order=True)
+    pending = PendingFill(producer)
+    try:
+        tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=producer)
+        got = getattr(api, way)(tensor)
+        assert work_stream(api) == producer
+        reader = Reader(work_stream(api), pending.memory)
+        assert pending.is_pending
+        pending.open()
+        assert reader.seen == VALUES
+        if way == "export":
+            call_deleter(got)
+    finally:
+        pending.end()
+
+
+def test_the_queue_of_another_context_is_no_work_stream(foreign_queue: Any, memory: Any) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    known = new_queue(root_device(0))
+    api.borrow(to_dlpack_tensor(memory, queue=known))
+    api.borrow(from_dlpack(to_dlpack_tensor(memory), device=foreign_queue))
+    assert work_stream(api) == known
+
+
+def test_each_thread_has_a_work_stream_of_its_own(memory: Any) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    mine, other = new_queue(root_device(0)), new_queue(root_device(0))
+    api.borrow(to_dlpack_tensor(memory, queue=mine))
+    seen = []
+
+    def work() -> None:
+        api.borrow(to_dlpack_tensor(memory, queue=other))
+        seen.append(work_stream(api))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert (seen, work_stream(api)) == ([other], mine)
 
 
 def test_a_refused_tensor_of_a_table_is_freed_once(table: Table) -> None:

@@ -27,7 +27,7 @@ from capsules import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of, allocate, new_queue
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
 
@@ -40,8 +40,8 @@ DEVICES: dict[str, Callable[[], Any]] = {
     "a device": lambda: root_device(0),
     "a sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
     "a filter string": lambda: root_device(0).get_filter_string(),
-    "a queue": lambda: dpctl.SyclQueue(root_device(0)),
-    "an in-order queue": lambda: dpctl.SyclQueue(root_device(0), property="in_order"),
+    "a queue": lambda: new_queue(root_device(0)),
+    "an in-order queue": lambda: new_queue(root_device(0), in_order=True),
 }
 
 # --- host arrays: NumPy
@@ -231,7 +231,7 @@ def test_a_host_producer_is_given_no_queue() -> None:
     foreign = ForeignTensor(values.ctypes.data)
     foreign.tensor.device_type = 1
     array = ForeignArray(foreign, device=(1, 0))
-    queue = dpctl.SyclQueue(root_device(0))
+    queue = new_queue(root_device(0))
     assert from_dlpack(array, device=queue).sycl_queue == queue
     assert array.asked == [{"max_version": NEWEST}]
 
@@ -383,7 +383,7 @@ def test_dtypes_of_ml_dtypes_go_to_numpy_and_come_from_usm(name: str, queue: Any
 def test_dtypes_of_ml_dtypes_come_from_the_host(name: str) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name))
     values = np.arange(8).astype(dtype)
-    tensor = to_dlpack_tensor(allocate("host", 4, dpctl.SyclQueue(root_device(0))), dtype=dtype)
+    tensor = to_dlpack_tensor(allocate("host", 4, new_queue(root_device(0))), dtype=dtype)
     tags = content_of(tensor.__dlpack__()).dl_tensor
     foreign = ForeignTensor(
         values.ctypes.data, shape=(8,), dtype=(tags.code, tags.bits, tags.lanes)
@@ -443,6 +443,7 @@ import json, sys
 sys.path.insert(0, {tests!r})
 import dpctl, dpctl.memory, numpy as np, usm_dlpack
 from capsules import content_of
+from memory_sources import new_queue
 from usm_dlpack import ConversionError, from_dlpack, to_dlpack_tensor, validate
 KINDS = {{"device": dpctl.memory.MemoryUSMDevice, "shared": dpctl.memory.MemoryUSMShared,
          "host": dpctl.memory.MemoryUSMHost}}
@@ -450,7 +451,7 @@ devices = dpctl.get_devices()
 values = np.arange(24, dtype=np.float32).reshape(4, 6)
 
 def make(number, kind):
-    memory = KINDS[kind](96, queue=dpctl.SyclQueue(devices[number]))
+    memory = KINDS[kind](96, queue=new_queue(devices[number]))
     memory.copy_from_host(values.view(np.uint8).ravel())
     return to_dlpack_tensor(memory, shape=(4, 6), dtype="f4")
 
@@ -489,7 +490,7 @@ def test_arrays_are_copied_between_root_devices_of_each_kind(
 ) -> None:
     found = with_two_devices("""
 for start, end in ((0, 1), (1, 0)):
-    queue = dpctl.SyclQueue(devices[end])
+    queue = new_queue(devices[end])
     for kind in KINDS:
         tensor = make(start, kind)
         for wanted in (None, *KINDS):
@@ -525,7 +526,7 @@ for start, end in ((0, 1), (1, 0)):
             assert np.array_equal(made.numpy(), values)
             assert made.sycl_device == devices[end]
             answer.append([inside.flags, inside.dl_tensor.device_id == end, proof.usm_type == kind])
-        legacy = tensor.__dlpack__(dl_device=(14, end), stream=dpctl.SyclQueue(devices[end]))
+        legacy = tensor.__dlpack__(dl_device=(14, end), stream=new_queue(devices[end]))
         assert np.array_equal(from_dlpack(Old(legacy)).numpy(), values)
         same = tensor.__dlpack__(dl_device=(14, start), max_version=(1, 3))
         assert content_of(same).flags == 0
@@ -572,10 +573,10 @@ import threading
 from pending_work import PendingFill, VALUES
 for start, end in ((0, 1), (1, 0)):
     for kind in KINDS:
-        pending = PendingFill(dpctl.SyclQueue(devices[start]), kind)
+        pending = PendingFill(new_queue(devices[start]), kind)
         tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
         taken = []
-        queue = dpctl.SyclQueue(devices[end])
+        queue = new_queue(devices[end])
         copy = lambda: taken.append(from_dlpack(tensor, device=queue).numpy().tolist())
         thread = threading.Thread(target=copy)
         thread.start()

@@ -26,7 +26,7 @@ from capsules import (
 from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import COUNT, VALUES, ZEROS, PendingFill, Reader
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor
@@ -37,22 +37,21 @@ HOST = (1, 0)
 Start = Callable[..., PendingFill]
 
 
-def new_queue(in_order: bool = True) -> Any:
-    """Return a queue of root device 0 in its default context."""
-    device = root_device(0)
-    return dpctl.SyclQueue(device, property="in_order") if in_order else dpctl.SyclQueue(device)
+def queue_of_the_device(in_order: bool = True) -> Any:
+    """Return a new queue of root device 0 in its default context."""
+    return new_queue(root_device(0), in_order=in_order)
 
 
 @pytest.fixture(params=[True, False], ids=["in order", "out of order"])
 def producer(request: pytest.FixtureRequest) -> Any:
     """Return a producer's queue, of each kind in turn."""
-    return new_queue(request.param)
+    return queue_of_the_device(request.param)
 
 
 @pytest.fixture(params=[True, False], ids=["in order", "out of order"])
 def consumer(request: pytest.FixtureRequest) -> Any:
     """Return a consumer's queue, of each kind in turn."""
-    return new_queue(request.param)
+    return queue_of_the_device(request.param)
 
 
 @pytest.fixture
@@ -180,7 +179,7 @@ def test_a_legacy_capsule_is_handed_over_too(producer: Any, consumer: Any, start
 
 
 def test_one_in_order_queue_needs_nothing(start: Start) -> None:
-    queue = new_queue(in_order=True)
+    queue = queue_of_the_device(in_order=True)
     pending = start(queue)
     tensor_of(pending).__dlpack__(stream=queue)
     assert pending.is_pending
@@ -191,7 +190,7 @@ def test_one_in_order_queue_needs_nothing(start: Start) -> None:
 
 
 def test_one_out_of_order_queue_is_ordered_behind_itself(start: Start) -> None:
-    queue = new_queue(in_order=False)
+    queue = queue_of_the_device(in_order=False)
     pending = start(queue)
     tensor_of(pending).__dlpack__(stream=queue)
     assert pending.is_pending
@@ -204,7 +203,7 @@ def test_one_out_of_order_queue_is_ordered_behind_itself(start: Start) -> None:
 def test_the_producer_does_not_wait_for_the_consumer(
     producer: Any, memory: Any, start: Start
 ) -> None:
-    consumer = new_queue()
+    consumer = queue_of_the_device()
     busy = start(consumer)
     to_dlpack_tensor(memory, queue=producer).__dlpack__(stream=consumer)
     assert Reader(producer, memory).seen != ZEROS
@@ -324,7 +323,7 @@ WAITING: dict[str, Callable[[DLPackTensor], list[int]]] = {
         tensor.__dlpack__(copy=True, max_version=NEWEST, stream=-1)
     ),
     "a copy in a capsule for a queue": lambda tensor: numpy_without_queue(
-        tensor.__dlpack__(copy=True, max_version=NEWEST, stream=new_queue())
+        tensor.__dlpack__(copy=True, max_version=NEWEST, stream=queue_of_the_device())
     ),
     "a copy": lambda tensor: from_dlpack(tensor, copy=True).numpy().tolist(),
     "a copy of another kind": lambda tensor: (
@@ -333,7 +332,7 @@ WAITING: dict[str, Callable[[DLPackTensor], list[int]]] = {
         .tolist()
     ),
     "a copy with another queue": lambda tensor: (
-        from_dlpack(tensor, device=new_queue(), copy=True).numpy().tolist()
+        from_dlpack(tensor, device=queue_of_the_device(), copy=True).numpy().tolist()
     ),
 }
 
@@ -423,9 +422,9 @@ def test_a_capsule_of_a_queue_is_read_and_not_consumed(tensor: DLPackTensor, que
 
 
 def test_the_queue_is_not_needed_after_the_export(start: Start) -> None:
-    pending = start(new_queue())
+    pending = start(queue_of_the_device())
     tensor = tensor_of(pending)
-    first = new_queue()
+    first = queue_of_the_device()
     capsule = first._get_capsule()
     tensor.__dlpack__(stream=first)
     reader = Reader(first, pending.memory)
@@ -602,7 +601,7 @@ def test_a_refused_export_hands_nothing_over(producer: Any, consumer: Any, start
 
 
 def test_a_tensor_knows_the_queue_that_it_was_made_with(memory: Any) -> None:
-    queue = new_queue()
+    queue = queue_of_the_device()
     assert to_dlpack_tensor(memory, queue=queue).sycl_queue == queue
     assert memory.sycl_queue != queue
 
@@ -655,7 +654,7 @@ class StreamProducer(Producer):
 
 
 def test_a_tensor_knows_the_queue_of_its_producer(queue: Any, memory: Any) -> None:
-    own = new_queue()
+    own = queue_of_the_device()
     assert from_dlpack(Producer(memory, own)).sycl_queue == own
     assert from_dlpack(Producer(memory, own._get_capsule())).sycl_queue == own
     for nothing in (None, 5, queue.sycl_context, AttributeError("none")):
@@ -670,7 +669,7 @@ def test_what_the_queue_of_a_producer_raises_reaches_the_caller(memory: Any, err
 
 
 def test_a_tensor_knows_the_queue_that_it_was_imported_for(memory: Any) -> None:
-    own, asked = new_queue(), new_queue()
+    own, asked = queue_of_the_device(), queue_of_the_device()
     for x in (to_dlpack_tensor(memory, queue=own), Producer(memory, own)):
         assert from_dlpack(x).sycl_queue == own
         assert from_dlpack(x, device=(14, 0)).sycl_queue == own
@@ -715,7 +714,7 @@ def test_an_import_for_a_queue_is_ordered_behind_the_queue_of_a_producer(
 
 def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory: Any, queue: Any) -> None:
     x = StreamProducer(memory, queue)
-    asked = new_queue()
+    asked = queue_of_the_device()
     assert from_dlpack(x, device=asked).sycl_queue == asked
     assert from_dlpack(x).sycl_queue == queue
     assert from_dlpack(x, device=(14, 0)).sycl_queue == queue
@@ -734,7 +733,7 @@ def test_copies_wait_for_the_queue_of_a_producer(producer: Any, start: Start) ->
 def test_a_tensor_is_exported_behind_the_queue_that_it_was_imported_for(
     consumer: Any, start: Start
 ) -> None:
-    mine = new_queue()
+    mine = queue_of_the_device()
     pending = start(mine)
     taken = from_dlpack(Producer(pending.memory, None), device=mine)
     taken.__dlpack__(stream=consumer)

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import dpctl
 import numpy as np
 import pytest
 import tvm_ffi
 import usm_dlpack
 from c_exchange_api import ExchangeAPI
 from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of, allocate, new_queue
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 THREADS = 8
@@ -61,7 +60,7 @@ def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:
     def work(number: int) -> int:
         memory = allocate("shared", 256, queue)
         address = address_of(memory)
-        own_queue = dpctl.SyclQueue(queue.sycl_device, property="in_order")
+        own_queue = new_queue(queue.sycl_device, in_order=True)
         foreign = ForeignTensor(address)
         for turn in range(100):
             owner = TypedArray(memory)
