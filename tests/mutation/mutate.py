@@ -46,11 +46,13 @@ def try_all(
 
 
 def try_faults(
-    suite: Suite, chosen: set[int], trusted: set[int], *, quick: bool
+    suite: Suite, chosen: set[int], listed: set[int], *, quick: bool, trust: bool
 ) -> dict[int, Verdict]:
     """Try each fault the cheap way, then what survives, or cannot be tried so, by compilation.
 
-    Faults that are trusted to change no behaviour are not compiled.
+    Of those that survivors.toml lists, most survive, and to compile all tests for each takes long:
+    they are tried with the static tests and the tests of their header, or, where the list is
+    trusted, not compiled.
     """
     switched = sorted(chosen & suite.switched)
     verdicts = try_all(suite, switched, suite.try_switched, "switched on")
@@ -58,17 +60,21 @@ def try_faults(
         return verdicts
     # What the cases come to was run; what the static tests compute was not.
     constant = {n for n, v in verdicts.items() if not v.caught and suite.faults[n].constant}
+    trusted = listed if trust else set()
     survived = sorted(constant - trusted)
 
     def again(number: int) -> Verdict:
-        never = verdicts[number].by == "never reached"
-        verdict = suite.try_alone(number, thoroughly=never)
+        never = verdicts[number].by == "never reached" and number not in listed
+        verdict = suite.try_alone(number, "all" if never else "none")
         return verdict if verdict.outcome != "survived" else verdicts[number]
 
     verdicts |= try_all(suite, survived, again, "compiled, survivors")
-    alone = sorted(chosen - suite.switched)
+    alone = sorted(chosen - suite.switched - trusted)
     return verdicts | try_all(
-        suite, alone, lambda n: suite.try_alone(n, thoroughly=True), "compiled, others"
+        suite,
+        alone,
+        lambda n: suite.try_alone(n, "alike" if n in listed else "all"),
+        "compiled, others",
     )
 
 
@@ -190,11 +196,13 @@ def main() -> int:
         entries = read_entries(HERE / "survivors.toml")
         if options.report:
             return report(suite, kept_verdicts(results, suite), entries)
-        trusted = set(reasons_for(suite.faults, entries, same=True)) if options.trust else set()
+        listed = {
+            n for same in (True, False) for n in reasons_for(suite.faults, entries, same=same)
+        }
         start = time.monotonic()
         suite.prepare(chosen)
         print(f"{len(suite.faults)} faults, {len(suite.switched)} switched at run time", flush=True)
-        verdicts = try_faults(suite, chosen, trusted, quick=options.quick)
+        verdicts = try_faults(suite, chosen, listed, quick=options.quick, trust=options.trust)
         status = report(suite, verdicts, entries)
         print(f"{(time.monotonic() - start) / 60:.0f} minutes")
         return status

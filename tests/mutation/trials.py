@@ -349,8 +349,11 @@ class Suite:
         done = program.run(names, program.limit, USM_DLPACK_FAULT=str(number))
         return "" if done.returncode == 0 else first_failure(program, done)
 
-    def try_alone(self, number: int, *, thoroughly: bool) -> Verdict:
-        """Try a fault in a copy of its header, with everything that compiles with it."""
+    def try_alone(self, number: int, units: str) -> Verdict:
+        """Try a fault in a copy of its header, with the static tests and some unit tests.
+
+        The units are "none", those "alike", which are named after the header, or "all".
+        """
         fault = self.faults[number]
         overlay = self.folder / "alone" / str(number)
         header = overlay / "usm_dlpack" / fault.header
@@ -359,11 +362,11 @@ class Suite:
             text = text.replace("[[noreturn, ", "[[")
         write_if_changed(header, text)
         try:
-            return self._try_copy(fault, overlay, thoroughly=thoroughly)
+            return self._try_copy(fault, overlay, units)
         finally:
             shutil.rmtree(overlay, ignore_errors=True)
 
-    def _try_copy(self, fault: Fault, overlay: Path, *, thoroughly: bool) -> Verdict:
+    def _try_copy(self, fault: Fault, overlay: Path, units: str) -> Verdict:
         with_sycl = self._has_sycl(fault.header)
         alone = overlay / "alone.cpp"
         write_if_changed(alone, f"#include <usm_dlpack/{fault.header}>\n")
@@ -375,19 +378,22 @@ class Suite:
             words = [*self._command(file, overlay), "-fsyntax-only", str(file)]
             if errors := self._errors(words):
                 return Verdict("caught", self._refused_by(file, errors))
-        if not thoroughly:
-            return Verdict("survived")
         folders = ["sycl"] if with_sycl else ["core", "views", "kokkos"]
-        units = [f for folder in folders for f in self._files(folder)]
-        for file in by_likeness(units, stem):
-            if by := self._unit_fails(file, overlay):
-                return Verdict("caught", by)
-        for name, test in self.tests.items():
-            if not with_sycl and name.startswith("compile_fail."):
-                words = self._with_copy(test["command"], overlay)
-                if subprocess.run(words, capture_output=True, check=False).returncode != 0:
-                    return Verdict("caught", name)
-        return Verdict("survived")
+        files = by_likeness([f for folder in folders for f in self._files(folder)], stem)
+        first = [f for f in files if like(f, stem)] if units != "none" else []
+        rest = [f for f in files if f not in first] if units == "all" else []
+        refusals = [t for t in self.tests if t.startswith("compile_fail.") and not with_sycl]
+        by = (
+            next(filter(None, (self._unit_fails(file, overlay) for file in first)), "")
+            or next((t for t in refusals if rest and self._refusal_fails(t, overlay)), "")
+            or next(filter(None, (self._unit_fails(file, overlay) for file in rest)), "")
+        )
+        return Verdict("caught", by) if by else Verdict("survived")
+
+    def _refusal_fails(self, name: str, overlay: Path) -> bool:
+        """Whether what is to be refused at compile time is not, or for another reason."""
+        words = self._with_copy(self.tests[name]["command"], overlay)
+        return subprocess.run(words, capture_output=True, check=False).returncode != 0
 
     def _refused_by(self, file: Path, errors: str) -> str:
         """Which test, and whether it asserts something or just does not compile."""

@@ -17,6 +17,7 @@ namespace {
 std::atomic<std::size_t> made{0};
 std::atomic<std::size_t> freed{0};
 std::atomic<std::size_t> bytes{0};
+std::atomic<std::ptrdiff_t> aligned{0};  // made by the aligned form and not freed by it
 std::atomic<bool> fail_next{false};
 
 void* count_and_allocate(std::size_t size, std::size_t alignment) {
@@ -46,13 +47,17 @@ void* operator new(std::size_t size) {
   return count_and_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++aligned;
   return count_and_allocate(size, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* memory) noexcept { count_and_free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { count_and_free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { count_and_free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+void operator delete(void* memory, std::align_val_t) noexcept {
+  aligned -= memory == nullptr ? 0 : 1;
   count_and_free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
+  ::operator delete(memory, alignment);
 }
 
 namespace usm_dlpack_test {
@@ -63,6 +68,17 @@ std::size_t allocated_bytes() noexcept { return bytes; }
 void fail_next_allocation() noexcept { fail_next = true; }
 
 }  // namespace usm_dlpack_test
+
+namespace {
+
+/// Expects at the end that each form of `operator new` was answered by the same of `delete`.
+class matching_forms : public ::testing::Environment {
+  void TearDown() override { EXPECT_EQ(aligned, 0) << "freed by the other form"; }
+};
+[[maybe_unused]] const auto* const registered =
+    ::testing::AddGlobalTestEnvironment(new matching_forms);
+
+}  // namespace
 
 TEST(AllocationCounter, SeesOrdinaryAndOverAlignedObjects) {
   struct alignas(256) over_aligned {

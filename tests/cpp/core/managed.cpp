@@ -117,6 +117,17 @@ TEST(Managed, AllocatesWhatTheTensorItsOwnerAndItsArraysTakeAndNoMore) {
   EXPECT_EQ(later.bytes(), structs);
 }
 
+TEST(Managed, FreesAnOwnerOfTheAlignmentThatOrdinaryMemoryHasByTheOrdinaryForm) {
+  struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) ordinary {
+    int value = 0;
+  };
+  float element = 0;
+  const allocation_count heap;
+  to_managed_tensor(md::mdspan<float, md::extents<int>>(&element), some_device, ordinary{})
+      .reset();
+  EXPECT_EQ(heap.freed(), 1U);
+}
+
 TEST(Managed, DestroysTheOwnerExactlyOnceWhenTheDeleterRuns) {
   std::array<float, 6> elements{};
   int freed = 0;
