@@ -29,7 +29,11 @@ void set_python_error() noexcept {
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const conversion_error& error) {
-    set_error(error);
+    try {
+      set_error(error);
+    } catch (nb::python_error& failure) {  // the interpreter is finishing, for example
+      failure.restore();
+    }
   } catch (const nb::builtin_exception& error) {
     const bool is_type = error.type() == nb::exception_type::type_error;
     PyErr_SetString(is_type ? PyExc_TypeError : PyExc_ValueError, error.what());

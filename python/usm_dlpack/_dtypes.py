@@ -87,6 +87,15 @@ def _register_ml_dtypes() -> None:
         importlib.import_module("ml_dtypes")
 
 
+def is_of_ml_dtypes(x: object) -> bool:
+    """Return whether an object is a NumPy array of one of ml_dtypes' numbers that DLPack has."""
+    return (
+        isinstance(x, np.ndarray)
+        and x.dtype.type.__module__ == "ml_dtypes"
+        and x.dtype.name in _CODES
+    )
+
+
 def is_subbyte_padded(dtype: object) -> bool:
     """Return whether a dtype is one of ml_dtypes that keeps fewer than 8 bits in a byte."""
     if isinstance(dtype, str):  # the name of a dtype whose elements are packed

@@ -414,11 +414,21 @@ def from_dlpack(
             "correct the name"
         )
     _core.check_process()  # before dpctl is asked for anything
+    if device is not None and _dtypes.is_of_ml_dtypes(x):
+        return _numbers_of_ml_dtypes(x, device, copy, usm_type)
     queue = None
     if device is not None:
         device, queue = _split_queue(device)
         device = _device_id_of(device)
     return _core.import_array_to(x, device, queue, copy, usm_type)
+
+
+def _numbers_of_ml_dtypes(
+    x: np.ndarray[Any, np.dtype[Any]], device: Any, copy: bool | None, usm_type: str | None
+) -> DLPackTensor:
+    """Copy a NumPy array to USM whose dtype is of ml_dtypes, which NumPy itself does not export."""
+    bits = from_dlpack(x.view(f"u{x.itemsize}"), device=device, copy=copy, usm_type=usm_type)
+    return to_dlpack_tensor(bits, shape=bits.shape, strides=bits.strides, dtype=x.dtype)
 
 
 def _split_queue(device: Any) -> tuple[Any, Any]:
@@ -443,6 +453,10 @@ def _names(field: str, values: Sequence[str] | str) -> list[str]:
     if isinstance(names, Iterable):
         some = list(names)
         if all(isinstance(name, str) for name in some):
+            if strange := [name for name in some if not name.isascii()]:
+                raise ValueError(
+                    f"{field}: expected names in ASCII, found {shown(strange[0])}; correct the name"
+                )
             return some
     raise TypeError(f"{field}: expected a sequence of str, found {shown(values)}; pass names")
 

@@ -438,6 +438,38 @@ def test_numpy_gives_a_new_compact_array_that_may_be_written(memory: Any) -> Non
 
 # --- several root devices, in a process of their own
 
+ML_DTYPES = [
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float4_e2m1fn",
+    "int4",
+    "uint2",
+    "complex32",
+]
+
+
+@pytest.mark.parametrize("name", ML_DTYPES)
+@pytest.mark.parametrize("view", [np.s_[:], np.s_[::-1, 1::2], np.s_[:, :0], np.s_[1, 2, ...]])
+def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name: str, view: Any) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    bits = np.arange(24 * dtype.itemsize, dtype=np.uint8) % 4
+    values = np.ndarray((4, 6), dtype, bits.tobytes())[view]
+    made = from_dlpack(values, device=(14, 0))
+    back = made.numpy()
+    assert (made.dtype, back.dtype, back.shape) == (dtype, dtype, values.shape)
+    assert back.tobytes() == values.tobytes()
+    again = from_dlpack(made)
+    assert (again.dtype, again.numpy().tobytes()) == (dtype, values.tobytes())
+
+
+def test_a_numpy_array_of_ml_dtypes_without_a_device_is_its_producers_to_refuse() -> None:
+    with pytest.raises(BufferError):
+        from_dlpack(np.zeros(3, ml_dtypes.bfloat16))
+
+
 BEGIN = """
 import json, sys
 sys.path.insert(0, {tests!r})
