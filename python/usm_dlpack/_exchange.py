@@ -355,7 +355,8 @@ def from_dlpack(
     ----------
     x
         An array with ``__dlpack__``, whose keywords are those of its signature, or whose type has
-        the C exchange API. Its memory is USM, or with ``device`` host memory.
+        the C exchange API. Its memory is USM, or with ``device`` host memory; then a NumPy array of
+        ml_dtypes is taken too, though NumPy does not export it.
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
         of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or
