@@ -127,6 +127,7 @@ class Suite:
         self.alone: set[int] = set()
         self.targets = ["core_tests"]
         self.programs: list[Program] = []
+        self.links: dict[str, list[str]] = {}
         #: Cases that fail without a fault, and so cannot tell one.
         self.failing: list[str] = []
 
@@ -260,6 +261,7 @@ class Suite:
     # What each case comes to
 
     def _find_programs(self) -> None:
+        self.links = {target: self._link_words(target) for target in self.targets}
         words = ["ctest", "--test-dir", str(self.build)]
         subprocess.run([*words, "-R", "^driver_copies$"], capture_output=True, check=True)
         done = subprocess.run(
@@ -373,14 +375,14 @@ class Suite:
         model = self._files("sycl" if with_sycl else "static")[0]
         if self._errors([*self._command(model, overlay), "-fsyntax-only", str(alone)]):
             return Verdict("no program", "does not compile")
-        stem = Path(fault.header).stem
-        for file in by_likeness([] if with_sycl else self._files("static"), stem):
+        stems = self._tested_as(fault.header)
+        for file in by_likeness([] if with_sycl else self._files("static"), stems):
             words = [*self._command(file, overlay), "-fsyntax-only", str(file)]
             if errors := self._errors(words):
                 return Verdict("caught", self._refused_by(file, errors))
         folders = ["sycl"] if with_sycl else ["core", "views", "kokkos"]
-        files = by_likeness([f for folder in folders for f in self._files(folder)], stem)
-        first = [f for f in files if like(f, stem)] if units != "none" else []
+        files = by_likeness([f for folder in folders for f in self._files(folder)], stems)
+        first = [f for f in files if like(f, stems)] if units != "none" else []
         rest = [f for f in files if f not in first] if units == "all" else []
         refusals = [t for t in self.tests if t.startswith("compile_fail.") and not with_sycl]
         by = (
@@ -419,14 +421,18 @@ class Suite:
                 return first_failure(test, done)
         return ""
 
-    def _link(self, target: str, objects: Iterable[Path], program: Path) -> list[str]:
+    def _link_words(self, target: str) -> list[str]:
+        """Return how a program is linked; ninja is asked once, as it writes when it reads."""
         printed = subprocess.run(
             ["ninja", "-C", str(self.build), "-t", "commands", target],
             capture_output=True,
             text=True,
             check=True,
         ).stdout.splitlines()[-1]
-        words = [w for w in shlex.split(printed) if w not in (":", "&&") and not w.endswith(".o")]
+        return [w for w in shlex.split(printed) if w not in (":", "&&") and not w.endswith(".o")]
+
+    def _link(self, target: str, objects: Iterable[Path], program: Path) -> list[str]:
+        words = list(self.links[target])
         words[words.index("-o") + 1] = str(program)
         return [words[0], *map(str, objects), *words[1:]]
 
@@ -435,6 +441,14 @@ class Suite:
         text = self.sources[header].text
         included = re.findall(r"#include <usm_dlpack/(\w+\.hpp)>", text)
         return "<sycl/" in text or any(self._has_sycl(name) for name in included)
+
+    def _tested_as(self, header: str) -> set[str]:
+        """Return the headers whose tests are a header's: its own, or else of what includes it."""
+        stem = Path(header).stem
+        if any(like(file, {stem}) for file in self.commands):
+            return {stem}
+        line = f"#include <usm_dlpack/{header}>"
+        return {Path(name).stem for name, source in self.sources.items() if line in source.text}
 
     def _files(self, folder: str) -> list[Path]:
         """Return the test files of a folder that are compiled."""
@@ -463,14 +477,14 @@ class Suite:
         return (done.stderr or "refused") if done.returncode != 0 else ""
 
 
-def like(file: Path, stem: str) -> bool:
-    """Whether a test file is named after a header."""
-    return file.stem.removeprefix("test_") == stem
+def like(file: Path, stems: set[str]) -> bool:
+    """Whether a test file is named after one of some headers."""
+    return file.stem.removeprefix("test_") in stems
 
 
-def by_likeness(files: list[Path], stem: str) -> list[Path]:
-    """Test files, those first that are named after a header."""
-    return sorted(files, key=lambda f: (not like(f, stem), f.name))
+def by_likeness(files: list[Path], stems: set[str]) -> list[Path]:
+    """Test files, those first that are named after one of some headers."""
+    return sorted(files, key=lambda f: (not like(f, stems), f.name))
 
 
 def first_failure(program: Program, done: subprocess.CompletedProcess[str]) -> str:
