@@ -86,7 +86,7 @@ TEST(AllocationCounter, SeesOrdinaryAndOverAlignedObjects) {
   };
   const usm_dlpack_test::allocation_count heap;
   auto* ordinary = static_cast<int*>(::operator new(sizeof(int)));
-  const auto aligned = std::make_unique<over_aligned>();
+  const auto another = std::make_unique<over_aligned>();
   ::operator delete(ordinary);
   EXPECT_EQ(heap.made(), 2U);
   EXPECT_EQ(heap.freed(), 1U);
