@@ -11,10 +11,10 @@
 // expect dtype_by_name: use a type of the dtype table or specialise data_type_of for yours
 // expect untrue_dtype: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
 // expect untrue_dtype: its object does not have; correct the specialisation
-// expect value_at_run_time: data_type_of: expected a static constexpr DLDataType value, found
-// expect value_at_run_time: another value; correct the specialisation
-// expect value_of_another_type: data_type_of: expected a static constexpr DLDataType value, found
-// expect value_of_another_type: another value; correct the specialisation
+// expect value_at_run_time: data_type_of: expected a static constexpr \w+ value, found another
+// expect value_at_run_time: value; correct the specialisation
+// expect value_of_another_type: data_type_of: expected a static constexpr \w+ value, found another
+// expect value_of_another_type: value; correct the specialisation
 // expect padded_bare: element_type: expected packed elements, found padded ones, which a bare
 // expect padded_bare: DLTensor cannot declare; export a managed tensor
 // clang-format on
