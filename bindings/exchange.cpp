@@ -74,10 +74,9 @@ struct allocation_object {
 
 allocation_object validate_content(const capsule_content& content,
                                    const requirements& wanted) {
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    return {validate(**versioned, wanted), ((*versioned)->flags & flag::read_only) != 0};
-  }
-  return {validate(std::get<DLManagedTensor*>(content)->dl_tensor, wanted), false};
+  const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content);
+  return {std::visit([&](const auto* managed) { return validate(*managed, wanted); }, content),
+          versioned != nullptr && ((*versioned)->flags & flag::read_only) != 0};
 }
 
 /// Validates a capsule, which stays as it is, or what an array offers.

@@ -14,6 +14,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -43,10 +44,7 @@ content_view view_of(const capsule_content& content) {
 }
 
 usm_allocation prove(const capsule_content& content) {
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    return validate(**versioned);
-  }
-  return validate(std::get<DLManagedTensor*>(content)->dl_tensor);
+  return std::visit([](const auto* managed) { return validate(*managed); }, content);
 }
 
 tensor::owner_type owner_of(const capsule_content& content) {
@@ -201,16 +199,10 @@ nb::object import_array(nb::handle x, const destination& wanted) {
   return import_offered(ask_producer(x, wanted.request), wanted);
 }
 
+/// @pre `name` is one of the names, as Python's `from_dlpack` checks
 sycl::usm::alloc to_kind(const std::string& name) {
-  for (const sycl::usm::alloc kind : detail::known_kinds) {
-    if (name == to_string(kind)) {
-      return kind;
-    }
-  }
-  const std::string sentence =
-      "usm_type: expected \"host\", \"device\" or \"shared\", found " +
-      text_of(nb::str(name.c_str())) + "; correct the name";
-  throw nb::value_error(sentence.c_str());
+  return *std::find_if(detail::known_kinds.begin(), detail::known_kinds.end(),
+                       [&](sycl::usm::alloc kind) { return name == to_string(kind); });
 }
 
 nb::object import_with(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,

@@ -21,33 +21,26 @@ namespace {
   throw nb::type_error(sentence.c_str());
 }
 
-/// What dpctl calls a SYCL object, and where it exports the functions that convert it.
+/// What dpctl calls a SYCL object: the module `dpctl._sycl_queue`, in it the class
+/// `SyclQueue`, and the functions `SyclQueue_GetQueueRef` and `SyclQueue_Make` that it
+/// exports.
 template <class Object>
 struct names;
 template <>
 struct names<sycl::queue> {
-  static constexpr const char* module = "dpctl._sycl_queue";
-  static constexpr const char* type = "SyclQueue";
-  static constexpr const char* get = "SyclQueue_GetQueueRef";
-  static constexpr const char* make = "SyclQueue_Make";
+  static constexpr const char *lower = "queue", *capital = "Queue";
 };
 template <>
 struct names<sycl::context> {
-  static constexpr const char* module = "dpctl._sycl_context";
-  static constexpr const char* type = "SyclContext";
-  static constexpr const char* get = "SyclContext_GetContextRef";
-  static constexpr const char* make = "SyclContext_Make";
+  static constexpr const char *lower = "context", *capital = "Context";
 };
 template <>
 struct names<sycl::device> {
-  static constexpr const char* module = "dpctl._sycl_device";
-  static constexpr const char* type = "SyclDevice";
-  static constexpr const char* get = "SyclDevice_GetDeviceRef";
-  static constexpr const char* make = "SyclDevice_Make";
+  static constexpr const char *lower = "device", *capital = "Device";
 };
 
-void* exported_function(nb::handle module, const char* name) {
-  const nb::object capsule = module.attr("__pyx_capi__")[name];
+void* exported_function(nb::handle module, const std::string& name) {
+  const nb::object capsule = module.attr("__pyx_capi__")[name.c_str()];
   void* function = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
   if (function == nullptr) {
     throw nb::python_error();
@@ -75,13 +68,16 @@ struct dpctl_class {
 
  private:
   static dpctl_class find() {
-    const nb::module_ module = nb::module_::import_(names<Object>::module);
-    nb::object type = module.attr(names<Object>::type);
+    const std::string capital = names<Object>::capital;
+    const std::string name = "Sycl" + capital;
+    const nb::module_ module =
+        nb::module_::import_((std::string("dpctl._sycl_") + names<Object>::lower).c_str());
+    nb::object type = module.attr(name.c_str());
     return {reinterpret_cast<PyTypeObject*>(type.release().ptr()),
             reinterpret_cast<const void* (*)(PyObject*)>(
-                exported_function(module, names<Object>::get)),
+                exported_function(module, name + "_Get" + capital + "Ref")),
             reinterpret_cast<PyObject* (*)(const void*)>(
-                exported_function(module, names<Object>::make))};
+                exported_function(module, name + "_Make"))};
   }
 };
 
@@ -97,7 +93,7 @@ const Object* in_dpctl(nb::handle object) {
     if (PyErr_Occurred() != nullptr) {
       throw nb::python_error();
     }
-    refuse_type(names<Object>::type, "one that was made", object);
+    refuse_type(names<Object>::lower, "one that was made", object);
   }
   return static_cast<const Object*>(held);
 }

@@ -7,7 +7,6 @@ import ctypes
 import enum
 import gc
 import itertools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,6 +33,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
+from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 NEWEST = (1, 3)
@@ -595,24 +595,14 @@ def test_whatever_is_deleted_first_the_rest_stays_usable(queue: Any) -> None:
 
 
 def test_threads_may_export_and_let_go_at_once(tensor: DLPackTensor) -> None:
-    failures: list[BaseException] = []
+    def work(_: int) -> None:
+        for _ in range(100):
+            assert from_dlpack(tensor).data == tensor.data
+            tensor.__dlpack__(max_version=NEWEST)
+            consumed = consume(tensor.__dlpack__())
+            call_deleter(consumed)
 
-    def work() -> None:
-        try:
-            for _ in range(200):
-                assert from_dlpack(tensor).data == tensor.data
-                tensor.__dlpack__(max_version=NEWEST)
-                consumed = consume(tensor.__dlpack__())
-                call_deleter(consumed)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert at_once(work) == [None] * THREADS
 
 
 # --- the end of the interpreter

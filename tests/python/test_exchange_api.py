@@ -35,6 +35,7 @@ from dpctl import memory as dpctl_memory
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import VALUES, PendingFill, Reader
 from refusals import refused, wrong_argument
+from threads_at_once import THREADS, at_once
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
 
 NEWEST = (1, 3)
@@ -386,26 +387,16 @@ def test_a_shape_that_no_memory_holds_is_an_error_of_the_caller(
 
 
 def test_any_thread_that_holds_the_gil_may_call(api: ExchangeAPI, tensor: DLPackTensor) -> None:
-    failures: list[BaseException] = []
+    def work(_: int) -> None:
+        for _ in range(100):
+            assert api.borrow(tensor).data == tensor.data
+            assert api.take(api.export(tensor)).data == tensor.data
+            assert api.stream(0)
+            made = Allocation(api, prototype_of((3,))).managed
+            assert made is not None
+            call_deleter(made)
 
-    def work() -> None:
-        try:
-            for _ in range(200):
-                assert api.borrow(tensor).data == tensor.data
-                assert api.take(api.export(tensor)).data == tensor.data
-                assert api.stream(0)
-                made = Allocation(api, prototype_of((3,))).managed
-                assert made is not None
-                call_deleter(made)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert at_once(work) == [None] * THREADS
 
 
 # --- consumers: one in C, and apache-tvm-ffi

@@ -24,6 +24,7 @@ from capsules import (
     ForeignTensor,
     OldArray,
     content_of,
+    name_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -437,6 +438,31 @@ def test_numpy_gives_a_new_compact_array_that_may_be_written(memory: Any) -> Non
 
 
 # --- several root devices, in a process of their own
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy: bool) -> None:
+    values = np.zeros(12, np.float32)
+    foreign = ForeignTensor(values.ctypes.data, shape=(2**43,), legacy=legacy)
+    foreign.tensor.device_type = 1
+    capsule = foreign.capsule()
+    with refused("copy_needed", "copy", expected=f"a copy of {2**45} bytes", found="none"):
+        from_dlpack(OldArray(capsule), device=(14, 0))
+    assert name_of(capsule) == foreign.name
+    assert foreign.deletions == 0
+    foreign.tensor.shape = foreign.array((12,))
+    assert from_dlpack(OldArray(capsule), device=(14, 0)).numpy().tolist() == [0] * 12
+    assert foreign.deletions == 1
+
+
+@pytest.mark.parametrize("extents", [(3, 4), (12,), (2, 3, 2)])
+def test_null_strides_of_a_host_array_are_compact_ones(extents: tuple[int, ...]) -> None:
+    values = np.arange(12, dtype=np.float32).reshape(extents)
+    foreign = ForeignTensor(values.ctypes.data, shape=extents)
+    foreign.tensor.device_type, foreign.tensor.strides = 1, None
+    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=(14, 0))
+    assert np.array_equal(made.numpy(), values)
+
 
 ML_DTYPES = [
     "bfloat16",

@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from capsules import (
+    FLOAT8,
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     READ_ONLY,
@@ -47,22 +48,7 @@ DTYPES: list[tuple[Any, tuple[int, int, int]]] = [
     *((f"c{size}", (5, 8 * size, 1)) for size in (8, 16)),
     ("?", (6, 8, 1)),
     ("bfloat16", (4, 16, 1)),
-    *(
-        (name, (code, 8, 1))
-        for code, name in enumerate(
-            [
-                "float8_e3m4",
-                "float8_e4m3",
-                "float8_e4m3b11fnuz",
-                "float8_e4m3fn",
-                "float8_e4m3fnuz",
-                "float8_e5m2",
-                "float8_e5m2fnuz",
-                "float8_e8m0fnu",
-            ],
-            start=7,
-        )
-    ),
+    *((name, (code, 8, 1)) for name, code in FLOAT8.items()),
     ("float6_e2m3fn", (15, 6, 1)),
     ("float6_e3m2fn", (16, 6, 1)),
     ("float4_e2m1fn", (17, 4, 1)),

@@ -178,19 +178,9 @@ def test_a_legacy_capsule_is_handed_over_too(producer: Any, consumer: Any, start
     assert reader.seen == VALUES
 
 
-def test_one_in_order_queue_needs_nothing(start: Start) -> None:
-    queue = queue_of_the_device(in_order=True)
-    pending = start(queue)
-    tensor_of(pending).__dlpack__(stream=queue)
-    assert pending.is_pending
-    reader = Reader(queue, pending.memory)
-    assert reader.is_held
-    pending.open()
-    assert reader.seen == VALUES
-
-
-def test_one_out_of_order_queue_is_ordered_behind_itself(start: Start) -> None:
-    queue = queue_of_the_device(in_order=False)
+@pytest.mark.parametrize("in_order", [True, False])
+def test_one_queue_is_ordered_behind_itself(in_order: bool, start: Start) -> None:
+    queue = queue_of_the_device(in_order)
     pending = start(queue)
     tensor_of(pending).__dlpack__(stream=queue)
     assert pending.is_pending

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,9 +18,9 @@ import usm_dlpack
 from c_exchange_api import ExchangeAPI
 from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume
 from memory_sources import TypedArray, address_of, allocate, new_queue
+from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
-THREADS = 8
 NEWEST = (1, 3)
 
 
@@ -31,27 +30,6 @@ def _switching_often() -> Iterator[None]:
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(interval)
-
-
-def at_once(work: Callable[[int], Any]) -> list[Any]:
-    """Run ``work(number)`` in all threads, begun together; return what each returned or raised."""
-    begin = threading.Barrier(THREADS)
-    results: list[Any] = [None] * THREADS
-
-    def run(number: int) -> None:
-        begin.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as error:
-            results[number] = error
-
-    threads = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads)
-    return results
 
 
 def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:

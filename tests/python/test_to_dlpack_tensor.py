@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import usm_dlpack
-from capsules import content_of, integers
+from capsules import FLOAT8, content_of, integers
 from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
@@ -417,22 +417,7 @@ DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
     (ml_dtypes.bfloat16, (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
     (np.dtype(ml_dtypes.float8_e4m3fn), (10, 8, 1), np.dtype(ml_dtypes.float8_e4m3fn)),
     ("bfloat16", (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
-    *(
-        (name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name)))
-        for code, name in enumerate(
-            [
-                "float8_e3m4",
-                "float8_e4m3",
-                "float8_e4m3b11fnuz",
-                "float8_e4m3fn",
-                "float8_e4m3fnuz",
-                "float8_e5m2",
-                "float8_e5m2fnuz",
-                "float8_e8m0fnu",
-            ],
-            start=7,
-        )
-    ),
+    *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
     ("float6_e2m3fn", (15, 6, 1), "float6_e2m3fn"),
     ("float6_e3m2fn", (16, 6, 1), "float6_e3m2fn"),
     ("float4_e2m1fn", (17, 4, 1), "float4_e2m1fn"),
