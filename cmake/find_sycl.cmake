@@ -1,8 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Defines the target `usm_dlpack::sycl_runtime`: DPC++'s SYCL headers and libsycl, for host code.
-# Only tests and bindings use it; who uses the library brings a SYCL of their own. In this order:
+# The library itself asks for none, because who uses it may have a SYCL of their own. In this order:
 # what the user points to, icpx itself, the wheel intel-sycl-rt of the Python environment.
+#
+# Also defines `usm_dlpack_find_libsycl_from(<target>...)`, for Python extensions. All that the
+# author of one writes:
+#
+#     find_package(usm_dlpack REQUIRED COMPONENTS mdspan sycl)
+#     nanobind_add_module(_extension NB_STATIC extension.cpp)
+#     target_link_libraries(_extension PRIVATE
+#       usm_dlpack::usm_dlpack usm_dlpack::mdspan_header usm_dlpack::sycl_runtime)
+#     usm_dlpack_find_libsycl_from(_extension)
+#
+# find_package needs no path in a build by scikit-build-core that requires usm-dlpack; elsewhere
+# `-Dusm_dlpack_DIR=$(python -c "import usm_dlpack; print(usm_dlpack.get_cmake_dir())")`. A project
+# that has this one by add_subdirectory includes the file itself, and find_mdspan.cmake.
 
 include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
 
@@ -19,9 +32,20 @@ print(os.path.abspath(next(f for f in files if f.as_posix().endswith('${suffix}'
   set(${result} "${path}" PARENT_SCOPE)
 endfunction()
 
+# Makes extensions load libsycl from the environment that they are installed in, wherever that is:
+# the runtime's wheel puts it two folders above site-packages. A top-level module, one in a package
+# and one in a package within it each find it first at the depth that is theirs.
+function(usm_dlpack_find_libsycl_from)
+  foreach(target IN LISTS ARGN)
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH
+      "$ORIGIN/../.." "$ORIGIN/../../.." "$ORIGIN/../../../..")
+  endforeach()
+endfunction()
+
 if(NOT TARGET usm_dlpack::sycl_runtime)
   add_library(usm_dlpack::sycl_runtime INTERFACE IMPORTED GLOBAL)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "IntelLLVM" AND NOT USM_DLPACK_SYCL_INCLUDE_DIR)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "IntelLLVM"
+      AND NOT USM_DLPACK_SYCL_INCLUDE_DIR AND NOT USM_DLPACK_SYCL_LIBRARY)
     target_compile_options(usm_dlpack::sycl_runtime INTERFACE -fsycl)
     target_link_options(usm_dlpack::sycl_runtime INTERFACE -fsycl)
   else()

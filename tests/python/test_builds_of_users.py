@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Projects of users in tests/packaging build against what they have of ours, and run.
+
+They have the sources, an installed prefix, or the installed package; each is built where nothing
+else of ours is found, and run without ``LD_LIBRARY_PATH``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import usm_dlpack
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECTS = ROOT / "tests" / "packaging"
+# The scripts folder of this interpreter, where the build tools of the environment are.
+TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+PYTHON = f"-DPython_EXECUTABLE={sys.executable}"
+
+
+def attempt(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where nothing of ours is near, with the tools of this environment."""
+    hidden = ("LD_LIBRARY_PATH", "PYTHONPATH", "CMAKE_PREFIX_PATH", "usm_dlpack_DIR")
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        [str(word) for word in command],
+        env=kept | {"PATH": TOOLS} | variables,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def succeed(*command: str | Path, **variables: str) -> str:
+    """Run a command as `attempt` does, require success, and return what it printed."""
+    done = attempt(*command, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build_and_run(project: str, build: Path, driver: Path, *choices: str) -> str:
+    """Build a project in `PROJECTS`, run its program on the device, return its CMake cache."""
+    succeed("cmake", "-S", PROJECTS / project, "-B", build, *choices)
+    succeed("cmake", "--build", build)
+    succeed(build / "consumer", OCL_ICD_FILENAMES=str(driver))
+    return (build / "CMakeCache.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an interpreter whose environment has no donor of headers, and no SYCL."""
+    folder = tmp_path_factory.mktemp("without_donors")
+    venv.create(folder, with_pip=False)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an installed prefix that carries the headers of others, moved once after that."""
+    folder = tmp_path_factory.mktemp("prefix")
+    choices = ("-DUSM_DLPACK_BUILD_TESTS=OFF", "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON", PYTHON)
+    succeed("cmake", "-S", ROOT, "-B", folder / "build", *choices)
+    succeed("cmake", "--install", folder / "build", "--prefix", folder / "installed")
+    return (folder / "installed").rename(folder / "moved")
+
+
+def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
+    tmp_path: Path, driver: Path
+) -> None:
+    build_and_run("by_subdirectory", tmp_path, driver, f"-DUSM_DLPACK_SOURCES={ROOT}", PYTHON)
+
+
+def test_a_project_builds_from_an_installed_prefix(
+    tmp_path: Path, driver: Path, prefix: Path
+) -> None:
+    choices = (f"-DCMAKE_PREFIX_PATH={prefix}", PYTHON)
+    cache = build_and_run("by_find_package", tmp_path, driver, *choices)
+    assert f"usm_dlpack_DIR:PATH={prefix}/share/cmake/usm_dlpack\n" in cache
+
+
+def test_a_project_builds_from_the_installed_package(tmp_path: Path, driver: Path) -> None:
+    choices = (f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}", PYTHON)
+    cache = build_and_run("by_find_package", tmp_path, driver, *choices)
+    assert f"usm_dlpack_DIR:UNINITIALIZED={usm_dlpack.get_cmake_dir()}\n" in cache
+
+
+@pytest.fixture
+def extension() -> Iterator[None]:
+    """Install the extension that finds us by its build requirements alone."""
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    options = ("--no-build-isolation", "--no-deps", "--no-index", "--force-reinstall")
+    quickly = "--config-settings=cmake.build-type=Debug"
+    succeed(*pip, "install", *options, quickly, PROJECTS / "extension")
+    yield
+    succeed(*pip, "uninstall", "--yes", "columns-of-usm")
+
+
+@pytest.mark.usefixtures("extension")
+def test_an_extension_built_by_scikit_build_core_finds_us_and_libsycl(driver: Path) -> None:
+    program = PROJECTS / "use_extension.py"
+    succeed(sys.executable, program, OCL_ICD_FILENAMES=str(driver))
+
+
+def configure(folder: Path, python: Path, prefix: Path, *choices: str) -> tuple[int, str]:
+    """Configure the project that asks an installed prefix for SYCL; return what was said."""
+    done = attempt(
+        *("cmake", "-S", PROJECTS / "by_find_package", "-B", folder),
+        *(f"-DCMAKE_PREFIX_PATH={prefix}", f"-DPython_EXECUTABLE={python}", *choices),
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def test_sycl_found_nowhere_stops_with_the_cures(
+    tmp_path: Path, bare_python: Path, prefix: Path
+) -> None:
+    status, said = configure(tmp_path, bare_python, prefix)
+    assert status != 0
+    assert (
+        "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
+        'found headers "" and library ""; '
+        "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
+        "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
+        "or use icpx as the compiler"
+    ) in said
+    # The headers of others were found, with no donor in reach: the prefix carries them.
+    for name in ("dlpack", "mdspan"):
+        assert f"{prefix}/third_party/{name} " in said
+
+
+@pytest.mark.parametrize("missing", ["include/sycl/sycl.hpp", "lib/libsycl.so"])
+def test_sycl_that_the_user_points_to_is_not_passed_over(
+    tmp_path: Path, prefix: Path, missing: str
+) -> None:
+    for file in {"include/sycl/sycl.hpp", "lib/libsycl.so"} - {missing}:
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
+    choices = (
+        f"-DUSM_DLPACK_SYCL_INCLUDE_DIR={tmp_path}/include",
+        f"-DUSM_DLPACK_SYCL_LIBRARY={tmp_path}/lib/libsycl.so",
+    )
+    # This interpreter's environment has a SYCL.
+    status, said = configure(tmp_path / "build", Path(sys.executable), prefix, *choices)
+    assert status != 0
+    found = f'found headers "{tmp_path}/include" and library "{tmp_path}/lib/libsycl.so"; '
+    assert found in said
+    (tmp_path / missing).parent.mkdir(parents=True)
+    (tmp_path / missing).touch()
+    status, said = configure(tmp_path / "build", Path(sys.executable), prefix, *choices)
+    assert status == 0, said
+    assert f"SYCL: {tmp_path}/include {tmp_path}/lib/libsycl.so" in said
+
+
+FIND_ORDER = """
+cmake_minimum_required(VERSION 3.25)
+project(order LANGUAGES NONE)
+set(CMAKE_CXX_COMPILER_ID {compiler})
+include("{root}/cmake/find_sycl.cmake")
+get_target_property(flags usm_dlpack::sycl_runtime INTERFACE_COMPILE_OPTIONS)
+get_target_property(libraries usm_dlpack::sycl_runtime INTERFACE_LINK_LIBRARIES)
+message(STATUS "flags=${{flags}} libraries=${{libraries}}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "expected"),
+    [
+        ("IntelLLVM", "flags=-fsycl libraries=libraries-NOTFOUND"),
+        ("GNU", f"flags=flags-NOTFOUND libraries={sys.prefix}/lib/libsycl.so"),
+        ("Clang", f"flags=flags-NOTFOUND libraries={sys.prefix}/lib/libsycl.so"),
+    ],
+)
+def test_icpx_uses_its_own_sycl_and_other_compilers_that_of_the_wheel(
+    tmp_path: Path, compiler: str, expected: str
+) -> None:
+    text = FIND_ORDER.format(compiler=compiler, root=ROOT)
+    (tmp_path / "CMakeLists.txt").write_text(text, encoding="utf-8")
+    assert expected in succeed("cmake", "-S", tmp_path, "-B", tmp_path / "build", PYTHON)
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the unpacked sdist of this tree."""
+    folder = tmp_path_factory.mktemp("sdist")
+    build = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(folder)],
+        env=os.environ | {"PATH": TOOLS},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (archive,) = folder.glob("usm_dlpack-*.tar.gz")
+    succeed("tar", "-x", "-f", archive, "-C", folder)
+    (unpacked,) = (path for path in folder.iterdir() if path.is_dir())
+    return unpacked
+
+
+def test_the_sdist_carries_the_headers_of_others_with_their_licences(sdist: Path) -> None:
+    carried = {file for file in (sdist / "third_party").rglob("*") if file.is_file()}
+    assert {str(file.relative_to(sdist / "third_party")) for file in carried} == {
+        "dlpack/LICENSE",
+        "dlpack/dlpack/dlpack.h",
+        "mdspan/LICENSE",
+        "mdspan/LLVM-exception.txt",
+        "mdspan/mdspan/mdspan.hpp",
+    }
+
+
+def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist: Path) -> None:
+    names = {path.name for path in sdist.iterdir()}
+    assert names >= {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "tests"}
+    assert {name for name in names if name.startswith(".")} == set()
+    assert names & {"build", "dist", "wheels"} == set()
+
+
+def test_the_sdist_needs_no_donor_of_headers(sdist: Path) -> None:
+    asked = (
+        "import json; from scikit_build_core.build import get_requires_for_build_wheel as ask; "
+        "print(json.dumps(ask()))"
+    )
+    for folder, expected in ((sdist, False), (ROOT, not (ROOT / "PKG-INFO").exists())):
+        answer = subprocess.check_output([sys.executable, "-c", asked], cwd=folder, text=True)
+        required = " ".join(json.loads(answer.splitlines()[-1]))
+        assert ("apache-tvm-ffi" in required, "fenics-basix" in required) == (expected, expected)
+
+
+def test_the_sdist_configures_without_donors(
+    sdist: Path, tmp_path: Path, bare_python: Path
+) -> None:
+    choices = ("-DUSM_DLPACK_BUILD_TESTS=OFF", "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON")
+    python = f"-DPython_EXECUTABLE={bare_python}"
+    said = succeed("cmake", "-S", sdist, "-B", tmp_path, python, *choices)
+    for name in ("dlpack", "mdspan"):
+        assert f"{sdist}/third_party/{name}\n" in said
+
+
+def test_a_header_that_needs_others_is_not_carried_alone(tmp_path: Path) -> None:
+    header = tmp_path / "include" / "mdspan" / "mdspan.hpp"
+    header.parent.mkdir(parents=True)
+    include = '#include "../experimental/__p0009_bits/mdspan.hpp"'
+    header.write_text(f"// MDSPAN_IMPL_STANDARD_NAMESPACE\n{include}\n", encoding="utf-8")
+    done = attempt(
+        *("cmake", "-S", ROOT, "-B", tmp_path / "build", PYTHON, "-DUSM_DLPACK_BUILD_TESTS=OFF"),
+        "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON",
+        f"-DUSM_DLPACK_MDSPAN_INCLUDE_DIR={tmp_path}/include",
+    )
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert f"{header}: expected one header that stands alone, found `{include}`; set " in said
