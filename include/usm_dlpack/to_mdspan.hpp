@@ -4,7 +4,8 @@
 // Everything about the view (element type, extents, index type, layout, accessor) is read off
 // that type.
 //
-// Nothing here asks a device: where the memory is, `validate` proves.
+// Nothing here asks a device: where the memory is, `validate` proves. A view whose type names
+// the USM kind is made by usm_mdspan.hpp, which does.
 #pragma once
 
 #include <usm_dlpack/structure.hpp>
@@ -149,7 +150,8 @@ void check_writable(std::uint64_t flags) {
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping
 /// @throws conversion_error of the first broken rule
 template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+          int = detail::require_dtype<detail::element_of<View>>(),
+          std::enable_if_t<detail::is_anywhere<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor) {
   const tensor_structure structure = check_structure(tensor);
   return detail::make_view<View>(tensor, structure, subbyte::packed);
@@ -160,7 +162,8 @@ template <class View, int = detail::require_view<View, true>(),
 /// stored so.
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+          int = detail::require_dtype<detail::element_of<View>>(),
+          std::enable_if_t<detail::is_anywhere<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
   detail::check_header(managed);
   detail::check_writable<View>(managed.flags);
@@ -172,7 +175,8 @@ template <class View, int = detail::require_view<View, true>(),
 /// The same for a legacy managed tensor, which carries neither version nor flags: as its
 /// DLTensor.
 template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+          int = detail::require_dtype<detail::element_of<View>>(),
+          std::enable_if_t<detail::is_anywhere<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
   return to_mdspan<View>(managed.dl_tensor);
 }

@@ -10,6 +10,7 @@
 #include <usm_dlpack/allocation.hpp>
 #include <usm_dlpack/sycl_dtype.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/usm_accessor.hpp>
 
 #include <sycl/sycl.hpp>
 
@@ -82,6 +83,16 @@ namespace detail {
          "allocate with a queue made from a root device alone, or copy to such memory");
 }
 
+/// The rule of a view whose type names the USM kind; unknown asks for none.
+inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
+  if (kind != sycl::usm::alloc::unknown && kind != found.kind) {
+    refuse(errc::usm_type_not_accepted, "data",
+           std::string(to_string(kind)) + " USM, as the type of the view says",
+           std::string(to_string(found.kind)) + " USM",
+           "use a view of the kind that was allocated, or copy the elements");
+  }
+}
+
 /// The DLPack device of USM, by its platform: known pointer -> true device -> root -> id.
 /// @param preferred device id for host USM, which belongs to no device of its context
 inline DLDevice export_device(const allocation& found, const platform_entry& entry,
@@ -93,6 +104,7 @@ inline DLDevice export_device(const allocation& found, const platform_entry& ent
 /// Export protocol for memory of a given context, and the queue's device id if there is a
 /// queue.
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown,
                               std::int32_t queue_id = -1) {
   const platform_entry* entry = device_table::get().find(context);
   if (entry == nullptr) {
@@ -102,14 +114,18 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::conte
   if (found.kind == sycl::usm::alloc::unknown && !empty) {
     refuse_unknown(pointer, queue_id);
   }
+  if (!empty) {
+    check_kind(found, kind);
+  }
   return export_device(found, *entry, queue_id);
 }
 
 /// Export protocol for memory that a queue works on: the queue's root device must be the
 /// memory's.
-inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue) {
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   const std::int32_t queue_id = device_id(queue.get_device());
-  const DLDevice device = export_device(pointer, empty, queue.get_context(), queue_id);
+  const DLDevice device = export_device(pointer, empty, queue.get_context(), kind, queue_id);
   if (device.device_id != queue_id) {
     refuse_queue(device.device_id, queue_id);
   }
@@ -118,10 +134,14 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
 
 /// Export protocol for memory whose context is not given: asks each platform's default context
 /// once, until one knows the pointer.
-inline DLDevice export_device(const void* pointer, bool empty) {
+inline DLDevice export_device(const void* pointer, bool empty,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   const device_table& table = device_table::get();
   allocation found;
   if (const platform_entry* entry = find_platform(pointer, found)) {
+    if (!empty) {
+      check_kind(found, kind);
+    }
     return export_device(found, *entry, -1);
   }
   if (table.devices.empty()) {
@@ -146,7 +166,7 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
     empty = empty || extent == 0;
   }
   void* data = kept.get().data;
-  const DLDevice device = export_device(data, empty, place...);
+  const DLDevice device = export_device(data, empty, place..., usm_kind_of<accessor_of<View>>);
   return {empty ? nullptr : data, device, data_type_v<typename View::element_type>,
           kept.shape(), kept.strides()};
 }
@@ -156,9 +176,10 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
 /// Describes a view of USM as a DLTensor, by the export protocol: the context knows the
 /// pointer, it is the default context of its platform, and the id is that of the true device's
 /// root. The same fields as `to_dlpack_tensor(view, device)`, which an empty view, whose
-/// pointer may be unknown, gets with the id of the platform's first device.
+/// pointer may be unknown, gets with the id of the platform's first device. A view whose type
+/// names the USM kind (usm_mdspan.hpp) has elements of that kind.
 /// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
-///         `device_failed`, `runtime_error`, and those of the view
+///         `usm_type_not_accepted`, `device_failed`, `runtime_error`, and those of the view
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::context& context)

@@ -34,6 +34,11 @@ inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>(
 
 namespace detail {
 
+/// Whether the accessor's type says where the memory is, which only who can ask a device may
+/// make of a tensor: `usm_accessor`.
+template <class Accessor>
+inline constexpr bool names_usm_kind = false;
+
 template <class View, class = void>
 inline constexpr bool is_view = false;
 template <class View>
@@ -146,6 +151,10 @@ constexpr int require_view() {
   return throw "element_type: expected packed elements, found padded ones, which a bare "
                "DLTensor cannot declare; export a managed tensor", 0;
 }
+
+/// Whether a view of the type is made without asking a device where the memory is.
+template <class View>
+inline constexpr bool is_anywhere = !names_usm_kind<accessor_of<View>>;
 
 /// Whether the elements must not be written through the view.
 template <class View>

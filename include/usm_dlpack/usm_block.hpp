@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One USM allocation that can leave the process, owned together with the queue whose work is
+// waited for before it is freed.
+#pragma once
+
+#include <usm_dlpack/usm_export.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack::detail {
+
+/// The device id that USM of a queue is exported with: that of the queue's root device, whose
+/// default context the queue must have.
+inline std::int32_t export_id(const sycl::queue& queue) {
+  const sycl::context context = queue.get_context();
+  if (device_table::get().find(context) == nullptr) {
+    refuse_context(nullptr, true, context, -1);
+  }
+  return device_id(queue.get_device());
+}
+
+/// Owns one USM allocation of a queue's device and context. Null after a move.
+class usm_block {
+ public:
+  usm_block(const sycl::queue& queue, sycl::usm::alloc kind, std::size_t alignment,
+            std::size_t size)
+      : queue_(queue), address_(ask_runtime("data", [&] {
+          return sycl::aligned_alloc(alignment, size, queue.get_device(), queue.get_context(),
+                                     kind);
+        })) {
+    if (address_ == nullptr) {
+      refuse(errc::data_null, "data",
+             digits(size) + " bytes of " + to_string(kind) + " USM for the array",
+             "null: the SYCL runtime had none to give", "free other memory, or use less");
+    }
+  }
+  usm_block(usm_block&& other) noexcept
+      : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
+  usm_block& operator=(usm_block&& other) noexcept {
+    usm_block taken(std::move(other));
+    std::swap(queue_, taken.queue_);
+    std::swap(address_, taken.address_);
+    return *this;
+  }
+  ~usm_block() {
+    if (address_ != nullptr && is_idle()) {
+      try {
+        sycl::free(address_, queue_.get_context());
+      } catch (...) {  // nobody is left to tell
+      }
+    }
+  }
+
+  const sycl::queue& queue() const noexcept { return queue_; }
+  void* address() const noexcept { return address_; }
+
+ private:
+  /// Waits for what the queue has got so far. False where the runtime does not say that it is
+  /// done: then the memory is not freed, because a kernel may still write to it.
+  bool is_idle() noexcept {
+    try {
+      queue_.ext_oneapi_submit_barrier().wait();
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  sycl::queue queue_;
+  void* address_;
+};
+
+}  // namespace usm_dlpack::detail

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host code that indexes device USM, views that change their USM kind, and arrays of const
+// elements are refused when they are compiled.
+//
+// clang-format off
+// expect indexed_on_host: access: expected device code, found host code;
+// expect indexed_on_host: copy the elements to host or shared USM, or index in a kernel
+// expect[gcc] device_to_shared: conversion from .*device.* to non-scalar type .*|could not convert
+// expect[clang] device_to_shared: no viable conversion from
+// expect no_kind: usm_accessor: expected the kind device, shared or host, found unknown;
+// expect no_kind: use the plain accessor
+// expect const_elements: element_type: expected mutable elements, found const ones;
+// expect const_elements: take the element type without const, and a view of const elements of it
+// clang-format on
+#include <mdspan_under_test.hpp>
+
+#include <usm_dlpack/usm_array.hpp>
+
+using view = md::mdspan<float, md::dextents<int, 1>>;
+using usm_dlpack::device_mdspan;
+using usm_dlpack::shared_mdspan;
+
+#if defined(indexed_on_host)
+#if defined(USM_DLPACK_FIXED)
+using indexed = shared_mdspan<view>;
+#else
+using indexed = device_mdspan<view>;
+#endif
+float first(const indexed& all) { return all[md_array<int, 1>{0}]; }
+
+#elif defined(device_to_shared)
+#if defined(USM_DLPACK_FIXED)
+using wanted = device_mdspan<md::mdspan<const float, md::dextents<int, 1>>>;
+#else
+using wanted = shared_mdspan<view>;
+#endif
+wanted converted(const device_mdspan<view>& all) { return all; }
+
+#elif defined(no_kind)
+#if defined(USM_DLPACK_FIXED)
+inline constexpr auto kind = sycl::usm::alloc::host;
+#else
+inline constexpr auto kind = sycl::usm::alloc::unknown;
+#endif
+usm_dlpack::usm_accessor<kind, md::default_accessor<float>> made() { return {}; }
+
+#elif defined(const_elements)
+#if defined(USM_DLPACK_FIXED)
+using element = float;
+#else
+using element = const float;
+#endif
+auto made(const sycl::queue& queue) {
+  using extents = md::dextents<int, 1>;
+  return usm_dlpack::usm_array<md::mdspan<element, extents>>(queue, extents(4)).size_bytes();
+}
+#endif

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrays for results: the memory that they own can leave the process, leaves it without a
+// copy, and is freed once, after the work of its queue.
+#include "built_kernel.hpp"
+#include "usm_memory.hpp"
+
+#include <refusal.hpp>
+
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+struct padded_float4 {
+  std::uint8_t bits;
+};
+}  // namespace
+
+template <>
+struct usm_dlpack::data_type_of<padded_float4> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
+};
+
+namespace {
+
+using namespace usm_dlpack_test;
+using namespace usm_dlpack;
+using alloc = sycl::usm::alloc;
+
+using extents = md::dextents<std::int64_t, 2>;
+using view = md::mdspan<float, extents>;
+using device_array = usm_array<device_mdspan<view>>;
+
+alloc kind_at(const void* address, const sycl::queue& queue) {
+  return sycl::get_pointer_type(address, queue.get_context());
+}
+
+// --- What is made ---------------------------------------------------------------------------
+
+TEST(UsmArray, TheKindIsThatOfTheType) {
+  const sycl::queue queue = queue_on();
+  const extents shape(4, 6);
+  const device_array device(queue, shape);
+  const usm_array<shared_mdspan<view>> shared(queue, shape);
+  const usm_array<host_mdspan<view>> host(queue, shape);
+  EXPECT_EQ(device.usm_type(), alloc::device);
+  EXPECT_EQ(kind_at(device.data(), queue), alloc::device);
+  EXPECT_EQ(shared.usm_type(), alloc::shared);
+  EXPECT_EQ(kind_at(shared.data(), queue), alloc::shared);
+  EXPECT_EQ(host.usm_type(), alloc::host);
+  EXPECT_EQ(kind_at(host.data(), queue), alloc::host);
+}
+
+TEST(UsmArray, APlainTypeIsGivenItsKindAndIsInDeviceUsmOtherwise) {
+  const sycl::queue queue = queue_on();
+  EXPECT_EQ(usm_array<view>(queue, extents(4, 6)).usm_type(), alloc::device);
+  for (const alloc kind : usm_kinds) {
+    const usm_array<view> made(queue, extents(4, 6), kind);
+    EXPECT_EQ(made.usm_type(), kind);
+    EXPECT_EQ(kind_at(made.data(), queue), kind);
+  }
+  EXPECT_REFUSAL(usm_array<view>(queue, extents(4, 6), alloc::unknown),
+                 errc::usm_type_not_accepted, "kind", "host or device or shared USM",
+                 "unknown");
+}
+
+TEST(UsmArray, TheViewIsThatOfTheMemory) {
+  const sycl::queue queue = queue_on();
+  const usm_array<shared_mdspan<view>> made(queue, extents(4, 6));
+  EXPECT_EQ(made.view().data_handle(), made.data());
+  EXPECT_EQ(made.view().extents(), extents(4, 6));
+  EXPECT_EQ(made.size_bytes(), 96U);
+  EXPECT_EQ(made.queue(), queue);
+  EXPECT_EQ(made.device_id(), 0);
+  made.view()[md_array<std::int64_t, 2>{3, 5}] = 7;
+  EXPECT_EQ(made.data()[23], 7);
+}
+
+TEST(UsmArray, MemoryBeginsAtAMultipleOf256Bytes) {
+  const sycl::queue queue = queue_on();
+  std::vector<usm_array<view>> kept;
+  for (std::int64_t extent = 0; extent < 40; ++extent) {
+    kept.emplace_back(queue, extents(extent, 3), usm_kinds[extent % 3]);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % 256, 0U);
+  }
+}
+
+TEST(UsmArray, AMappingSaysWhatExtentsDoNot) {
+  const sycl::queue queue = queue_on();
+  using strided = md::mdspan<float, extents, md::layout_stride>;
+  const md_array<std::int64_t, 2> steps{8, 1};
+  const usm_array<strided> gaps(queue, strided::mapping_type(extents(4, 6), steps));
+  EXPECT_EQ(gaps.size_bytes(), (3 * 8 + 5 + 1) * sizeof(float));
+  EXPECT_EQ(gaps.view().stride(0), 8);
+}
+
+// --- What is refused ------------------------------------------------------------------------
+
+TEST(UsmArray, MemoryThatCouldNotLeaveTheProcessIsRefused) {
+  const sycl::device device = root_devices().at(0);
+  const sycl::queue in_new_context(sycl::context(device), device);
+  const std::string platform = device.get_platform().get_info<sycl::info::platform::name>();
+  EXPECT_REFUSAL(device_array(in_new_context, extents(4, 6)), errc::context_not_default,
+                 "context", "the default context of the platform \"" + platform + "\"",
+                 "another one, of 1 device(s)");
+  EXPECT_REFUSAL(device_array(sycl::queue(sub_devices().at(0)), extents(4, 6)),
+                 errc::context_not_default, "context",
+                 "the default context of the platform \"" + platform + "\"",
+                 "another one, of 1 device(s)");
+}
+
+TEST(UsmArray, MoreThanThereIsIsRefused) {
+  constexpr std::int64_t many = std::int64_t{1} << 60;
+  EXPECT_REFUSAL(device_array(queue_on(), extents(many, 1)), errc::data_null, "data",
+                 "4611686018427387904 bytes of device USM for the array",
+                 "null: the SYCL runtime had none to give");
+}
+
+TEST(UsmArray, ASizeThatOverflowsIsRefused) {
+  const sycl::queue queue = queue_on();
+  constexpr std::int64_t many = std::int64_t{1} << 31;
+  EXPECT_REFUSAL(device_array(queue, extents(many, many)), errc::span_overflow, "shape",
+                 "at most 2305843009213693951 elements of the element type",
+                 "4611686018427387904");
+  EXPECT_REFUSAL(device_array(queue, extents(many, 4 * many)), errc::index_type_too_small,
+                 "shape", "a product that the view's index type int64_t holds",
+                 "a larger one");
+  using narrow = md::dextents<std::int32_t, 2>;
+  EXPECT_REFUSAL((usm_array<md::mdspan<float, narrow>>(queue, narrow(65536, 65536))),
+                 errc::index_type_too_small, "shape",
+                 "a product that the view's index type int32_t holds", "a larger one");
+  using strided = md::mdspan<float, narrow, md::layout_stride>;
+  const md_array<std::int32_t, 2> overlapping{1, 1};
+  EXPECT_REFUSAL(
+      (usm_array<strided>(queue, strided::mapping_type(narrow(65536, 65536), overlapping))),
+      errc::index_type_too_small, "shape",
+      "a product that the view's index type int32_t holds", "a larger one");
+}
+
+TEST(UsmArray, NegativeExtentsAreRefused) {
+  EXPECT_REFUSAL(device_array(queue_on(), extents(4, -1)), errc::extent_out_of_range,
+                 "shape[1]", "an extent from 0 to 9223372036854775807 elements", "-1");
+}
+
+// --- Export ---------------------------------------------------------------------------------
+
+template <class Managed>
+void expect_exported(const Managed& managed, const float* data, alloc kind) {
+  const DLTensor& tensor = managed->dl_tensor;
+  EXPECT_EQ(tensor.data, data);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data) % 256, 0U);
+  EXPECT_EQ(tensor.device.device_type, kDLOneAPI);
+  EXPECT_EQ(tensor.byte_offset, 0U);
+  const usm_allocation proved = validate(*managed);
+  EXPECT_EQ(proved.usm_type(), kind);
+  EXPECT_EQ(proved.device_id(), 0);
+  EXPECT_EQ(proved.bounds_proved(), bounds_proof::allocation);
+  const auto back = to_mdspan<view>(*managed);
+  EXPECT_EQ(back.data_handle(), data);
+  EXPECT_EQ(back.extents(), extents(4, 6));
+}
+
+TEST(UsmArray, AManagedTensorOwnsTheMemoryItself) {
+  const sycl::queue queue = queue_on();
+  for (const alloc kind : usm_kinds) {
+    usm_array<view> made(queue, extents(4, 6), kind);
+    const float* const data = made.data();
+    managed_tensor managed = to_managed_tensor(std::move(made));
+    EXPECT_EQ(managed->flags, 0U);
+    expect_exported(managed, data, kind);
+    managed.reset();
+    EXPECT_EQ(kind_at(data, queue), alloc::unknown) << "still allocated";
+
+    usm_array<view> other(queue, extents(4, 6), kind);
+    const float* const other_data = other.data();
+    legacy_managed_tensor legacy = to_legacy_managed_tensor(std::move(other));
+    expect_exported(legacy, other_data, kind);
+    legacy.reset();
+    EXPECT_EQ(kind_at(other_data, queue), alloc::unknown) << "still allocated";
+  }
+}
+
+TEST(UsmArray, AnEmptyArrayIsExportedWithMemory) {
+  const sycl::queue queue = queue_on();
+  device_array empty(queue, extents(0, 6));
+  EXPECT_EQ(empty.size_bytes(), 0U);
+  const float* const data = empty.data();
+  EXPECT_EQ(kind_at(data, queue), alloc::device);
+  const managed_tensor managed = to_managed_tensor(std::move(empty));
+  EXPECT_EQ(managed->dl_tensor.data, data);
+  EXPECT_EQ(validate(*managed).usm_type(), alloc::device);
+  EXPECT_EQ(to_mdspan<device_mdspan<view>>(*managed).extent(0), 0);
+}
+
+TEST(UsmArray, ScalarsAndReversedDimensionsAreExported) {
+  const sycl::queue queue = queue_on();
+  using scalar = md::mdspan<double, md::extents<int>>;
+  usm_array<scalar> one(queue, md::extents<int>());
+  EXPECT_EQ(one.size_bytes(), sizeof(double));
+  EXPECT_EQ(validate(*to_managed_tensor(std::move(one))).structure().nbytes, sizeof(double));
+
+  using reversed = md::mdspan<float, extents, layout_relaxed>;
+  usm_array<reversed> made(queue, reversed::mapping_type(extents(4, 6), {-6, -1}));
+  const float* const data = made.data();
+  const managed_tensor managed = to_managed_tensor(std::move(made));
+  EXPECT_EQ(managed->dl_tensor.data, data);
+  EXPECT_EQ(managed->dl_tensor.byte_offset, 23 * sizeof(float));
+  EXPECT_EQ(validate(*managed).structure().nbytes, 96U);
+}
+
+TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
+  const sycl::queue queue = queue_on();
+  using padded = md::mdspan<padded_float4, extents>;
+  usm_array<padded> made(queue, extents(4, 6), alloc::shared);
+  const void* const data = made.data();
+  EXPECT_REFUSAL(to_legacy_managed_tensor(std::move(made)), errc::dtype_unsupported, "flags",
+                 "packed elements, as a legacy managed tensor implies",
+                 "padded elements of fewer than 8 bits");
+  EXPECT_EQ(made.data(), data);
+  EXPECT_EQ(kind_at(data, queue), alloc::shared);
+  const managed_tensor managed = to_managed_tensor(std::move(made));
+  EXPECT_EQ(managed->flags, flag::is_subbyte_type_padded);
+  EXPECT_EQ(managed->dl_tensor.data, data);
+}
+
+// --- Ownership ------------------------------------------------------------------------------
+
+TEST(UsmArray, AssignmentFreesWhatWasThere) {
+  const sycl::queue queue = queue_on();
+  device_array first(queue, extents(4, 6));
+  device_array second(queue, extents(2, 3));
+  const float* const first_data = first.data();
+  const float* const second_data = second.data();
+  first = std::move(second);
+  EXPECT_EQ(kind_at(first_data, queue), alloc::unknown);
+  EXPECT_EQ(first.data(), second_data);
+  EXPECT_EQ(first.view().extents(), extents(2, 3));
+  device_array& itself = first;
+  first = std::move(itself);
+  EXPECT_EQ(first.data(), second_data);
+  EXPECT_EQ(kind_at(second_data, queue), alloc::device);
+}
+
+/// Work that is pending for a while: a fill of the array which the runtime has not even begun.
+sycl::event submit_slow_work(sycl::queue& queue, const device_array& made,
+                             std::atomic<bool>& begun) {
+  const sycl::event waited = queue.submit([&](sycl::handler& handler) {
+    handler.host_task([&begun] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      begun = true;
+    });
+  });
+  return queue.fill(made.data(), 1.5F, made.size_bytes() / sizeof(float), waited);
+}
+
+bool is_done(const sycl::event& event) {
+  return event.get_info<sycl::info::event::command_execution_status>() ==
+         sycl::info::event_command_status::complete;
+}
+
+TEST(UsmArray, MemoryIsFreedAfterThePendingWorkOfItsQueue) {
+  sycl::queue queues[] = {
+      queue_on(), sycl::queue(root_devices().at(0), sycl::property::queue::in_order())};
+  for (sycl::queue& queue : queues) {
+    std::atomic<bool> begun{false};
+    sycl::event work;
+    {
+      const device_array made(queue, extents(400, 600));
+      work = submit_slow_work(queue, made, begun);
+      EXPECT_FALSE(begun);
+    }
+    EXPECT_TRUE(begun);
+    EXPECT_TRUE(is_done(work));
+
+    begun = false;
+    device_array made(queue, extents(400, 600));
+    work = submit_slow_work(queue, made, begun);
+    managed_tensor managed = to_managed_tensor(std::move(made));
+    EXPECT_FALSE(begun);
+    managed.reset();
+    EXPECT_TRUE(begun);
+    EXPECT_TRUE(is_done(work));
+  }
+}
+
+TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
+  namespace experimental = sycl::ext::oneapi::experimental;
+  sycl::queue queue = queue_on();
+  experimental::command_graph graph(queue.get_context(), queue.get_device());
+  float* data = nullptr;
+  {
+    const device_array made(queue, extents(4, 6));
+    data = made.data();
+    graph.begin_recording(queue);
+  }
+  graph.end_recording(queue);
+  EXPECT_EQ(kind_at(data, queue), alloc::device);
+  sycl::free(data, queue);
+}
+
+const char* const slow_source = R"(
+  #include <sycl/sycl.hpp>
+  namespace syclext = sycl::ext::oneapi;
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(
+      (syclext::experimental::nd_range_kernel<1>))
+  void add_often(float* elements, long count, long rounds) {
+    volatile float* const all = elements;
+    for (long round = 0; round < rounds; ++round) {
+      for (long i = 0; i < count; ++i) {
+        all[i] = all[i] + 1;
+      }
+    }
+  }
+)";
+
+TEST(UsmArray, AKernelThatStillWritesIsWaitedFor) {
+  sycl::queue queue = queue_on();
+  const sycl::kernel kernel = built_kernel(queue, slow_source, "add_often");
+  device_array made(queue, extents(1000, 1000));
+  const sycl::event work = queue.submit([&](sycl::handler& handler) {
+    handler.set_args(made.data(), 1000000L, 50L);
+    handler.parallel_for(sycl::nd_range<1>(1, 1), kernel);
+  });
+  managed_tensor managed = to_managed_tensor(std::move(made));
+  EXPECT_FALSE(is_done(work));
+  managed.reset();
+  EXPECT_TRUE(is_done(work));
+}
+
+TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
+  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+    device_array made(queue_on(id), extents(4, 6));
+    EXPECT_EQ(made.device_id(), static_cast<std::int32_t>(id));
+    const managed_tensor managed = to_managed_tensor(std::move(made));
+    EXPECT_EQ(validate(*managed).device_id(), static_cast<std::int32_t>(id));
+  }
+}
+
+}  // namespace
