@@ -22,42 +22,6 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Sets the Python error of the exception that is being handled.
-void set_python_error() noexcept {
-  try {
-    throw;
-  } catch (nb::python_error& error) {
-    error.restore();
-  } catch (const conversion_error& error) {
-    try {
-      set_error(error);
-    } catch (nb::python_error& failure) {  // the interpreter is finishing, for example
-      failure.restore();
-    }
-  } catch (const nb::builtin_exception& error) {
-    const bool is_type = error.type() == nb::exception_type::type_error;
-    PyErr_SetString(is_type ? PyExc_TypeError : PyExc_ValueError, error.what());
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "usm_dlpack: unknown C++ exception");
-  }
-}
-
-/// Runs a function that may throw; 0, or -1 with the Python error set.
-template <class Function>
-int guarded(Function&& function) noexcept {
-  try {
-    function();
-    return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
-}
-
 /// The queues that a thread's consumers are to work on, by root device: that of the tensor
 /// that they got last and that knows one. Each stays at its address for the thread's life, for
 /// which it is kept.

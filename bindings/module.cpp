@@ -4,6 +4,7 @@
 // Python face.
 #include "exchange.hpp"
 #include "exchange_api.hpp"
+#include "extensions.hpp"
 #include "import.hpp"
 #include "process.hpp"
 #include "producer.hpp"
@@ -12,7 +13,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/package_interface.hpp>
 
 #include <cstdlib>
 #include <exception>
@@ -26,7 +27,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const usm_dlpack::conversion_error& error) {
-    usm_dlpack::python::set_error(error);
+    usm_dlpack::detail::set_error(error);
   }
 }
 
@@ -50,6 +51,7 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
   usm_dlpack::python::register_import(module);
+  usm_dlpack::python::register_package_interface(module);
 }
 
 namespace {

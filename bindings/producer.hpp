@@ -48,6 +48,11 @@ class offered_tensor {
     }
   }
 
+  /// The capsule, or a new one that owns the managed tensor, which is gone from here.
+  nb::object into_capsule() {
+    return managed_ ? make_capsule(std::move(managed_)) : std::move(capsule_);
+  }
+
   /// The capsule, or an invalid object.
   const nb::object& capsule() const noexcept { return capsule_; }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dpctl's objects to and from SYCL's, by the C functions that dpctl's modules export
-// (`__pyx_capi__`), and by capsules.
+// What drops references, says errors, and reads the SYCL objects that Python code passes.
 #include "python_objects.hpp"
 
 #include "process.hpp"
 
 #include <unistd.h>
+#include <usm_dlpack/package_interface.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -21,98 +21,10 @@ namespace {
   throw nb::type_error(sentence.c_str());
 }
 
-/// What dpctl calls a SYCL object: the module `dpctl._sycl_queue`, in it the class
-/// `SyclQueue`, and the functions `SyclQueue_GetQueueRef` and `SyclQueue_Make` that it
-/// exports.
 template <class Object>
-struct names;
-template <>
-struct names<sycl::queue> {
-  static constexpr const char *lower = "queue", *capital = "Queue";
-};
-template <>
-struct names<sycl::context> {
-  static constexpr const char *lower = "context", *capital = "Context";
-};
-template <>
-struct names<sycl::device> {
-  static constexpr const char *lower = "device", *capital = "Device";
-};
-
-void* exported_function(nb::handle module, const std::string& name) {
-  const nb::object capsule = module.attr("__pyx_capi__")[name.c_str()];
-  void* function = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
-  if (function == nullptr) {
-    throw nb::python_error();
-  }
-  return function;
-}
-
-/// dpctl's class of a SYCL object, found once and kept for the life of the process.
-template <class Object>
-struct dpctl_class {
-  PyTypeObject* type;
-  const void* (*get)(PyObject*);          ///< borrows the SYCL object; null with an error set
-  PyObject* (*make)(const void* object);  ///< a new object that holds a copy
-
-  static const dpctl_class& found() {
-    // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    static std::atomic<const dpctl_class*> kept{nullptr};
-    const dpctl_class* known = kept.load(std::memory_order_acquire);
-    if (known == nullptr) {
-      known = new dpctl_class(find());
-      kept.store(known, std::memory_order_release);
-    }
-    return *known;
-  }
-
- private:
-  static dpctl_class find() {
-    const std::string capital = names<Object>::capital;
-    const std::string name = "Sycl" + capital;
-    const nb::module_ module =
-        nb::module_::import_((std::string("dpctl._sycl_") + names<Object>::lower).c_str());
-    nb::object type = module.attr(name.c_str());
-    return {reinterpret_cast<PyTypeObject*>(type.release().ptr()),
-            reinterpret_cast<const void* (*)(PyObject*)>(
-                exported_function(module, name + "_Get" + capital + "Ref")),
-            reinterpret_cast<PyObject* (*)(const void*)>(
-                exported_function(module, name + "_Make"))};
-  }
-};
-
-// By the object's real type: `__class__` may say anything.
-template <class Object>
-const Object* in_dpctl(nb::handle object) {
-  const auto& known = dpctl_class<Object>::found();
-  if (PyType_IsSubtype(Py_TYPE(object.ptr()), known.type) == 0) {
-    return nullptr;
-  }
-  const void* held = known.get(object.ptr());
-  if (held == nullptr) {
-    if (PyErr_Occurred() != nullptr) {
-      throw nb::python_error();
-    }
-    refuse_type(names<Object>::lower, "one that was made", object);
-  }
-  return static_cast<const Object*>(held);
-}
-
-template <class Object>
-nb::object make_dpctl(const Object& object) {
+nb::object make_checked(const Object& object) {
   check_process();  // dpctl asks the runtime what the object is
-  PyObject* made = dpctl_class<Object>::found().make(&object);
-  if (made == nullptr) {
-    throw nb::python_error();
-  }
-  return nb::steal(made);
-}
-
-template <class Object>
-const Object* in_capsule(nb::handle object, const char* name) {
-  return PyCapsule_IsValid(object.ptr(), name) != 0
-             ? static_cast<const Object*>(PyCapsule_GetPointer(object.ptr(), name))
-             : nullptr;
+  return detail::make_dpctl(object);
 }
 
 }  // namespace
@@ -141,13 +53,27 @@ without_gil::~without_gil() {
   }
 }
 
-void set_error(const conversion_error& error) {
-  const nb::object made =
-      nb::module_::import_("usm_dlpack._errors")
-          .attr("from_parts")(to_string(error.code()), error.field().c_str(),
-                              error.expected().c_str(), error.found().c_str(),
-                              error.remedy().c_str());
-  PyErr_SetObject(made.type().ptr(), made.ptr());
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const conversion_error& error) {
+    try {
+      detail::set_error(error);
+    } catch (nb::python_error& failure) {  // the interpreter is finishing, for example
+      failure.restore();
+    }
+  } catch (const nb::builtin_exception& error) {
+    const bool is_type = error.type() == nb::exception_type::type_error;
+    PyErr_SetString(is_type ? PyExc_TypeError : PyExc_ValueError, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "usm_dlpack: unknown C++ exception");
+  }
 }
 
 std::string name_of_type(nb::handle object) {
@@ -161,8 +87,8 @@ std::string text_of(nb::handle object) {
 }
 
 const sycl::queue* find_queue(nb::handle object) {
-  const auto* queue = in_capsule<sycl::queue>(object, "SyclQueueRef");
-  return queue != nullptr ? queue : in_dpctl<sycl::queue>(object);
+  const auto* queue = detail::in_capsule<sycl::queue>(object);
+  return queue != nullptr ? queue : detail::in_dpctl<sycl::queue>(object);
 }
 
 sycl::queue to_queue(nb::handle object) {
@@ -177,9 +103,9 @@ sycl::context to_context(nb::handle object) {
   if (const sycl::queue* queue = find_queue(object)) {
     return queue->get_context();
   }
-  const auto* context = in_capsule<sycl::context>(object, "SyclContextRef");
+  const auto* context = detail::in_capsule<sycl::context>(object);
   if (context == nullptr) {
-    context = in_dpctl<sycl::context>(object);
+    context = detail::in_dpctl<sycl::context>(object);
   }
   if (context == nullptr) {
     refuse_type("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
@@ -189,15 +115,15 @@ sycl::context to_context(nb::handle object) {
 }
 
 sycl::device to_device(nb::handle object) {
-  const auto* device = in_dpctl<sycl::device>(object);
+  const auto* device = detail::in_dpctl<sycl::device>(object);
   if (device == nullptr) {
     refuse_type("device", "a dpctl.SyclDevice", object);
   }
   return *device;
 }
 
-nb::object to_dpctl(const sycl::device& device) { return make_dpctl(device); }
-nb::object to_dpctl(const sycl::context& context) { return make_dpctl(context); }
-nb::object to_dpctl(const sycl::queue& queue) { return make_dpctl(queue); }
+nb::object to_dpctl(const sycl::device& device) { return make_checked(device); }
+nb::object to_dpctl(const sycl::context& context) { return make_checked(context); }
+nb::object to_dpctl(const sycl::queue& queue) { return make_checked(queue); }
 
 }  // namespace usm_dlpack::python

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// References to Python objects that C code may drop from any thread, and dpctl's objects to
-// and from SYCL's, without dpctl's headers.
+// References to Python objects that C code may drop from any thread, and the SYCL objects that
+// Python code passes: dpctl's, or capsules.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
+#include <usm_dlpack/dpctl_objects.hpp>
 #include <usm_dlpack/error.hpp>
 
 #include <atomic>
@@ -60,6 +61,8 @@ class python_reference {
  public:
   /// @pre the GIL is held
   explicit python_reference(nb::handle object) noexcept : object_(object.inc_ref().ptr()) {}
+  /// Takes over a reference, from any thread.
+  static python_reference adopt(PyObject* object) noexcept { return python_reference(object); }
   python_reference(python_reference&& other) noexcept
       : object_(std::exchange(other.object_, nullptr)) {}
   python_reference& operator=(python_reference&&) = delete;
@@ -76,12 +79,25 @@ class python_reference {
   }
 
  private:
+  explicit python_reference(PyObject* adopted) noexcept : object_(adopted) {}
+
   PyObject* object_;
 };
 
-/// Sets the Python error of a refusal. The exception types are Python's own
-/// (usm_dlpack._errors): two bases, and attributes.
-void set_error(const conversion_error& error);
+/// Sets the Python error of the exception that is being handled.
+void set_python_error() noexcept;
+
+/// Runs a function that may throw; 0, or -1 with the Python error set.
+template <class Function>
+int guarded(Function&& function) noexcept {
+  try {
+    function();
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
 
 /// The name of an object's type, in ASCII, whatever its metaclass says.
 std::string name_of_type(nb::handle object);

@@ -18,6 +18,15 @@
 namespace usm_dlpack {
 namespace detail {
 
+/// That a USM kind is one that the consumer takes.
+inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
+  if (!wanted.usm_types.contains(kind)) {
+    refuse(errc::usm_type_not_accepted, "data",
+           names_of(wanted.usm_types, known_kinds) + " USM",
+           std::string(to_string(kind)) + " USM", "copy the array to USM of an accepted kind");
+  }
+}
+
 /// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
 class import_protocol {
  public:
@@ -40,7 +49,7 @@ class import_protocol {
       }
       return result_;  // an empty view may point anywhere, one past the end for example
     }
-    check_kind();
+    check_usm_type(result_.found_.kind, wanted_);
     check_device();
     if (!result_.structure_.empty) {
       check_bounds(entry);
@@ -97,15 +106,6 @@ class import_protocol {
     refuse(errc::device_mismatch, "device.device_id",
            digits(true_id) + " (the root device of the memory)", digits(result_.device_id_),
            "have the producer name the root device of the memory");
-  }
-
-  void check_kind() const {
-    if (!wanted_.usm_types.contains(result_.found_.kind)) {
-      refuse(errc::usm_type_not_accepted, "data",
-             names_of(wanted_.usm_types, known_kinds) + " USM",
-             std::string(to_string(result_.found_.kind)) + " USM",
-             "copy the array to USM of an accepted kind");
-    }
   }
 
   // Host USM belongs to no device: any id of its platform is true of it.

@@ -10,9 +10,10 @@ from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
+from usm_dlpack._arrays import UsmArray  # noqa: E402
 from usm_dlpack._core import DLPackTensor, UsmAllocation  # noqa: E402
 from usm_dlpack._core import version as _version  # noqa: E402
-from usm_dlpack._errors import ConversionError, UsmBindingError  # noqa: E402
+from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError  # noqa: E402
 from usm_dlpack._exchange import (  # noqa: E402
     device_id,
     from_dlpack,
@@ -25,9 +26,11 @@ from usm_dlpack._paths import get_cmake_dir, get_include  # noqa: E402
 __version__ = _version
 
 __all__ = [
+    "ArgumentError",
     "ConversionError",
     "DLPackTensor",
     "UsmAllocation",
+    "UsmArray",
     "UsmBindingError",
     "device_id",
     "from_dlpack",

@@ -50,6 +50,36 @@ class UsmBindingError(ConversionError, TypeError):
     __module__ = "usm_dlpack"
 
 
+class ArgumentError(ConversionError, TypeError):
+    """None of an extension function's overloads took its arguments.
+
+    The attributes are those of the first reason.
+
+    Attributes
+    ----------
+    reasons
+        A `ConversionError` for each view that an argument was refused by, in the order of the
+        overloads.
+    """
+
+    __module__ = "usm_dlpack"
+
+    def __init__(self, text: str, reasons: tuple[ConversionError, ...]) -> None:
+        first = reasons[0] if reasons else None
+        parts = (
+            (first.code, first.field, first.expected, first.found, first.remedy)
+            if first
+            else ("request_unsupported", "arguments", "", "", "")
+        )
+        super().__init__(*parts)
+        self.args = (text,)
+        self.reasons = reasons
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the text and the reasons."""
+        return type(self), (self.args[0], self.reasons)
+
+
 def type_name(value: object) -> str:
     """Return the name of an object's type in ASCII, whatever its metaclass says."""
     name = type.__dict__["__name__"].__get__(type(value))
@@ -69,3 +99,34 @@ def from_parts(code: str, field: str, expected: str, found: str, remedy: str) ->
     """Make the exception of a C++ ``conversion_error``."""
     kind = UsmBindingError if code in _BINDING_CODES else ConversionError
     return kind(code, field, expected, found, remedy)
+
+
+def from_arguments(
+    function: str,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    refusals: list[tuple[int | str, str, str, str, str, str]],
+) -> ArgumentError:
+    """Make the exception of a call that no overload took.
+
+    Parameters
+    ----------
+    function
+        Its name.
+    args, kwargs
+        What it was called with.
+    refusals
+        The place of an argument, from 1 or by name, and the parts of what an overload said of it;
+        an overload that was tried twice said it twice.
+    """
+    told = [(place, from_parts(*parts)) for place, *parts in dict.fromkeys(refusals)]
+    if not told:
+        types = [type_name(value) for value in args]
+        types += [f"{name}={type_name(value)}" for name, value in kwargs.items()]
+        text = (
+            f"{function}: expected arguments of one of its signatures, "
+            f"found ({', '.join(types)}); see help({function})"
+        )
+        return ArgumentError(text, ())
+    lines = [f"{function}: argument {place}: {reason}" for place, reason in told]
+    return ArgumentError("\n".join(lines), tuple(reason for _, reason in told))

@@ -50,10 +50,21 @@ SYCL_ROOMS = {
     "usm_array": ("usm_block", "usm_mdspan", "managed"),
     "usm": ("core", "usm_array"),
     "usm_dlpack": ("usm",),
-    "nanobind": ("usm",),
     "opencl": ("usm",),
 }
-ROOMS: dict[str, tuple[str, ...]] = CORE_ROOMS | SYCL_ROOMS
+# For extensions: what of Python and of dpctl they meet.
+NANOBIND_ROOMS = {
+    "package_interface": ("managed", "usm_allocation"),
+    "argument_refusals": ("package_interface",),
+    "dpctl_objects": ("sycl_config",),
+    "dpctl_casters": ("dpctl_objects",),
+    "view_import": ("argument_refusals", "usm_mdspan"),
+    "view_signature": ("usm_mdspan",),
+    "owned_view": ("package_interface", "usm_array"),
+    "ndarray_bridge": ("owned_view",),
+    "nanobind": ("usm", "view_import", "view_signature", "ndarray_bridge", "dpctl_casters"),
+}
+ROOMS: dict[str, tuple[str, ...]] = CORE_ROOMS | SYCL_ROOMS | NANOBIND_ROOMS
 ROOMS_WITH_CONDITIONS = ("config", "sycl_config")
 MOST_LINES, MOST_COLUMNS = 250, 100
 

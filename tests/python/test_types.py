@@ -16,11 +16,13 @@ import usm_dlpack
 CONSUMER = Path(typed_consumer.__file__)
 
 
-def checked_by(checker: str, file: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a type checker on one file, where no configuration is."""
+def checked_by(
+    checker: str, file: Path, folder: Path, python: str = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    """Run a type checker on one file, where no configuration is, for an environment."""
     choices = {
-        "mypy": ["--strict", "--config-file=", "--cache-dir=cache"],
-        "pyright": ["--pythonpath", sys.executable],
+        "mypy": ["--strict", "--config-file=", "--cache-dir=cache", "--python-executable", python],
+        "pyright": ["--pythonpath", python],
     }
     return subprocess.run(
         [sys.executable, "-m", checker, *choices[checker], str(file)],

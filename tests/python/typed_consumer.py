@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import usm_dlpack
 from usm_dlpack import (
+    ArgumentError,
     ConversionError,
     DLPackTensor,
     UsmAllocation,
+    UsmArray,
     UsmBindingError,
     device_id,
     from_dlpack,
@@ -107,6 +109,20 @@ def refusal(memory: Any) -> ConversionError:
     raise AssertionError
 
 
+def arrays_for_extensions(memory: Any, tensor: DLPackTensor) -> list[UsmArray]:
+    """Return what an extension function takes as a view."""
+    return [tensor, memory]
+
+
+def call_refused(function: Any) -> tuple[ConversionError, ...]:
+    """Return why an extension function took no argument."""
+    try:
+        function()
+    except ArgumentError as error:
+        return assert_type(error.reasons, tuple[ConversionError, ...])
+    return ()
+
+
 def run(memory: Any) -> None:
     """Use everything with some memory of 48 bytes."""
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype=np.float32, queue=None)
@@ -114,5 +130,7 @@ def run(memory: Any) -> None:
     assert len(export(tensor)) == 3
     assert prove(tensor).nbytes == 48
     assert refusal(memory).code == "out_of_bounds"
+    assert len(arrays_for_extensions(memory, tensor)) == 2
+    assert call_refused(lambda: None) == ()
     places: list[str] = [get_include(), get_cmake_dir(), usm_dlpack.__version__]
     assert all(places)

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of package_interface.hpp: nothing is thrown through them.
+#include "extensions.hpp"
+
+#include "import.hpp"
+#include "process.hpp"
+#include "producer.hpp"
+#include "python_objects.hpp"
+#include "queues.hpp"
+#include "tensor.hpp"
+
+#include <usm_dlpack/package_interface.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace usm_dlpack::python {
+namespace {
+
+using detail::offer;
+using detail::package_interface;
+using found_tensor = detail::offered_tensor;
+
+bool has_attribute(nb::handle object, const char* name) {
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
+}
+
+/// Our own tensor, which was proved when it was made.
+found_tensor offer_own(nb::handle array) {
+  const tensor& own = *nb::inst_ptr<tensor>(array);
+  return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type()};
+}
+
+/// What a producer hands over, owned by the capsule that it came in, or by a new one.
+found_tensor offer_foreign(nb::handle array) {
+  import_request request;
+  request.host = true;  // to be refused after its dtype and its rank, for which others try
+  offered_tensor offered = ask_producer(array, request);
+  const capsule_content content = offered.content();
+  found_tensor found;
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    detail::check_header(**versioned);
+    found.tensor = (*versioned)->dl_tensor;
+    found.flags = (*versioned)->flags;
+  } else {
+    found.tensor = std::get<DLManagedTensor*>(content)->dl_tensor;
+  }
+  found.owner = offered.into_capsule().release().ptr();
+  return found;
+}
+
+/// Memory, or an array that its own library does not export: our own exporter says why, or
+/// does it.
+found_tensor offer_memory(nb::handle array) {
+  const nb::object made =
+      nb::module_::import_("usm_dlpack._exchange").attr("to_dlpack_tensor")(array);
+  return offer_own(made);
+}
+
+bool is_exception(const nb::python_error& error) { return error.matches(PyExc_Exception); }
+
+found_tensor ask_array(nb::handle array) {
+  const bool says_memory = has_attribute(array, "__sycl_usm_array_interface__");
+  if (!has_attribute(array, "__dlpack__")) {
+    return offer_memory(array);
+  }
+  try {
+    return offer_foreign(array);
+  } catch (const nb::python_error& error) {
+    if (!says_memory || !is_exception(error)) {
+      throw;
+    }
+  }
+  return offer_memory(array);
+}
+
+offer ask(PyObject* object, found_tensor& out) noexcept {
+  const nb::handle array(object);
+  offer answer = offer::made;
+  const int status = guarded([&] {
+    if (is_tensor(array)) {
+      check_process();
+      out = offer_own(array);
+    } else if (has_attribute(array, "__dlpack__") ||
+               has_attribute(array, "__sycl_usm_array_interface__")) {
+      check_process();
+      out = ask_array(array);
+    } else {
+      answer = offer::no_array;
+    }
+  });
+  return status == 0 ? answer : offer::failed;
+}
+
+offer find_queue_of(PyObject* object, std::optional<sycl::queue>& out) noexcept {
+  const nb::handle array(object);
+  const int status = guarded([&] {
+    out = is_tensor(array) ? nb::inst_ptr<tensor>(array)->queue() : queue_attribute(array);
+  });
+  return status == 0 ? (out ? offer::made : offer::no_array) : offer::failed;
+}
+
+PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
+                            const sycl::queue* queue) noexcept {
+  PyObject* made = nullptr;
+  guarded([&] {
+    managed_tensor owned(managed);
+    check_process();
+    const nb::object imported = import_managed(std::move(owned));
+    if (queue != nullptr) {
+      nb::inst_ptr<tensor>(imported)->know(*queue);
+    }
+    made = imported.inc_ref().ptr();
+  });
+  return made;
+}
+
+void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }
+
+void run_unlocked(void (*function)(void*), void* argument) noexcept {
+  std::optional<without_gil> unlocked;
+  {
+    const interpreter_gate gate;
+    if (gate.open() && PyGILState_Check() != 0) {
+      unlocked.emplace();
+    }
+  }
+  function(argument);
+}
+
+}  // namespace
+
+void register_package_interface(nb::module_& module) {
+  static constexpr package_interface table{package_interface::known_version,
+                                           &ask,
+                                           &find_queue_of,
+                                           &make_known_tensor,
+                                           &drop,
+                                           &run_unlocked};
+  PyObject* capsule = PyCapsule_New(const_cast<package_interface*>(&table),
+                                    package_interface::capsule_name, nullptr);
+  if (capsule == nullptr) {
+    throw nb::python_error();
+  }
+  module.attr("_package_interface") = nb::steal(capsule);
+}
+
+}  // namespace usm_dlpack::python

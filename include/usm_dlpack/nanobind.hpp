@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For authors of nanobind extensions: functions take and return views of USM and SYCL objects,
+// and Python calls them with arrays of any library and with dpctl's objects.
+//
+// Parameters: any mdspan type of USM, with a kind or without; `owned_view` where the memory is
+// needed after the call; `sycl::queue`, `sycl::context`, `sycl::device`, `sycl::event`.
+// Results: `usm_array`, `owned_view`, and the SYCL objects. At run time the extension needs
+// the Python package usm_dlpack, whose DLPackTensor the results are, and dpctl.
+//
+// Every array is proved by the import protocol before the function runs, and lives as long as
+// the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
+// try (see `explain_refusals`); a wrong device, context, USM kind, bounds or a read-only array
+// raises `usm_dlpack.ConversionError`. Nothing is converted, copied or synchronised: a kernel
+// goes to the array's queue, or waits for it.
+#pragma once
+
+#include <usm_dlpack/argument_refusals.hpp>
+#include <usm_dlpack/dpctl_casters.hpp>
+#include <usm_dlpack/ndarray_bridge.hpp>
+#include <usm_dlpack/owned_view.hpp>
+#include <usm_dlpack/usm.hpp>
+#include <usm_dlpack/view_import.hpp>
+#include <usm_dlpack/view_signature.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// Gives a managed tensor to Python. Never throws: a null handle, and the Python error set.
+inline nb::handle to_python(managed_tensor managed, const std::optional<sycl::queue>& queue) {
+  try {
+    return package_interface::get().make_tensor(managed.release(), queue ? &*queue : nullptr);
+  } catch (nb::python_error& error) {
+    error.restore();
+    return {};
+  }
+}
+
+template <class View>
+nb::handle to_python(owned_view<View>&& made) noexcept {
+  const std::optional<sycl::queue> queue = made.queue();
+  return to_python(std::move(made).release(), queue);
+}
+
+template <class View>
+nb::handle to_python(usm_array<View>&& made) noexcept {
+  try {
+    return to_python(owned_view<View>(std::move(made)));
+  } catch (const conversion_error& error) {
+    set_error(error);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  return {};
+}
+
+/// A proved view, and all that keeps its memory.
+template <class View>
+owned_view<View> own_array(nb::handle object, const View& view, array_offer& array) {
+  std::optional<sycl::queue> queue;
+  if (package_interface::get().find_queue(object.ptr(), queue) == offer::failed) {
+    throw nb::python_error();
+  }
+  const DLTensor tensor = array.tensor();
+  const std::uint64_t flags = array.flags() & ~flag::is_copied;
+  return {view, std::move(queue),
+          to_managed_tensor(tensor, python_owner(array.release()), flags)};
+}
+
+}  // namespace detail
+
+/// Takes an array as a parameter `owned_view<View>` does, from a Python object at hand: where
+/// `nb::cast` would only say that it cannot.
+/// @pre the GIL is held
+/// @throws conversion_error as `validate` and `to_mdspan`; nb::python_error what the array
+///         raises; nb::type_error for an object that is no array
+template <class View>
+[[nodiscard]] owned_view<View> to_owned_view(nanobind::handle object) {
+  detail::array_offer array(object);
+  if (!array.is_array()) {
+    throw nanobind::type_error(
+        "x: expected an array with __dlpack__ or USM, found another "
+        "object; pass the array itself");
+  }
+  const View view = detail::view_of<View>(array);
+  return detail::own_array(object, view, array);
+}
+
+}  // namespace usm_dlpack
+
+namespace nanobind::detail {
+
+/// A view of an array, which lives as long as the call.
+template <typename View>
+struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>> {
+  static constexpr auto Name = usm_dlpack::detail::parameter_text<View>();
+  template <class T>
+  using Cast = movable_cast_t<T>;
+  template <class>
+  bool can_cast() const noexcept {
+    return import_.is_good();
+  }
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    return import_.take(source, cleanup, [&](const View& view, auto& array) {
+      if (cleanup == nullptr ||
+          (flags & static_cast<std::uint32_t>(cast_flags::manual)) != 0) {
+        usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
+                                   "a parameter of a function, which keeps the memory",
+                                   "a cast, which would not", "use to_owned_view");
+      }
+      view_.emplace(view);
+      cleanup->append(array.release());
+    });
+  }
+
+  template <class T>
+  static handle from_cpp(T&&, rv_policy, cleanup_list*) {
+    static_assert(!std::is_same_v<View, View>,
+                  "return: expected a view with an owner, found a view alone, whose memory "
+                  "nothing keeps; return an owned_view or a usm_array");
+    return {};
+  }
+
+  explicit operator View&() { return get(); }
+  explicit operator View*() { return &get(); }
+  explicit operator View&&() { return std::move(get()); }
+
+ private:
+  View& get() {
+    import_.check();
+    return *view_;
+  }
+
+  usm_dlpack::detail::view_import<View> import_;
+  std::optional<View> view_;
+};
+
+/// A view that keeps the array.
+template <typename View>
+struct type_caster<usm_dlpack::owned_view<View>> {
+  using owned = usm_dlpack::owned_view<View>;
+  static constexpr auto Name = usm_dlpack::detail::owned_text<View>();
+  template <class T>
+  using Cast = movable_cast_t<T>;
+  template <class>
+  bool can_cast() const noexcept {
+    return import_.is_good();
+  }
+
+  bool from_python(handle source, std::uint32_t, cleanup_list* cleanup) noexcept {
+    return import_.take(source, cleanup, [&](const View& view, auto& array) {
+      owned_.emplace(usm_dlpack::detail::own_array(source, view, array));
+    });
+  }
+
+  static handle from_cpp(owned&& value, rv_policy, cleanup_list*) noexcept {
+    return usm_dlpack::detail::to_python(std::move(value));
+  }
+
+  explicit operator owned&() { return get(); }
+  explicit operator owned*() { return &get(); }
+  explicit operator owned&&() { return std::move(get()); }
+
+ private:
+  owned& get() {
+    import_.check();
+    return *owned_;
+  }
+
+  usm_dlpack::detail::view_import<View> import_;
+  std::optional<owned> owned_;
+};
+
+/// An array of the extension's own, which becomes a DLPackTensor.
+template <typename View>
+struct type_caster<usm_dlpack::usm_array<View>> {
+  using array = usm_dlpack::usm_array<View>;
+  static constexpr auto Name = const_name("usm_dlpack.DLPackTensor");
+  template <class T>
+  using Cast = movable_cast_t<T>;
+  template <class>
+  static constexpr bool can_cast() {
+    return true;
+  }
+
+  bool from_python(handle, std::uint32_t, cleanup_list*) noexcept {
+    static_assert(!std::is_same_v<View, View>,
+                  "parameter: expected a view, found a usm_array, which would own memory that "
+                  "is Python's; take the mdspan type, or an owned_view");
+    return false;
+  }
+
+  static handle from_cpp(array&& value, rv_policy, cleanup_list*) noexcept {
+    return usm_dlpack::detail::to_python(std::move(value));
+  }
+
+  explicit operator array&();
+  explicit operator array&&();
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A view and whatever keeps its memory alive: what a function of an extension returns, and
+// what it takes where the memory is needed after the call.
+#pragma once
+
+#include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/usm_array.hpp>
+#include <usm_dlpack/usm_export.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+
+/// A view with an owner. As a return value it becomes a `usm_dlpack.DLPackTensor`, which
+/// shares the memory; as a parameter it keeps the array, or what the array handed out, for as
+/// long as it lives, on whatever thread it goes. Moved, never copied.
+///
+/// Nothing here waits: whoever uses the memory after work on it waits, or orders his own
+/// behind it.
+template <class View>
+class owned_view {
+ public:
+  using view_type = View;
+
+  /// A result, proved by the export protocol.
+  /// @param queue works on the memory: it is what the tensor in Python knows as `sycl_queue`
+  /// @param owner anything movable that keeps the memory alive; its destructor must not throw,
+  ///        and runs on any thread, with the GIL or without
+  /// @throws conversion_error as `to_dlpack_tensor(view, queue)`; `owner` is then untouched
+  template <class Owner>
+  owned_view(const View& view, const sycl::queue& queue, Owner&& owner)
+      : view_(view),
+        queue_(queue),
+        managed_(to_managed_tensor(view, to_dlpack_device(view, queue),
+                                   std::forward<Owner>(owner))) {}
+
+  /// A result of an array that owns its memory, of the same type of view or one that this
+  /// type can be made of. Frees it without the GIL: it waits before.
+  template <class Made, std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
+  owned_view(usm_array<Made>&& array)
+      : view_(array.view()), queue_(array.queue()), managed_(own(std::move(array))) {}
+
+  /// An import, proved. @pre `view` was made of `managed`
+  owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
+      : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {}
+
+  const View& view() const noexcept { return view_; }
+  /// The queue that may still work on the memory, as far as the array says it.
+  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+  /// What keeps the memory alive; null once it was released.
+  managed_tensor release() && noexcept { return std::move(managed_); }
+
+ private:
+  template <class Made>
+  static managed_tensor own(usm_array<Made>&& array) {
+    const View view(array.view());
+    const DLDevice device{kDLOneAPI, array.device_id()};
+    return to_managed_tensor(view, device,
+                             detail::unlocked_owner<usm_array<Made>>(std::move(array)));
+  }
+
+  static DLDevice to_dlpack_device(const View& view, const sycl::queue& queue) {
+    const auto described = to_dlpack_tensor(view, queue);
+    return described.get().device;
+  }
+
+  View view_;
+  std::optional<sycl::queue> queue_;
+  managed_tensor managed_;
+};
+
+}  // namespace usm_dlpack

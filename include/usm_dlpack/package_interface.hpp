@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the installed Python package does for an extension: it reads the arrays of other
+// libraries, makes its DLPackTensor, and raises its errors. An extension asks for the table
+// once, when it first needs it; so it needs the package at run time, and links nothing of it.
+#pragma once
+
+#include <usm_dlpack/managed.hpp>
+
+#include <nanobind/nanobind.h>
+#include <sycl/sycl.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+namespace nb = nanobind;
+
+/// The tensor that an array offers, which lives as long as `owner`.
+struct offered_tensor {
+  DLTensor tensor{};
+  std::uint64_t flags = 0;
+  PyObject* owner = nullptr;  ///< a new reference
+  /// The USM kind if the array is a DLPackTensor, which was proved when it was made; otherwise
+  /// unknown, and nothing is proved.
+  sycl::usm::alloc proved_kind = sycl::usm::alloc::unknown;
+};
+
+enum class offer { made, no_array, failed };
+
+/// Functions of usm_dlpack._core. The GIL is held but where it says otherwise; nothing is
+/// thrown: what fails sets the Python error.
+struct package_interface {
+  static constexpr std::uint32_t known_version = 1;
+  static constexpr const char* capsule_name = "usm_dlpack.package_interface";
+
+  std::uint32_t version;
+  /// What an array offers; memory that says only its SYCL interface counts as an array.
+  /// Nothing is synchronised.
+  offer (*ask)(PyObject* array, offered_tensor& out) noexcept;
+  /// The queue that an array names as its own (`sycl_queue`), if it does.
+  offer (*find_queue)(PyObject* array, std::optional<sycl::queue>& out) noexcept;
+  /// A DLPackTensor, proved, that knows a queue. Takes the managed tensor also if it fails.
+  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed,
+                           const sycl::queue* queue) noexcept;
+  /// Drops a reference, from any thread, with the GIL or without; does nothing once the
+  /// interpreter is finishing.
+  void (*drop)(PyObject* object) noexcept;
+  /// Runs a function without the GIL, if this thread has it.
+  void (*run_unlocked)(void (*function)(void*), void* argument) noexcept;
+
+  /// The table of the package in this environment, imported with the first call.
+  /// @throws nb::python_error ImportError where there is none, or one of another version
+  static const package_interface& get() {
+    // No lock: an import lets other threads run, which would wait for it with the GIL held.
+    static std::atomic<const package_interface*> kept{nullptr};
+    const package_interface* known = kept.load(std::memory_order_acquire);
+    if (known == nullptr) {
+      known = find();
+      kept.store(known, std::memory_order_release);
+    }
+    return *known;
+  }
+
+ private:
+  static const package_interface* find() {
+    const nb::object package = nb::module_::import_("usm_dlpack._core");
+    PyObject* attribute = PyObject_GetAttrString(package.ptr(), "_package_interface");
+    PyErr_Clear();
+    const nb::object capsule = nb::steal(attribute);
+    const auto* table =
+        capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
+            ? static_cast<const package_interface*>(
+                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
+            : nullptr;
+    if (table == nullptr || table->version != known_version) {
+      const std::string found = table == nullptr ? "none" : digits(table->version);
+      PyErr_SetString(
+          PyExc_ImportError,
+          ("usm_dlpack: expected a package with the interface " + digits(known_version) +
+           ", found " + found + "; build the extension with the installed package")
+              .c_str());
+      throw nb::python_error();
+    }
+    return table;
+  }
+};
+
+/// Sets the Python error of a refusal. The exception types are Python's own
+/// (usm_dlpack._errors): two bases, and attributes.
+/// @pre the GIL is held
+inline void set_error(const conversion_error& error) {
+  const nb::object made =
+      nb::module_::import_("usm_dlpack._errors")
+          .attr("from_parts")(to_string(error.code()), error.field().c_str(),
+                              error.expected().c_str(), error.found().c_str(),
+                              error.remedy().c_str());
+  PyErr_SetObject(made.type().ptr(), made.ptr());
+}
+
+/// Owns one reference to a Python object, which may be dropped on any thread.
+class python_owner {
+ public:
+  explicit python_owner(PyObject* stolen = nullptr) noexcept : object_(stolen) {}
+  python_owner(python_owner&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)) {}
+  python_owner& operator=(python_owner&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~python_owner() {
+    if (object_ != nullptr) {
+      package_interface::get().drop(object_);
+    }
+  }
+
+ private:
+  PyObject* object_;
+};
+
+/// Owns something that may wait when it goes, for work that needs the GIL.
+template <class Owned>
+class unlocked_owner {
+ public:
+  explicit unlocked_owner(Owned owned) : owned_(std::move(owned)) {}
+  unlocked_owner(unlocked_owner&&) noexcept = default;
+  unlocked_owner& operator=(unlocked_owner&&) = delete;
+  ~unlocked_owner() {
+    package_interface::get().run_unlocked(
+        [](void* owned) { static_cast<std::optional<Owned>*>(owned)->reset(); }, &owned_);
+  }
+
+ private:
+  std::optional<Owned> owned_;
+};
+
+}  // namespace detail
+}  // namespace usm_dlpack

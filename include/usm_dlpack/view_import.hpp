@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Python array on its way to a view: asked for its tensor, compared with the view's type,
+// proved, and kept alive.
+#pragma once
+
+#include <usm_dlpack/argument_refusals.hpp>
+#include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/usm_mdspan.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+
+namespace usm_dlpack::detail {
+
+/// What an array offers, and the reference that keeps it.
+class array_offer {
+ public:
+  /// @throws nb::python_error what the array raises
+  explicit array_offer(nb::handle array) {
+    const offer answer = package_interface::get().ask(array.ptr(), offered_);
+    if (answer == offer::failed) {
+      throw nb::python_error();
+    }
+    is_array_ = answer == offer::made;
+  }
+  array_offer(const array_offer&) = delete;
+  array_offer& operator=(const array_offer&) = delete;
+  ~array_offer() { Py_XDECREF(offered_.owner); }
+
+  bool is_array() const noexcept { return is_array_; }
+  const DLTensor& tensor() const noexcept { return offered_.tensor; }
+  std::uint64_t flags() const noexcept { return offered_.flags; }
+  /// Gives the reference away.
+  PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
+
+  /// That the memory is what the view's type says; nothing is proved twice.
+  /// @throws conversion_error as `validate`
+  template <class View>
+  tensor_structure prove() const {
+    const requirements wanted = require_kind<View>({});
+    const subbyte storage = storage_of(offered_.flags);
+    if (wanted.writable) {
+      check_writable<View>(offered_.flags);
+    }
+    if (offered_.proved_kind == sycl::usm::alloc::unknown) {
+      return import_protocol(offered_.tensor, wanted).run(storage).structure();
+    }
+    check_usm_type(offered_.proved_kind, wanted);
+    return check_structure(offered_.tensor, storage);
+  }
+
+ private:
+  offered_tensor offered_;
+  bool is_array_ = false;
+};
+
+/// What a view's type says of an array before anything is proved of its memory: for the next
+/// overload to try.
+template <class View>
+void check_type(const array_offer& array) {
+  check_element_type<View>(array.tensor(), storage_of(array.flags()));
+  if (array.tensor().ndim != static_cast<std::int32_t>(View::rank())) {
+    check_extents<typename View::extents_type>(array.tensor());
+  }
+}
+
+/// The view of an array, proved.
+/// @throws conversion_error of the first broken rule: dtype and rank, as `validate`, then as
+///         `to_mdspan`
+template <class View>
+View view_of(const array_offer& array) {
+  check_type<View>(array);
+  const tensor_structure structure = array.template prove<View>();
+  return make_view<View>(array.tensor(), structure, storage_of(array.flags()));
+}
+
+/// Whether a rule is one of the view's type, for which another overload may have another view.
+constexpr bool is_of_type(errc rule) noexcept {
+  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
+         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
+         rule == errc::layout_mismatch;
+}
+
+/// What stands between a Python object and a parameter that is a view. Wrong types, dtypes,
+/// ranks, extents and layouts are for the next overload; everything else that is wrong is
+/// raised, once all parameters of this one have taken their arguments.
+template <class View>
+class view_import {
+ public:
+  /// @param keep takes the view and the offer, when both are good
+  /// @return whether this is the parameter for that object
+  template <class Keep>
+  bool take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
+    try {
+      return try_to_take(object, cleanup, keep);
+    } catch (...) {
+      refused_ = std::current_exception();
+      return true;
+    }
+  }
+
+  /// Whether `check` throws nothing. A container asks before it takes an element's view, which
+  /// must not throw there.
+  bool is_good() const noexcept { return refused_ == nullptr; }
+
+  /// @throws nb::python_error what was wrong, if anything
+  void check() const {
+    if (refused_ != nullptr) {
+      try {
+        std::rethrow_exception(refused_);
+      } catch (const conversion_error& error) {
+        set_error(error);
+      }
+      throw nb::python_error();
+    }
+  }
+
+ private:
+  template <class Keep>
+  static bool try_to_take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep& keep) {
+    array_offer array(object);
+    if (!array.is_array()) {
+      return false;
+    }
+    try {
+      keep(view_of<View>(array), array);
+      return true;
+    } catch (const conversion_error& error) {
+      record_refusal(object, error, cleanup);
+      if (!is_of_type(error.code())) {
+        throw;
+      }
+      return false;
+    }
+  }
+
+  std::exception_ptr refused_;
+};
+
+}  // namespace usm_dlpack::detail

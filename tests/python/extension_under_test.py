@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the extension of extension_project against the installed package, as its author would."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import usm_dlpack
+
+PROJECT = Path(__file__).with_name("extension_project")
+NAME = "extension_under_test_module"
+
+
+def build() -> Path:
+    """Build the extension and its stub, or what has changed of them, and return their folder."""
+    place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
+    folder = PROJECT.parents[2] / "build" / "extension_under_test" / place
+    tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for command in (
+        [
+            *("cmake", "-S", PROJECT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release"),
+            f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        ],
+        ["cmake", "--build", folder],
+    ):
+        done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def load() -> Any:
+    """Build the extension, and import it."""
+    sys.path.insert(0, str(build()))
+    try:
+        return importlib.import_module(NAME)
+    finally:
+        sys.path.pop(0)

@@ -1,0 +1,701 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of a nanobind extension take and return views of USM and SYCL objects."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import pickle
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import extension_under_test
+import numpy as np
+import pytest
+import tvm_ffi
+import usm_dlpack
+from capsules import VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
+from counted_deleters import CountedDeleters
+from dpctl import memory as usm
+from memory_sources import TypedArray, address_of, allocate
+from pending_work import FINISHED, PendingFill
+from refusals import check_refusal, refused
+from test_types import checked_by
+from threads_at_once import THREADS, at_once
+from usm_dlpack import ArgumentError, ConversionError, from_dlpack, to_dlpack_tensor
+
+
+@pytest.fixture(scope="module")
+def ext() -> Any:
+    """Return the extension."""
+    return extension_under_test.load()
+
+
+@pytest.fixture
+def floats(queue: Any) -> Any:
+    """Return twelve float32 in device USM."""
+    return to_dlpack_tensor(usm.MemoryUSMDevice(48, queue=queue), dtype="float32")
+
+
+@pytest.fixture
+def shared(queue: Any) -> Any:
+    """Return the float32 0, 1, 2 and 3 in shared USM."""
+    return shared_floats(queue, [0, 1, 2, 3])
+
+
+def shared_floats(queue: Any, values: Any) -> Any:
+    """Return float32 in shared USM."""
+    memory = usm.MemoryUSMShared(4 * len(values), queue=queue)
+    memory.copy_from_host(np.array(values, np.float32).view(np.uint8))
+    return to_dlpack_tensor(memory, dtype="float32")
+
+
+def refused_call(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> ArgumentError:
+    """Return the error of a call that no overload takes."""
+    with pytest.raises(ArgumentError) as caught:
+        function(*arguments, **keywords)
+    assert isinstance(caught.value, TypeError)
+    return caught.value
+
+
+# --- What is an array -----------------------------------------------------------------------------
+
+
+def test_a_tensor_of_this_package_is_a_view(ext: Any, floats: Any) -> None:
+    assert ext.rank_one(floats) == (floats.data, (12,), (1,))
+
+
+def test_memory_of_dpctl_is_a_view_of_bytes(ext: Any, memory: Any) -> None:
+    assert ext.small_index(memory) == (address_of(memory), (48,), (1,))
+
+
+def test_an_array_that_says_only_its_interface_is_a_view(ext: Any, memory: Any) -> None:
+    array = TypedArray(memory, shape=(3, 4))
+    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
+
+
+def test_an_array_with_the_exchange_api_is_a_view(ext: Any, floats: Any) -> None:
+    assert ext.rank_one(tvm_ffi.from_dlpack(floats)) == (floats.data, (12,), (1,))
+
+
+def test_an_array_of_nanobind_is_a_view(ext: Any, floats: Any) -> None:
+    matrix = to_dlpack_tensor(floats, shape=(3, 4))
+    assert ext.rank_two_const(ext.to_ndarray(matrix)) == (floats.data, (3, 4), (4, 1))
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_foreign_capsule_lives_as_long_as_the_call(ext: Any, memory: Any, legacy: bool) -> None:
+    foreign = ForeignTensor(address_of(memory), legacy=legacy)
+    array = ForeignArray(foreign)
+    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
+    assert foreign.deletions == 0
+    array.given = None
+    assert foreign.deletions == 1
+
+
+def test_an_array_is_asked_for_the_newest_version_and_nothing_else(ext: Any, memory: Any) -> None:
+    array = ForeignArray(ForeignTensor(address_of(memory)))
+    ext.rank_two_const(array)
+    assert array.asked == [{"max_version": (1, 3)}]
+
+
+def test_an_array_from_before_all_keywords_is_a_view(ext: Any, memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), legacy=True)
+    assert ext.rank_two_const(OldArray(foreign.capsule()))[1] == (3, 4)
+
+
+@pytest.mark.parametrize("thing", [None, 1, "x", object(), [1.0], int, ForeignArray])
+def test_what_is_no_array_is_no_argument(ext: Any, thing: Any) -> None:
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.rank_one(thing)
+
+
+def test_what_an_array_raises_is_raised(ext: Any) -> None:
+    class Failing:
+        def __dlpack__(self, **_: Any) -> Any:
+            raise KeyError("mine")
+
+        def __dlpack_device__(self) -> Any:
+            return (14, 0)
+
+    with pytest.raises(KeyError, match="mine"):
+        ext.rank_one(Failing())
+    with pytest.raises(KeyError, match="mine"):
+        ext.unexplained(Failing())
+
+
+def test_a_capsule_that_is_none_is_refused(ext: Any) -> None:
+    with refused("capsule_unusable", "capsule"):
+        ext.rank_one(OldArray("no capsule"))
+
+
+# --- What a view's type asks ----------------------------------------------------------------------
+
+
+def test_strides_reach_the_layout(ext: Any, floats: Any) -> None:
+    columns = to_dlpack_tensor(floats, shape=(3, 4), strides=(1, 3))
+    assert ext.left(columns) == (floats.data, (3, 4), (1, 3))
+    back = to_dlpack_tensor(floats, shape=(3, 4), strides=(-4, 1), byte_offset=32)
+    # The handle of this layout is the lowest address.
+    assert ext.relaxed(back) == (floats.data, (3, 4), (-4, 1))
+
+
+def test_rank_zero_is_a_view(ext: Any, memory: Any) -> None:
+    assert ext.scalar(to_dlpack_tensor(memory, shape=(), dtype="float64"))[1:] == ((), ())
+
+
+def test_an_empty_array_is_a_view(ext: Any, memory: Any) -> None:
+    assert ext.rank_one(to_dlpack_tensor(memory, shape=(0,), dtype="float32"))[1] == (0,)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "strides", "dtype"),
+    [
+        ("rank_one", (12,), None, "int32"),
+        ("rank_one", (3, 4), None, "float32"),
+        ("rank_one", (3,), (2,), "float32"),
+        ("left", (3, 4), None, "float32"),
+        ("static_extent", (3, 4), None, "float32"),
+    ],
+)
+def test_another_type_of_view_is_for_the_next_overload(
+    ext: Any, memory: Any, function: str, shape: Any, strides: Any, dtype: str
+) -> None:
+    array = to_dlpack_tensor(memory, shape=shape, strides=strides, dtype=dtype)
+    with pytest.raises(TypeError, match="incompatible function arguments") as caught:
+        getattr(ext, function)(array)
+    assert type(caught.value) is TypeError
+
+
+def test_an_index_type_that_is_too_small_is_for_the_next_overload(ext: Any, queue: Any) -> None:
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.small_index(usm.MemoryUSMDevice(128, queue=queue))
+
+
+def test_overloads_are_chosen_by_dtype(ext: Any, queue: Any, memory: Any) -> None:
+    assert ext.fill(queue, to_dlpack_tensor(memory, dtype="float32"), 2) == "float32"
+    assert np.all(to_dlpack_tensor(memory, dtype="float32").numpy() == 2)
+    assert ext.fill(queue, to_dlpack_tensor(memory, dtype="int32"), 3) == "int32"
+    assert np.all(to_dlpack_tensor(memory, dtype="int32").numpy() == 3)
+
+
+# --- What is always raised ------------------------------------------------------------------------
+
+
+def test_host_memory_is_refused(ext: Any) -> None:
+    with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
+        ext.rank_one(np.zeros(3, np.float32))
+
+
+def test_host_memory_of_another_dtype_is_for_the_next_overload(ext: Any) -> None:
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.rank_one(np.zeros(3))
+
+
+def test_another_device_id_is_refused(ext: Any, memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), shape=(12,))
+    foreign.tensor.device_id = 7
+    array = ForeignArray(foreign)
+    with refused("device_id_out_of_range", "device.device_id", found="7"):
+        ext.rank_one(array)
+
+
+def test_memory_of_another_context_is_refused(ext: Any, foreign_queue: Any) -> None:
+    array = TypedArray(allocate("device", 48, foreign_queue))
+    with refused("context_not_default", "context", binding=True):
+        ext.rank_one(array)
+
+
+def test_an_export_that_fails_is_tried_by_the_interface(ext: Any, memory: Any) -> None:
+    class Refusing(TypedArray):
+        def __dlpack__(self, **_: Any) -> Any:
+            raise ValueError("no")
+
+    assert ext.rank_one(Refusing(memory)) == (address_of(memory), (12,), (1,))
+
+
+def test_another_kind_is_refused(ext: Any, shared: Any, floats: Any) -> None:
+    with refused("usm_type_not_accepted", "data", expected="device", found="shared"):
+        ext.device_only(shared)
+    array = ForeignArray(ForeignTensor(shared.data, shape=(4,)))
+    with refused("usm_type_not_accepted", "data", expected="device", found="shared"):
+        ext.device_only(array)
+    assert ext.device_only(floats)[0] == floats.data
+
+
+def test_a_view_that_reaches_out_is_refused(ext: Any, memory: Any) -> None:
+    array = ForeignArray(ForeignTensor(address_of(memory), shape=(13,)))
+    with refused("out_of_bounds", "shape", found="52 bytes"):
+        ext.rank_one(array)
+
+
+def test_a_read_only_array_needs_const_elements(ext: Any, queue: Any) -> None:
+    constant = ext.readonly_result(queue, ext.Counter())
+    with refused("read_only", "flags"):
+        ext.rank_one(constant)
+    assert ext.maybe(constant) == 3
+    foreign = ForeignTensor(constant.data, shape=(3,))
+    foreign.managed.flags = 1
+    array = ForeignArray(foreign)
+    with refused("read_only", "flags"):
+        ext.rank_one(array)
+    assert ext.maybe(array) == 3
+
+
+def test_what_is_always_raised_ends_the_search_for_an_overload(ext: Any, queue: Any) -> None:
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.fill(queue, np.zeros(3, np.float32), 1)
+
+
+def test_another_argument_that_does_not_fit_comes_first(ext: Any) -> None:
+    with pytest.raises(ArgumentError):
+        ext.fill("no queue", np.zeros(3, np.float32), 1)
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_refused_array_keeps_its_memory(ext: Any, memory: Any, legacy: bool) -> None:
+    foreign = ForeignTensor(address_of(memory), shape=(13,), legacy=legacy)
+    array = ForeignArray(foreign)
+    with refused("out_of_bounds", "shape"):
+        ext.rank_one(array)
+    assert name_of(array.given) == foreign.name
+    assert foreign.deletions == 0
+    array.given = None
+    assert foreign.deletions == 1
+
+
+def test_a_tensor_of_another_major_version_is_only_deleted(ext: Any, memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.managed.major = 2
+    array = ForeignArray(foreign)
+    with refused("version_unsupported", "version.major"):
+        ext.rank_one(array)
+    array.given = None
+    assert foreign.deletions == 1
+
+
+# --- The last overload ----------------------------------------------------------------------------
+
+
+def test_the_last_overload_says_why(ext: Any, queue: Any, memory: Any) -> None:
+    array = to_dlpack_tensor(memory, dtype="float64")
+    error = refused_call(ext.fill, queue, array, 1)
+    first, second = error.reasons
+    check_refusal(first, "dtype_mismatch", "dtype", expected="float32", found="float64")
+    check_refusal(second, "dtype_mismatch", "dtype", expected="int32", found="float64")
+    assert str(error) == f"fill: argument 2: {first}\nfill: argument 2: {second}"
+    assert (error.code, error.field, error.expected) == (first.code, first.field, first.expected)
+
+
+def test_the_last_overload_names_keywords(ext: Any, queue: Any, floats: Any) -> None:
+    error = refused_call(ext.fill, queue, value=1, x=to_dlpack_tensor(floats, shape=(3, 4)))
+    assert str(error).startswith("fill: argument x: ndim: expected 1 for the view's rank, found 2")
+    assert [reason.code for reason in error.reasons] == ["rank_mismatch", "dtype_mismatch"]
+
+
+def test_the_last_overload_has_no_reason_of_an_argument_that_is_no_view(
+    ext: Any, floats: Any
+) -> None:
+    error = refused_call(ext.fill, "q", floats, value=1)
+    assert error.reasons == ()
+    assert str(error) == (
+        "fill: expected arguments of one of its signatures, "
+        "found (str, DLPackTensor, value=int); see help(fill)"
+    )
+
+
+def test_reasons_are_those_of_the_call(ext: Any, queue: Any, floats: Any, memory: Any) -> None:
+    wrong = to_dlpack_tensor(memory, dtype="float64")
+    refused_call(ext.fill, queue, wrong, 1)
+    with pytest.raises(TypeError, match="incompatible"):
+        ext.rank_one(wrong)
+    # The same object, refused for another reason than before.
+    assert refused_call(ext.fill, None, wrong, 1).reasons == ()
+    assert ext.fill(queue, floats, 1) == "float32"
+
+
+def test_implicit_conversions_come_before_the_last_overload(
+    ext: Any, queue: Any, floats: Any
+) -> None:
+    assert ext.fill(queue, floats, True) == "float32"  # an int for a float
+
+
+def test_a_method_has_a_last_overload(ext: Any, shared: Any, memory: Any) -> None:
+    sums = ext.RowSums()
+    sums.add(shared)
+    assert sums.total == 6
+    error = refused_call(sums.add, to_dlpack_tensor(memory, dtype="int8"))
+    assert str(error).startswith("add: argument 1: dtype: expected float32")
+    with refused("usm_type_not_accepted", "data"):
+        sums.add(to_dlpack_tensor(memory, dtype="float32"))
+
+
+def test_an_argument_error_is_pickled(ext: Any, queue: Any, memory: Any) -> None:
+    error = refused_call(ext.fill, queue, to_dlpack_tensor(memory, dtype="float64"), 1)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is ArgumentError
+    assert str(again) == str(error)
+    assert [str(reason) for reason in again.reasons] == [str(reason) for reason in error.reasons]
+
+
+# --- Containers and casts -------------------------------------------------------------------------
+
+
+def test_a_view_may_be_left_out(ext: Any, floats: Any) -> None:
+    assert ext.maybe() == -1
+    assert ext.maybe(None) == -1
+    assert ext.maybe(floats) == 12
+
+
+def test_views_in_a_list_live_as_long_as_the_call(ext: Any, queue: Any) -> None:
+    def arrays() -> Any:
+        return [ForeignArray(ForeignTensor(one.data, shape=(2,))) for one in kept]
+
+    kept = [shared_floats(queue, [n, n + 1]) for n in range(20)]
+    assert ext.first_elements(arrays()) == [float(n) for n in range(20)]
+
+
+def test_a_bad_array_in_a_list_is_no_crash(ext: Any, shared: Any, floats: Any) -> None:
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.first_elements([shared, floats])
+    error = refused_call(ext.explained_elements, [shared, floats])
+    check_refusal(error.reasons[0], "usm_type_not_accepted", "data", found="device")
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.maybe(np.zeros(3, np.float32))
+
+
+def test_a_cast_to_a_view_is_refused(ext: Any, floats: Any) -> None:
+    with pytest.raises(RuntimeError, match="bad_cast"):
+        ext.cast_to_view(floats)
+    assert ext.cast_to_owned(floats)[0] == floats.data
+
+
+def test_an_object_at_hand_becomes_an_owned_view(ext: Any, floats: Any) -> None:
+    assert ext.to_owned(floats) == (floats.data, (12,), (1,))
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.to_owned(np.zeros(3, np.float32))
+    with refused("rank_mismatch", "ndim"):
+        ext.to_owned(to_dlpack_tensor(floats, shape=(3, 4)))
+    with pytest.raises(TypeError, match="x: expected an array"):
+        ext.to_owned(3)
+
+
+# --- Owners ---------------------------------------------------------------------------------------
+
+
+def test_a_kept_view_keeps_a_foreign_tensor(ext: Any, queue: Any) -> None:
+    memory = usm.MemoryUSMShared(16, queue=queue)
+    foreign = ForeignTensor(address_of(memory), shape=(4,))
+    array = ForeignArray(foreign)
+    ext.keep(array)
+    array.given = None
+    del array
+    gc.collect()
+    assert foreign.deletions == 0
+    ext.drop_on_a_thread()
+    assert foreign.deletions == 1
+
+
+def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext: Any, queue: Any) -> None:
+    before = shared_floats(queue, [5, 6, 7])
+    ext.keep(before)
+    data = before.data
+    del before
+    gc.collect()
+    assert ext.kept_queue() == queue
+    assert ext.kept_values() == [5, 6, 7]
+    back = ext.take_back()
+    assert back.data == data
+    assert back.sycl_queue == queue
+    assert back.numpy().tolist() == [5, 6, 7]
+
+
+def test_a_kept_view_of_an_array_without_a_queue_knows_none(ext: Any, shared: Any) -> None:
+    ext.keep(ForeignArray(ForeignTensor(shared.data, shape=(4,))))
+    assert ext.kept_queue() is None
+    ext.drop_on_a_thread()
+
+
+def test_a_kept_view_with_negative_strides_comes_back(ext: Any, shared: Any) -> None:
+    ext.keep(to_dlpack_tensor(shared, shape=(4,), strides=(-1,), byte_offset=12))
+    assert ext.kept_values() == [3, 2, 1, 0]
+    back = ext.take_back()
+    assert (back.strides, back.numpy().tolist()) == ((-1,), [3, 2, 1, 0])
+
+
+def test_a_result_is_a_tensor_that_knows_its_queue(ext: Any, queue: Any) -> None:
+    made = ext.full(queue, 3, 4, value=2.5)
+    assert type(made) is usm_dlpack.DLPackTensor
+    assert (made.shape, made.strides, made.dtype) == ((3, 4), (4, 1), np.float32)
+    assert (made.usm_type, made.readonly, made.sycl_queue) == ("device", False, queue)
+    assert made.data % 256 == 0
+    assert np.all(made.numpy() == 2.5)
+    assert ext.full_in_other_kind(queue, 5).usm_type == "shared"
+
+
+def test_an_empty_result_is_a_tensor(ext: Any, queue: Any) -> None:
+    made = ext.full(queue, 0, 4)
+    assert (made.shape, made.size) == ((0, 4), 0)
+    assert made.data != 0
+
+
+def test_results_may_be_dropped_with_work_pending(ext: Any, queue: Any) -> None:
+    for _ in range(100):
+        ext.full(queue, 300, 400)
+
+
+def test_a_result_of_another_context_is_refused(ext: Any, foreign_queue: Any) -> None:
+    with refused("context_not_default", "context", binding=True):
+        ext.full(foreign_queue, 3, 4)
+    with refused("context_not_default", "context", binding=True):
+        ext.result_in_other_context(foreign_queue)
+
+
+def test_the_owner_of_a_result_goes_once(ext: Any, queue: Any) -> None:
+    counter = ext.Counter()
+    made = ext.readonly_result(queue, counter)
+    assert made.readonly
+    assert made.numpy().tolist() == [2, 2, 2]
+    taken = from_dlpack(made)
+    del made
+    gc.collect()
+    assert counter.alive == 1
+    del taken
+    assert counter.alive == 0
+
+
+def test_the_deleter_of_a_taken_result_runs_on_any_thread(ext: Any, queue: Any) -> None:
+    deleters = CountedDeleters()
+    made = ext.full(queue, 2, 2)
+    deleters.count_capsule(made.__dlpack__(max_version=(1, 3)))
+    del made
+    gc.collect()
+    assert deleters.deletions == 1
+
+
+# --- SYCL objects ---------------------------------------------------------------------------------
+
+
+def test_queues_come_back_as_the_same_queue(ext: Any, queue: Any) -> None:
+    again = ext.same_queue(queue)
+    assert type(again) is dpctl.SyclQueue
+    assert again == queue
+    assert ext.same_queue(queue._get_capsule()) == queue
+
+
+def test_contexts_and_devices_come_back(ext: Any, queue: Any) -> None:
+    assert ext.context_of(queue) == queue.sycl_context
+    assert ext.device_of(queue.sycl_context) == queue.sycl_device
+    assert ext.device_of(queue.sycl_context._get_capsule()) == queue.sycl_device
+    assert ext.queue_on(queue.sycl_device).sycl_device == queue.sycl_device
+
+
+def test_events_order_work(ext: Any, queue: Any) -> None:
+    pending = PendingFill(queue)
+    x = to_dlpack_tensor(pending.memory, dtype="float32")
+    event = ext.fill_after(queue, x, depends=[pending.event])
+    assert type(event) is dpctl.SyclEvent
+    assert pending.is_pending
+    pending.open()
+    event.wait()
+    assert np.all(x.numpy() == 3)
+    after = ext.fill_after(queue, x, [event, event])
+    after.wait()
+    assert after.execution_status == dpctl.event_status_type.complete
+    assert FINISHED != 3
+
+
+@pytest.mark.parametrize("thing", [None, 1, "gpu", object(), dpctl.SyclQueue])
+def test_another_object_is_no_queue(ext: Any, thing: Any) -> None:
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.same_queue(thing)
+
+
+def test_another_object_of_dpctl_is_no_queue(ext: Any, queue: Any) -> None:
+    for other in (queue.sycl_context, queue.sycl_device, queue.sycl_context._get_capsule()):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ext.same_queue(other)
+
+
+def test_a_class_that_only_says_it_is_a_queue_is_none(ext: Any) -> None:
+    class Liar:
+        __class__ = dpctl.SyclQueue  # type: ignore[assignment]
+
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.same_queue(Liar())
+
+
+# --- nanobind's arrays ----------------------------------------------------------------------------
+
+
+def test_views_are_made_of_an_ndarray(ext: Any, floats: Any) -> None:
+    matrix = to_dlpack_tensor(floats, shape=(2, 3), strides=(6, 2))
+    assert ext.of_ndarray(matrix) == (floats.data, (2, 3), (6, 2))
+    assert ext.of_readonly_ndarray(matrix) == (floats.data, (2, 3), (6, 2))
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.of_readonly_ndarray(np.zeros((2, 3), np.float32))
+
+
+def test_an_ndarray_is_made_of_an_owned_view(ext: Any, queue: Any) -> None:
+    made = ext.full(queue, 3, 4)
+    data = made.data
+    array = ext.to_ndarray(made)
+    del made
+    gc.collect()
+    back = from_dlpack(array)
+    assert (back.data, back.shape, back.strides) == (data, (3, 4), (4, 1))
+    assert np.all(back.numpy() == 1)
+
+
+# --- Threads, processes, types --------------------------------------------------------------------
+
+
+def test_threads_call_at_once(ext: Any, queue: Any) -> None:
+    def work(number: int) -> None:
+        memory = usm.MemoryUSMDevice(48, queue=queue)
+        good = to_dlpack_tensor(memory, dtype="float32")
+        bad = to_dlpack_tensor(memory, dtype="int16", shape=(number + 1,))
+        for _ in range(50):
+            assert ext.fill(queue, good, number) == "float32"
+            (first, *_rest) = refused_call(ext.fill, queue, bad, number).reasons
+            assert first.found.startswith("int16")
+            assert np.all(ext.full(queue, 2, 3, number).numpy() == number)
+
+    assert at_once(work) == [None] * THREADS
+
+
+_IN_A_NEW_PROCESS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import usm_dlpack
+import dpctl, dpctl.memory, numpy as np
+import extension_under_test_module as ext
+queue = dpctl.SyclQueue()
+"""
+
+
+def run_in_a_new_process(ext: Any, succeed: Callable[..., str], code: str) -> str:
+    """Run code with the extension in a process that must end silently, and return its output."""
+    folder = Path(ext.__file__).parent
+    return succeed(_IN_A_NEW_PROCESS + code, arguments=(str(folder),))
+
+
+def test_nothing_leaks(ext: Any, succeed: Callable[..., str]) -> None:
+    # nanobind writes to stderr what lives at the end; what is kept here goes then.
+    code = """
+tensor = ext.full(queue, 3, 4)
+flat = usm_dlpack.to_dlpack_tensor(tensor, shape=(12,))
+for wrong in (tensor, 1, np.zeros(12, "f4"), usm_dlpack.to_dlpack_tensor(flat, dtype="i2")):
+    try:
+        ext.fill(queue, wrong, 1)
+    except (TypeError, BufferError):
+        pass
+ext.fill(queue, flat, 1)
+constant = ext.readonly_result(queue, ext.Counter())
+try:
+    ext.rank_one(constant)
+except BufferError as error:
+    kept_error = error
+ext.keep(ext.full_in_other_kind(queue, 4))
+ext.fill_after(queue, flat, [ext.fill_after(queue, flat)]).wait()
+array = ext.to_ndarray(tensor)
+print(flat.numpy()[0])
+"""
+    assert run_in_a_new_process(ext, succeed, code) == "3.0\n"
+
+
+def test_the_package_is_found_when_it_is_needed(ext: Any, succeed: Callable[..., str]) -> None:
+    code = """
+sys.modules["usm_dlpack._core"] = None
+ext.same_queue(queue)
+try:
+    ext.rank_one(np.zeros(3, "f4"))
+except ImportError as error:
+    print("no package")
+"""
+    assert run_in_a_new_process(ext, succeed, code) == "no package\n"
+
+
+def test_a_package_of_another_version_is_refused(ext: Any, succeed: Callable[..., str]) -> None:
+    code = """
+usm_dlpack._core._package_interface = usm_dlpack._core.DLPackTensor.__dlpack_c_exchange_api__
+try:
+    ext.rank_one(np.zeros(3, "f4"))
+except ImportError as error:
+    print(error)
+"""
+    assert run_in_a_new_process(ext, succeed, code) == (
+        "usm_dlpack: expected a package with the interface 1, found none; "
+        "build the extension with the installed package\n"
+    )
+
+
+_TYPED = """
+import dpctl  # type: ignore[import-untyped]
+import dpctl.memory  # type: ignore[import-untyped]
+import extension_under_test_module as ext
+import usm_dlpack
+
+def use(queue: dpctl.SyclQueue, memory: dpctl.memory.MemoryUSMDevice) -> None:
+    tensor: usm_dlpack.DLPackTensor = ext.full(queue, 3, 4, value=2.0)
+    ext.fill(queue, tensor, 1)
+    ext.fill(queue, memory, 1.5)
+    ext.keep(usm_dlpack.to_dlpack_tensor(memory))
+    total: float = ext.sum(x=tensor)
+    back: usm_dlpack.DLPackTensor = ext.take_back()
+    print(total, back, ext.maybe(), ext.first_elements([tensor, back]))
+"""
+
+_WRONGLY_TYPED = """
+import extension_under_test_module as ext
+import usm_dlpack
+tensor = usm_dlpack.from_dlpack(None)
+ext.rank_one(3)
+ext.sum([tensor])
+ext.fill(None, tensor)
+number: int = ext.full(None, 3, 4)
+"""
+
+
+def install_with_stub(ext: Any, folder: Path) -> str:
+    """Return the interpreter of an environment that has the extension's stub, and the packages."""
+    venv.create(folder, with_pip=False)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for package in ("usm_dlpack", "dpctl", "numpy"):
+        (packages / package).symlink_to(Path(str(importlib.import_module(package).__file__)).parent)
+    stub = Path(ext.__file__).with_name(f"{extension_under_test.NAME}.pyi")
+    installed = packages / f"{extension_under_test.NAME}-stubs" / "__init__.pyi"
+    installed.parent.mkdir()
+    installed.write_text(stub.read_text())
+    return str(folder / "bin" / "python")
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_type_checkers_know_the_extension(ext: Any, checker: str, tmp_path: Path) -> None:
+    python = install_with_stub(ext, tmp_path / "environment")
+    (tmp_path / "typed.py").write_text(_TYPED)
+    (tmp_path / "wrong.py").write_text(_WRONGLY_TYPED)
+    done = checked_by(checker, tmp_path / "typed.py", tmp_path, python)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = checked_by(checker, tmp_path / "wrong.py", tmp_path, python)
+    for line in range(5, 9):
+        assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
+
+
+def test_signatures_say_what_is_taken(ext: Any) -> None:
+    assert ext.static_extent.__doc__.startswith(
+        "static_extent(x: typing.Annotated[usm_dlpack.UsmArray, "
+        "dict(dtype='float32', shape=(4, None), writable=False)]) -> tuple"
+    )
+    assert "usm_type='device', writable=False" in ext.device_only.__doc__
+    assert "-> usm_dlpack.DLPackTensor" in ext.full.__doc__
+    assert "(queue: dpctl.SyclQueue) -> dpctl.SyclContext" in ext.context_of.__doc__
+
+
+def test_the_extension_is_the_one_that_was_built(ext: Any) -> None:
+    assert importlib.import_module(extension_under_test.NAME) is ext
+    assert VERSIONED == b"dltensor_versioned"
+    assert issubclass(ArgumentError, ConversionError)
