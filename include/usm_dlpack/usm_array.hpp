@@ -19,21 +19,18 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// Whether the product of the extents is an index, so that a mapping can count the elements.
+/// That the product of the extents is an index, so that a mapping can count elements and
+/// strides. Extents of 0 are left out, because strides of an empty array are products too.
 template <class Extents>
 void check_product(const Extents& extents) {
   using index_type = typename Extents::index_type;
   std::int64_t product = 1;
-  bool fits_index = true;
-  bool empty = false;
   for (std::size_t r = 0; r < Extents::rank(); ++r) {
     const std::int64_t extent = to_extent(extents.extent(r), r);
-    empty = empty || extent == 0;
-    fits_index = fits_index && !__builtin_mul_overflow(product, extent, &product) &&
-                 fits<index_type>(product);
-  }
-  if (!fits_index && !empty) {
-    refuse_product<index_type>();
+    if (__builtin_mul_overflow(product, extent == 0 ? 1 : extent, &product) ||
+        !fits<index_type>(product)) {
+      refuse_product<index_type>();
+    }
   }
 }
 

@@ -138,6 +138,10 @@ TEST(UsmArray, ASizeThatOverflowsIsRefused) {
   EXPECT_REFUSAL((usm_array<md::mdspan<float, narrow>>(queue, narrow(65536, 65536))),
                  errc::index_type_too_small, "shape",
                  "a product that the view's index type int32_t holds", "a larger one");
+  EXPECT_REFUSAL((usm_array<md::mdspan<float, md::dextents<std::int32_t, 3>>>(
+                     queue, md::dextents<std::int32_t, 3>(0, 65536, 65536))),
+                 errc::index_type_too_small, "shape",
+                 "a product that the view's index type int32_t holds", "a larger one");
   using strided = md::mdspan<float, narrow, md::layout_stride>;
   const md_array<std::int32_t, 2> overlapping{1, 1};
   EXPECT_REFUSAL(
