@@ -35,7 +35,8 @@ found_tensor offer_own(nb::handle array) {
 /// What a producer hands over, owned by the capsule that it came in, or by a new one.
 found_tensor offer_foreign(nb::handle array) {
   import_request request;
-  request.host = true;  // to be refused after its dtype and its rank, for which others try
+  // Memory that is elsewhere is refused after its dtype and rank, for which other overloads try.
+  request.anywhere = true;
   offered_tensor offered = ask_producer(array, request);
   const capsule_content content = offered.content();
   found_tensor found;
@@ -61,14 +62,10 @@ found_tensor offer_memory(nb::handle array) {
 bool is_exception(const nb::python_error& error) { return error.matches(PyExc_Exception); }
 
 found_tensor ask_array(nb::handle array) {
-  const bool says_memory = has_attribute(array, "__sycl_usm_array_interface__");
-  if (!has_attribute(array, "__dlpack__")) {
-    return offer_memory(array);
-  }
   try {
     return offer_foreign(array);
   } catch (const nb::python_error& error) {
-    if (!says_memory || !is_exception(error)) {
+    if (!is_exception(error) || !has_attribute(array, "__sycl_usm_array_interface__")) {
       throw;
     }
   }
@@ -82,10 +79,12 @@ offer ask(PyObject* object, found_tensor& out) noexcept {
     if (is_tensor(array)) {
       check_process();
       out = offer_own(array);
-    } else if (has_attribute(array, "__dlpack__") ||
-               has_attribute(array, "__sycl_usm_array_interface__")) {
+    } else if (has_attribute(array, "__dlpack__")) {
       check_process();
       out = ask_array(array);
+    } else if (has_attribute(array, "__sycl_usm_array_interface__")) {
+      check_process();
+      out = offer_memory(array);
     } else {
       answer = offer::no_array;
     }

@@ -250,7 +250,7 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
     }
     return offered;
   }
-  const bool asks = type.says_device && !type.is_usm;
+  const bool asks = type.says_device && !type.is_usm && !request.anywhere;
   if (asks && is_on_host(x, request.host)) {
     type.takes_stream = false;
   }

@@ -16,6 +16,7 @@ namespace usm_dlpack::python {
 struct import_request {
   std::optional<bool> copy;          ///< as DLPack's keyword
   bool host = false;                 ///< whether an array in host memory is taken as well
+  bool anywhere = false;             ///< the array is not asked where it is before its export
   nb::object stream = nb::none();    ///< the consumer's queue as Python's object
   std::optional<sycl::queue> queue;  ///< the same queue
 };

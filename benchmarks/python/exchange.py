@@ -69,6 +69,49 @@ def measure(subjects: dict[str, Subject], rounds: int, calls: int) -> dict[str, 
     return spent
 
 
+class OnlyDLPack:
+    """A foreign array: its tensor, without the C exchange API."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:
+        """Return the tensor's capsule."""
+        return self._tensor.__dlpack__(max_version=max_version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the tensor's device."""
+        return (14, 0)
+
+
+def make_caster_subjects(extension: Any, queue: Any, ours: Any) -> dict[str, Subject]:
+    """Return functions of an extension with our casters, by nb::ndarray, and by hand."""
+    foreign = OnlyDLPack(ours)
+    held = extension.Memory(queue)
+    return {
+        "view of our tensor": lambda: extension.device_view(ours),
+        "nb::ndarray of our tensor": lambda: extension.ndarray(ours),
+        "view by hand of our tensor": lambda: extension.view_by_hand(ours),
+        "proved view by hand of our tensor": lambda: extension.proved_by_hand(ours),
+        "view of a foreign array": lambda: extension.device_view(foreign),
+        "nb::ndarray of a foreign array": lambda: extension.ndarray(foreign),
+        "view by hand of a foreign array": lambda: extension.view_by_hand(foreign),
+        "proved view by hand of a foreign array": lambda: extension.proved_by_hand(foreign),
+        "queue": lambda: extension.queue(queue),
+        "queue by hand": lambda: extension.queue_by_hand(queue),
+        "owned view returned": lambda: extension.make_owned(held),
+        "nb::ndarray returned": lambda: extension.make_ndarray(held),
+        "capsule by hand returned": lambda: extension.make_capsule(held),
+    }
+
+
 def make_subjects(peer_name: str, extension: Any) -> dict[str, Subject]:
     """Return what is measured with one peer: dpctl.tensor or dpnp."""
     queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
@@ -97,6 +140,7 @@ def make_subjects(peer_name: str, extension: Any) -> dict[str, Subject]:
         "nanobind call of nothing": lambda: extension.nothing(ours),
         "nanobind __dlpack__": lambda: kept.__dlpack__(max_version=newest),
     }
+    subjects |= make_caster_subjects(extension, queue, ours)
     try:
         tvm_ffi = importlib.import_module("tvm_ffi")
     except ImportError:
@@ -140,6 +184,49 @@ COMPARISONS = [
         "`from_dlpack` of our own tensor / `nb::ndarray`'s import of it, unvalidated",
         ("ours from_dlpack own",),
         ("nanobind take ours",),
+    ),
+]
+
+CASTERS = [
+    Comparison(
+        "a view of our tensor as a parameter / `nb::ndarray`",
+        ("view of our tensor",),
+        ("nb::ndarray of our tensor",),
+        1,
+    ),
+    Comparison(
+        "a view of our tensor as a parameter / capsule code by hand, unproved",
+        ("view of our tensor",),
+        ("view by hand of our tensor",),
+        1,
+    ),
+    Comparison(
+        "a view of a foreign array / capsule code by hand that asks SYCL for kind and device",
+        ("view of a foreign array",),
+        ("proved view by hand of a foreign array",),
+        1,
+    ),
+    Comparison(
+        "a view of a foreign array / capsule code by hand, unproved",
+        ("view of a foreign array",),
+        ("view by hand of a foreign array",),
+    ),
+    Comparison(
+        "a view of a foreign array / `nb::ndarray`, unproved",
+        ("view of a foreign array",),
+        ("nb::ndarray of a foreign array",),
+    ),
+    Comparison("a queue as a parameter / capsule code by hand", ("queue",), ("queue by hand",), 1),
+    Comparison(
+        "an array returned / a capsule by hand, and `from_dlpack` of it for an array",
+        ("owned view returned",),
+        ("capsule by hand returned", "ours from_dlpack own"),
+        1,
+    ),
+    Comparison(
+        "an array returned / `nb::ndarray`, unproved",
+        ("owned view returned",),
+        ("nb::ndarray returned",),
     ),
 ]
 
@@ -221,7 +308,7 @@ def compare(spent: dict[str, list[float]]) -> list[dict[str, Any]]:
             "ratio of medians": cost(row.ours, median) / cost(row.peers, median),
             "target": row.target,
         }
-        for row in COMPARISONS
+        for row in [*COMPARISONS, *CASTERS]
     ]
 
 

@@ -2,6 +2,8 @@
 //
 // What the benchmark needs from C++: nanobind's own exchange of arrays, the backend's queries
 // that an import makes, alone, and a consumer of the C exchange API.
+#include "casters.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <usm_dlpack/usm_dlpack.hpp>
@@ -86,4 +88,5 @@ NB_MODULE(exchange_peers, module) {
   module.def("time_queries", &time_queries);
   module.def("time_borrow", &time_borrow);
   module.def("time_managed", &time_managed);
+  register_casters(module);
 }
