@@ -3,4 +3,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("exchange_contract")
+pytest.register_assert_rewrite("exchange_contract", "extension_contract")

@@ -7,6 +7,7 @@ import importlib.metadata
 
 import usm_dlpack
 from exchange_contract import ExchangeContract
+from extension_contract import ExtensionContract
 from peers import load_peer
 
 
@@ -27,3 +28,7 @@ class TestDpctlTensor(ExchangeContract):
             theirs = self.peer.namespace.asarray(ours, copy=copy)
             assert self.peer.address(theirs) == ours.data
         assert self.peer.address(self.peer.namespace.asarray(ours, copy=True)) != ours.data
+
+
+class TestExtensionWithDpctlTensor(ExtensionContract):
+    peer = load_peer("dpctl.tensor")

@@ -8,6 +8,7 @@ import importlib.metadata
 import pytest
 import usm_dlpack
 from exchange_contract import ExchangeContract
+from extension_contract import ExtensionContract
 from peers import load_peer
 
 
@@ -48,3 +49,11 @@ class TestDpnpTensor(DpnpContract):
             theirs = self.peer.namespace.asarray(ours, copy=copy)
             assert self.peer.address(theirs) == ours.data
         assert self.peer.address(self.peer.namespace.asarray(ours, copy=True)) != ours.data
+
+
+class TestExtensionWithDpnp(ExtensionContract):
+    peer = load_peer("dpnp")
+
+
+class TestExtensionWithDpnpTensor(ExtensionContract):
+    peer = load_peer("dpnp.tensor")
