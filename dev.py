@@ -125,11 +125,11 @@ class Environment:
         self.run(self.python, "-m", "pip", "install", *requirements)
 
 
-def make_environment(name: str) -> Environment:
-    """Make a virtual environment, or take the one that is there if it is of this Python."""
+def make_environment(name: str, interpreter: str | Path = sys.executable) -> Environment:
+    """Make a virtual environment, or take the one that is there if it is of the same version."""
     environment = Environment(DEV / name)
-    wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
     ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+    wanted = subprocess.check_output([interpreter, "-c", ask], text=True).strip()
     try:
         present = subprocess.run(
             [environment.python, "-c", ask], capture_output=True, text=True, check=True
@@ -137,7 +137,7 @@ def make_environment(name: str) -> Environment:
     except (OSError, subprocess.CalledProcessError):
         present = ""
     if present != wanted:
-        run(sys.executable, "-m", "venv", "--clear", environment.folder)
+        run(interpreter, "-m", "venv", "--clear", environment.folder)
     return environment
 
 
@@ -367,6 +367,12 @@ def cycles(count: int) -> int:
     return environment.run(environment.python, program, f"--count={count}", check=False)
 
 
+def pythons() -> int:
+    """Install the package for every supported Python, from sdist, wheel and tree, and test it."""
+    require_debian_packages(missing_for_python())
+    return run(sys.executable, ROOT / "tests" / "packaging" / "every_python.py", check=False)
+
+
 def benchmark() -> int:
     """Measure what the Python exchange costs beside dpctl.tensor, dpnp, NumPy and nanobind."""
     require_debian_packages(missing_for_python())
@@ -386,7 +392,7 @@ COMMANDS = {
     f.__name__: f
     for f in (
         *(demo, test, threads, valgrind, lint, interoperability),
-        *(compilers, fuzz, hostile, cycles, benchmark, mutation),
+        *(compilers, pythons, fuzz, hostile, cycles, benchmark, mutation),
     )
 }
 

@@ -152,16 +152,19 @@ def test_a_build_by_scikit_build_core_finds_the_cmake_package() -> None:
     assert packages / "share/cmake/usm_dlpack" == Path(usm_dlpack.get_cmake_dir())
 
 
-def test_headers_of_others_come_with_their_licences() -> None:
+def test_what_is_of_others_comes_with_its_licence() -> None:
     folder = installed("third_party")
     assert folder == Path(usm_dlpack.get_include()).parent / "third_party"
     assert (folder / "dlpack/dlpack/dlpack.h").is_file()
     assert (folder / "mdspan/mdspan/mdspan.hpp").is_file()
-    assert sorted(file.name for file in folder.glob("*/L*")) == [
-        "LICENSE",
-        "LICENSE",
-        "LLVM-exception.txt",
+    licences = sorted(str(file.relative_to(folder)) for file in folder.glob("*/L*"))
+    assert licences == [
+        "dlpack/LICENSE",
+        "mdspan/LICENSE",
+        "mdspan/LLVM-exception.txt",
+        "nanobind/LICENSE",
     ]
+    assert "Wenzel Jakob" in (folder / "nanobind/LICENSE").read_text(encoding="utf-8")
 
 
 def test_the_licence_is_carried() -> None:
