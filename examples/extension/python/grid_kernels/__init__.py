@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels over USM arrays of any library."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import usm_dlpack
+
+from grid_kernels import _extension
+from grid_kernels._extension import laplacian, matmul, total
+
+__all__ = ["laplacian", "matmul", "total"]
+
+
+def _name_kernel_source() -> None:
+    """Tell the extension where its kernels and the headers of usm_dlpack are now.
+
+    Asked at run time, because an environment may be moved after the build.
+    """
+    kernels = Path(str(files("grid_kernels"))) / "kernels"
+    include = Path(usm_dlpack.get_include())
+    others = [include.parent / "third_party" / name for name in ("dlpack", "mdspan")]
+    folders = [str(folder) for folder in (kernels, include, *others)]
+    _extension.set_kernel_source(str(kernels / "kernels.cpp"), folders)
+
+
+_name_kernel_source()

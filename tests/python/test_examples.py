@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples: their commands, run on a copy with the installed package alone, and their READMEs.
+
+The copy has one thing more: the function that the README of the extension adds as the author's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import usm_dlpack
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+OWN = "## Your own function"
+# What would lead a build or a program to the sources, or to other devices.
+HIDDEN = (
+    *("CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "usm_dlpack_DIR"),
+    *("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "ONEAPI_DEVICE_SELECTOR"),
+)
+
+
+def read(page: str) -> str:
+    """Return the text of a file of the examples."""
+    return (EXAMPLES / page).read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Return the code blocks of a language."""
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def own_function() -> tuple[str, str, str]:
+    """Return the kernel, the function and the call that the extension's README adds."""
+    section = read("extension/README.md").split(OWN)[1]
+    kernel, function = blocks(section, "cpp")
+    (call,) = blocks(section, "python")
+    return kernel, function, call
+
+
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the examples, in which the extension has its author's own function."""
+    copy = tmp_path_factory.mktemp("examples") / "examples"
+    shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns("build", "__pycache__"))
+    kernel, function, _ = own_function()
+    kernels, extension = (copy / "extension" / "src" / f for f in ("kernels.cpp", "extension.cpp"))
+    kernels.write_text(f"{kernels.read_text()}\n{kernel}", encoding="utf-8")
+    text = extension.read_text(encoding="utf-8").rstrip()
+    assert text.endswith("}")
+    extension.write_text(f"{text[:-1]}\n{function}}}\n", encoding="utf-8")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, driver: Path) -> Run:
+    """Return a function that runs a line of a shell in the copy, requires success, and prints.
+
+    pip installs into a folder beside the copy, and builds with the tools of this environment.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    installed = str(folder.parent / "installed")
+    pip = {
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # as --no-build-isolation
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_INDEX": "1",
+        "PIP_TARGET": installed,
+    }
+    # Optimising takes longer than the tests; kernels are compiled once for all processes.
+    quick = {
+        "SKBUILD_CMAKE_BUILD_TYPE": "Debug",
+        "SYCL_CACHE_PERSISTENT": "1",
+        "SYCL_CACHE_DIR": str(folder.parent / "cache"),
+    }
+    found = {"PATH": tools, "PYTHONPATH": installed, "OCL_ICD_FILENAMES": str(driver)}
+
+    def line(*command: str) -> str:
+        done = subprocess.run(
+            [*command] if len(command) > 1 else ["sh", "-c", *command],
+            env=kept | pip | quick | found,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return line
+
+
+@pytest.fixture(scope="module")
+def printed(run: Run) -> dict[str, str]:
+    """Run the commands of examples/README.md in their order; return what each printed."""
+    (commands,) = blocks(read("README.md"), "sh")
+    return {command: run(command) for command in commands.splitlines()}
+
+
+def test_the_commands_build_and_test_both_examples(printed: dict[str, str]) -> None:
+    of_extension = printed["python -m pytest extension"].splitlines()[-1]
+    assert re.match(r"(=* )?\d+ passed in ", of_extension), of_extension
+    assert "100% tests passed" in printed["ctest --test-dir build/c_abi --output-on-failure"]
+
+
+def test_each_example_names_the_same_commands(printed: dict[str, str]) -> None:
+    places = {"./extension": ".", " extension": "", "build/c_abi": "build", "-S c_abi": "-S ."}
+    inside = list(printed)
+    for there, here in places.items():
+        inside = [command.replace(there, here) for command in inside]
+    pages = [read(f"{example}/README.md") for example in ("extension", "c_abi")]
+    own = [command for page in pages for command in "".join(blocks(page, "sh")).splitlines()]
+    assert inside == own
+
+
+def run_python(run: Run, code: str) -> str:
+    """Run Python code in the copy of the examples."""
+    return run(sys.executable, "-W", "error", "-c", code)
+
+
+@pytest.mark.usefixtures("printed")
+def test_the_example_of_calls_prints_the_sentence_shown(run: Run) -> None:
+    page = read("extension/README.md").split(OWN)[0]
+    (code,) = blocks(page, "python")
+    sentence = run_python(run, code)
+    assert sentence.startswith("total: argument 2: ")
+    assert f"\n    {sentence}" in page
+
+
+@pytest.mark.usefixtures("printed")
+def test_an_own_function_takes_less_than_ten_lines(run: Run) -> None:
+    kernel, function, call = own_function()
+    assert len((kernel + function).splitlines()) < 10
+    assert run_python(run, call) == ""
+
+
+@pytest.mark.usefixtures("printed")
+def test_the_kernels_of_icpx_go_through_its_device_compiler(run: Run, folder: Path) -> None:
+    # In place of kernels.cpp: the kernel compiler reads the code of the host too.
+    source = folder / "extension" / "src" / "kernels_ahead_of_time.cpp"
+    folders = [source.parent, Path(usm_dlpack.get_include())]
+    folders += [folders[1].parent / "third_party" / name for name in ("dlpack", "mdspan")]
+    code = f"""
+import dpctl, numpy, usm_dlpack
+from grid_kernels import _extension
+_extension.set_kernel_source({str(source)!r}, {[str(folder) for folder in folders]})
+queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
+x = usm_dlpack.from_dlpack(numpy.arange(5, dtype="float32"), device=queue)
+print(_extension.total(queue, x))
+"""
+    assert run_python(run, code) == "10.0\n"
+
+
+@pytest.mark.usefixtures("printed")
+def test_the_stub_names_arrays_and_queues(folder: Path) -> None:
+    stub = (folder.parent / "installed/grid_kernels/_extension.pyi").read_text(encoding="utf-8")
+    assert "def negate(queue: dpctl.SyclQueue, x: Annotated[usm_dlpack.UsmArray, " in stub
+    assert "-> usm_dlpack.DLPackTensor: ..." in stub
+    assert (folder.parent / "installed/grid_kernels/py.typed").is_file()
+
+
+def test_the_cpp_of_the_c_abi_is_that_of_its_program() -> None:
+    shown = blocks(read("c_abi/README.md"), "cpp")
+    assert len(shown) == 2
+    assert [block for block in shown if block not in read("c_abi/producer.cpp")] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "extension/README.md", "c_abi/README.md"])
+def test_pages_that_a_readme_names_exist(page: str) -> None:
+    names = re.findall(r"\]\(([^)#:]+)\)", read(page))
+    assert names
+    assert [name for name in names if not (EXAMPLES / page).parent.joinpath(name).exists()] == []
