@@ -12,7 +12,8 @@
 // the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
 // try (see `explain_refusals`); a wrong device, context, USM kind, bounds or a read-only array
 // raises `usm_dlpack.ConversionError`. Nothing is converted, copied or synchronised: a kernel
-// goes to the array's queue, or waits for it.
+// goes to the array's queue, or waits for it. Whether a queue and a view fit together only
+// `check_queue` says, because each comes as an argument of its own.
 #pragma once
 
 #include <usm_dlpack/argument_refusals.hpp>
@@ -26,6 +27,8 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -75,6 +78,21 @@ owned_view<View> own_array(nb::handle object, const View& view, array_offer& arr
 }
 
 }  // namespace detail
+
+/// Imports the Python package usm_dlpack, which makes the CPU driver of a wheel known before
+/// the first device is asked for, and lets a `conversion_error` that a function throws become
+/// `usm_dlpack.ConversionError`. To be called once, at the beginning of `NB_MODULE`.
+/// @throws nb::python_error ImportError where there is none, or one of another version
+inline void load_package() {
+  detail::package_interface::get();
+  nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const conversion_error& error) {
+      detail::set_error(error);
+    }
+  });
+}
 
 /// Takes an array as a parameter `owned_view<View>` does, from a Python object at hand: where
 /// `nb::cast` would only say that it cannot.

@@ -58,16 +58,23 @@ struct package_interface {
   /// @throws nb::python_error ImportError where there is none, or one of another version
   static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    static std::atomic<const package_interface*> kept{nullptr};
-    const package_interface* known = kept.load(std::memory_order_acquire);
-    if (known == nullptr) {
-      known = find();
-      kept.store(known, std::memory_order_release);
+    if (loaded() == nullptr) {
+      kept().store(find(), std::memory_order_release);
     }
-    return *known;
+    return *loaded();
+  }
+
+  /// The same table, or null before the first call of `get`.
+  static const package_interface* loaded() noexcept {
+    return kept().load(std::memory_order_acquire);
   }
 
  private:
+  static std::atomic<const package_interface*>& kept() noexcept {
+    static std::atomic<const package_interface*> table{nullptr};
+    return table;
+  }
+
   static const package_interface* find() {
     const nb::object package = nb::module_::import_("usm_dlpack._core");
     PyObject* attribute = PyObject_GetAttrString(package.ptr(), "_package_interface");
@@ -131,8 +138,11 @@ class unlocked_owner {
   unlocked_owner(unlocked_owner&&) noexcept = default;
   unlocked_owner& operator=(unlocked_owner&&) = delete;
   ~unlocked_owner() {
-    package_interface::get().run_unlocked(
-        [](void* owned) { static_cast<std::optional<Owned>*>(owned)->reset(); }, &owned_);
+    // Without the package nothing has gone to Python yet.
+    if (const package_interface* package = package_interface::loaded()) {
+      package->run_unlocked(
+          [](void* owned) { static_cast<std::optional<Owned>*>(owned)->reset(); }, &owned_);
+    }
   }
 
  private:

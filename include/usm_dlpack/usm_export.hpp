@@ -206,4 +206,12 @@ template <class View, int = detail::require_view<View>(),
   return detail::export_view(view);
 }
 
+/// Proves that work on views may be submitted to a queue: it is of their root device, and of
+/// the context that their memory is of. Host USM goes with each device of its context.
+/// @throws conversion_error as `to_dlpack_tensor(view, queue)`
+template <class... Views>
+void check_queue(const sycl::queue& queue, const Views&... views) {
+  (static_cast<void>(detail::export_view(views, queue)), ...);
+}
+
 }  // namespace usm_dlpack

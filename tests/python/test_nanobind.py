@@ -447,6 +447,13 @@ def test_results_may_be_dropped_with_work_pending(ext: Any, queue: Any) -> None:
         ext.full(queue, 300, 400)
 
 
+def test_a_refusal_in_a_function_is_raised(ext: Any, queue: Any, foreign_queue: Any) -> None:
+    x = to_dlpack_tensor(usm.MemoryUSMDevice(48, queue=queue), dtype="float32")
+    ext.checked_fill(queue, x, 1.5)
+    with refused("pointer_unknown", "data", binding=True):
+        ext.checked_fill(foreign_queue, x, 1.5)
+
+
 def test_a_result_of_another_context_is_refused(ext: Any, foreign_queue: Any) -> None:
     with refused("context_not_default", "context", binding=True):
         ext.full(foreign_queue, 3, 4)
@@ -577,10 +584,10 @@ queue = dpctl.SyclQueue()
 """
 
 
-def run_in_a_new_process(ext: Any, succeed: Callable[..., str], code: str) -> str:
+def run_in_a_new_process(ext: Any, succeed: Callable[..., str], code: str, **variables: str) -> str:
     """Run code with the extension in a process that must end silently, and return its output."""
     folder = Path(ext.__file__).parent
-    return succeed(_IN_A_NEW_PROCESS + code, arguments=(str(folder),))
+    return succeed(_IN_A_NEW_PROCESS + code, arguments=(str(folder),), **variables)
 
 
 def test_nothing_leaks(ext: Any, succeed: Callable[..., str]) -> None:
@@ -607,29 +614,73 @@ print(flat.numpy()[0])
     assert run_in_a_new_process(ext, succeed, code) == "3.0\n"
 
 
-def test_the_package_is_found_when_it_is_needed(ext: Any, succeed: Callable[..., str]) -> None:
-    code = """
-sys.modules["usm_dlpack._core"] = None
-ext.same_queue(queue)
+_WITHOUT_THE_PACKAGE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+{before}
 try:
-    ext.rank_one(np.zeros(3, "f4"))
+    import extension_under_test_module
 except ImportError as error:
-    print("no package")
+    print(error.__cause__)
 """
-    assert run_in_a_new_process(ext, succeed, code) == "no package\n"
 
 
-def test_a_package_of_another_version_is_refused(ext: Any, succeed: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    ("before", "sentence"),
+    [
+        ("sys.modules['usm_dlpack'] = None", "No module named 'usm_dlpack._core'"),
+        (
+            "import usm_dlpack._core as core; del core._package_interface",
+            "usm_dlpack: expected a package with the interface 1, found none; "
+            "build the extension with the installed package",
+        ),
+        (
+            "import usm_dlpack._core as core; core._package_interface = core.DLPackTensor."
+            "__dlpack_c_exchange_api__",
+            "usm_dlpack: expected a package with the interface 1, found none; ",
+        ),
+    ],
+)
+def test_an_extension_needs_the_package(
+    ext: Any, succeed: Callable[..., str], before: str, sentence: str
+) -> None:
+    folder = str(Path(ext.__file__).parent)
+    printed = succeed(_WITHOUT_THE_PACKAGE.format(before=before), arguments=(folder,))
+    assert sentence in printed
+
+
+def test_an_extension_makes_the_driver_known(ext: Any, succeed: Callable[..., str]) -> None:
     code = """
-usm_dlpack._core._package_interface = usm_dlpack._core.DLPackTensor.__dlpack_c_exchange_api__
-try:
-    ext.rank_one(np.zeros(3, "f4"))
-except ImportError as error:
-    print(error)
+import sys
+sys.path.insert(0, sys.argv[1])
+import extension_under_test_module
+import dpctl
+print(len(dpctl.get_devices()))
 """
-    assert run_in_a_new_process(ext, succeed, code) == (
-        "usm_dlpack: expected a package with the interface 1, found none; "
-        "build the extension with the installed package\n"
+    assert int(succeed(code, arguments=(str(Path(ext.__file__).parent),))) >= 1
+
+
+def test_a_queue_of_another_device_is_refused(
+    ext: Any, succeed: Callable[..., str], driver: Path, driver_copies: Any
+) -> None:
+    code = """
+other = dpctl.SyclQueue(usm_dlpack.root_device(1))
+here = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMDevice(48, queue=queue), dtype="float32")
+there = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMDevice(48, queue=other), dtype="float32")
+for tensor, right, wrong in ((here, queue, other), (there, other, queue)):
+    ext.checked_fill(right, tensor, 4.5)
+    assert tensor.numpy().tolist() == [4.5] * 12
+    try:
+        ext.checked_fill(wrong, tensor, 4.5)
+    except usm_dlpack.ConversionError as error:
+        print(error.code, error.field)
+    assert ext.full(right, 2, 3, 1.5).device == tensor.device
+"""
+    assert (
+        run_in_a_new_process(
+            ext, succeed, code, OCL_ICD_FILENAMES=f"{driver}:{driver_copies['second']}"
+        )
+        == "queue_device_mismatch queue\nqueue_device_mismatch queue\n"
     )
 
 

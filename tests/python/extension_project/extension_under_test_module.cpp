@@ -93,6 +93,7 @@ struct row_sums {
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
+  load_package();
   m.def("rank_one", &describe<array_view<float, 1>>, "x"_a);
   m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
   m.def("left", &describe<array_view<const float, 2, Kokkos::layout_left>>, "x"_a);
@@ -130,6 +131,13 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "queue"_a, "x"_a, "value"_a);
   explain_refusals(m, "fill");
+  m.def(
+      "checked_fill",
+      [](sycl::queue& q, device_mdspan<array_view<float, 1>> x, float value) {
+        check_queue(q, x);
+        fill(q, x, value);
+      },
+      "queue"_a, "x"_a, "value"_a);
   // The same without the last overload.
   m.def("unexplained", &describe<array_view<float, 1>>, "x"_a);
   m.def("unexplained", &describe<array_view<double, 1>>, "x"_a);
