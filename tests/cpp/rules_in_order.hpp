@@ -71,6 +71,7 @@ struct breakable_view {
     using element_type = float;
     using reference = float&;
     using data_handle_type = float*;
+    using offset_policy = accessor_type;
   };
   struct mapping_type {
     using index_type = std::uint64_t;

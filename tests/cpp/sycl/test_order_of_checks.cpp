@@ -119,18 +119,25 @@ class hidden_device {
   std::vector<usm_dlpack::detail::device_entry> kept_;
 };
 
-/// A view of device USM, and the queue that it is exported with.
+/// A view whose type says that its elements are in device USM.
+struct breakable_device_view : breakable_view {
+  using accessor_type = usm_dlpack::usm_accessor<alloc::device, breakable_view::accessor_type>;
+  static accessor_type accessor() { return {}; }
+};
+
+/// Such a view of device USM, and the queue that it is exported with.
 struct exported_view {
   sycl::queue queue = queue_on();
   std::optional<usm_memory> memory;
   std::optional<changed_natives> natives;
   std::optional<hidden_device> hidden;
   std::array<float, 4> on_stack{};
-  breakable_view view;
+  alloc kind = alloc::device;
+  breakable_device_view view;
 
   exported_view() { allocate(); }
   void allocate() {
-    memory.emplace(alloc::device, 64, queue);
+    memory.emplace(kind, 64, queue);
     view.handle = memory->as<float>();
   }
 };
@@ -150,6 +157,11 @@ constexpr breakable_rule<exported_view> export_rules[] = {
      [](exported_view& e) {
        const sycl::device device = e.queue.get_device();
        e.queue = sycl::queue(sycl::context(device), device);
+       e.allocate();
+     }},
+    {errc::usm_type_not_accepted, "data",
+     [](exported_view& e) {
+       e.kind = alloc::shared;
        e.allocate();
      }},
     {errc::queue_device_mismatch, "queue",
