@@ -47,7 +47,7 @@ auto each_element_of(const View& view) {
 template <int Rank, class... Views>
 sycl::event launch(sycl::queue& queue, const char* kernel, const sycl::nd_range<Rank>& range,
                    const events& after, const Views&... views) {
-  (static_cast<void>(usm_dlpack::to_dlpack_tensor(views, queue)), ...);
+  usm_dlpack::check_queue(queue, views...);
   const sycl::kernel built = find_kernel(queue, kernel);
   return queue.submit([&](sycl::handler& handler) {
     handler.depends_on(after);
@@ -109,6 +109,7 @@ owned_view<output<float, 3>> matmul(owned_view<input<float, 3>> a,
 }  // namespace
 
 NB_MODULE(_extension, m) {
+  usm_dlpack::load_package();
   using unlocked = nb::call_guard<nb::gil_scoped_release>;
   m.def("set_kernel_source", &set_kernel_source, "file"_a, "include_folders"_a);
 

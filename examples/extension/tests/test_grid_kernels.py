@@ -120,7 +120,7 @@ def test_kernels_wait_for_the_events_given(out_of_order: Any, slow_fill: SlowFil
 def test_matmul_is_behind_the_queues_of_both_arrays(
     in_order: Any, out_of_order: Any, slow_fill: SlowFill
 ) -> None:
-    for first, second in ((in_order, out_of_order), (out_of_order, in_order)):
+    for first, second in 2 * ((in_order, out_of_order), (out_of_order, in_order)):
         a, b = Memory(36, queue=first), Memory(36, queue=second)
         slow_fill(first, a, 2).wait()
         slow_fill(second, b, 3).wait()
@@ -204,8 +204,12 @@ def test_a_queue_that_cannot_reach_the_memory(in_order: Any) -> None:
     elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     x = make(numbers(3), in_order)
     with pytest.raises(usm_dlpack.UsmBindingError) as refused:
-        grid_kernels.total(elsewhere, x)
+        grid_kernels.total(elsewhere, x)  # which makes memory for its result first
     assert (refused.value.code, refused.value.field) == ("context_not_default", "context")
+    out = make(numbers(3, 4), in_order)
+    with pytest.raises(usm_dlpack.UsmBindingError) as refused:
+        grid_kernels.laplacian(elsewhere, out, out)
+    assert (refused.value.code, refused.value.field) == ("pointer_unknown", "data")
 
 
 def test_shapes_that_do_not_fit(queue: Any) -> None:
