@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,20 +63,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(folder: Path, driver: Path) -> Run:
+def installed(folder: Path) -> Path:
+    """Return the folder of the installed extension, which is beside the copy."""
+    prefix = str(folder.parent / "installed")
+    scheme = sysconfig.get_path("platlib", vars={"base": prefix, "platbase": prefix})
+    return Path(scheme, "grid_kernels")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, installed: Path, driver: Path) -> Run:
     """Return a function that runs a line of a shell in the copy, requires success, and prints.
 
-    pip installs into a folder beside the copy, and builds with the tools of this environment.
+    pip installs into a prefix beside the copy, and has the tools of this environment.
     """
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    installed = str(folder.parent / "installed")
+    site_packages = str(installed.parent)
     pip = {
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # as --no-build-isolation
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
-        "PIP_TARGET": installed,
+        "PIP_PREFIX": str(folder.parent / "installed"),
     }
     # Optimising takes longer than the tests; kernels are compiled once for all processes.
     quick = {
@@ -83,7 +91,7 @@ def run(folder: Path, driver: Path) -> Run:
         "SYCL_CACHE_PERSISTENT": "1",
         "SYCL_CACHE_DIR": str(folder.parent / "cache"),
     }
-    found = {"PATH": tools, "PYTHONPATH": installed, "OCL_ICD_FILENAMES": str(driver)}
+    found = {"PATH": tools, "PYTHONPATH": site_packages, "OCL_ICD_FILENAMES": str(driver)}
 
     def line(*command: str) -> str:
         done = subprocess.run(
@@ -162,11 +170,11 @@ print(_extension.total(queue, x))
 
 
 @pytest.mark.usefixtures("printed")
-def test_the_stub_names_arrays_and_queues(folder: Path) -> None:
-    stub = (folder.parent / "installed/grid_kernels/_extension.pyi").read_text(encoding="utf-8")
+def test_the_stub_names_arrays_and_queues(installed: Path) -> None:
+    stub = (installed / "_extension.pyi").read_text(encoding="utf-8")
     assert "def negate(queue: dpctl.SyclQueue, x: Annotated[usm_dlpack.UsmArray, " in stub
     assert "-> usm_dlpack.DLPackTensor: ..." in stub
-    assert (folder.parent / "installed/grid_kernels/py.typed").is_file()
+    assert (installed / "py.typed").is_file()
 
 
 def test_the_cpp_of_the_c_abi_is_that_of_its_program() -> None:

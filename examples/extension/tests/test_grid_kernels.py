@@ -241,15 +241,24 @@ print(kept.numpy()[0, 0, 0])
 """
 
 
-def test_nothing_leaks() -> None:
-    # nanobind writes what still lives at the end to stderr.
-    variables = os.environ | {"USM_DLPACK_REPORT_LEAKS": "1"}
+def at_the_end_of(calls: str) -> tuple[int, str, str]:
+    """Run calls in a process; return its status, what it printed, and what nanobind said."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", _CALLS],
-        env=variables,
+        [sys.executable, "-W", "error", "-c", calls],
+        env=os.environ | {"USM_DLPACK_REPORT_LEAKS": "1"},
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "9.0\n", "")
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_nothing_leaks() -> None:
+    assert at_the_end_of(_CALLS) == (0, "9.0\n", "")
+
+
+def test_a_leak_would_be_said() -> None:
+    leak = "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))"
+    # The result, and what it keeps: a factor, which is a result too, and its factor.
+    assert "nanobind: leaked 3 instances!" in at_the_end_of(_CALLS + leak)[2]
