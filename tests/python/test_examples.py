@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,25 +64,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(folder: Path) -> Path:
     """Return the folder of the installed extension, which is beside the copy."""
-    prefix = str(folder.parent / "installed")
-    scheme = sysconfig.get_path("platlib", vars={"base": prefix, "platbase": prefix})
-    return Path(scheme, "grid_kernels")
+    return folder.parent / "installed" / "grid_kernels"
 
 
 @pytest.fixture(scope="module")
 def run(folder: Path, installed: Path, driver: Path) -> Run:
     """Return a function that runs a line of a shell in the copy, requires success, and prints.
 
-    pip installs into a prefix beside the copy, and has the tools of this environment.
+    pip finds in this environment what it is asked for, and installs nothing else in it.
     """
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    site_packages = str(installed.parent)
     pip = {
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
-        "PIP_PREFIX": str(folder.parent / "installed"),
     }
     # Optimising takes longer than the tests; kernels are compiled once for all processes.
     quick = {
@@ -91,12 +86,12 @@ def run(folder: Path, installed: Path, driver: Path) -> Run:
         "SYCL_CACHE_PERSISTENT": "1",
         "SYCL_CACHE_DIR": str(folder.parent / "cache"),
     }
-    found = {"PATH": tools, "PYTHONPATH": site_packages, "OCL_ICD_FILENAMES": str(driver)}
+    found = {"PATH": tools, "PYTHONPATH": str(installed.parent), "OCL_ICD_FILENAMES": str(driver)}
 
-    def line(*command: str) -> str:
+    def line(*command: str, **more: str) -> str:
         done = subprocess.run(
             [*command] if len(command) > 1 else ["sh", "-c", *command],
-            env=kept | pip | quick | found,
+            env=kept | pip | quick | found | more,
             cwd=folder,
             capture_output=True,
             text=True,
@@ -109,10 +104,14 @@ def run(folder: Path, installed: Path, driver: Path) -> Run:
 
 
 @pytest.fixture(scope="module")
-def printed(run: Run) -> dict[str, str]:
+def printed(run: Run, installed: Path) -> dict[str, str]:
     """Run the commands of examples/README.md in their order; return what each printed."""
     (commands,) = blocks(read("README.md"), "sh")
-    return {command: run(command) for command in commands.splitlines()}
+    beside = {"PIP_TARGET": str(installed.parent)}
+    return {
+        command: run(command, **(beside if command.endswith("./extension") else {}))
+        for command in commands.splitlines()
+    }
 
 
 def test_the_commands_build_and_test_both_examples(printed: dict[str, str]) -> None:
