@@ -35,10 +35,10 @@ def build() -> Path:
     return folder
 
 
-def load() -> Any:
-    """Build the extension, and import it."""
+def load(name: str = NAME) -> Any:
+    """Build the extension, and import it, or the README's."""
     sys.path.insert(0, str(build()))
     try:
-        return importlib.import_module(NAME)
+        return importlib.import_module(name)
     finally:
         sys.path.pop(0)

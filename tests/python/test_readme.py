@@ -9,6 +9,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import dpctl
+import extension_under_test
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,10 +35,24 @@ def test_python_examples_run_and_print_the_sentence_shown() -> None:
     assert f"\n    {sentence}\n" in README
 
 
-def test_cpp_example_is_the_text_of_a_test() -> None:
-    source = (ROOT / "tests/cpp/sycl/test_readme.cpp").read_text(encoding="utf-8")
-    between = source.split("// README begins\n")[1].split("// README ends")[0]
-    assert blocks("cpp") == [between]
+def test_cpp_examples_are_the_texts_of_tests() -> None:
+    between = []
+    for source in (
+        "tests/cpp/sycl/test_readme.cpp",
+        "tests/python/extension_project/readme_extension.cpp",
+    ):
+        text = (ROOT / source).read_text(encoding="utf-8")
+        between.append(text.split("// README begins\n")[1].split("// README ends")[0])
+    assert blocks("cpp") == between
+
+
+def test_the_extension_does_what_the_readme_says(queue: Any) -> None:
+    extension = extension_under_test.load("readme_extension")
+    made = extension.filled(queue, 3, 1.5)
+    assert made.sycl_queue == queue
+    assert made.numpy().tolist() == [1.5] * 3
+    assert type(extension.fill(queue, made, 2)) is dpctl.SyclEvent
+    assert made.numpy().tolist() == [2] * 3
 
 
 def test_commands_exist() -> None:
