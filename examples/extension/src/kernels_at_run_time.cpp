@@ -27,6 +27,11 @@ std::vector<std::string> compiler_options;
 
 kernels build(const sycl::context& context, const sycl::device& device) {
   std::ifstream file(source_file);
+  if (!file) {
+    throw std::runtime_error(source_file +
+                             ": expected the kernels, found no file to read; "
+                             "install the package again");
+  }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto source =
       syclexp::create_kernel_bundle_from_source(context, syclexp::source_language::sycl, text);
@@ -36,7 +41,8 @@ kernels build(const sycl::context& context, const sycl::device& device) {
   kernels built = syclexp::build(source, {device}, how);
   // What a device cannot run is built all the same, and only told in the log.
   if (!log.empty()) {
-    throw std::runtime_error(source_file + ": expected an empty build log, found " + log);
+    throw std::runtime_error(source_file + ": expected an empty build log, found " + log +
+                             "; correct the kernels");
   }
   return built;
 }
