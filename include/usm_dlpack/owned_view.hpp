@@ -12,6 +12,7 @@
 #include <sycl/sycl.hpp>
 
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -42,9 +43,14 @@ class owned_view {
 
   /// A result of an array that owns its memory, of the same type of view or one that this
   /// type can be made of. Frees it without the GIL: it waits before.
-  template <class Made, std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
-  owned_view(usm_array<Made>&& array)
-      : view_(array.view()), queue_(array.queue()), managed_(own(std::move(array))) {}
+  /// @param kept what the work on the array's queue reads, other views with owners for
+  ///        example: it goes after the array, hence when that work is done
+  template <class Made, class... Kept,
+            std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
+  owned_view(usm_array<Made>&& array, Kept&&... kept)
+      : view_(array.view()),
+        queue_(array.queue()),
+        managed_(own(std::move(array), std::forward<Kept>(kept)...)) {}
 
   /// An import, proved. @pre `view` was made of `managed`
   owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
@@ -57,12 +63,21 @@ class owned_view {
   managed_tensor release() && noexcept { return std::move(managed_); }
 
  private:
-  template <class Made>
-  static managed_tensor own(usm_array<Made>&& array) {
+  // The array is destroyed first: it waits.
+  template <class Made, class... Kept>
+  struct array_and_kept {
+    std::tuple<Kept...> kept;
+    detail::unlocked_owner<usm_array<Made>> array;
+  };
+
+  template <class Made, class... Kept>
+  static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
     const View view(array.view());
     const DLDevice device{kDLOneAPI, array.device_id()};
     return to_managed_tensor(view, device,
-                             detail::unlocked_owner<usm_array<Made>>(std::move(array)));
+                             array_and_kept<Made, std::decay_t<Kept>...>{
+                                 {std::forward<Kept>(kept)...},
+                                 detail::unlocked_owner<usm_array<Made>>(std::move(array))});
   }
 
   static DLDevice to_dlpack_device(const View& view, const sycl::queue& queue) {

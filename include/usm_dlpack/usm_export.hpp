@@ -208,9 +208,14 @@ template <class View, int = detail::require_view<View>(),
 
 /// Proves that work on views may be submitted to a queue: it is of their root device, and of
 /// the context that their memory is of. Host USM goes with each device of its context.
-/// @throws conversion_error as `to_dlpack_tensor(view, queue)`
+/// @throws conversion_error `context_not_default` for a queue of another context; then as
+///         `to_dlpack_tensor(view, queue)`
 template <class... Views>
 void check_queue(const sycl::queue& queue, const Views&... views) {
+  const sycl::context context = queue.get_context();
+  if (detail::device_table::get().find(context) == nullptr) {
+    detail::refuse_context(nullptr, true, context, -1);
+  }
   (static_cast<void>(detail::export_view(views, queue)), ...);
 }
 

@@ -436,6 +436,18 @@ def test_a_result_is_a_tensor_that_knows_its_queue(ext: Any, queue: Any) -> None
     assert ext.full_in_other_kind(queue, 5).usm_type == "shared"
 
 
+def test_a_result_keeps_what_it_was_made_of(ext: Any, queue: Any) -> None:
+    counter = ext.Counter()
+    source = shared_floats(queue, [1, 2, 3])
+    made = ext.copied(source, counter)
+    del source
+    gc.collect()
+    assert made.numpy().tolist() == [1, 2, 3]
+    assert counter.alive == 1
+    del made
+    assert counter.alive == 0
+
+
 def test_an_empty_result_is_a_tensor(ext: Any, queue: Any) -> None:
     made = ext.full(queue, 0, 4)
     assert (made.shape, made.size) == ((0, 4), 0)
@@ -450,7 +462,7 @@ def test_results_may_be_dropped_with_work_pending(ext: Any, queue: Any) -> None:
 def test_a_refusal_in_a_function_is_raised(ext: Any, queue: Any, foreign_queue: Any) -> None:
     x = to_dlpack_tensor(usm.MemoryUSMDevice(48, queue=queue), dtype="float32")
     ext.checked_fill(queue, x, 1.5)
-    with refused("pointer_unknown", "data", binding=True):
+    with refused("context_not_default", "context", binding=True):
         ext.checked_fill(foreign_queue, x, 1.5)
 
 
@@ -590,8 +602,20 @@ def run_in_a_new_process(ext: Any, succeed: Callable[..., str], code: str, **var
     return succeed(_IN_A_NEW_PROCESS + code, arguments=(str(folder),), **variables)
 
 
-def test_nothing_leaks(ext: Any, succeed: Callable[..., str]) -> None:
+def run_with_a_leak(ext: Any, new_process: Callable[..., Any]) -> str:
+    """Return what a process says that ends with a leaked object of the extension."""
+    code = _IN_A_NEW_PROCESS + "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(c))\n"
+    done = new_process(
+        code.replace("queue =", "c = ext.Counter(); queue ="),
+        arguments=(str(Path(ext.__file__).parent),),
+    )
+    assert done.returncode == 0
+    return str(done.stderr)
+
+
+def test_nothing_leaks(ext: Any, succeed: Callable[..., str], new_process: Any) -> None:
     # nanobind writes to stderr what lives at the end; what is kept here goes then.
+    assert "leaked" in run_with_a_leak(ext, new_process)
     code = """
 tensor = ext.full(queue, 3, 4)
 flat = usm_dlpack.to_dlpack_tensor(tensor, shape=(12,))

@@ -78,13 +78,6 @@ float total(sycl::queue& queue, input<float, 1> x, const events& depends) {
   return sum.view()();
 }
 
-/// What the result of `matmul` keeps. Destroyed in the order product, b, a: the product waits
-/// for the kernel, which until then may read a and b.
-struct factors_and_product {
-  owned_view<input<float, 3>> a, b;
-  owned_view<output<float, 3>> product;
-};
-
 // To a new array on the queue of `a`, without a wait: the kernel runs behind what the queues
 // of both have got so far, and the result keeps both alive.
 owned_view<output<float, 3>> matmul(owned_view<input<float, 3>> a,
@@ -103,7 +96,7 @@ owned_view<output<float, 3>> matmul(owned_view<input<float, 3>> a,
       queue, extents<3>(left.extent(0), left.extent(1), right.extent(2)));
   const auto view = product.view();
   launch(queue, "matmul_float32", each_element_of(view), after, left, right, view);
-  return {view, queue, factors_and_product{std::move(a), std::move(b), std::move(product)}};
+  return {std::move(product), std::move(a), std::move(b)};
 }
 
 }  // namespace

@@ -184,6 +184,15 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "queue"_a, "counter"_a);
   m.def(
+      "copied",
+      [](owned_view<array_view<const float, 1>> x, counter& c) {
+        sycl::queue queue = x.queue().value();
+        usm_array<array_view<float, 1>> made(queue, x.view().extents());
+        queue.copy(x.view().data_handle(), made.data(), x.view().size());
+        return owned_view<array_view<const float, 1>>(std::move(made), std::move(x), c.alive);
+      },
+      "x"_a, "counter"_a);
+  m.def(
       "result_in_other_context",
       [](sycl::queue& q) {
         auto memory = std::shared_ptr<float>(sycl::malloc_shared<float>(3, q),
