@@ -117,15 +117,24 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
 
 void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }
 
-void run_unlocked(void (*function)(void*), void* argument) noexcept {
-  std::optional<without_gil> unlocked;
-  {
-    const interpreter_gate gate;
-    if (gate.open() && PyGILState_Check() != 0) {
-      unlocked.emplace();
-    }
+/// Whether this thread has the GIL. The stable ABI has no function that only asks.
+bool has_gil() noexcept {
+  const interpreter_gate gate;
+  if (!gate.open()) {
+    return false;
   }
-  function(argument);
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyGILState_Release(state);
+  return state == PyGILState_LOCKED;
+}
+
+void run_unlocked(void (*function)(void*), void* argument) noexcept {
+  if (has_gil()) {
+    const without_gil unlocked;
+    function(argument);
+  } else {
+    function(argument);
+  }
 }
 
 }  // namespace
