@@ -138,18 +138,41 @@ enum class step_over {
              ///< asks
 };
 
-/// Whether, taken by size of step, each dimension steps over what the smaller ones reach.
-/// @pre no extent is negative; `strides` is not null unless `ndim` is 0
-constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
-                                 std::size_t ndim, step_over what) noexcept {
-  const element_span whole = span_of(shape, strides, ndim);
-  if (whole.empty || whole.overflow) {
-    return whole.empty;
+/// How far the dimensions taken so far extend, in elements, with one more of steps of `step`.
+/// @pre the offsets of all dimensions fit int64_t
+constexpr std::uint64_t reach_with(std::uint64_t reach, std::uint64_t step,
+                                   std::int64_t extent, step_over what) noexcept {
+  const std::uint64_t last = step * static_cast<std::uint64_t>(extent - 1);
+  return what == step_over::elements ? reach + last : last + step - 1;
+}
+
+/// Whether each dimension steps over what the ones after it reach: the order of nearly all
+/// tensors.
+constexpr bool steps_over_the_next(const std::int64_t* shape, const std::int64_t* strides,
+                                   std::size_t ndim, step_over what) noexcept {
+  std::uint64_t reach = 0;
+  for (std::size_t r = ndim; r-- > 0;) {
+    const std::uint64_t step = magnitude(strides[r]);
+    if (shape[r] > 1) {
+      if (step <= reach) {
+        return false;
+      }
+      reach = reach_with(reach, step, shape[r], what);
+    }
   }
-  std::uint64_t reach = 0;  // how far the dimensions taken so far extend, in elements
+  return true;
+}
+
+/// Whether, taken by size of step, each dimension steps over what the smaller ones reach.
+/// @pre no extent is below 1, and the offsets of all dimensions fit int64_t
+constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_t* strides,
+                                    std::size_t ndim, step_over what) noexcept {
+  if (steps_over_the_next(shape, strides, ndim, what)) {
+    return true;
+  }
+  std::uint64_t reach = 0;
   for (std::size_t taken = 0;; ++taken) {
-    std::size_t within =
-        0;  // dimensions that step no farther than `reach`: those taken, or more
+    std::size_t within = 0;  // dimensions that step no farther than `reach`, taken or not
     std::size_t next = ndim;
     for (std::size_t r = 0; r < ndim; ++r) {
       const std::uint64_t step = magnitude(strides[r]);
@@ -162,10 +185,19 @@ constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* 
     if (within != taken || next == ndim) {
       return within == taken;
     }
-    const std::uint64_t step = magnitude(strides[next]);
-    const std::uint64_t last = step * static_cast<std::uint64_t>(shape[next] - 1);
-    reach = what == step_over::elements ? reach + last : last + step - 1;
+    reach = reach_with(reach, magnitude(strides[next]), shape[next], what);
   }
+}
+
+/// The same of any strides: those of an empty tensor pass, and those that overflow do not.
+/// @pre no extent is negative; `strides` is not null unless `ndim` is 0
+constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
+                                 std::size_t ndim, step_over what) noexcept {
+  const element_span whole = span_of(shape, strides, ndim);
+  if (whole.empty || whole.overflow) {
+    return whole.empty;
+  }
+  return dimensions_step_over(shape, strides, ndim, what);
 }
 
 /// Whether the strides prove that no two indices share an element. A tensor for which this is
@@ -213,14 +245,6 @@ template <class Index>
   refuse(errc::index_type_too_small, std::move(field),
          "a value that the view's index type " + name_of_integer<Index>() + " holds",
          digits(value), "use extents of a wider index type");
-}
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
-                                                                  std::int64_t expected,
-                                                                  std::int64_t found) {
-  refuse(errc::layout_mismatch, indexed("strides", r),
-         digits(expected) + " elements for the view's layout", digits(found),
-         "use layout_stride, or make the array contiguous");
 }
 
 }  // namespace usm_dlpack::detail

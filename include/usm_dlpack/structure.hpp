@@ -58,11 +58,9 @@ constexpr bool dtype_is_known(DLDataType dtype) noexcept {
 /// of `lanes` needs no more: the type that a kernel reads it by is not known here.)
 constexpr std::uintptr_t element_alignment(DLDataType dtype) noexcept {
   const unsigned bits = dtype.code == kDLComplex ? dtype.bits / 2U : dtype.bits;
-  std::uintptr_t alignment = 16;
-  while (alignment > 1 && bits % (8 * alignment) != 0) {
-    alignment /= 2;
-  }
-  return alignment;
+  const unsigned capped = bits | 16U * 8U;
+  const unsigned power = capped & (0U - capped);  // the largest that divides the width
+  return power < 8 ? 1 : power / 8;
 }
 
 /// Indexed by `DLDevice::device_type`; source: `DLDeviceType`, dlpack.h 1.3.
@@ -207,14 +205,15 @@ inline tensor_structure check_structure(const DLTensor& tensor,
     detail::refuse_span();
   }
   const std::uintptr_t alignment = detail::element_alignment(tensor.dtype);
-  if (!span.empty && result.first % alignment != 0) {
+  if (!span.empty && (result.first & (alignment - 1)) != 0) {
     detail::refuse(errc::data_misaligned, "byte_offset",
                    "data + byte_offset aligned to " + detail::digits(alignment) + " bytes",
                    detail::digits(result.first % alignment) + " bytes past such an address",
                    "copy the array to aligned memory first");
   }
   result.unique = span.empty || tensor.strides == nullptr ||
-                  detail::strides_are_unique(tensor.shape, tensor.strides, ndim);
+                  detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
+                                               detail::step_over::elements);
   return result;
 }
 

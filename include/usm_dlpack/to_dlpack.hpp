@@ -6,15 +6,25 @@
 
 #include <usm_dlpack/dlpack_tensor.hpp>
 #include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/stride_rule.hpp>
 #include <usm_dlpack/view.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace usm_dlpack {
 namespace detail {
+
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_offset(Index index) {
+  refuse(errc::offset_out_of_range, "element_offset",
+         "a first element within reach of a pointer", digits(index),
+         "correct the mapping of the view");
+}
 
 /// Address of the first element of a view that has elements.
 template <class View>
@@ -24,9 +34,7 @@ constexpr auto first_element(const View& view) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(typename View::element_type));
   if (!fits_int64(index) || static_cast<std::int64_t>(index) > highest / size ||
       static_cast<std::int64_t>(index) < -(highest / size)) {
-    refuse(errc::offset_out_of_range, "element_offset",
-           "a first element within reach of a pointer", digits(index),
-           "correct the mapping of the view");
+    refuse_offset(index);
   }
   const auto handle = view.data_handle();
   return handle == nullptr ? handle : handle + static_cast<std::ptrdiff_t>(index);
@@ -45,24 +53,46 @@ constexpr void check_strided(const Mapping& mapping) {
 /// which consumers of managed tensors need (dpctl, dpnp and PyTorch refuse null).
 enum class empty_data { null, kept };
 
-/// The one reader of views: checks every extent and stride, and finds the first element.
+/// Whether a value is an extent of `DLTensor::shape`.
+template <class Integer>
+constexpr bool is_extent(Integer value) noexcept {
+  return value >= Integer{0} && fits_int64(value);
+}
+
+/// Refuses the first extent or stride that no DLTensor holds. Out of line and from the view
+/// itself, so that a view without one costs a branch, and keeps its numbers in registers.
 template <class View>
-constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
-                                               empty_data when_empty) {
-  constexpr std::size_t rank = View::rank();
-  typename dlpack_tensor<rank>::array_type shape{};
-  typename dlpack_tensor<rank>::array_type strides{};
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_numbers(const View& view) {
+  for (std::size_t r = 0; r < View::rank(); ++r) {
+    static_cast<void>(to_extent(view.extent(r), r));
+  }
+  for (std::size_t r = 0; r < View::rank(); ++r) {
+    static_cast<void>(to_stride(view.mapping().stride(r), r));
+  }
+  __builtin_unreachable();
+}
+
+/// The one reader of views: checks every extent and stride, and finds the first element.
+template <class View, std::size_t... Ranks>
+constexpr dlpack_tensor<View::rank()> describe(
+    const View& view, DLDevice device, empty_data when_empty,
+    [[maybe_unused]] std::index_sequence<Ranks...> ranks) {
+  using array_type = typename dlpack_tensor<View::rank()>::array_type;
   [[maybe_unused]] bool empty = false;
-  if constexpr (rank != 0) {
+  array_type shape{};
+  array_type strides{};
+  if constexpr (View::rank() != 0) {
     const auto& mapping = view.mapping();
     check_strided(mapping);
-    for (std::size_t r = 0; r < rank; ++r) {
-      shape[r] = to_extent(view.extent(r), r);
-      empty = empty || shape[r] == 0;
+    const std::array<std::decay_t<decltype(view.extent(0))>, View::rank()> extents{
+        view.extent(Ranks)...};
+    const auto steps = strides_of(mapping, extents, ranks);
+    if (!(is_extent(extents[Ranks]) & ...) || !(fits_int64(steps[Ranks]) & ...)) {
+      refuse_numbers(view);
     }
-    for (std::size_t r = 0; r < rank; ++r) {
-      strides[r] = to_stride(mapping.stride(r), r);
-    }
+    shape = {static_cast<std::int64_t>(extents[Ranks])...};
+    strides = {static_cast<std::int64_t>(steps[Ranks])...};
+    empty = ((extents[Ranks] == 0) | ...);
   }
   handle_of<View> first{};
   if (!empty) {
@@ -74,6 +104,11 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
   // care.
   void* data = const_cast<void*>(static_cast<const volatile void*>(first));
   return {data, device, data_type_v<typename View::element_type>, shape, strides};
+}
+template <class View>
+constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
+                                               empty_data when_empty) {
+  return describe(view, device, when_empty, std::make_index_sequence<View::rank()>{});
 }
 
 }  // namespace detail

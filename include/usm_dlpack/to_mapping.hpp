@@ -206,6 +206,14 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
   return plain;
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
+                                                                  std::int64_t expected,
+                                                                  std::int64_t found) {
+  refuse(errc::layout_mismatch, indexed("strides", r),
+         digits(expected) + " elements for the view's layout", digits(found),
+         "use layout_stride, or make the array contiguous");
+}
+
 /// Makes the mapping, and refuses strides that it does not have: a layout may be made from
 /// extents that fix them, or from numbers that mean something else.
 template <class Mapping, std::size_t Rank>

@@ -8,6 +8,7 @@
 // the USM kind is made by usm_mdspan.hpp, which does.
 #pragma once
 
+#include <usm_dlpack/ordinary_view.hpp>
 #include <usm_dlpack/structure.hpp>
 #include <usm_dlpack/to_mapping.hpp>
 #include <usm_dlpack/view.hpp>
@@ -124,6 +125,28 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   return View(first - static_cast<std::ptrdiff_t>(offset), mapping);
 }
 
+/// Every check in the documented order, and whatever strides a tensor may have.
+template <class View>
+[[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
+  return make_view<View>(tensor, check_structure(tensor, storage), storage);
+}
+
+template <class View>
+View convert(const DLTensor& tensor, subbyte storage) {
+  if constexpr (may_be_ordinary<View>) {
+    constexpr std::make_index_sequence<View::rank()> ranks{};
+    if (const std::uintptr_t first = ordinary_first<View>(tensor, ranks); first != 0) {
+      const auto mapping = ordinary_mapping<typename View::mapping_type>(tensor, ranks);
+      if (has_strides(mapping, tensor, ranks)) {
+        const auto offset = static_cast<std::ptrdiff_t>(first_index(mapping, ranks));
+        return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
+                    mapping);
+      }
+    }
+  }
+  return convert_in_full<View>(tensor, storage);
+}
+
 template <class View>
 void check_writable(std::uint64_t flags) {
   if (!has_const_elements<View> && (flags & flag::read_only) != 0) {
@@ -153,8 +176,7 @@ template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           std::enable_if_t<detail::is_anywhere<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor) {
-  const tensor_structure structure = check_structure(tensor);
-  return detail::make_view<View>(tensor, structure, subbyte::packed);
+  return detail::convert<View>(tensor, subbyte::packed);
 }
 
 /// The same for a managed tensor, which must be of major version 1, and whose flags are known:
@@ -167,9 +189,7 @@ template <class View, int = detail::require_view<View, true>(),
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
   detail::check_header(managed);
   detail::check_writable<View>(managed.flags);
-  const subbyte storage = detail::storage_of(managed.flags);
-  const tensor_structure structure = check_structure(managed.dl_tensor, storage);
-  return detail::make_view<View>(managed.dl_tensor, structure, storage);
+  return detail::convert<View>(managed.dl_tensor, detail::storage_of(managed.flags));
 }
 
 /// The same for a legacy managed tensor, which carries neither version nor flags: as its
