@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which layouts are recognised as products of extents, and which others are not: one that only
+// looks like it for small extents, or has a pitch of its own, must be asked for each stride.
+#include <mdspan_under_test.hpp>
+
+#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/stride_rule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+using usm_dlpack::detail::stride_rule;
+using usm_dlpack::detail::stride_rule_v;
+template <class Layout, class Index = int>
+inline constexpr stride_rule rule =
+    stride_rule_v<typename Layout::template mapping<md::dextents<Index, 4>>>;
+
+static_assert(rule<md::layout_right> == stride_rule::right);
+static_assert(rule<md::layout_left> == stride_rule::left);
+static_assert(rule<md::layout_right, std::int8_t> == stride_rule::right);
+static_assert(rule<md::layout_left, std::size_t> == stride_rule::left);
+static_assert(rule<md::layout_stride> == stride_rule::each);
+static_assert(rule<usm_dlpack::layout_relaxed> == stride_rule::each);
+
+/// Like layout_right, and empty with static extents, but for what a derived class changes.
+template <class Derived>
+struct layout_like_right {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    using base = md::layout_right::mapping<Extents>;
+    using typename base::index_type;
+    using layout_type = Derived;
+    using base::base;
+    constexpr index_type stride(std::size_t r) const {
+      return Derived::stride(static_cast<const base&>(*this), r);
+    }
+  };
+};
+
+/// The largest extent first: right for shrinking extents only.
+struct largest_first : layout_like_right<largest_first> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    const auto& extents = base.extents();
+    typename Base::index_type product = 1;
+    for (std::size_t k = 0; k < Base::extents_type::rank(); ++k) {
+      product *= extents.extent(k) < extents.extent(r) ? extents.extent(k) : 1;
+    }
+    return product;
+  }
+};
+static_assert(rule<largest_first> == stride_rule::each);
+
+/// Every stride is twice that of layout_right.
+struct every_second : layout_like_right<every_second> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    return static_cast<typename Base::index_type>(2 * base.stride(r));
+  }
+};
+static_assert(rule<every_second> == stride_rule::each);
+
+/// A pitch that the object holds: with the default it looks like layout_right.
+struct with_pitch {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    using base = md::layout_right::mapping<Extents>;
+    using typename base::index_type;
+    using layout_type = with_pitch;
+    using base::base;
+    constexpr index_type stride(std::size_t r) const { return pitch * base::stride(r); }
+    index_type pitch = 1;
+  };
+};
+static_assert(rule<with_pitch> == stride_rule::each);
+
+/// Strides that compile time cannot read.
+struct at_run_time : layout_like_right<at_run_time> {
+  template <class Base>
+  static auto stride(const Base& base, std::size_t r) {
+    return base.stride(r);
+  }
+};
+static_assert(rule<at_run_time> == stride_rule::each);
+
+}  // namespace
