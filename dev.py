@@ -379,6 +379,11 @@ def benchmark() -> int:
     return run(sys.executable, ROOT / "benchmarks" / "python" / "beside_peers.py", check=False)
 
 
+def speed() -> int:
+    """Count the instructions of the C++ core beside CCCL's, code by hand, and those of before."""
+    return run(sys.executable, ROOT / "benchmarks" / "core" / "beside_cccl.py", check=False)
+
+
 def mutation(arguments: list[str]) -> int:
     """Tell how many generated faults the C++ suite catches; options: tests/mutation/mutate.py."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
@@ -392,7 +397,7 @@ COMMANDS = {
     f.__name__: f
     for f in (
         *(demo, test, threads, valgrind, lint, interoperability),
-        *(compilers, pythons, fuzz, hostile, cycles, benchmark, mutation),
+        *(compilers, pythons, fuzz, hostile, cycles, benchmark, speed, mutation),
     )
 }
 

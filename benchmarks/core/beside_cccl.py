@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the C++ core costs beside CCCL's and beside code by hand, in one run.
+
+``python3 dev.py speed`` runs it as the guard: it counts the instructions of chosen cells under
+callgrind, and fails where ours takes more than CCCL's or than 1.5 times the floor, or where a count
+has grown by more than 2 % since counts.json was written by the same compiler. ``--full`` measures
+the whole grid with g++ and clang, in instructions and in time, and what the headers cost to
+compile; ``--write`` renews docs/speed.md and its plot by that, ``--renew`` counts.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(HERE))
+
+from speed_page import write_page  # noqa: E402
+
+from dev import (  # noqa: E402
+    VALGRIND,
+    WHEELS,
+    Environment,
+    RefusalError,
+    absent,
+    make_environment,
+    require_debian_packages,
+)
+
+COUNTS = HERE / "counts.json"
+FLAGS = ["-std=c++17", "-O2", "-DNDEBUG"]
+COMPILERS = {"g++": "g++", "clang++-19": "clang++-19"}
+LAYOUTS = ("right", "left", "stride")
+GUARDED_RANKS = (1, 4, 8)
+MOST_GROWTH = 1.02
+# clang unrolls all loops of CCCL: in some cells with dynamic extents, what only we check
+# (negative extents, emptiness without a product that wraps) then costs more than we save.
+MOST_OF_CCCL = {"g++": 1.0, "clang++-19": 1.25}
+MOST_OF_FLOOR = 1.5
+REMEDY = "make it fewer, or run `python3 benchmarks/core/beside_cccl.py --renew` and say why"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one cell takes: instructions, and nanoseconds of its fastest and median round."""
+
+    instructions: int
+    fastest: float = 0.0
+    median: float = 0.0
+
+
+# The cells of a group, by subject: ours, CCCL, floor.
+Group = dict[str, Cost]
+
+
+def include_flags(environment: Environment) -> list[str]:
+    """Return the include folders: CCCL, CUDA, dlpack.h, mdspan and this project."""
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(
+        subprocess.run(
+            [environment.python, "-c", ask], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    )
+    cuda = next(site.glob("nvidia/cu*/include"))
+    mdspan = environment.folder / "mdspan" / "mdspan.hpp"
+    mdspan.parent.mkdir(exist_ok=True)
+    mdspan.write_bytes((site / "basix" / "include" / "basix" / "mdspan.hpp").read_bytes())
+    system = [cuda / "cccl", cuda, site / "tvm_ffi" / "include", environment.folder]
+    return [
+        f"-I{ROOT / 'include'}",
+        f"-I{HERE}",
+        *(word for folder in system for word in ("-isystem", str(folder))),
+        "-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos",
+        "-DMDSPAN_IMPL_PROPOSED_NAMESPACE=Experimental",
+    ]
+
+
+def units(ranks: tuple[int, ...]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each translation unit: name, source, macros.
+
+    Each layout and rank is one of its own: in a large one g++ inlines less.
+    """
+    yield "main", "main.cpp", []
+    for rank in ranks:
+        chosen = f"-DUSM_DLPACK_CELLS_RANKS={rank}"
+        for layout in LAYOUTS:
+            macros = [
+                f"-DUSM_DLPACK_CELLS_LAYOUT=layout_{layout}",
+                f"-DUSM_DLPACK_CELLS_ORDER={layout}",
+                f'-DUSM_DLPACK_CELLS_NAME="{layout}"',
+            ]
+            yield f"{layout}-{rank}", "cccl_cells.cpp", [chosen, *macros]
+        if rank > 0:
+            yield f"padded-{rank}", "padded_cells.cpp", [chosen]
+        yield f"to_mdspan-{rank}", "to_mdspan_cells.cpp", [chosen]
+
+
+def call(command: list[str | Path], **variables: str) -> str:
+    """Run a command at a low priority, and return what it printed."""
+    done = subprocess.run(
+        ["nice", *map(str, command)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | variables,
+    )
+    if done.returncode != 0:
+        raise RefusalError(
+            f"{Path(command[0]).name}: expected exit status 0, found {done.returncode}; "
+            f"read what it printed:\n{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+def build(compiler: str, folder: Path, flags: list[str], ranks: tuple[int, ...]) -> Path:
+    """Build the program of the cells of some ranks."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def compile_unit(unit: tuple[str, str, list[str]]) -> Path:
+        name, source, macros = unit
+        made = folder / f"{name}.o"
+        call([compiler, *FLAGS, *flags, *macros, "-c", HERE / source, "-o", made])
+        return made
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(compile_unit, units(ranks)))
+    program = folder / "cells"
+    call([compiler, *objects, "-o", program])
+    return program
+
+
+def count(program: Path) -> dict[str, int]:
+    """Return the instructions of one call of each cell, less those of a call of nothing."""
+    out = program.with_suffix(".callgrind")
+    valgrind = ["valgrind", "--quiet", "--tool=callgrind", "--combine-dumps=yes"]
+    call([*valgrind, f"--callgrind-out-file={out}", program, "count"])
+    counts: dict[str, int] = {}
+    name = ""
+    for line in out.read_text().splitlines():
+        if line.startswith("part:"):
+            name = ""
+        elif line.startswith("desc: Trigger: Client Request: "):
+            name = line.removeprefix("desc: Trigger: Client Request: ")
+        elif line.startswith("totals:") and name:
+            counts[name] = int(line.split()[1])
+    nothing = counts.pop("nothing/any/any/any/0/ours")
+    return {name: total - nothing for name, total in counts.items()}
+
+
+def measure(program: Path, rounds: int) -> dict[str, Group]:
+    """Return the costs of all cells by group; the times only where there are rounds."""
+    times: dict[str, tuple[float, float]] = {}
+    if rounds:
+        for line in call([program, "time", str(rounds)]).splitlines():
+            name, fastest, median = line.split("\t")
+            times[name] = (float(fastest), float(median))
+    groups: dict[str, Group] = {}
+    for name, instructions in count(program).items():
+        group, subject = name.rsplit("/", 1)
+        groups.setdefault(group, {})[subject] = Cost(instructions, *times.get(name, (0.0, 0.0)))
+    return groups
+
+
+def faults_of_relations(compiler: str, groups: dict[str, Group]) -> list[str]:
+    """Find where our conversion takes more instructions than CCCL's, or than the floor allows."""
+    faults = []
+    for name, group in groups.items():
+        ours = group["ours"].instructions
+        for subject, most in (("CCCL", MOST_OF_CCCL[compiler]), ("floor", MOST_OF_FLOOR)):
+            known_slower = subject == "CCCL" and name.startswith("to_mdspan/stride/")
+            if subject in group and not known_slower:
+                allowed = most * group[subject].instructions
+                if ours > allowed:
+                    faults.append(
+                        f"{compiler}, {name}: expected at most {allowed:.0f} instructions "
+                        f"({most:g} times {subject}'s), found {ours}; make it fewer"
+                    )
+    return faults
+
+
+def faults_of_growth(compiler: str, groups: dict[str, Group], kept: dict[str, int]) -> list[str]:
+    """Find where a count has grown since it was kept."""
+    return [
+        f"{compiler}, {name}: expected at most {kept[name] * MOST_GROWTH:.0f} instructions "
+        f"({kept[name]} before), found {group['ours'].instructions}; {REMEDY}"
+        for name, group in groups.items()
+        if name in kept and group["ours"].instructions > kept[name] * MOST_GROWTH
+    ]
+
+
+def version_of(compiler: str) -> str:
+    """Return a compiler's first line about itself."""
+    return call([compiler, "--version"]).splitlines()[0]
+
+
+def guard(flags: list[str], folder: Path, renew: bool) -> int:
+    """Count the guarded cells; compare them with CCCL's, the floor and what was kept."""
+    kept = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
+    faults = []
+    for compiler in COMPILERS:
+        groups = measure(build(compiler, folder / compiler, flags, GUARDED_RANKS), rounds=0)
+        faults += faults_of_relations(compiler, groups)
+        version = version_of(compiler)
+        chosen = {n: g["ours"].instructions for n, g in groups.items() if "/int64/dynamic/" in n}
+        if renew:
+            kept[compiler] = {"version": version, "counts": chosen}
+        elif kept.get(compiler, {}).get("version") == version:
+            faults += faults_of_growth(compiler, groups, kept[compiler]["counts"])
+        else:
+            print(f"{compiler}: counts.json is of another version; only relations are checked")
+        print(f"{compiler}: {len(groups)} cells counted")
+    if renew:
+        COUNTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+def seconds_of(command: list[str | Path]) -> float:
+    """Return the processor seconds of a command: those of a busy machine vary less than time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    call(command)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+COMPILED = {
+    "nothing": "",
+    "core": "#include <usm_dlpack/core.hpp>\n",
+    "cuda": "#include <cuda/mdspan>\n",
+    "sycl": "#include <sycl/sycl.hpp>\n#include <mdspan/mdspan.hpp>\n",
+    "sycl and ours": "#include <sycl/sycl.hpp>\n#include <mdspan/mdspan.hpp>\n"
+    "#include <usm_dlpack/usm_dlpack.hpp>\n",
+}
+
+
+def compile_costs(
+    compiler: str, folder: Path, flags: list[str], rounds: int
+) -> dict[str, tuple[float, float]]:
+    """Return the seconds, the fewest and the median, in which headers alone are compiled."""
+    spent: dict[str, list[float]] = {name: [] for name in COMPILED}
+    for name, text in COMPILED.items():
+        (folder / f"{name}.cpp").write_text(text)
+    for _ in range(rounds):
+        for name in COMPILED:
+            source = folder / f"{name}.cpp"
+            quiet = ["-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
+            spent[name].append(
+                seconds_of(
+                    [compiler, *FLAGS, *quiet, *flags, "-c", source, "-o", folder / "headers.o"]
+                )
+            )
+    return {name: (min(times), statistics.median(times)) for name, times in spent.items()}
+
+
+OURS = "auto w = usm_dlpack::to_dlpack_tensor(v, DLDevice{kDLCPU, 0}); auto t = w.get(); keep(t);"
+THEIRS = "auto w = cuda::to_dlpack_tensor(v); auto t = w.get(); keep(t);"
+INSTANTIATION = """\
+#include <cell.hpp>
+#include <cuda/mdspan>
+#include <usm_dlpack/to_dlpack.hpp>
+template <std::size_t R> using extents = cuda::std::dextents<std::int64_t, R>;
+void first(const cuda::{view}<float, extents<2>>& v) {{ {body} }}
+"""
+SECOND = "void second(const cuda::{view}<float, extents<3>>& v) {{ {body} }}\n"
+
+
+def code_sizes(compiler: str, folder: Path, flags: list[str]) -> dict[str, int]:
+    """Return the bytes of code that one more instantiation adds, of ours and of CCCL's."""
+    added = {}
+    for subject, view, body in (
+        ("ours", "std::mdspan", OURS),
+        ("CCCL", "host_mdspan", THEIRS),
+    ):
+        sizes = []
+        for text in (INSTANTIATION, INSTANTIATION + SECOND):
+            source = folder / "instantiation.cpp"
+            source.write_text(text.format(view=view, body=body))
+            made = folder / "instantiation.o"
+            call([compiler, *FLAGS, *flags, "-w", "-c", source, "-o", made])
+            listed = call(["size", "--format=sysv", made]).splitlines()
+            sizes.append(sum(int(line.split()[1]) for line in listed if line.startswith(".text")))
+        added[subject] = sizes[1] - sizes[0]
+    return added
+
+
+def full(flags: list[str], folder: Path, rounds: int, compiles: int, write: bool) -> int:
+    """Measure everything with both compilers."""
+    measured = {}
+    faults = []
+    for compiler in COMPILERS:
+        program = build(compiler, folder / f"full-{compiler}", flags, tuple(range(9)))
+        groups = measure(program, rounds)
+        faults += faults_of_relations(compiler, groups)
+        made = folder / f"full-{compiler}"
+        measured[compiler] = {
+            "version": version_of(compiler),
+            "groups": groups,
+            "compiled": compile_costs(compiler, made, flags, compiles),
+            "sizes": code_sizes(compiler, made, flags),
+        }
+    page, plot = write_page(measured, FLAGS, rounds, compiles)
+    print(page)
+    if write:
+        (ROOT / "docs" / "speed.md").write_text(page, encoding="utf-8")
+        (ROOT / "docs" / "speed.svg").write_text(plot, encoding="utf-8")
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+def main() -> int:
+    """Run the guard, or the whole benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the whole grid, and times")
+    parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --full")
+    parser.add_argument("--renew", action="store_true", help="renew counts.json")
+    parser.add_argument("--rounds", type=int, default=1000, help="in which cells take turns")
+    parser.add_argument("--compiles", type=int, default=5, help="of each header")
+    options = parser.parse_args()
+    try:
+        clang = {"clang-19": "/usr/bin/clang++-19"}
+        require_debian_packages(absent(VALGRIND | clang))
+        environment = make_environment("speed")
+        environment.install("-r", "requirements/speed.txt")
+        flags = include_flags(environment)
+        folder = ROOT / "build" / "speed"
+        if options.full:
+            environment.install(*(wheel for wheel in WHEELS if "sycl" in wheel))
+            sycl = ["-isystem", str(environment.folder / "include")]
+            return full([*flags, *sycl], folder, options.rounds, options.compiles, options.write)
+        return guard(flags, folder, options.renew)
+    except RefusalError as refusal:
+        print(refusal, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

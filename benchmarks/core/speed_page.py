@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page docs/speed.md and its plot, from what beside_cccl.py measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_PREFACE = """\
+# How fast the C++ core is
+
+Written by `python3 benchmarks/core/beside_cccl.py --full --write`. `python3 dev.py speed`, a stage
+of continuous integration, counts the instructions of a part of the same grid, and fails where ours
+takes more than CCCL's, more than 1.5 times the floor, or 2 % more than it did before
+(`benchmarks/core/counts.json`).
+
+*CCCL* is `cuda::to_dlpack_tensor` of a host view and its `get()`, and `cuda::to_host_mdspan`; both
+check less. *The floor* is code by hand for one rank and one layout, with our checks and the same
+fields stored (`benchmarks/core/by_hand.hpp`). A ratio of instructions is exact: callgrind counts
+one call, and those of a call of nothing are taken off. A ratio of times is of the fastest of
+{rounds} rounds in which all cells take turns, 256 calls each; in parentheses that of the median
+round. Times include the call itself, about 1.3 ns for all alike. No cell allocates: the program
+ends if one does. Extents are those of a (2, 3, 4, 2, 3, 2, 3, 2) array, as many as the rank.
+Flags: `{flags}`; each layout and rank is a translation unit of its own.
+
+CCCL has no padded layouts, and `cuda::to_host_mdspan` makes only views of `int64_t` and dynamic
+extents: where a cell says "none", there is nothing to compare with.
+
+![Instructions of one conversion, by rank](speed.svg)
+"""
+
+INDEXES = ("int32", "int64", "size_t")
+
+
+def ratio(group: dict[str, Any], of: str, subject: str, attribute: str = "instructions") -> float:
+    """Return one cost divided by another's."""
+    return float(getattr(group[of], attribute)) / float(getattr(group[subject], attribute))
+
+
+def span_of(values: list[float]) -> str:
+    """Return the range of some ratios, or the one that it is."""
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low}-{high}"
+
+
+def compared(groups: list[dict[str, Any]], subject: str) -> tuple[str, str]:
+    """Return the ratios of instructions and of times to a subject's, as two cells."""
+    both = [group for group in groups if subject in group]
+    if not both:
+        return "none", "none"
+    fastest = span_of([ratio(group, "ours", subject, "fastest") for group in both])
+    median = span_of([ratio(group, "ours", subject, "median") for group in both])
+    return span_of([ratio(group, "ours", subject) for group in both]), f"{fastest} ({median})"
+
+
+def table(groups: dict[str, dict[str, Any]], direction: str, layouts: tuple[str, ...]) -> list[str]:
+    """Return a table of one direction: a row for each layout, kind of extents and rank."""
+    lines = [
+        "| layout | extents | rank | instructions | / CCCL | / floor | time / CCCL | / floor |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for layout in layouts:
+        for extents in ("dynamic", "static"):
+            for rank in range(9):
+                found = [
+                    groups[name]
+                    for index in INDEXES
+                    if (name := f"{direction}/{layout}/{index}/{extents}/{rank}") in groups
+                ]
+                if not found:
+                    continue
+                counts = sorted(group["ours"].instructions for group in found)
+                spread = f"{counts[0]}-{counts[-1]}" if counts[0] != counts[-1] else f"{counts[0]}"
+                cccl, time_of_cccl = compared(found, "CCCL")
+                floor, time_of_floor = compared(found, "floor")
+                lines.append(
+                    f"| {layout} | {extents} | {rank} | {spread} | {cccl} | {floor} "
+                    f"| {time_of_cccl} | {time_of_floor} |"
+                )
+    return lines
+
+
+Wanted = Callable[[str, dict[str, Any]], bool]
+
+
+def rank_of(name: str) -> int:
+    """Return the rank of a group."""
+    return int(name.rsplit("/", 1)[1])
+
+
+# What was promised: a sentence, which cells it is of, the subject, what is compared, the most.
+PROMISES: list[tuple[str, Wanted, str, str, float]] = [
+    (
+        "`to_dlpack_tensor`: instructions / CCCL's",
+        lambda name, _: name.startswith("to_dlpack_tensor/"),
+        *("CCCL", "instructions", 1.0),
+    ),
+    (
+        "`to_dlpack_tensor` from rank 3: time / CCCL's",
+        lambda name, _: name.startswith("to_dlpack_tensor/") and rank_of(name) >= 3,
+        *("CCCL", "fastest", 0.5),
+    ),
+    (
+        "`to_dlpack_tensor`, rank 8, layout right: time / CCCL's",
+        lambda name, _: name.startswith("to_dlpack_tensor/right/") and rank_of(name) == 8,
+        *("CCCL", "fastest", 0.25),
+    ),
+    (
+        "`to_dlpack_tensor`: instructions / the floor's",
+        lambda name, _: name.startswith("to_dlpack_tensor/"),
+        *("floor", "instructions", 1.5),
+    ),
+    (
+        "`to_dlpack_tensor`: time / the floor's",
+        lambda name, _: name.startswith("to_dlpack_tensor/"),
+        *("floor", "fastest", 1.5),
+    ),
+    *(
+        (
+            f"`to_mdspan`, layout {layout}: {what} / CCCL's",
+            lambda name, _, layout=layout: name.startswith(f"to_mdspan/{layout}/"),
+            *("CCCL", attribute, 0.5),
+        )
+        for layout in ("right", "left", "stride")
+        for what, attribute in (("instructions", "instructions"), ("time", "fastest"))
+    ),
+]
+
+
+def verdicts(groups: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a table of what was promised, the worst cell, and how many cells keep it."""
+    lines = ["| promise | at most | worst | cells that keep it |", "|---|---|---|---|"]
+    for sentence, wanted, subject, attribute, most in PROMISES:
+        ratios = {
+            name: ratio(group, "ours", subject, attribute)
+            for name, group in groups.items()
+            if subject in group and wanted(name, group)
+        }
+        worst = max(ratios, key=lambda name: ratios[name])
+        kept = sum(value <= most for value in ratios.values())
+        where = worst.split("/", 1)[1].replace("/", ", ")
+        lines.append(
+            f"| {sentence} | {most:g} | {ratios[worst]:.2f} ({where}) | {kept} of {len(ratios)} |"
+        )
+    return lines
+
+
+def structure_lines(groups: dict[str, dict[str, Any]]) -> list[str]:
+    """Return what the check of a tensor's structure takes, beside CCCL's import."""
+    lines = [
+        "| rank | instructions | ns | / CCCL's whole import of layout right |",
+        "|---|---|---|---|",
+    ]
+    for rank in range(9):
+        ours = groups[f"check_structure/any/int64/dynamic/{rank}"]["ours"]
+        cccl = groups[f"to_mdspan/right/int64/dynamic/{rank}"]["CCCL"]
+        lines.append(
+            f"| {rank} | {ours.instructions} | {ours.fastest:.1f} "
+            f"| {ours.fastest / cccl.fastest:.2f} |"
+        )
+    return lines
+
+
+def compile_lines(measured: dict[str, Any]) -> list[str]:
+    """Return what headers and one more instantiation cost, with each compiler."""
+    lines = [
+        "| processor time, bytes of code | " + " | ".join(measured) + " | at most |",
+        "|---|" + "---|" * (len(measured) + 1),
+    ]
+
+    def row(title: str, value: Callable[[Any], float], most: float) -> str:
+        values = " | ".join(f"{value(one):.3f}" for one in measured.values())
+        return f"| {title} | {values} | {most:g} |"
+
+    def share(one: Any, number: int) -> float:
+        times = one["compiled"]
+        return float(times["sycl and ours"][number] / times["sycl"][number] - 1)
+
+    lines.append(
+        row("our headers / SYCL's and mdspan's beside them", lambda one: share(one, 0), 0.05)
+    )
+    lines.append(row("the same, of medians", lambda one: share(one, 1), 0.05))
+    lines.append(
+        row(
+            "`core.hpp` / `<cuda/mdspan>`",
+            lambda one: one["compiled"]["core"][0] / one["compiled"]["cuda"][0],
+            0.25,
+        )
+    )
+    lines.append(
+        row(
+            "code of one more `to_dlpack_tensor` + `get()` / CCCL's",
+            lambda one: one["sizes"]["ours"] / one["sizes"]["CCCL"],
+            1,
+        )
+    )
+    return lines
+
+
+_LEFT, _TOP, _WIDTH, _HEIGHT = 60, 40, 300, 220
+COLOURS = {"ours": "#1565c0", "CCCL": "#c62828", "floor": "#616161"}
+
+
+def panel(groups: dict[str, dict[str, Any]], direction: str, layout: str, number: int) -> list[str]:
+    """Return one diagram: instructions of a call by rank, a line for each subject."""
+    named = {rank: f"{direction}/{layout}/int64/dynamic/{rank}" for rank in range(9)}
+    points = {rank: groups[name] for rank, name in named.items() if name in groups}
+    most = max(cost.instructions for group in points.values() for cost in group.values())
+    left = _LEFT + number * (_WIDTH + 70)
+    right, bottom = left + _WIDTH, _TOP + _HEIGHT
+    drawn = [
+        f'<text x="{left}" y="{_TOP - 14}">{direction}, layout {layout}, int64, dynamic</text>',
+        f'<path d="M{left} {_TOP}V{bottom}H{right}" fill="none" stroke="#000"/>',
+        f'<text x="{left - 6}" y="{_TOP + 5}" text-anchor="end">{most}</text>',
+        f'<text x="{left - 6}" y="{bottom}" text-anchor="end">0</text>',
+        f'<text x="{left + _WIDTH / 2}" y="{bottom + 34}" text-anchor="middle">rank</text>',
+    ]
+    drawn += [
+        f'<text x="{left + rank * _WIDTH / 8}" y="{bottom + 16}" text-anchor="middle">{rank}</text>'
+        for rank in range(9)
+    ]
+    for subject, colour in COLOURS.items():
+        line = [
+            (
+                left + rank * _WIDTH / 8,
+                bottom - group[subject].instructions / most * _HEIGHT,
+            )
+            for rank, group in points.items()
+            if subject in group
+        ]
+        if not line:
+            continue
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        x, y = line[-1]
+        drawn.append(f'<text x="{x + 5:.1f}" y="{y + 4:.1f}" fill="{colour}">{subject}</text>')
+    return drawn
+
+
+def plot(groups: dict[str, dict[str, Any]], compiler: str) -> str:
+    """Return the plot as SVG."""
+    panels = [
+        ("to_dlpack_tensor", "right"),
+        ("to_dlpack_tensor", "stride"),
+        ("to_mdspan", "right"),
+        ("to_mdspan", "stride"),
+    ]
+    width = _LEFT + len(panels) * (_WIDTH + 70)
+    height = _TOP + _HEIGHT + 50
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="13">',
+        f"<title>Instructions of one call, {compiler}</title>",
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for number, (direction, layout) in enumerate(panels):
+        lines += panel(groups, direction, layout, number)
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def write_page(
+    measured: dict[str, Any], flags: list[str], rounds: int, compiles: int
+) -> tuple[str, str]:
+    """Return the text of the page and the plot."""
+    lines = [_PREFACE.format(flags=" ".join(flags), rounds=rounds)]
+    lines += ["## What the headers cost to compile", ""]
+    lines += [f"The fewest of {compiles} compilations each, in turns.", ""]
+    lines += [*compile_lines(measured), ""]
+    for compiler, one in measured.items():
+        groups = one["groups"]
+        lines += [f"## {compiler}: {one['version']}", "", *verdicts(groups), ""]
+        lines += ["### `to_dlpack_tensor(view, device)` and `get()`", ""]
+        layouts = ("right", "left", "stride", "right padded", "left padded")
+        lines += [*table(groups, "to_dlpack_tensor", layouts), ""]
+        lines += ["### `to_mdspan`, all checks included", ""]
+        lines += [*table(groups, "to_mdspan", ("right", "left", "stride")), ""]
+        lines += ["### `check_structure`, the part of `validate` that asks no device", ""]
+        lines += [*structure_lines(groups), ""]
+    first = next(iter(measured))
+    return "\n".join(lines), plot(measured[first]["groups"], first)
