@@ -3,6 +3,7 @@
 // The functions of package_interface.hpp: nothing is thrown through them.
 #include "extensions.hpp"
 
+#include "capsule.hpp"
 #include "import.hpp"
 #include "process.hpp"
 #include "producer.hpp"
@@ -12,6 +13,7 @@
 
 #include <usm_dlpack/package_interface.hpp>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -32,10 +34,48 @@ found_tensor offer_own(nb::handle array) {
   return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type()};
 }
 
+/// A capsule that somebody else has too: it is taken, and fresh again when this goes, so that
+/// nobody consumes it meanwhile.
+struct borrowed_capsule {
+  nb::object capsule;
+  capsule_content content;
+  bool taken = false;
+};
+
+void give_back(PyObject* holder) noexcept {
+  const nb::error_scope keep;
+  auto* held = static_cast<borrowed_capsule*>(PyCapsule_GetPointer(holder, nullptr));
+  if (held->taken) {
+    restore_capsule(held->capsule, held->content);
+  }
+  delete held;
+}
+
+/// An owner of what a capsule holds: the capsule itself, where nobody else has it.
+nb::object keeper_of(nb::object capsule, const capsule_content& content) {
+#if !defined(Py_GIL_DISABLED)
+  if (Py_REFCNT(capsule.ptr()) == 1) {
+    return capsule;
+  }
+#endif
+  auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
+  const nb::object holder = nb::steal(PyCapsule_New(made.get(), nullptr, &give_back));
+  if (!holder.is_valid()) {
+    throw nb::python_error();
+  }
+  borrowed_capsule& held = *made.release();
+  // The garbage collector may have run, and with it code that took the capsule.
+  static_cast<void>(read_capsule(capsule));
+  consume_capsule(capsule, content);
+  held.taken = true;
+  return holder;
+}
+
 /// What a producer hands over, owned by the capsule that it came in, or by a new one.
 found_tensor offer_foreign(nb::handle array) {
   import_request request;
-  // Memory that is elsewhere is refused after its dtype and rank, for which other overloads try.
+  // Memory that is elsewhere is refused after its dtype and rank, for which other overloads
+  // try.
   request.anywhere = true;
   offered_tensor offered = ask_producer(array, request);
   const capsule_content content = offered.content();
@@ -47,7 +87,7 @@ found_tensor offer_foreign(nb::handle array) {
   } else {
     found.tensor = std::get<DLManagedTensor*>(content)->dl_tensor;
   }
-  found.owner = offered.into_capsule().release().ptr();
+  found.owner = keeper_of(offered.into_capsule(), content).release().ptr();
   return found;
 }
 

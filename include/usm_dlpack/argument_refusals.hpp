@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -17,10 +18,12 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// One reason: an argument, which the call keeps alive, and what an overload said of it.
+/// One reason: the call that it is of, an argument, and what an overload said of it: a
+/// `conversion_error`, or what the array raised.
 struct recorded_refusal {
-  PyObject* argument;
-  conversion_error reason;
+  const void* call;
+  nb::object argument;
+  std::exception_ptr reason;
 };
 
 inline std::vector<recorded_refusal*>& recorded_refusals() {
@@ -29,39 +32,58 @@ inline std::vector<recorded_refusal*>& recorded_refusals() {
 }
 
 inline void forget_refusal(PyObject* capsule) noexcept {
+  const nb::error_scope keep;  // the call may be about to raise
   auto* record = static_cast<recorded_refusal*>(PyCapsule_GetPointer(capsule, nullptr));
   auto& records = recorded_refusals();
   records.erase(std::remove(records.begin(), records.end(), record), records.end());
   delete record;
 }
 
-/// Records a reason until the call ends. @param cleanup of the call; null records nothing
-inline void record_refusal(nb::handle argument, const conversion_error& reason,
-                           nb::detail::cleanup_list* cleanup) {
+/// Records the exception that is being handled until the call ends.
+/// @param cleanup of the call; null records nothing
+inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* cleanup) {
   if (cleanup == nullptr) {
     return;
   }
-  auto* record = new recorded_refusal{argument.ptr(), reason};
+  auto* record = new recorded_refusal{cleanup, nb::borrow(argument), std::current_exception()};
   PyObject* capsule = PyCapsule_New(record, nullptr, &forget_refusal);
   if (capsule == nullptr) {
     delete record;
     throw nb::python_error();
   }
+  cleanup->append(capsule);  // owns the record from here on, whatever push_back throws
   recorded_refusals().push_back(record);
-  cleanup->append(capsule);
 }
 
-/// Whether an argument is an object, or a list or tuple that holds it.
+/// What was recorded of a call: copies, because what is done with them runs Python code (the
+/// garbage collector does too), which may come here again.
+inline std::vector<recorded_refusal> refusals_of(const void* call) {
+  std::vector<recorded_refusal> found;
+  for (const recorded_refusal* record : recorded_refusals()) {
+    if (record->call == call) {
+      found.push_back(*record);
+    }
+  }
+  return found;
+}
+
+/// Whether an argument is an object, or a list or tuple that holds it. Runs no Python code.
 inline bool is_or_holds(nb::handle argument, PyObject* object) {
   if (argument.ptr() == object) {
     return true;
   }
-  if (PyList_Check(argument.ptr()) == 0 && PyTuple_Check(argument.ptr()) == 0) {
-    return false;
-  }
-  for (const nb::handle element : nb::borrow<nb::sequence>(argument)) {
-    if (element.ptr() == object) {
-      return true;
+  const nb::ft_object_guard alone(argument);
+  if (PyList_Check(argument.ptr()) != 0) {
+    for (Py_ssize_t i = 0; i < PyList_Size(argument.ptr()); ++i) {
+      if (PyList_GetItem(argument.ptr(), i) == object) {
+        return true;
+      }
+    }
+  } else if (PyTuple_Check(argument.ptr()) != 0) {
+    for (Py_ssize_t i = 0; i < PyTuple_Size(argument.ptr()); ++i) {
+      if (PyTuple_GetItem(argument.ptr(), i) == object) {
+        return true;
+      }
     }
   }
   return false;
@@ -69,28 +91,42 @@ inline bool is_or_holds(nb::handle argument, PyObject* object) {
 
 /// The type of a parameter that takes nothing before the second round of a call, in which
 /// nanobind lets arguments be converted implicitly: so the other overloads come first.
-struct second_round {};
+struct second_round {
+  const void* call = nullptr;  ///< which call it is, for its refusals
+};
 
 /// Raises what the overloads of a function said of its arguments.
+/// What an array raised by itself goes on: an interrupt is not an argument's fault.
 [[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
-                                        const nb::kwargs& kwargs) {
+                                        second_round round, const nb::kwargs& kwargs) {
+  const std::vector<recorded_refusal> records = refusals_of(round.call);
   nb::list reasons;
-  const auto add = [&](nb::handle place, nb::handle argument) {
-    for (const recorded_refusal* record : recorded_refusals()) {
-      if (is_or_holds(argument, record->argument)) {
-        const conversion_error& reason = record->reason;
-        reasons.append(nb::make_tuple(place, to_string(reason.code()), reason.field().c_str(),
-                                      reason.expected().c_str(), reason.found().c_str(),
-                                      reason.remedy().c_str()));
+  for (const recorded_refusal& record : records) {
+    // An object that stands in several places was refused in one of them; which, nobody said.
+    nb::object place;
+    const auto add = [&](nb::handle here, nb::handle argument) {
+      if (is_or_holds(argument, record.argument.ptr())) {
+        place = place.is_valid() ? nb::object(nb::str("{} or {}").format(place, here))
+                                 : nb::borrow(here);
       }
+    };
+    std::size_t position = 0;
+    for (const nb::handle argument : args) {
+      add(nb::int_(++position), argument);
     }
-  };
-  std::size_t position = 0;
-  for (const nb::handle argument : args) {
-    add(nb::int_(++position), argument);
-  }
-  for (const auto [name, argument] : kwargs) {
-    add(name, argument);
+    for (const auto [name, argument] : kwargs) {
+      add(name, argument);
+    }
+    if (!place.is_valid()) {
+      continue;
+    }
+    try {
+      std::rethrow_exception(record.reason);
+    } catch (const conversion_error& reason) {
+      reasons.append(nb::make_tuple(place, to_string(reason.code()), reason.field().c_str(),
+                                    reason.expected().c_str(), reason.found().c_str(),
+                                    reason.remedy().c_str()));
+    }
   }
   const nb::object made = nb::module_::import_("usm_dlpack._errors")
                               .attr("from_arguments")(function.c_str(), args, kwargs, reasons);
@@ -116,16 +152,17 @@ void explain_refusals(Scope& scope, const char* name) {
   if constexpr (std::is_base_of_v<nb::module_, Scope>) {
     scope.def(
         name,
-        [function](const nb::args& args, detail::second_round, const nb::kwargs& kwargs) {
-          detail::raise_refusals(function, args, kwargs);
+        [function](const nb::args& args, detail::second_round round,
+                   const nb::kwargs& kwargs) {
+          detail::raise_refusals(function, args, round, kwargs);
         },
         nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
   } else {
     scope.def(
         name,
-        [function](nb::handle, const nb::args& args, detail::second_round,
+        [function](nb::handle, const nb::args& args, detail::second_round round,
                    const nb::kwargs& kwargs) {
-          detail::raise_refusals(function, args, kwargs);
+          detail::raise_refusals(function, args, round, kwargs);
         },
         nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
   }
@@ -138,7 +175,8 @@ namespace nanobind::detail {
 template <>
 struct type_caster<usm_dlpack::detail::second_round> {
   NB_TYPE_CASTER(usm_dlpack::detail::second_round, const_name("None"))
-  bool from_python(handle, std::uint32_t flags, cleanup_list*) noexcept {
+  bool from_python(handle, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    value.call = cleanup;
     return (flags & static_cast<std::uint32_t>(cast_flags::convert)) != 0;
   }
 };

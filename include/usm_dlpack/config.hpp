@@ -45,6 +45,13 @@ point the include path to a 1.x one
 namespace usm_dlpack {
 namespace detail {
 
+/// Whether this pass of the compiler makes the code of a SYCL device.
+#if defined(__SYCL_DEVICE_ONLY__)
+inline constexpr bool is_device_code = true;
+#else
+inline constexpr bool is_device_code = false;
+#endif
+
 /// Stands for an element type that this compiler does not have; no object of it exists.
 template <int>
 struct absent_type;

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -47,8 +48,10 @@ class dpctl_caster {
       return make_dpctl(object).release();
     } catch (nb::python_error& error) {
       error.restore();
-      return {};
+    } catch (const std::bad_alloc&) {
+      PyErr_NoMemory();
     }
+    return {};
   }
   static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
                              nb::detail::cleanup_list* cleanup) noexcept {

@@ -4,6 +4,7 @@
 // consumers and the relaxed layout have in common. Needs no mdspan, no device and no heap.
 #pragma once
 
+#include <usm_dlpack/checked_arithmetic.hpp>
 #include <usm_dlpack/error.hpp>
 
 #include <array>
@@ -99,12 +100,11 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
     std::int64_t reach = 0;
     std::int64_t& end = stride < 0 ? span.lowest : span.highest;
     // A dimension of extent 1 has no second element: whatever its stride, it adds nothing.
-    if (__builtin_mul_overflow(last, stride, &reach) ||
-        __builtin_add_overflow(end, reach, &end)) {
+    if (multiply_overflows(last, stride, reach) || add_overflows(end, reach, end)) {
       span.overflow = true;
       return span;
     }
-    if (strides == nullptr && __builtin_mul_overflow(compact, shape[r], &compact)) {
+    if (strides == nullptr && multiply_overflows(compact, shape[r], compact)) {
       span.overflow = true;
       return span;
     }
@@ -119,16 +119,10 @@ constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* st
   std::int64_t product = 1;
   for (std::size_t r = ndim; r-- > 0;) {
     strides[r] = product;
-    if (__builtin_mul_overflow(product, shape[r] < 1 ? 1 : shape[r], &product)) {
+    if (multiply_overflows(product, shape[r] < 1 ? 1 : shape[r], product)) {
       product = std::numeric_limits<std::int64_t>::max();
     }
   }
-}
-
-/// The absolute value, also of the most negative int64_t.
-constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
-  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
-                   : static_cast<std::uint64_t>(value);
 }
 
 /// What a dimension must step over for `strides_step_over`.

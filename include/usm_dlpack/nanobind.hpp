@@ -11,9 +11,11 @@
 // Every array is proved by the import protocol before the function runs, and lives as long as
 // the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
 // try (see `explain_refusals`); a wrong device, context, USM kind, bounds or a read-only array
-// raises `usm_dlpack.ConversionError`. Nothing is converted, copied or synchronised: a kernel
-// goes to the array's queue, or waits for it. Whether a queue and a view fit together only
-// `check_queue` says, because each comes as an argument of its own.
+// raises `usm_dlpack.ConversionError`, or, of an array in a container (std::optional,
+// std::vector), which must not throw there, lets the next overload try too. Nothing is
+// converted, copied or synchronised: a kernel goes to the array's queue, or waits for it.
+// Whether a queue and a view fit together only `check_queue` says, because each comes as an
+// argument of its own.
 #pragma once
 
 #include <usm_dlpack/argument_refusals.hpp>
@@ -39,11 +41,19 @@ namespace detail {
 /// Gives a managed tensor to Python. Never throws: a null handle, and the Python error set.
 inline nb::handle to_python(managed_tensor managed, const std::optional<sycl::queue>& queue) {
   try {
+    if (managed == nullptr) {
+      refuse(errc::request_unsupported, "return", "a view with an owner",
+             "one that was moved from or released", "return it before that");
+    }
     return package_interface::get().make_tensor(managed.release(), queue ? &*queue : nullptr);
   } catch (nb::python_error& error) {
     error.restore();
-    return {};
+  } catch (const conversion_error& error) {
+    set_error(error);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   }
+  return {};
 }
 
 template <class View>

@@ -50,10 +50,16 @@ template <class View, class... Traits>
 /// @tparam Array an `nb::ndarray<...>` of the device `nb::device::oneapi`
 template <class Array, class View>
 [[nodiscard]] Array to_ndarray(owned_view<View>&& from) {
-  auto* owned = std::move(from).release().release();
+  managed_tensor held = std::move(from).release();
+  if (held == nullptr) {
+    detail::refuse(errc::request_unsupported, "from", "a view with an owner",
+                   "one that was moved from or released", "pass it before that");
+  }
+  DLManagedTensorVersioned* owned = held.get();
   const nanobind::capsule owner(owned, [](void* managed) noexcept {
     managed_tensor(static_cast<DLManagedTensorVersioned*>(managed));
   });
+  held.release();
   const DLTensor& shown = owned->dl_tensor;
   const auto rank = static_cast<std::size_t>(shown.ndim);
   std::size_t shape[View::rank() + 1] = {};

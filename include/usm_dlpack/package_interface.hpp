@@ -100,14 +100,21 @@ struct package_interface {
 
 /// Sets the Python error of a refusal. The exception types are Python's own
 /// (usm_dlpack._errors): two bases, and attributes.
+/// Whatever the making of it raises, an interrupt for example, is set instead.
 /// @pre the GIL is held
-inline void set_error(const conversion_error& error) {
-  const nb::object made =
-      nb::module_::import_("usm_dlpack._errors")
-          .attr("from_parts")(to_string(error.code()), error.field().c_str(),
-                              error.expected().c_str(), error.found().c_str(),
-                              error.remedy().c_str());
-  PyErr_SetObject(made.type().ptr(), made.ptr());
+inline void set_error(const conversion_error& error) noexcept {
+  try {
+    const nb::object made =
+        nb::module_::import_("usm_dlpack._errors")
+            .attr("from_parts")(to_string(error.code()), error.field().c_str(),
+                                error.expected().c_str(), error.found().c_str(),
+                                error.remedy().c_str());
+    PyErr_SetObject(made.type().ptr(), made.ptr());
+  } catch (nb::python_error& raised) {
+    raised.restore();
+  } catch (...) {
+    PyErr_NoMemory();
+  }
 }
 
 /// Owns one reference to a Python object, which may be dropped on any thread.

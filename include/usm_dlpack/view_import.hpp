@@ -96,8 +96,17 @@ class view_import {
   /// @return whether this is the parameter for that object
   template <class Keep>
   bool take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
+    const nb::object alive = nb::borrow(object);  // its __dlpack__ may empty the list it is in
     try {
       return try_to_take(object, cleanup, keep);
+    } catch (nb::python_error&) {
+      refused_ = std::current_exception();
+      try {
+        record_refusal(object, cleanup);
+      } catch (...) {
+        refused_ = std::current_exception();
+      }
+      return true;
     } catch (...) {
       refused_ = std::current_exception();
       return true;
@@ -131,7 +140,7 @@ class view_import {
       keep(view_of<View>(array), array);
       return true;
     } catch (const conversion_error& error) {
-      record_refusal(object, error, cleanup);
+      record_refusal(object, cleanup);
       if (!is_of_type(error.code())) {
         throw;
       }

@@ -341,6 +341,120 @@ def test_an_argument_error_is_pickled(ext: Any, queue: Any, memory: Any) -> None
     assert [str(reason) for reason in again.reasons] == [str(reason) for reason in error.reasons]
 
 
+class Calling:
+    """An array whose ``__dlpack__`` runs something first."""
+
+    def __init__(self, tensor: Any, act: Callable[[], object]) -> None:
+        self.tensor = tensor
+        self.act = act
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        """Act, then hand out the tensor."""
+        self.act()
+        return self.tensor.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        """Return the tensor's device."""
+        return self.tensor.__dlpack_device__()
+
+    @property
+    def sycl_queue(self) -> Any:
+        """The tensor's queue."""
+        return self.tensor.sycl_queue
+
+
+def test_a_list_that_calls_again_while_reasons_are_read(ext: Any, memory: Any) -> None:
+    bad = to_dlpack_tensor(memory, dtype="int32")
+    read = 0
+
+    class CallingList(list[Any]):
+        def __iter__(self) -> Any:
+            nonlocal read
+            read += 1
+            if read == 3:
+                refused_call(ext.explained_elements, [bad])
+            return super().__iter__()
+
+    error = refused_call(ext.explained_elements, CallingList([bad]))
+    assert [reason.code for reason in error.reasons] == ["dtype_mismatch"]
+
+
+def test_reasons_of_a_call_within_another_are_its_own(ext: Any, queue: Any, memory: Any) -> None:
+    inner: list[ArgumentError] = []
+    tensors = [to_dlpack_tensor(memory, dtype=dtype) for dtype in ("float64", "float32")]
+
+    def act() -> None:
+        if len(tensors) == 1:
+            return
+        tensors.pop(0)
+        array.tensor = tensors[0]
+        if not inner:
+            inner.append(refused_call(ext.explained_elements, [array, 3]))
+
+    array = Calling(tensors[0], act)
+    ext.fill(queue, array, 1)
+    assert [reason.code for reason in inner[0].reasons] == ["usm_type_not_accepted"]
+
+
+def test_an_array_that_drops_itself_lives_as_long_as_it_is_asked(ext: Any, shared: Any) -> None:
+    arrays: list[Any] = []
+    arrays.append(Calling(shared, arrays.clear))
+    assert ext.first_elements(arrays) == [0.0]
+
+
+def test_an_interrupt_is_no_reason(ext: Any, queue: Any, shared: Any) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    array = Calling(shared, interrupt)
+    for call in (
+        lambda: ext.rank_one(array),
+        lambda: ext.fill(queue, array, "x"),
+        lambda: ext.explained_elements([array]),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            call()
+
+
+def test_one_object_in_two_places_is_blamed_once(ext: Any, memory: Any) -> None:
+    bad = to_dlpack_tensor(memory, dtype="float64")
+    error = refused_call(ext.fill, bad, bad, 1)
+    assert error.reasons == ()  # the first parameter, a queue, refused it before
+    error = refused_call(ext.explained_elements, [bad, bad])
+    assert [reason.code for reason in error.reasons] == ["dtype_mismatch"]
+
+
+def test_a_capsule_that_its_producer_keeps_is_taken_for_the_call(ext: Any, shared: Any) -> None:
+    foreign = ForeignTensor(shared.data, shape=(4,))
+    array = OldArray(foreign.capsule())
+    names: list[Any] = []
+
+    def steal() -> None:
+        names.append(name_of(array.answer))
+        with refused("capsule_unusable", "capsule"):
+            from_dlpack(array)
+
+    assert ext.first_elements([array, Calling(shared, steal)]) == [0.0, 0.0]
+    assert names == [b"used_dltensor_versioned"]
+    assert name_of(array.answer) == VERSIONED
+    ext.keep(array)
+    with refused("capsule_unusable", "capsule"):
+        from_dlpack(array)
+    ext.drop_on_a_thread()
+    assert name_of(array.answer) == VERSIONED
+    assert foreign.deletions == 0
+    array.answer = None
+    gc.collect()
+    assert foreign.deletions == 1
+
+
+def test_a_result_that_was_released_is_refused(ext: Any, shared: Any) -> None:
+    with refused("request_unsupported", "return"):
+        ext.released(shared)
+    with refused("request_unsupported", "from"):
+        ext.released_to_ndarray(shared)
+
+
 # --- Containers and casts -------------------------------------------------------------------------
 
 
@@ -772,5 +886,4 @@ def test_signatures_say_what_is_taken(ext: Any) -> None:
 
 def test_the_extension_is_the_one_that_was_built(ext: Any) -> None:
     assert importlib.import_module(extension_under_test.NAME) is ext
-    assert VERSIONED == b"dltensor_versioned"
     assert issubclass(ArgumentError, ConversionError)

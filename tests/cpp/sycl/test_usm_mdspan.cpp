@@ -257,8 +257,13 @@ const char* const index_source = R"(
     const std::array<long, 2> index{long(i) / from.extent(1), long(i) % from.extent(1)};
     to[index] = 2 * from[index];
     if (i == 0) {
-      constexpr std::int64_t shape[] = {4, 6};
-      constexpr auto span = usm_dlpack::detail::span_of(shape, nullptr, 2);
+      const std::int64_t shape[] = {from.extent(0), from.extent(1)};
+      std::int64_t strides[2] = {};
+      usm_dlpack::detail::write_compact_strides(shape, strides, 2);
+      const auto span = usm_dlpack::detail::span_of(shape, strides, 2);
+      const std::int64_t huge[] = {1L << 32, 1L << 32};
+      // Made again here, from extents and strides alone.
+      const relaxed_view::mapping_type again(to.extents(), to.mapping().strides());
       const long all[] = {sizeof(right_view),
                           sizeof(relaxed_view),
                           usm_dlpack::data_type_v<float>.bits,
@@ -266,8 +271,11 @@ const char* const index_source = R"(
                           span.highest,
                           to.mapping().element_offset(),
                           to.mapping().stride(0),
-                          long(usm_dlpack::detail::magnitude(to.stride(1)))};
-      for (int k = 0; k < 8; ++k) {
+                          long(usm_dlpack::detail::magnitude(to.stride(1))),
+                          usm_dlpack::detail::span_of(huge, nullptr, 2).overflow,
+                          again.element_offset(),
+                          again.required_span_size()};
+      for (int k = 0; k < 11; ++k) {
         told[k] = all[k];
       }
     }
@@ -282,7 +290,7 @@ TEST(UsmMdspan, AKernelIndexesViewsOfDeviceUsm) {
   const sycl::kernel kernel = built_kernel(queue, index_source, "copy_backwards");
   const usm_memory given(alloc::device, 24 * sizeof(float), queue);
   const usm_memory received(alloc::device, 24 * sizeof(float), queue);
-  const usm_memory told(alloc::shared, 8 * sizeof(long), queue);
+  const usm_memory told(alloc::shared, 11 * sizeof(long), queue);
   std::array<float, 24> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     numbers[i] = static_cast<float>(i);
@@ -302,9 +310,9 @@ TEST(UsmMdspan, AKernelIndexesViewsOfDeviceUsm) {
     EXPECT_EQ(numbers[i], 2 * static_cast<float>(23 - i));
   }
   const long* const first = told.as<long>();
-  EXPECT_EQ(std::vector<long>(first, first + 8),
+  EXPECT_EQ(std::vector<long>(first, first + 11),
             (std::vector<long>{sizeof(right_view), sizeof(relaxed_view), 32, kDLFloat, 23, 23,
-                               -6, 1}));
+                               -6, 1, 1, 23, 24}));
 }
 
 }  // namespace

@@ -151,6 +151,14 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "queue"_a, "size"_a);
   m.def("keep", [](held x) { kept = std::make_unique<held>(std::move(x)); }, "x"_a);
+  m.def("released", [](held x) {
+    static_cast<void>(std::move(x).release());
+    return x;
+  });
+  m.def("released_to_ndarray", [](held x) {
+    static_cast<void>(std::move(x).release());
+    return usm_dlpack::to_ndarray<nb::ndarray<float, nb::device::oneapi>>(std::move(x));
+  });
   m.def("kept_queue", [] { return kept->queue(); });
   m.def("kept_values", [] {
     std::vector<double> values;
