@@ -108,14 +108,8 @@ Mapping ordinary_mapping([[maybe_unused]] const DLTensor& tensor,
   } else {
     auto strides = strides_argument<Mapping>();
     using stride_type = std::decay_t<decltype(strides[0])>;
-    if constexpr (std::is_aggregate_v<decltype(strides)>) {
-      // Made at once: g++ copies one that was assigned to before its parts are stored, and stalls.
-      const decltype(strides) filled{static_cast<stride_type>(tensor.strides[Ranks])...};
-      return Mapping(extents, filled);
-    } else {
-      ((strides[Ranks] = static_cast<stride_type>(tensor.strides[Ranks])), ...);
-      return Mapping(extents, strides);
-    }
+    ((strides[Ranks] = static_cast<stride_type>(tensor.strides[Ranks])), ...);
+    return Mapping(extents, strides);
   }
 }
 
