@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -22,18 +24,30 @@ enum class stride_rule {
   left,   ///< the mirror image: 1 for the first dimension, products after the first two
 };
 
-/// The extents of a probe: of the same index type as those of a view, all static.
-template <class Extents>
+/// Whether an index type holds the product of the numbers from 2 on, as many as the rank.
+template <class Index>
+constexpr bool holds_probe(std::size_t rank) {
+  std::uint64_t left = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  for (std::size_t r = 0; r < rank; ++r) {
+    left /= r + 2;
+  }
+  return left != 0;
+}
+
+/// The extents of two probes of a view's rank and index type: all static, no two the same, so
+/// that a product says which extents it is of. None where the index type does not hold it.
+template <class Extents, class Ranks = std::make_index_sequence<Extents::rank()>, class = void>
 struct probe_extents {};
-template <template <class, std::size_t...> class Extents, class Index, std::size_t... Sizes>
-struct probe_extents<Extents<Index, Sizes...>> {
-  template <std::size_t... Others>
-  using type = Extents<Index, Others...>;
+template <template <class, std::size_t...> class Extents, class Index, std::size_t... Sizes,
+          std::size_t... Ranks>
+struct probe_extents<Extents<Index, Sizes...>, std::index_sequence<Ranks...>,
+                     std::enable_if_t<holds_probe<Index>(sizeof...(Ranks))>> {
+  using growing = Extents<Index, (Ranks + 2)...>;
+  using shrinking = Extents<Index, (sizeof...(Ranks) + 1 - Ranks)...>;
 };
 
-template <class Mapping, std::size_t... Sizes>
-using probe_of = typename Mapping::layout_type::template mapping<
-    typename probe_extents<typename Mapping::extents_type>::template type<Sizes...>>;
+template <class Mapping, class Extents>
+using probe_of = typename Mapping::layout_type::template mapping<Extents>;
 
 /// Whether the layout is one of a padded extent: P2642 gives its mappings this member.
 template <class Mapping, class = void>
@@ -48,24 +62,36 @@ template <class Probe>
 inline constexpr bool is_compact = std::is_empty_v<Probe> && Probe::is_always_unique() &&
                                    Probe::is_always_exhaustive() && Probe::is_always_strided();
 
-/// The rule that the strides of a mapping over the extents (First, Middle, Last) show.
-template <class Probe, std::size_t First, std::size_t Middle, std::size_t Last>
+/// Whether the strides of a probe are products of its extents, taken in an order of
+/// dimensions.
+/// @param at gives the dimension at each place of that order, the one of stride 1 first
+template <class Probe, class At>
+constexpr bool follows(const Probe& probe, const At& at) {
+  using extents_type = typename Probe::extents_type;
+  std::size_t product = 1;
+  bool same = true;
+  for (std::size_t place = 0; place < extents_type::rank(); ++place) {
+    const auto stride = static_cast<std::size_t>(probe.stride(at(place)));
+    // A padded layout has a gap behind the first of them, and none after that.
+    const bool is_step =
+        place == 1 && has_padding<Probe> ? stride >= product : stride == product;
+    same = same && is_step;
+    product = stride * extents_type::static_extent(at(place));
+  }
+  return same;
+}
+
+/// The rule that the strides of a mapping over static extents show.
+template <class Probe>
 constexpr stride_rule shown_rule() {
   using extents_type = typename Probe::extents_type;
-  constexpr bool padded = has_padding<Probe>;
-  if constexpr ((padded || is_compact<Probe>) &&
+  if constexpr ((has_padding<Probe> || is_compact<Probe>) &&
                 std::is_constructible_v<Probe, extents_type>) {
     const Probe probe(extents_type{});
-    const auto stride = [&](std::size_t r) {
-      return static_cast<std::size_t>(probe.stride(r));
-    };
-    const auto steps = [&](std::size_t extent) {
-      return padded ? stride(1) >= extent : stride(1) == extent;
-    };
-    if (stride(2) == 1 && steps(Last) && stride(0) == stride(1) * Middle) {
+    if (follows(probe, [](std::size_t place) { return extents_type::rank() - 1 - place; })) {
       return stride_rule::right;
     }
-    if (stride(0) == 1 && steps(First) && stride(2) == stride(1) * Middle) {
+    if (follows(probe, [](std::size_t place) { return place; })) {
       return stride_rule::left;
     }
   }
@@ -77,11 +103,18 @@ struct rule_of {
   static constexpr stride_rule value = stride_rule::each;
 };
 /// Chosen where a mapping can be probed at compile time. Growing and shrinking extents must
-/// show the same rule: then it is not one that goes by their size.
+/// show the same rule: then it is not one that goes by their size. The probes are of the
+/// mapping's own rank, because a layout may have a rule for each.
 template <class Mapping>
-struct rule_of<Mapping, std::enable_if_t<shown_rule<probe_of<Mapping, 2, 3, 5>, 2, 3, 5>() ==
-                                         shown_rule<probe_of<Mapping, 5, 3, 2>, 5, 3, 2>()>> {
-  static constexpr stride_rule value = shown_rule<probe_of<Mapping, 2, 3, 5>, 2, 3, 5>();
+struct rule_of<
+    Mapping,
+    std::enable_if_t<
+        shown_rule<probe_of<
+            Mapping, typename probe_extents<typename Mapping::extents_type>::growing>>() ==
+        shown_rule<probe_of<
+            Mapping, typename probe_extents<typename Mapping::extents_type>::shrinking>>()>> {
+  static constexpr stride_rule value = shown_rule<
+      probe_of<Mapping, typename probe_extents<typename Mapping::extents_type>::growing>>();
 };
 
 /// The rule of a mapping's layout.

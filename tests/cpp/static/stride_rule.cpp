@@ -77,6 +77,35 @@ struct with_pitch {
 };
 static_assert(rule<with_pitch> == stride_rule::each);
 
+/// layout_right, but the channels of images (the second of four dimensions) stand last.
+struct channels_last : layout_like_right<channels_last> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    using index_type = typename Base::index_type;
+    if constexpr (Base::extents_type::rank() == 4) {
+      const index_type channels = base.extents().extent(1);
+      return r == 0 ? base.stride(0) : r == 1 ? index_type{1} : channels * base.stride(r);
+    } else {
+      return base.stride(r);
+    }
+  }
+};
+static_assert(rule<channels_last> == stride_rule::each);
+static_assert(stride_rule_v<channels_last::mapping<md::dextents<int, 3>>> ==
+              stride_rule::right);
+
+// Of every rank, as far as the index type holds a probe.
+template <class Layout, std::size_t Rank, class Index = int>
+inline constexpr stride_rule rule_at =
+    stride_rule_v<typename Layout::template mapping<md::dextents<Index, Rank>>>;
+static_assert(rule_at<md::layout_right, 0> == stride_rule::right);
+static_assert(rule_at<md::layout_right, 1> == stride_rule::right);
+static_assert(rule_at<md::layout_right, 2> == stride_rule::right);
+static_assert(rule_at<md::layout_left, 2> == stride_rule::left);
+static_assert(rule_at<md::layout_right, 8> == stride_rule::right);
+static_assert(rule_at<md::layout_left, 8> == stride_rule::left);
+static_assert(rule_at<md::layout_right, 5, std::int8_t> == stride_rule::each);
+
 /// Strides that compile time cannot read.
 struct at_run_time : layout_like_right<at_run_time> {
   template <class Base>
