@@ -29,16 +29,18 @@ class owned_view {
  public:
   using view_type = View;
 
-  /// A result, proved by the export protocol.
+  /// A result. Python gets it proved: `validate` refuses there what is not USM of the queue's
+  /// root device.
   /// @param queue works on the memory: it is what the tensor in Python knows as `sycl_queue`
   /// @param owner anything movable that keeps the memory alive; its destructor must not throw,
   ///        and runs on any thread, with the GIL or without
-  /// @throws conversion_error as `to_dlpack_tensor(view, queue)`; `owner` is then untouched
+  /// @throws conversion_error `context_not_default`, `device_without_id`, and as
+  ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
   template <class Owner>
   owned_view(const View& view, const sycl::queue& queue, Owner&& owner)
       : view_(view),
         queue_(queue),
-        managed_(to_managed_tensor(view, to_dlpack_device(view, queue),
+        managed_(to_managed_tensor(view, DLDevice{kDLOneAPI, detail::export_id(queue)},
                                    std::forward<Owner>(owner))) {}
 
   /// A result of an array that owns its memory, of the same type of view or one that this
@@ -78,11 +80,6 @@ class owned_view {
                              array_and_kept<Made, std::decay_t<Kept>...>{
                                  {std::forward<Kept>(kept)...},
                                  detail::unlocked_owner<usm_array<Made>>(std::move(array))});
-  }
-
-  static DLDevice to_dlpack_device(const View& view, const sycl::queue& queue) {
-    const auto described = to_dlpack_tensor(view, queue);
-    return described.get().device;
   }
 
   View view_;

@@ -212,9 +212,14 @@ template <class View, int = detail::require_view<View>(),
 ///         `to_dlpack_tensor(view, queue)`
 template <class... Views>
 void check_queue(const sycl::queue& queue, const Views&... views) {
-  const sycl::context context = queue.get_context();
-  if (detail::device_table::get().find(context) == nullptr) {
-    detail::refuse_context(nullptr, true, context, -1);
+  static_assert((detail::is_view<Views> && ...),
+                "views: expected types with the interface of mdspan, found another; "
+                "pass the views alone, without a kernel's other arguments");
+  if (detail::device_table::get().find(queue.get_context()) == nullptr) {
+    detail::refuse(errc::context_not_default, "queue",
+                   "one of the default context of its platform, as the views' memory is",
+                   "one of another context",
+                   "pass a queue made from a root device alone, or the array's own");
   }
   (static_cast<void>(detail::export_view(views, queue)), ...);
 }

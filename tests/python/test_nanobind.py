@@ -576,7 +576,7 @@ def test_results_may_be_dropped_with_work_pending(ext: Any, queue: Any) -> None:
 def test_a_refusal_in_a_function_is_raised(ext: Any, queue: Any, foreign_queue: Any) -> None:
     x = to_dlpack_tensor(usm.MemoryUSMDevice(48, queue=queue), dtype="float32")
     ext.checked_fill(queue, x, 1.5)
-    with refused("context_not_default", "context", binding=True):
+    with refused("context_not_default", "queue", binding=True):
         ext.checked_fill(foreign_queue, x, 1.5)
 
 
@@ -585,6 +585,13 @@ def test_a_result_of_another_context_is_refused(ext: Any, foreign_queue: Any) ->
         ext.full(foreign_queue, 3, 4)
     with refused("context_not_default", "context", binding=True):
         ext.result_in_other_context(foreign_queue)
+
+
+def test_a_result_that_is_no_usm_of_its_queue_is_refused(ext: Any, queue: Any) -> None:
+    counter = ext.Counter()
+    with refused("pointer_unknown", "data", binding=True):
+        ext.result_in_host_memory(queue, counter)
+    assert counter.alive == 0
 
 
 def test_the_owner_of_a_result_goes_once(ext: Any, queue: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -53,6 +54,24 @@ def test_the_extension_does_what_the_readme_says(queue: Any) -> None:
     assert made.numpy().tolist() == [1.5] * 3
     assert type(extension.fill(queue, made, 2)) is dpctl.SyclEvent
     assert made.numpy().tolist() == [2] * 3
+
+
+def test_the_cmake_example_configures(tmp_path: Path) -> None:
+    (block,) = blocks("cmake")
+    text = f"cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\n{block}"
+    (tmp_path / "CMakeLists.txt").write_text(text)
+    (tmp_path / "mine.cpp").write_text("// that it compiles, the extension shows\n")
+    (command,) = re.findall(r"^    (cmake -S (?:.*\\\n)*.*)$", README, re.MULTILINE)
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": tools},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_commands_exist() -> None:

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,16 +43,22 @@ auto each_element_of(const View& view) {
   return sycl::nd_range<rank>(global, group);
 }
 
-/// Submits a kernel over views, to run after some events. Does not wait.
+/// Submits a kernel, to run after some events. Does not wait.
+/// @param arguments the kernel's, in its order: views, and numbers of exactly its types
 /// @throws usm_dlpack::conversion_error if the queue is not of the views' device and context
-template <int Rank, class... Views>
+template <int Rank, class... Arguments>
 sycl::event launch(sycl::queue& queue, const char* kernel, const sycl::nd_range<Rank>& range,
-                   const events& after, const Views&... views) {
-  usm_dlpack::check_queue(queue, views...);
+                   const events& after, const Arguments&... arguments) {
+  const auto check = [&](const auto& argument) {
+    if constexpr (!std::is_arithmetic_v<std::decay_t<decltype(argument)>>) {
+      usm_dlpack::check_queue(queue, argument);
+    }
+  };
+  (check(arguments), ...);
   const sycl::kernel built = find_kernel(queue, kernel);
   return queue.submit([&](sycl::handler& handler) {
     handler.depends_on(after);
-    handler.set_args(views...);
+    handler.set_args(arguments...);
     handler.parallel_for(range, built);
   });
 }

@@ -201,6 +201,14 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "x"_a, "counter"_a);
   m.def(
+      "result_in_host_memory",
+      [](sycl::queue& q, counter& c) {
+        const auto memory = std::make_shared<std::array<float, 3>>();
+        return owned_view(array_view<float, 1>(memory->data(), 3), q,
+                          std::make_pair(memory, c.alive));
+      },
+      "queue"_a, "counter"_a);
+  m.def(
       "result_in_other_context",
       [](sycl::queue& q) {
         auto memory = std::shared_ptr<float>(sycl::malloc_shared<float>(3, q),

@@ -15,6 +15,7 @@ NB_MODULE(readme_extension, m) {
     usm_dlpack::check_queue(queue, x);
     return queue.fill(x.data_handle(), value, x.size());  // a dpctl.SyclEvent
   });
+  usm_dlpack::explain_refusals(m, "fill");  // after the last overload
   m.def("filled", [](sycl::queue& queue, int size, float value) {
     usm_dlpack::usm_array<vector> made(queue, Kokkos::dextents<int, 1>(size));
     queue.fill(made.data(), value, static_cast<std::size_t>(size));
