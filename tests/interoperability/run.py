@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -101,6 +102,22 @@ def build_nanobind_consumer(environment: Environment) -> None:
     environment.run("cmake", "--build", folder)
 
 
+def run_example(environment: Environment) -> None:
+    """Build the example of an extension for the environment's runtime, and test it there.
+
+    Its tests take arrays of every library that they find.
+    """
+    example = environment.folder / "example"
+    shutil.rmtree(example, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__", "build", ".pytest_cache")
+    shutil.copytree(ROOT / "examples" / "extension", example, ignore=ignored)
+    environment.run(
+        *(environment.python, "-m", "pip", "install", "-q"),
+        *("--no-build-isolation", "--no-deps", example),
+    )
+    environment.run(environment.python, "-m", "pytest", "-q", example)
+
+
 def measure(environment: Environment, peer: str) -> None:
     """Try each cell of the page with the libraries of one environment."""
     part = environment.folder / "consumers.json"
@@ -133,6 +150,8 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
         "install": lambda: environment.install("-r", requirements),
         "build": lambda: build_package(environment),
     }
+    if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
+        steps["example"] = lambda: run_example(environment)
     if peer in MODULES:
         steps["test"] = lambda: run_tests(environment, peer, arguments)
         steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
