@@ -66,17 +66,19 @@ inline constexpr bool is_compact = std::is_empty_v<Probe> && Probe::is_always_un
 /// dimensions.
 /// @param at gives the dimension at each place of that order, the one of stride 1 first
 template <class Probe, class At>
-constexpr bool follows(const Probe& probe, const At& at) {
+constexpr bool follows([[maybe_unused]] const Probe& probe, [[maybe_unused]] const At& at) {
   using extents_type = typename Probe::extents_type;
-  std::size_t product = 1;
   bool same = true;
-  for (std::size_t place = 0; place < extents_type::rank(); ++place) {
-    const auto stride = static_cast<std::size_t>(probe.stride(at(place)));
-    // A padded layout has a gap behind the first of them, and none after that.
-    const bool is_step =
-        place == 1 && has_padding<Probe> ? stride >= product : stride == product;
-    same = same && is_step;
-    product = stride * extents_type::static_extent(at(place));
+  if constexpr (extents_type::rank() != 0) {  // of rank 0, a mapping has no strides to ask for
+    std::size_t product = 1;
+    for (std::size_t place = 0; place < extents_type::rank(); ++place) {
+      const auto stride = static_cast<std::size_t>(probe.stride(at(place)));
+      // A padded layout has a gap behind the first of them, and none after that.
+      const bool is_step =
+          place == 1 && has_padding<Probe> ? stride >= product : stride == product;
+      same = same && is_step;
+      product = stride * extents_type::static_extent(at(place));
+    }
   }
   return same;
 }
