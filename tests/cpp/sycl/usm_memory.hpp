@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,9 +39,14 @@ inline std::vector<sycl::device> root_devices() {
   return devices;
 }
 
-/// A queue on a root device, in its default context.
+/// A queue on a root device, in its default context; kept for the life of the process: one
+/// that is dropped right after its work may be destroyed by the work itself, on a thread of
+/// the OpenCL CPU driver, which then waits for itself and runs nothing else.
 inline sycl::queue queue_on(std::size_t device_id = 0) {
-  return sycl::queue(root_devices().at(device_id));
+  static std::mutex guard;
+  static auto& kept = *new std::deque<sycl::queue>;
+  const std::lock_guard<std::mutex> lock(guard);
+  return kept.emplace_back(root_devices().at(device_id));
 }
 
 /// One sub-device for each compute unit of the first root device.
