@@ -95,11 +95,33 @@ struct second_round {
   const void* call = nullptr;  ///< which call it is, for its refusals
 };
 
+/// Whether a rule is one of the view's type, for which another overload may have another view.
+constexpr bool is_of_type(errc rule) noexcept {
+  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
+         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
+         rule == errc::layout_mismatch;
+}
+
+/// Raises again what no other overload could have mended: what an array raised by itself (an
+/// interrupt is not an argument's fault), and a refusal that is not of the view's type.
+inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& records) {
+  for (const recorded_refusal& record : records) {
+    try {
+      std::rethrow_exception(record.reason);
+    } catch (const conversion_error& reason) {
+      if (!is_of_type(reason.code())) {
+        set_error(reason);
+        throw nb::python_error();
+      }
+    }
+  }
+}
+
 /// Raises what the overloads of a function said of its arguments.
-/// What an array raised by itself goes on: an interrupt is not an argument's fault.
 [[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
                                         second_round round, const nb::kwargs& kwargs) {
   const std::vector<recorded_refusal> records = refusals_of(round.call);
+  raise_what_is_not_of_type(records);
   nb::list reasons;
   for (const recorded_refusal& record : records) {
     // An object that stands in several places was refused in one of them; which, nobody said.
@@ -138,7 +160,9 @@ struct second_round {
 
 /// Adds the last overload of a function, which takes what no other overload took and raises
 /// `usm_dlpack.ArgumentError` (a TypeError): it says of each argument which rule the views of
-/// the other overloads refused it by. To be called after the last `def` of that name.
+/// the other overloads refused it by. What is wrong with an array whatever the view's type is
+/// (device, context, USM kind, bounds, read-only), is raised as itself, a
+/// `usm_dlpack.ConversionError`. To be called after the last `def` of that name.
 /// @param scope a `nanobind::module_` or `nanobind::class_`
 template <class Scope>
 void explain_refusals(Scope& scope, const char* name) {

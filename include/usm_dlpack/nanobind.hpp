@@ -10,9 +10,10 @@
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
 // the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
-// try (see `explain_refusals`); a wrong device, context, USM kind, bounds or a read-only array
-// raises `usm_dlpack.ConversionError`, or, of an array in a container (std::optional,
-// std::vector), which must not throw there, lets the next overload try too. Nothing is
+// try; a wrong device, context, USM kind, bounds or a read-only array raises
+// `usm_dlpack.ConversionError`. Of an array in a container (std::optional, std::vector), which
+// must not throw there, it is the last overload that raises it (see `explain_refusals`); a
+// view that may be None is better taken as `const View*` with `"x"_a.none()`. Nothing is
 // converted, copied or synchronised: a kernel goes to the array's queue, or waits for it.
 // Whether a queue and a view fit together only `check_queue` says, because each comes as an
 // argument of its own.
@@ -38,8 +39,9 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// Gives a managed tensor to Python. Never throws: a null handle, and the Python error set.
-inline nb::handle to_python(managed_tensor managed, const std::optional<sycl::queue>& queue) {
+/// Gives a managed tensor to Python, or a null handle, and the Python error set.
+inline nb::handle to_python(managed_tensor managed,
+                            const std::optional<sycl::queue>& queue) noexcept {
   try {
     if (managed == nullptr) {
       refuse(errc::request_unsupported, "return", "a view with an owner",
@@ -73,6 +75,53 @@ nb::handle to_python(usm_array<View>&& made) noexcept {
   }
   return {};
 }
+
+/// What the casters of views share: what the array became, or None, or why it was refused.
+/// @tparam Made the parameter's type: the view, or the view with an owner
+template <class Made, class View>
+class view_parameter {
+ public:
+  template <class T>
+  using Cast = nb::detail::movable_cast_t<T>;
+
+  /// Containers ask: whether the value can be had without throwing.
+  template <class>
+  bool can_cast() const noexcept {
+    return import_.is_good() && made_.has_value();
+  }
+
+  explicit operator Made&() { return get(); }
+  explicit operator Made&&() { return std::move(get()); }
+  /// Null for None, which a parameter says that it takes by `"x"_a.none()`.
+  explicit operator Made*() {
+    import_.check();
+    return made_ ? &*made_ : nullptr;
+  }
+
+ protected:
+  template <class Keep>
+  bool take(nb::handle source, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
+    made_.reset();  // a container takes all its elements with one caster
+    return source.is_none() || import_.take(source, cleanup, keep);
+  }
+
+  template <class Value>
+  void emplace(Value&& value) {
+    made_.emplace(std::forward<Value>(value));
+  }
+
+ private:
+  Made& get() {
+    import_.check();
+    if (!made_) {  // None
+      throw nb::next_overload();
+    }
+    return *made_;
+  }
+
+  view_import<View> import_;
+  std::optional<Made> made_;
+};
 
 /// A proved view, and all that keeps its memory.
 template <class View>
@@ -127,24 +176,19 @@ namespace nanobind::detail {
 
 /// A view of an array, which lives as long as the call.
 template <typename View>
-struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>> {
+struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
+    : usm_dlpack::detail::view_parameter<View, View> {
   static constexpr auto Name = usm_dlpack::detail::parameter_text<View>();
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class>
-  bool can_cast() const noexcept {
-    return import_.is_good();
-  }
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return import_.take(source, cleanup, [&](const View& view, auto& array) {
+    return this->take(source, cleanup, [&](const View& view, auto& array) {
       if (cleanup == nullptr ||
           (flags & static_cast<std::uint32_t>(cast_flags::manual)) != 0) {
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "use to_owned_view");
       }
-      view_.emplace(view);
+      this->emplace(view);
       cleanup->append(array.release());
     });
   }
@@ -156,55 +200,24 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>> {
                   "nothing keeps; return an owned_view or a usm_array");
     return {};
   }
-
-  explicit operator View&() { return get(); }
-  explicit operator View*() { return &get(); }
-  explicit operator View&&() { return std::move(get()); }
-
- private:
-  View& get() {
-    import_.check();
-    return *view_;
-  }
-
-  usm_dlpack::detail::view_import<View> import_;
-  std::optional<View> view_;
 };
 
 /// A view that keeps the array.
 template <typename View>
-struct type_caster<usm_dlpack::owned_view<View>> {
-  using owned = usm_dlpack::owned_view<View>;
+struct type_caster<usm_dlpack::owned_view<View>>
+    : usm_dlpack::detail::view_parameter<usm_dlpack::owned_view<View>, View> {
   static constexpr auto Name = usm_dlpack::detail::owned_text<View>();
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class>
-  bool can_cast() const noexcept {
-    return import_.is_good();
-  }
 
   bool from_python(handle source, std::uint32_t, cleanup_list* cleanup) noexcept {
-    return import_.take(source, cleanup, [&](const View& view, auto& array) {
-      owned_.emplace(usm_dlpack::detail::own_array(source, view, array));
+    return this->take(source, cleanup, [&](const View& view, auto& array) {
+      this->emplace(usm_dlpack::detail::own_array(source, view, array));
     });
   }
 
-  static handle from_cpp(owned&& value, rv_policy, cleanup_list*) noexcept {
+  static handle from_cpp(usm_dlpack::owned_view<View>&& value, rv_policy,
+                         cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
   }
-
-  explicit operator owned&() { return get(); }
-  explicit operator owned*() { return &get(); }
-  explicit operator owned&&() { return std::move(get()); }
-
- private:
-  owned& get() {
-    import_.check();
-    return *owned_;
-  }
-
-  usm_dlpack::detail::view_import<View> import_;
-  std::optional<owned> owned_;
 };
 
 /// An array of the extension's own, which becomes a DLPackTensor.

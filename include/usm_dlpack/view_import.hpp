@@ -38,20 +38,21 @@ class array_offer {
   /// Gives the reference away.
   PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
 
-  /// That the memory is what the view's type says; nothing is proved twice.
-  /// @throws conversion_error as `validate`
+  /// The view, once the memory is proved to be what its type says; nothing is proved twice.
+  /// @throws conversion_error as `validate`, then as `to_mdspan`
   template <class View>
-  tensor_structure prove() const {
+  View prove() const {
     const requirements wanted = require_kind<View>({});
     const subbyte storage = storage_of(offered_.flags);
     if (wanted.writable) {
       check_writable<View>(offered_.flags);
     }
-    if (offered_.proved_kind == sycl::usm::alloc::unknown) {
-      return import_protocol(offered_.tensor, wanted).run(storage).structure();
+    if (offered_.proved_kind != sycl::usm::alloc::unknown) {
+      check_usm_type(offered_.proved_kind, wanted);
+      return convert<View>(offered_.tensor, storage);
     }
-    check_usm_type(offered_.proved_kind, wanted);
-    return check_structure(offered_.tensor, storage);
+    const auto proved = import_protocol(offered_.tensor, wanted).run(storage);
+    return make_view<View>(offered_.tensor, proved.structure(), storage);
   }
 
  private:
@@ -75,15 +76,7 @@ void check_type(const array_offer& array) {
 template <class View>
 View view_of(const array_offer& array) {
   check_type<View>(array);
-  const tensor_structure structure = array.template prove<View>();
-  return make_view<View>(array.tensor(), structure, storage_of(array.flags()));
-}
-
-/// Whether a rule is one of the view's type, for which another overload may have another view.
-constexpr bool is_of_type(errc rule) noexcept {
-  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
-         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
-         rule == errc::layout_mismatch;
+  return array.template prove<View>();
 }
 
 /// What stands between a Python object and a parameter that is a view. Wrong types, dtypes,

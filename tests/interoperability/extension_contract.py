@@ -100,7 +100,9 @@ class ExtensionContract:
         assert self.peer.address(back) == address
 
     def test_they_take_what_an_extension_returns(self) -> None:
-        made = self.ext.full(default_queue(), 3, 4, 2.5)
+        queue = default_queue()
+        made = self.ext.full(queue, 3, 4, 2.5)
+        queue.wait()  # they hand over no queue
         theirs = self.peer.namespace.from_dlpack(made)
         assert self.peer.address(theirs) == made.data
         assert np.all(self.peer.to_numpy(theirs) == 2.5)

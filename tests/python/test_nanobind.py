@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import pickle
+import re
+import shlex
+import subprocess
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -381,19 +385,18 @@ def test_a_list_that_calls_again_while_reasons_are_read(ext: Any, memory: Any) -
 
 def test_reasons_of_a_call_within_another_are_its_own(ext: Any, queue: Any, memory: Any) -> None:
     inner: list[ArgumentError] = []
-    tensors = [to_dlpack_tensor(memory, dtype=dtype) for dtype in ("float64", "float32")]
+    whole, half, number = (to_dlpack_tensor(memory, dtype=d) for d in ("f8", "f2", "f4"))
 
     def act() -> None:
-        if len(tensors) == 1:
-            return
-        tensors.pop(0)
-        array.tensor = tensors[0]
-        if not inner:
+        if not inner and array.tensor is whole:
+            array.tensor = half
             inner.append(refused_call(ext.explained_elements, [array, 3]))
+            array.tensor = number
 
-    array = Calling(tensors[0], act)
+    array = Calling(whole, act)
     ext.fill(queue, array, 1)
-    assert [reason.code for reason in inner[0].reasons] == ["usm_type_not_accepted"]
+    (reason,) = inner[0].reasons
+    check_refusal(reason, "dtype_mismatch", "dtype", found="float16")
 
 
 def test_an_array_that_drops_itself_lives_as_long_as_it_is_asked(ext: Any, shared: Any) -> None:
@@ -475,10 +478,40 @@ def test_views_in_a_list_live_as_long_as_the_call(ext: Any, queue: Any) -> None:
 def test_a_bad_array_in_a_list_is_no_crash(ext: Any, shared: Any, floats: Any) -> None:
     with pytest.raises(TypeError, match="incompatible function arguments"):
         ext.first_elements([shared, floats])
-    error = refused_call(ext.explained_elements, [shared, floats])
-    check_refusal(error.reasons[0], "usm_type_not_accepted", "data", found="device")
+    with refused("usm_type_not_accepted", "data", found="device"):
+        ext.explained_elements([shared, floats])
     with pytest.raises(TypeError, match="incompatible function arguments"):
         ext.maybe(np.zeros(3, np.float32))
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.first_elements([shared, None])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_what_no_overload_could_mend_comes_before_reasons_of_types(
+    ext: Any, queue: Any, dtype: str
+) -> None:
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.fill(queue, np.zeros(3, dtype), "no number")
+
+
+def test_a_pointer_is_null_for_none_and_raises_what_is_wrong(
+    ext: Any, queue: Any, floats: Any, memory: Any
+) -> None:
+    assert ext.maybe_pointer(None) == -1
+    assert ext.maybe_pointer(floats) == 12
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.maybe_pointer(np.zeros(3, np.float32))
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.maybe_pointer(to_dlpack_tensor(memory, dtype="f8"))
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.maybe_pointer()
+    assert ext.maybe_kept(floats) == floats.data
+    assert ext.maybe_kept(None) is None
+
+
+def test_a_view_that_is_no_pointer_is_never_none(ext: Any, floats: Any) -> None:
+    assert ext.rank_one_or_none(floats) == 12
+    assert ext.rank_one_or_none(None) == "the next overload"
 
 
 def test_a_cast_to_a_view_is_refused(ext: Any, floats: Any) -> None:
@@ -879,6 +912,32 @@ def test_type_checkers_know_the_extension(ext: Any, checker: str, tmp_path: Path
     done = checked_by(checker, tmp_path / "wrong.py", tmp_path, python)
     for line in range(5, 9):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_can_have_no_owner_does_not_compile(ext: Any, tmp_path: Path) -> None:
+    commands = json.loads((Path(ext.__file__).parent / "compile_commands.json").read_text())
+    source = extension_under_test.PROJECT / "refused_extension.cpp"
+    command = shlex.split(next(c["command"] for c in commands if "readme" in c["file"]))
+    command = [part for part in command[: command.index("-o")] if part != "-c"]
+
+    def compile_case(*macros: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*command, *(f"-D{macro}" for macro in macros), "-fsyntax-only", str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stderr
+
+    status, printed = compile_case("REFUSED")
+    assert status != 0
+    sentences = re.findall(r"static assertion failed: (\w+: expected .*)", printed)
+    assert sorted(sentence.split(",")[1] for sentence in sentences) == [
+        " found a usm_array",
+        " found a view alone",
+        " found another; pass the views alone",
+    ]
+    assert compile_case() == (0, "")
 
 
 def test_signatures_say_what_is_taken(ext: Any) -> None:

@@ -4,6 +4,7 @@
 // tell the truth, and the RAII of received ones.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
+#include <padded_float4.hpp>
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
@@ -24,25 +25,13 @@
 
 namespace {
 
-struct padded_float4 {
-  std::uint8_t bits;
-};
-
-}  // namespace
-
-template <>
-struct usm_dlpack::data_type_of<padded_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
-
-namespace {
-
 using usm_dlpack::errc;
 using usm_dlpack::legacy_managed_tensor;
 using usm_dlpack::managed_tensor;
 using usm_dlpack::to_legacy_managed_tensor;
 using usm_dlpack::to_managed_tensor;
 using usm_dlpack_test::allocation_count;
+using usm_dlpack_test::padded_float4;
 using usm_dlpack_test::some_device;
 using usm_dlpack_test::valid_managed_tensor;
 using usm_dlpack_test::valid_tensor;

@@ -3,6 +3,7 @@
 // The owning forms are no bigger than a pointer, and take any owner and any view that can be
 // exported.
 #include <odd_views.hpp>
+#include <padded_float4.hpp>
 
 #include <usm_dlpack/managed.hpp>
 
@@ -12,20 +13,10 @@
 #include <utility>
 
 namespace {
-struct padded_float4 {
-  std::uint8_t bits;
-};
-}  // namespace
-
-template <>
-struct usm_dlpack::data_type_of<padded_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
-
-namespace {
 
 using usm_dlpack::legacy_managed_tensor;
 using usm_dlpack::managed_tensor;
+using usm_dlpack_test::padded_float4;
 
 static_assert(sizeof(managed_tensor) == sizeof(void*));
 static_assert(sizeof(legacy_managed_tensor) == sizeof(void*));

@@ -3,6 +3,7 @@
 // Which types count as views, decided where SFINAE sees it: by their element type, accessor
 // and layout.
 #include <odd_views.hpp>
+#include <padded_float4.hpp>
 
 #include <usm_dlpack/relaxed_layout.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
@@ -17,9 +18,6 @@
 #include <vector>
 
 namespace {
-struct padded_float4 {
-  std::uint8_t bits;
-};
 struct packed_float4x2 {
   std::uint8_t bits;
 };
@@ -28,10 +26,6 @@ struct false_float4 {
 };
 }  // namespace
 
-template <>
-struct usm_dlpack::data_type_of<padded_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
 template <>
 struct usm_dlpack::data_type_of<packed_float4x2> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 2};
@@ -46,6 +40,7 @@ namespace {
 using usm_dlpack::dlpack_tensor;
 using usm_dlpack::is_plain_accessor_v;
 using usm_dlpack::to_dlpack_tensor;
+using usm_dlpack_test::padded_float4;
 
 template <class View, class = void>
 inline constexpr bool exports = false;

@@ -5,6 +5,7 @@
 #include "built_kernel.hpp"
 #include "usm_memory.hpp"
 
+#include <padded_float4.hpp>
 #include <refusal.hpp>
 
 #include <usm_dlpack/usm_dlpack.hpp>
@@ -18,17 +19,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-namespace {
-struct padded_float4 {
-  std::uint8_t bits;
-};
-}  // namespace
-
-template <>
-struct usm_dlpack::data_type_of<padded_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
 
 namespace {
 

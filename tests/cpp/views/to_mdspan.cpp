@@ -4,6 +4,7 @@
 // order of the rules, and the strides that DLPack leaves open.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
+#include <padded_float4.hpp>
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
@@ -27,10 +28,7 @@ namespace {
 struct alignas(16) float_x4 {
   float lanes[4];
 };
-/// One element of 4 bits in a byte of its own, and two in one byte.
-struct padded_float4 {
-  std::uint8_t bits;
-};
+/// Two elements of 4 bits in one byte.
 struct packed_float4_x2 {
   std::uint8_t bits;
 };
@@ -42,10 +40,6 @@ struct usm_dlpack::data_type_of<float_x4> {
   static constexpr DLDataType value{kDLFloat, 32, 4};
 };
 template <>
-struct usm_dlpack::data_type_of<padded_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
-template <>
 struct usm_dlpack::data_type_of<packed_float4_x2> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 2};
 };
@@ -55,6 +49,7 @@ namespace {
 using usm_dlpack::errc;
 using usm_dlpack::layout_relaxed;
 using usm_dlpack::to_mdspan;
+using usm_dlpack_test::padded_float4;
 using usm_dlpack_test::valid_managed_tensor;
 using usm_dlpack_test::valid_tensor;
 

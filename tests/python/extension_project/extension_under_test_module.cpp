@@ -114,6 +114,22 @@ NB_MODULE(extension_under_test_module, m) {
       "maybe",
       [](std::optional<array_view<const float, 1>> x) { return x ? x->extent(0) : -1; },
       "x"_a = nb::none());
+  m.def(
+      "maybe_pointer",
+      [](const array_view<const float, 1>* x) { return x != nullptr ? x->extent(0) : -1; },
+      "x"_a.none());
+  m.def(
+      "maybe_kept",
+      [](held* x) -> std::optional<std::uintptr_t> {
+        return x != nullptr
+                   ? std::optional(reinterpret_cast<std::uintptr_t>(x->view().data_handle()))
+                   : std::nullopt;
+      },
+      "x"_a.none());
+  m.def(
+      "rank_one_or_none", [](const array_view<const float, 1>& x) { return x.extent(0); },
+      "x"_a.none());
+  m.def("rank_one_or_none", [](nb::none) { return "the next overload"; }, "x"_a.none());
   m.def("first_elements", &first_elements, "arrays"_a);
 
   m.def(
