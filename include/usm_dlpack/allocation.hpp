@@ -143,6 +143,41 @@ inline allocation find_allocation(const void* pointer, const platform_entry& ent
   });
 }
 
+/// Where the memory of a pointer is: what an export needs of `allocation`.
+struct memory_place {
+  bool known = false;           ///< whether it is USM of the context
+  std::int32_t device_id = -1;  ///< id of the true device's root; -1: cannot be told
+};
+
+inline memory_place place_of(const allocation& found) noexcept {
+  return {found.kind != sycl::usm::alloc::unknown, found.device_id};
+}
+
+/// One query, which the backend answers with the device of device and shared USM. All else
+/// (host USM, what the context does not know, a device without an id) is unknown here.
+inline memory_place find_device_memory(const void* pointer,
+                                       const opencl_platform& native) noexcept {
+  cl_device_id device = nullptr;
+  if (!native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device) || device == nullptr) {
+    return {};
+  }
+  const std::int32_t id = root_id_of(native, device);
+  return {id >= 0, id};
+}
+
+/// The same as `find_allocation`, in one query instead of two for device and shared USM.
+/// @pre `entry.context` is there
+/// @throws conversion_error `runtime_error`
+inline memory_place find_place(const void* pointer, const platform_entry& entry) {
+  const opencl_platform& native = native_of(entry).opencl;
+  if (native.query != nullptr) {
+    if (const memory_place found = find_device_memory(pointer, native); found.known) {
+      return found;
+    }
+  }
+  return place_of(find_allocation(pointer, entry));
+}
+
 /// The first platform whose default context knows the pointer, and what it knows; or null.
 inline const platform_entry* find_platform(const void* pointer, allocation& found) {
   for (const platform_entry& entry : device_table::get().platforms) {
@@ -154,6 +189,25 @@ inline const platform_entry* find_platform(const void* pointer, allocation& foun
     }
   }
   return nullptr;
+}
+
+/// The same for the place alone: one query for each platform until the one of device or shared
+/// USM is found. Host USM is looked for after that.
+inline const platform_entry* find_platform(const void* pointer, memory_place& found) {
+  for (const platform_entry& entry : device_table::get().platforms) {
+    if (entry.context) {
+      const opencl_platform& native = native_of(entry).opencl;
+      found = native.query != nullptr ? find_device_memory(pointer, native)
+                                      : place_of(find_allocation(pointer, entry));
+      if (found.known) {
+        return &entry;
+      }
+    }
+  }
+  allocation other;
+  const platform_entry* entry = find_platform(pointer, other);
+  found = place_of(other);
+  return entry;
 }
 
 /// Base and size of the allocation that holds `pointer`, where the backend tells.

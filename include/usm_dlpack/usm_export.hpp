@@ -83,9 +83,9 @@ namespace detail {
          "allocate with a queue made from a root device alone, or copy to such memory");
 }
 
-/// The rule of a view whose type names the USM kind; unknown asks for none.
+/// The rule of a view whose type names the USM kind.
 inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
-  if (kind != sycl::usm::alloc::unknown && kind != found.kind) {
+  if (found.kind != sycl::usm::alloc::unknown && kind != found.kind) {
     refuse(errc::usm_type_not_accepted, "data",
            std::string(to_string(kind)) + " USM, as the type of the view says",
            std::string(to_string(found.kind)) + " USM",
@@ -95,10 +95,36 @@ inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
 
 /// The DLPack device of USM, by its platform: known pointer -> true device -> root -> id.
 /// @param preferred device id for host USM, which belongs to no device of its context
-inline DLDevice export_device(const allocation& found, const platform_entry& entry,
+inline DLDevice export_device(const memory_place& found, const platform_entry& entry,
                               std::int32_t preferred) noexcept {
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
   return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
+}
+
+/// Where the memory is; the kind is asked for only if the view's type names one.
+/// @param kind unknown for a view of any kind, or of no elements
+/// @throws conversion_error `usm_type_not_accepted`, `runtime_error`
+inline memory_place find_place(const void* pointer, const platform_entry& entry,
+                               sycl::usm::alloc kind) {
+  if (kind == sycl::usm::alloc::unknown) {
+    return find_place(pointer, entry);
+  }
+  const allocation found = find_allocation(pointer, entry);
+  check_kind(found, kind);
+  return place_of(found);
+}
+
+/// The platform whose default context knows the pointer, or null; otherwise as above.
+inline const platform_entry* find_platform(const void* pointer, sycl::usm::alloc kind,
+                                           memory_place& place) {
+  if (kind == sycl::usm::alloc::unknown) {
+    return find_platform(pointer, place);
+  }
+  allocation found;
+  const platform_entry* entry = find_platform(pointer, found);
+  check_kind(found, kind);
+  place = place_of(found);
+  return entry;
 }
 
 /// Export protocol for memory of a given context, and the queue's device id if there is a
@@ -110,12 +136,9 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::conte
   if (entry == nullptr) {
     refuse_context(pointer, empty, context, queue_id);
   }
-  const allocation found = find_allocation(pointer, *entry);
-  if (found.kind == sycl::usm::alloc::unknown && !empty) {
+  const memory_place found = find_place(pointer, *entry, kind);
+  if (!found.known && !empty) {
     refuse_unknown(pointer, queue_id);
-  }
-  if (!empty) {
-    check_kind(found, kind);
   }
   return export_device(found, *entry, queue_id);
 }
@@ -137,11 +160,8 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
 inline DLDevice export_device(const void* pointer, bool empty,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   const device_table& table = device_table::get();
-  allocation found;
-  if (const platform_entry* entry = find_platform(pointer, found)) {
-    if (!empty) {
-      check_kind(found, kind);
-    }
+  memory_place found;
+  if (const platform_entry* entry = find_platform(pointer, kind, found)) {
     return export_device(found, *entry, -1);
   }
   if (table.devices.empty()) {
@@ -166,7 +186,8 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
     empty = empty || extent == 0;
   }
   void* data = kept.get().data;
-  const DLDevice device = export_device(data, empty, place..., usm_kind_of<accessor_of<View>>);
+  const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
+  const DLDevice device = export_device(data, empty, place..., kind);
   return {empty ? nullptr : data, device, data_type_v<typename View::element_type>,
           kept.shape(), kept.strides()};
 }

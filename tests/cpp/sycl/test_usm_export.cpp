@@ -344,11 +344,9 @@ TEST(UsmExport, HostMemoryHasTheIdOfTheQueueOrElseOfTheFirstDeviceOfItsPlatform)
   using usm_dlpack::detail::export_device;
   const usm_dlpack::detail::platform_entry entry{root_devices().at(0).get_platform(),
                                                  usm_dlpack::default_context(0), 4, 3};
-  usm_dlpack::detail::allocation found;
-  found.kind = alloc::host;
+  usm_dlpack::detail::memory_place found{true, -1};
   EXPECT_EQ(export_device(found, entry, -1).device_id, 4);
   EXPECT_EQ(export_device(found, entry, 6).device_id, 6);
-  found.kind = alloc::device;
   found.device_id = 5;
   EXPECT_EQ(export_device(found, entry, -1).device_id, 5);
   EXPECT_EQ(export_device(found, entry, 6).device_id, 5);
