@@ -4,7 +4,7 @@
 // zero (broadcast) and negative (reversed). Works with any implementation of mdspan.
 #pragma once
 
-#include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/overlap.hpp>
 
 #include <array>
 #include <cstddef>

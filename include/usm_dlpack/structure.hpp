@@ -7,6 +7,7 @@
 
 #include <usm_dlpack/dtype.hpp>
 #include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/overlap.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -117,6 +118,9 @@ inline void check_shape(const DLTensor& tensor) {
     refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3", to_string(tensor.dtype),
            "convert the array to a dtype of DLPack first");
   }
+}
+
+inline void check_signs_of_extents(const DLTensor& tensor) {
   for (std::size_t r = 0; r < static_cast<std::size_t>(tensor.ndim); ++r) {
     if (tensor.shape[r] < 0) {
       refuse(errc::shape_negative, indexed("shape", r), "an extent of 0 or more elements",
@@ -177,7 +181,13 @@ inline tensor_structure check_structure(const DLTensor& tensor,
   detail::check_shape(tensor);
   tensor_structure result;
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  const detail::element_span span = detail::span_of(tensor.shape, tensor.strides, ndim);
+  detail::element_span span;
+  result.unique = tensor.strides != nullptr &&
+                  detail::ordered_span(tensor.shape, tensor.strides, ndim, span);
+  if (!result.unique) {
+    detail::check_signs_of_extents(tensor);
+    span = detail::span_of(tensor.shape, tensor.strides, ndim);
+  }
   result.empty = span.empty;
   if (span.empty && tensor.data == nullptr) {
     result.unique = true;
@@ -211,7 +221,7 @@ inline tensor_structure check_structure(const DLTensor& tensor,
                    detail::digits(result.first % alignment) + " bytes past such an address",
                    "copy the array to aligned memory first");
   }
-  result.unique = span.empty || tensor.strides == nullptr ||
+  result.unique = result.unique || span.empty || tensor.strides == nullptr ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
                                                detail::step_over::elements);
   return result;

@@ -6,6 +6,7 @@
 
 #include <usm_dlpack/layout.hpp>
 #include <usm_dlpack/open_strides.hpp>
+#include <usm_dlpack/overlap.hpp>
 
 #include <array>
 #include <cstddef>

@@ -180,16 +180,16 @@ inline DLDevice export_device(const void* pointer, bool empty,
 /// Describes a view, and finds its device by one of the three functions above.
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
-  const auto kept = describe(view, DLDevice{kDLOneAPI, 0}, empty_data::kept);
+  auto made = describe(view, DLDevice{kDLOneAPI, 0}, empty_data::kept);
   bool empty = false;
-  for (const std::int64_t extent : kept.shape()) {
+  for (const std::int64_t extent : made.shape()) {
     empty = empty || extent == 0;
   }
-  void* data = kept.get().data;
+  void* data = made.data();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
   const DLDevice device = export_device(data, empty, place..., kind);
-  return {empty ? nullptr : data, device, data_type_v<typename View::element_type>,
-          kept.shape(), kept.strides()};
+  put(made, device, empty ? nullptr : data);
+  return made;
 }
 
 }  // namespace detail

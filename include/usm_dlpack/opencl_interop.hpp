@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From SYCL to OpenCL and back: the handles of a device, a context, a queue or a validated
+// allocation, and the SYCL objects of handles, which are those of the device table where the
+// handles are its own: sycl::make_context of a default context's handle makes another context,
+// whose memory cannot be exchanged.
+//
+// References. To OpenCL: each result owns one reference, and gives it back when it goes. To
+// SYCL: no function takes a reference over or leaves one; the caller keeps his, and a context,
+// a queue or a sub-device that is not of the device table must not be released before the last
+// copy of the SYCL object is gone: SYCL runtimes differ in whether they retain, libsycl 9 does
+// not. What throws leaves every count as it was. All functions may be called by several
+// threads at once.
+#pragma once
+
+#include <usm_dlpack/opencl_handle.hpp>
+#include <usm_dlpack/usm_allocation.hpp>
+
+#include <sycl/sycl.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace usm_dlpack {
+namespace detail {
+
+inline void check_is_opencl(sycl::backend backend, const char* field) {
+  if (backend != sycl::backend::opencl) {
+    refuse(errc::backend_not_accepted, field, "one of the backend opencl",
+           std::string("one of the backend ") + to_string(backend),
+           "use a device of the backend opencl, or the handles of the other backend");
+  }
+}
+
+/// The handle of a SYCL object. `sycl::get_native` retains it for the caller.
+template <class Native, class Object>
+opencl_handle<Native> opencl_handle_of(const Object& object) {
+  const char* field = opencl_traits<Native>::field;
+  check_is_opencl(ask_runtime(field, [&] { return object.get_backend(); }), field);
+  static_cast<void>(opencl_functions::get());  // may throw, while nothing is retained
+  return opencl_handle<Native>(
+      ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }));
+}
+
+/// The native side of the platform whose root a device is, or is a part of, and the root's id.
+struct opencl_root {
+  const opencl_platform* native = nullptr;  ///< null: of no root of this process
+  std::int32_t id = -1;
+};
+
+inline opencl_root find_root(cl_device_id device) {
+  for (const native_platform& platform : native_table::get().platforms) {
+    const opencl_platform& native = platform.opencl;
+    const std::int32_t id = native.device_info == nullptr ? -1 : root_id_of(native, device);
+    if (id >= 0) {
+      return {&native, id};
+    }
+  }
+  return {};
+}
+
+inline bool is_root(cl_device_id device, const opencl_root& root) noexcept {
+  return root.native->devices[static_cast<std::size_t>(root.id)] == device;
+}
+
+/// The root of a device that the caller names, or that a context of his has.
+/// @throws conversion_error `device_without_id`, `runtime_error`
+inline opencl_root root_with_id(cl_device_id device, const char* field) {
+  const opencl_root root = find_root(device);
+  if (root.native == nullptr) {
+    static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
+    refuse(errc::device_without_id, field,
+           "a device whose root is in sycl::device::get_devices()", "one that is not",
+           "check ONEAPI_DEVICE_SELECTOR");
+  }
+  return root;
+}
+
+/// The platform whose default context a handle is, or null.
+inline const platform_entry* find_platform(cl_context context) {
+  const auto& natives = native_table::get().platforms;
+  for (std::size_t place = 0; context != nullptr && place < natives.size(); ++place) {
+    if (natives[place].opencl.context == context) {
+      return &device_table::get().platforms[place];
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+
+// --- To OpenCL ----------------------------------------------------------------------------
+
+/// The handle of a device, or of the device of a queue. Owns a reference; OpenCL counts none
+/// of root devices.
+/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+[[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const sycl::device& device) {
+  return detail::opencl_handle_of<cl_device_id>(device);
+}
+[[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const sycl::queue& queue) {
+  return opencl_device(queue.get_device());
+}
+/// The same of the device that validated memory truly is on; of the root device that the
+/// tensor named, for host USM and empty tensors.
+[[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const usm_allocation& memory) {
+  return opencl_device(memory.device());
+}
+
+/// The handle of a context, or of the context of a queue. Owns a reference.
+/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+[[nodiscard]] inline opencl_handle<cl_context> opencl_context(const sycl::context& context) {
+  return detail::opencl_handle_of<cl_context>(context);
+}
+[[nodiscard]] inline opencl_handle<cl_context> opencl_context(const sycl::queue& queue) {
+  return opencl_context(queue.get_context());
+}
+/// The same of the default context that validated memory is of.
+[[nodiscard]] inline opencl_handle<cl_context> opencl_context(const usm_allocation& memory) {
+  return opencl_context(memory.context());
+}
+
+/// The handle of a queue, in order or not. Owns a reference. Work that OpenCL code submits to
+/// it is ordered with SYCL's as the queue itself orders its commands: if it is in order.
+/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+[[nodiscard]] inline opencl_handle<cl_command_queue> opencl_queue(const sycl::queue& queue) {
+  return detail::opencl_handle_of<cl_command_queue>(queue);
+}
+
+// --- To SYCL ------------------------------------------------------------------------------
+
+/// The SYCL device of a handle: of a root, the one in `sycl::device::get_devices()`; of a
+/// sub-device, one whose root is. The caller keeps his reference, and the count of a root's
+/// stays. The SYCL runtime itself keeps one, once, for each sub-device that it is shown, for
+/// the life of the process; the device that it makes is equal to what it makes of the same
+/// handle again, and not to the one that `create_sub_devices` gave.
+/// @pre null, or a valid handle: OpenCL cannot tell one that is released from one that is not
+/// @throws conversion_error `device_without_id`; `runtime_error`, also for null
+[[nodiscard]] inline sycl::device sycl_device(cl_device_id device) {
+  const detail::opencl_root root = detail::root_with_id(device, "device");
+  if (detail::is_root(device, root)) {
+    return root_device(root.id);
+  }
+  return detail::ask_runtime("device",
+                             [&] { return sycl::make_device<sycl::backend::opencl>(device); });
+}
+
+/// The SYCL context of a handle: the default context of its platform if it is the handle of
+/// that, otherwise a new one, equal to no other, whose memory cannot be exchanged. The caller
+/// keeps his reference, in the second case until the context and its copies are gone.
+/// @pre null, or a valid handle
+/// @throws conversion_error `device_without_id` if it has a device that SYCL does not list;
+///         `runtime_error`, also for null
+[[nodiscard]] inline sycl::context sycl_context(cl_context context) {
+  if (const detail::platform_entry* entry = detail::find_platform(context)) {
+    return *entry->context;
+  }
+  for (const cl_device_id device : detail::devices_of(context)) {
+    static_cast<void>(detail::root_with_id(device, "context"));
+  }
+  return detail::ask_runtime(
+      "context", [&] { return sycl::make_context<sycl::backend::opencl>(context); });
+}
+
+/// The SYCL queue of a handle, in `sycl_context` of the handle's context. Submits to the same
+/// OpenCL queue; equal to no other queue. The caller keeps his reference until the queue and
+/// its copies are gone. `is_in_order()` is false of it whatever the handle's, because
+/// `sycl::make_queue` cannot be told; the commands are as ordered as the handle orders them.
+/// @pre null, or a valid handle of a queue of the host (no `CL_QUEUE_ON_DEVICE`)
+/// @throws conversion_error as `sycl_context`
+[[nodiscard]] inline sycl::queue sycl_queue(cl_command_queue queue) {
+  const sycl::context context =
+      sycl_context(detail::ask_opencl<cl_context>(queue, CL_QUEUE_CONTEXT));
+  return detail::ask_runtime(
+      "queue", [&] { return sycl::make_queue<sycl::backend::opencl>(queue, context); });
+}
+
+}  // namespace usm_dlpack
