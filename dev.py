@@ -380,8 +380,11 @@ def benchmark() -> int:
 
 
 def speed() -> int:
-    """Count the instructions of the C++ core beside CCCL's, code by hand, and those of before."""
-    return run(sys.executable, ROOT / "benchmarks" / "core" / "beside_cccl.py", check=False)
+    """Count instructions: the C++ core's beside CCCL's and code by hand, the protocols' share."""
+    require_debian_packages(missing_for_python())
+    programs = ("core/beside_cccl.py", "protocols/beside_queries.py")
+    statuses = [run(sys.executable, ROOT / "benchmarks" / p, check=False) for p in programs]
+    return 1 if any(statuses) else 0
 
 
 def mutation(arguments: list[str]) -> int:

@@ -65,25 +65,38 @@ class Cost:
 Group = dict[str, Cost]
 
 
-def include_flags(environment: Environment) -> list[str]:
-    """Return the include folders: CCCL, CUDA, dlpack.h, mdspan and this project."""
+def packages_of(environment: Environment) -> Path:
+    """Return the folder into which pip installs."""
     ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(
+    return Path(
         subprocess.run(
             [environment.python, "-c", ask], capture_output=True, text=True, check=True
         ).stdout.strip()
     )
-    cuda = next(site.glob("nvidia/cu*/include"))
+
+
+def header_flags(environment: Environment) -> list[str]:
+    """Return the include folders of dlpack.h, mdspan and this project."""
+    site = packages_of(environment)
     mdspan = environment.folder / "mdspan" / "mdspan.hpp"
     mdspan.parent.mkdir(exist_ok=True)
     mdspan.write_bytes((site / "basix" / "include" / "basix" / "mdspan.hpp").read_bytes())
-    system = [cuda / "cccl", cuda, site / "tvm_ffi" / "include", environment.folder]
     return [
-        f"-I{ROOT / 'include'}",
-        f"-I{HERE}",
-        *(word for folder in system for word in ("-isystem", str(folder))),
-        "-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos",
-        "-DMDSPAN_IMPL_PROPOSED_NAMESPACE=Experimental",
+        *(f"-I{ROOT / 'include'}", f"-I{HERE}"),
+        *("-isystem", str(site / "tvm_ffi" / "include"), "-isystem", str(environment.folder)),
+        *(
+            "-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos",
+            "-DMDSPAN_IMPL_PROPOSED_NAMESPACE=Experimental",
+        ),
+    ]
+
+
+def include_flags(environment: Environment) -> list[str]:
+    """Return the same, and the include folders of CCCL and CUDA."""
+    cuda = next(packages_of(environment).glob("nvidia/cu*/include"))
+    return [
+        *header_flags(environment),
+        *("-isystem", str(cuda / "cccl"), "-isystem", str(cuda)),
     ]
 
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How cells are measured: by callgrind's counters, one call each, or by time, in turns.
+#pragma once
+
+#include <cell.hpp>
+
+#include <valgrind/callgrind.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+inline constexpr int calls_of_a_turn = 256;
+
+[[gnu::noinline]] inline void repeat(const cell& one, int calls) {
+  for (int call = 0; call < calls; ++call) {
+    one.convert(one.input);
+  }
+}
+
+/// Dumps callgrind's counters after one call of each cell.
+inline void count() {
+  for (const cell& one : cells()) {
+    repeat(one, 2);  // the dynamic linker and the caches are warm
+    CALLGRIND_ZERO_STATS;
+    repeat(one, 1);
+    CALLGRIND_DUMP_STATS_AT(one.name.c_str());
+  }
+}
+
+/// Prints the nanoseconds of a call of each cell, the fastest and the median round.
+inline void time_in_turns(std::size_t rounds) {
+  using clock = std::chrono::steady_clock;
+  std::vector<std::vector<double>> spent(cells().size());
+  for (auto& times : spent) {
+    times.reserve(rounds);
+  }
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t number = 0; number < cells().size(); ++number) {
+      const cell& one = cells()[number];
+      one.convert(one.input);
+      const auto start = clock::now();
+      repeat(one, calls_of_a_turn);
+      const std::chrono::duration<double, std::nano> turn = clock::now() - start;
+      spent[number].push_back(turn.count() / calls_of_a_turn);
+    }
+  }
+  for (std::size_t number = 0; number < cells().size(); ++number) {
+    auto& times = spent[number];
+    std::sort(times.begin(), times.end());
+    std::printf("%s\t%.3f\t%.3f\n", cells()[number].name.c_str(), times.front(),
+                times[times.size() / 2]);
+  }
+}

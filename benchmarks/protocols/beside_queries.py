@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the export and the import protocol cost beside the queries that they cannot do without.
+
+``python3 dev.py speed`` runs it as a guard: it counts instructions under callgrind, and fails where
+our own share has grown by more than 2 % since counts.json was written by the same compiler.
+``--full`` measures time with 1, 2 and 4 root devices, among 10 and 10,000 live allocations, and
+from 1 to 8 threads; ``--write`` renews docs/protocol_speed.md and its plot, ``--renew``
+counts.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+CORE = ROOT / "benchmarks" / "core"
+sys.path[:0] = [str(ROOT), str(CORE), str(ROOT / "tests" / "devices")]
+
+from beside_cccl import MOST_GROWTH, Group, call, header_flags, measure, version_of  # noqa: E402
+from driver_copies import copy_driver  # noqa: E402
+from protocol_page import Measured, write_page  # noqa: E402
+
+from dev import (  # noqa: E402
+    VALGRIND,
+    Environment,
+    RefusalError,
+    absent,
+    make_environment,
+    require_debian_packages,
+)
+
+COUNTS = HERE / "counts.json"
+COMPILER = "g++"
+FLAGS = ["-std=c++17", "-O2", "-DNDEBUG", "-w"]
+DEVICES = (1, 2, 4)
+LIVE = (10, 10_000)
+THREADS = (1, 2, 4, 8)
+REMEDY = "make it fewer, or run `python3 benchmarks/protocols/beside_queries.py --renew`, say why"
+
+
+def build(environment: Environment, folder: Path) -> Path:
+    """Build the program against the environment's SYCL runtime."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "protocols"
+    library = environment.folder / "lib"
+    call(
+        [
+            *(COMPILER, *FLAGS, *header_flags(environment)),
+            *("-isystem", environment.folder / "include", f"-I{CORE}"),
+            *(HERE / "main.cpp", "-o", program, f"-L{library}", f"-Wl,-rpath,{library}"),
+            *("-lsycl", "-ldl", "-pthread"),
+        ]
+    )
+    return program
+
+
+def drivers(environment: Environment, folder: Path, count: int) -> str:
+    """Return the driver and copies of it, each of which is a platform with a root device."""
+    driver = environment.folder / "lib" / "libintelocl.so"
+    copies = [
+        copy_driver(driver, folder / f"device{number}", siblings=True) for number in range(1, count)
+    ]
+    return ":".join(map(str, [driver, *copies]))
+
+
+def shares(groups: dict[str, Group]) -> dict[str, int]:
+    """Return the instructions of ours that are not the queries'."""
+    return {
+        name: group["ours"].instructions - group["queries"].instructions
+        for name, group in groups.items()
+    }
+
+
+def guard(program: Path, renew: bool) -> int:
+    """Count one call of each protocol, and compare our share with what was kept."""
+    version = version_of(COMPILER)
+    found = shares(measure(program, rounds=0))
+    if renew:
+        COUNTS.write_text(json.dumps({"version": version, "counts": found}, indent=1) + "\n")
+    kept = json.loads(COUNTS.read_text(encoding="utf-8"))
+    if kept["version"] != version:
+        print(f"{COMPILER}: {COUNTS.name} is of another version; nothing is compared")
+        return 0
+    faults = [
+        f"{name}: expected at most {most * MOST_GROWTH:.0f} instructions besides the queries "
+        f"({most} before), found {found[name]}; {REMEDY}"
+        for name, most in kept["counts"].items()
+        if found[name] > most * MOST_GROWTH
+    ]
+    print(f"protocols: {len(found)} counted")
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+def times(program: Path, *arguments: int | str) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return the nanoseconds, the fewest and the median, by protocol and device, and subject."""
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for line in call([program, *map(str, arguments)]).splitlines():
+        name, fastest, median = line.split("\t")
+        group, subject = name.rsplit("/", 1)
+        found.setdefault(group, {})[subject] = (float(fastest), float(median))
+    return found
+
+
+def full(environment: Environment, program: Path, folder: Path, rounds: int, write: bool) -> int:
+    """Measure everything; fail where a target is missed."""
+    measured = Measured(rounds=rounds, instructions=measure(program, rounds=0))
+    for count in DEVICES:
+        os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, count)
+        for live in LIVE:
+            measured.alone[count, live] = times(program, "time", rounds, live)
+    os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, 1)
+    for threads in THREADS:
+        measured.at_once[threads] = times(program, "threads", rounds // 10, threads)
+    page, plot, missed = write_page(measured)
+    print(page)
+    if write:
+        (ROOT / "docs" / "protocol_speed.md").write_text(page, encoding="utf-8")
+        (ROOT / "docs" / "protocol_speed.svg").write_text(plot, encoding="utf-8")
+    for fault in missed:
+        print(fault, file=sys.stderr)
+    return 1 if missed else 0
+
+
+def main() -> int:
+    """Run the guard, or the whole benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="times, devices and threads")
+    parser.add_argument("--write", action="store_true", help="renew the page, with --full")
+    parser.add_argument("--renew", action="store_true", help="renew counts.json")
+    parser.add_argument("--rounds", type=int, default=1000, help="in which cells take turns")
+    options = parser.parse_args()
+    try:
+        require_debian_packages(absent(VALGRIND))
+        environment = make_environment("venv")
+        wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
+        environment.install("-r", "requirements/test.txt", *wheels)
+        folder = ROOT / "build" / "protocols"
+        program = build(environment, folder)
+        os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, 1)
+        if options.full:
+            return full(environment, program, folder, options.rounds, options.write)
+        return guard(program, options.renew)
+    except RefusalError as refusal:
+        print(refusal, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
