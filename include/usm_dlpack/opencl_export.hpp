@@ -73,8 +73,8 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_device(
-    const std::string& expected, cl_device_id device, const opencl_root& root) {
-  refuse(errc::device_mismatch, "device", expected, name_of(device, root),
+    const std::string& expected, const std::string& found) {
+  refuse(errc::device_mismatch, "device", expected, found,
          "pass the device that the memory was allocated for, or none");
 }
 
@@ -89,11 +89,13 @@ inline void check_device(const void* pointer, const allocation& found,
       native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device)) {
     const opencl_root true_root{&native, found.device_id};
     if (device != true_device && !is_root(device, true_root)) {
-      refuse_opencl_device(name_of(true_device, true_root) + ", where the memory is", device,
-                           root);
+      const std::string expected = name_of(true_device, true_root);
+      const std::string named = name_of(device, root);
+      refuse_opencl_device(expected + ", where the memory is",
+                           named == expected ? "another " + named.substr(2) : named);
     }
   } else if (&device_table::get().platform_of(root.id) != &entry) {
-    refuse_opencl_device("a device of the given context", device, root);
+    refuse_opencl_device("a device of the given context", name_of(device, root));
   }
 }
 
@@ -147,7 +149,7 @@ template <class View, int = detail::require_view<View>(),
 /// for, or the root of that. Host USM, which is on no device, gets the id of its root; also an
 /// empty view whose pointer is unknown. Neither retains nor releases the handles.
 /// @pre each handle is null or valid
-/// @throws conversion_error also `device_without_id`, `device_mismatch`
+/// @throws conversion_error also `device_without_id`, `device_failed`, `device_mismatch`
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context, cl_device_id device)

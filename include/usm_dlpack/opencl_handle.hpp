@@ -159,7 +159,7 @@ class opencl_handle {
     static_cast<void>(detail::opencl_functions::get());  // so that the destructor has them
   }
 
-  /// Adds a reference to a handle that the caller keeps his own of; the count is one more.
+  /// Adds a reference to a handle that the caller keeps its own of; the count is one more.
   /// @pre null, or a valid handle
   /// @throws conversion_error `runtime_error` for null and what OpenCL refuses;
   ///         `backend_not_accepted` if the process has no OpenCL

@@ -6,11 +6,13 @@
 // whose memory cannot be exchanged.
 //
 // References. To OpenCL: each result owns one reference, and gives it back when it goes. To
-// SYCL: no function takes a reference over or leaves one; the caller keeps his, and a context,
-// a queue or a sub-device that is not of the device table must not be released before the last
-// copy of the SYCL object is gone: SYCL runtimes differ in whether they retain, libsycl 9 does
-// not. What throws leaves every count as it was. All functions may be called by several
-// threads at once.
+// SYCL: no function takes the caller's reference over, and what throws leaves every count as
+// it was. SYCL 2020 has the runtime retain contexts and queues that it is given; libsycl 8 and
+// 9 do not. So the caller gives its reference back after the last copy of the SYCL object is
+// gone. Of a sub-device that it is shown, also in a context, the runtime keeps one reference
+// of its own, once, for the life of the process.
+//
+// All functions may be called by several threads at once.
 #pragma once
 
 #include <usm_dlpack/opencl_handle.hpp>
@@ -64,15 +66,40 @@ inline bool is_root(cl_device_id device, const opencl_root& root) noexcept {
   return root.native->devices[static_cast<std::size_t>(root.id)] == device;
 }
 
+/// Whether a handle is that of a root that SYCL lists, and cannot use.
+inline bool is_failed(cl_device_id device, const device_entry& listed) {
+  try {
+    return !listed.failure.empty() &&
+           opencl_handle_of<cl_device_id>(listed.device).get() == device;
+  } catch (const conversion_error&) {
+    return false;  // it is of another backend, or fails here too
+  }
+}
+
+/// Says more than "without id" of such a root.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(cl_device_id device,
+                                                                 const char* field) {
+  static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
+  const auto& listed = device_table::get().devices;
+  for (std::size_t id = 0; id < listed.size(); ++id) {
+    if (is_failed(device, listed[id])) {
+      refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
+             "device " + std::to_string(id) + ", for which it throws \"" + listed[id].failure +
+                 "\"",
+             "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
+    }
+  }
+  refuse(errc::device_without_id, field,
+         "a device whose root is in sycl::device::get_devices()", "one that is not",
+         "check ONEAPI_DEVICE_SELECTOR");
+}
+
 /// The root of a device that the caller names, or that a context of his has.
-/// @throws conversion_error `device_without_id`, `runtime_error`
+/// @throws conversion_error `device_without_id`, `device_failed`, `runtime_error`
 inline opencl_root root_with_id(cl_device_id device, const char* field) {
   const opencl_root root = find_root(device);
   if (root.native == nullptr) {
-    static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
-    refuse(errc::device_without_id, field,
-           "a device whose root is in sycl::device::get_devices()", "one that is not",
-           "check ONEAPI_DEVICE_SELECTOR");
+    refuse_device(device, field);
   }
   return root;
 }
@@ -120,8 +147,8 @@ inline const platform_entry* find_platform(cl_context context) {
   return opencl_context(memory.context());
 }
 
-/// The handle of a queue, in order or not. Owns a reference. Work that OpenCL code submits to
-/// it is ordered with SYCL's as the queue itself orders its commands: if it is in order.
+/// The handle of a queue, in order or not. Owns a reference. What OpenCL code submits to it is
+/// ordered with what SYCL submitted only if the queue is in order; otherwise wait in between.
 /// @throws conversion_error `backend_not_accepted`, `runtime_error`
 [[nodiscard]] inline opencl_handle<cl_command_queue> opencl_queue(const sycl::queue& queue) {
   return detail::opencl_handle_of<cl_command_queue>(queue);
@@ -130,27 +157,24 @@ inline const platform_entry* find_platform(cl_context context) {
 // --- To SYCL ------------------------------------------------------------------------------
 
 /// The SYCL device of a handle: of a root, the one in `sycl::device::get_devices()`; of a
-/// sub-device, one whose root is. The caller keeps his reference, and the count of a root's
-/// stays. The SYCL runtime itself keeps one, once, for each sub-device that it is shown, for
-/// the life of the process; the device that it makes is equal to what it makes of the same
-/// handle again, and not to the one that `create_sub_devices` gave.
+/// sub-device, one whose root is, equal to what this makes of the same handle again, and not
+/// to what `create_sub_devices` gave. The caller keeps its reference, which may be given back
+/// at once; of a sub-device the runtime keeps its own.
 /// @pre null, or a valid handle: OpenCL cannot tell one that is released from one that is not
-/// @throws conversion_error `device_without_id`; `runtime_error`, also for null
+/// @throws conversion_error `device_without_id`, `device_failed`, and for null and what OpenCL
+///         refuses `runtime_error`
 [[nodiscard]] inline sycl::device sycl_device(cl_device_id device) {
-  const detail::opencl_root root = detail::root_with_id(device, "device");
-  if (detail::is_root(device, root)) {
-    return root_device(root.id);
-  }
+  static_cast<void>(detail::root_with_id(device, "device"));
   return detail::ask_runtime("device",
                              [&] { return sycl::make_device<sycl::backend::opencl>(device); });
 }
 
 /// The SYCL context of a handle: the default context of its platform if it is the handle of
 /// that, otherwise a new one, equal to no other, whose memory cannot be exchanged. The caller
-/// keeps his reference, in the second case until the context and its copies are gone.
+/// keeps its reference, in the second case until the context and its copies are gone.
 /// @pre null, or a valid handle
-/// @throws conversion_error `device_without_id` if it has a device that SYCL does not list;
-///         `runtime_error`, also for null
+/// @throws conversion_error `device_without_id`, `device_failed` of its devices, and for null
+///         and what OpenCL refuses `runtime_error`
 [[nodiscard]] inline sycl::context sycl_context(cl_context context) {
   if (const detail::platform_entry* entry = detail::find_platform(context)) {
     return *entry->context;
@@ -163,9 +187,10 @@ inline const platform_entry* find_platform(cl_context context) {
 }
 
 /// The SYCL queue of a handle, in `sycl_context` of the handle's context. Submits to the same
-/// OpenCL queue; equal to no other queue. The caller keeps his reference until the queue and
-/// its copies are gone. `is_in_order()` is false of it whatever the handle's, because
-/// `sycl::make_queue` cannot be told; the commands are as ordered as the handle orders them.
+/// OpenCL queue; equal to no other queue. The caller keeps its reference until the queue and
+/// its copies are gone, and needs none to the context: OpenCL keeps that for its queues.
+/// `is_in_order()` is false of it whatever the handle's, because `sycl::make_queue` cannot be
+/// told; the commands are as ordered as the handle orders them.
 /// @pre null, or a valid handle of a queue of the host (no `CL_QUEUE_ON_DEVICE`)
 /// @throws conversion_error as `sycl_context`
 [[nodiscard]] inline sycl::queue sycl_queue(cl_command_queue queue) {

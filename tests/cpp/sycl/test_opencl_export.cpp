@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// opencl_export.hpp: USM that OpenCL code allocated goes through the export protocol by the
+// handles that OpenCL code has, each step refuses, the earlier of two first, and no reference
+// is counted.
+#include <usm_dlpack/opencl.hpp>
+
+#include <refusal.hpp>
+#include <rules_in_order.hpp>
+
+#include <gtest/gtest.h>
+
+#include "new_process.hpp"
+#include "opencl_objects.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace usm_dlpack_test;
+using sycl::usm::alloc;
+using usm_dlpack::errc;
+using usm_dlpack::to_dlpack_tensor;
+
+using floats = row_view<float>;
+
+/// USM of the default context that OpenCL code allocated, and a view that fills it.
+struct exported_memory {
+  native_memory memory;
+  floats view;
+
+  explicit exported_memory(alloc kind = alloc::device, std::size_t device_id = 0)
+      : memory(kind, 16 * sizeof(float), native_default_context(device_id),
+               native_root(device_id)),
+        view(memory.as<float>(), 16) {}
+};
+
+std::string default_context_words(std::size_t device_id = 0) {
+  return "the default context of the platform \"" +
+         root_devices().at(device_id).get_platform().get_info<sycl::info::platform::name>() +
+         "\"";
+}
+
+// --- What is exported ---------------------------------------------------------------------
+
+TEST(OpenclExport, MemoryOfOpenClAloneIsValidatedAndRead) {
+  std::array<float, 16> written{};
+  std::iota(written.begin(), written.end(), 1.0F);
+  static auto& queue =
+      *new native_queue(native_default_context(), native_root(), out_of_order);
+  for (const alloc kind : usm_kinds) {
+    const exported_memory mine(kind);
+    mine.memory.write(queue.get(), written.data(), sizeof written);
+
+    const auto wrapper = to_dlpack_tensor(mine.view, native_default_context(), native_root());
+    const DLTensor tensor = wrapper.get();
+    const usm_dlpack::usm_allocation memory = usm_dlpack::validate(tensor);
+    EXPECT_EQ(memory.usm_type(), kind);
+    EXPECT_EQ(memory.size(), sizeof written);
+    const floats view = usm_dlpack::to_mdspan<floats>(tensor);
+    EXPECT_EQ(view.data_handle(), mine.view.data_handle());
+
+    std::array<float, 16> read{};
+    queue_on().memcpy(read.data(), view.data_handle(), sizeof read).wait();
+    EXPECT_EQ(read, written);
+  }
+}
+
+TEST(OpenclExport, TheFieldsAreThoseOfTheOtherExports) {
+  const exported_memory mine;
+  const auto by_handles = to_dlpack_tensor(mine.view, native_default_context(), native_root());
+  const auto by_context = to_dlpack_tensor(mine.view, usm_dlpack::default_context(0));
+  EXPECT_EQ(by_handles.shape(), by_context.shape());
+  EXPECT_EQ(by_handles.strides(), by_context.strides());
+  EXPECT_EQ(data_of(by_handles), mine.view.data_handle());
+  EXPECT_EQ(by_handles.get().device.device_type, kDLOneAPI);
+  EXPECT_EQ(by_handles.get().dtype.code, kDLFloat);
+}
+
+TEST(OpenclExport, NoReferenceIsCounted) {
+  const exported_memory mine;
+  const cl_device_id part = native_sub_device();
+  const cl_uint before = references_of(native_default_context());
+  static_cast<void>(to_dlpack_tensor(mine.view, native_default_context()));
+  static_cast<void>(to_dlpack_tensor(mine.view, native_default_context(), native_root()));
+  EXPECT_THROW(static_cast<void>(to_dlpack_tensor(mine.view, native_default_context(), part)),
+               usm_dlpack::conversion_error);
+  EXPECT_EQ(references_of(native_default_context()), before);
+  EXPECT_EQ(references_of(part), 1U);
+
+  const native_context other({native_root()});
+  EXPECT_THROW(static_cast<void>(to_dlpack_tensor(mine.view, other.get())),
+               usm_dlpack::conversion_error);
+  EXPECT_EQ(references_of(other.get()), 1U);
+}
+
+TEST(OpenclExport, AnEmptyViewNeedsNoMemory) {
+  std::array<float, 1> on_stack{};
+  for (float* data : {static_cast<float*>(nullptr), on_stack.data()}) {
+    const floats empty(data, 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(empty, native_default_context())), 0);
+    const auto wrapper = to_dlpack_tensor(empty, native_default_context(), native_root());
+    EXPECT_EQ(id_of(wrapper), 0);
+    EXPECT_EQ(data_of(wrapper), nullptr);
+  }
+}
+
+TEST(OpenclExport, HostMemoryGoesWithEachDeviceOfItsPlatform) {
+  const exported_memory mine(alloc::host);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context())), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(), native_root())), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(), native_sub_device())),
+            0);
+}
+
+using device_floats = usm_dlpack::device_mdspan<floats>;
+
+TEST(OpenclExport, AViewThatNamesItsKindHasThat) {
+  const exported_memory device(alloc::device);
+  const device_floats right(device.view.data_handle(), 16);
+  EXPECT_EQ(id_of(to_dlpack_tensor(right, native_default_context())), 0);
+  const exported_memory shared(alloc::shared);
+  const device_floats wrong(shared.view.data_handle(), 16);
+  EXPECT_REFUSAL(to_dlpack_tensor(wrong, native_default_context()),
+                 errc::usm_type_not_accepted, "data",
+                 "device USM, as the type of the view says", "shared USM");
+}
+
+// --- What is refused ----------------------------------------------------------------------
+
+TEST(OpenclExport, ANullContextIsRefused) {
+  const exported_memory mine;
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, cl_context{}), errc::runtime_error, "context",
+                 "a cl_context", "null");
+}
+
+TEST(OpenclExport, ANullDeviceIsRefused) {
+  const exported_memory mine;
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), nullptr),
+                 errc::runtime_error, "device", "a cl_device_id", "null");
+}
+
+TEST(OpenclExport, HandlesOfAnotherTypeAreRefused) {
+  const exported_memory mine;
+  void* const device = native_root();
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, static_cast<cl_context>(device)),
+                 errc::runtime_error, "context", "a cl_context",
+                 "one for which OpenCL says CL_INVALID_CONTEXT (-34)");
+  void* const context = native_default_context();
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(),
+                                  static_cast<cl_device_id>(context)),
+                 errc::runtime_error, "device", "a cl_device_id",
+                 "one for which OpenCL says CL_INVALID_DEVICE (-33)");
+}
+
+TEST(OpenclExport, NullMemoryIsRefused) {
+  const floats view(nullptr, 16);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, native_default_context()), errc::data_null, "data",
+                 "the address of USM", "null");
+  const native_context other({native_root()});
+  EXPECT_REFUSAL(to_dlpack_tensor(view, other.get()), errc::data_null, "data",
+                 "the address of USM", "null");
+}
+
+TEST(OpenclExport, MemoryThatTheContextDoesNotKnowIsRefused) {
+  std::array<float, 16> on_stack{};
+  const floats view(on_stack.data(), 16);
+  const native_context other({native_root()});
+  for (const cl_context context : {native_default_context(), other.get()}) {
+    EXPECT_REFUSAL(to_dlpack_tensor(view, context), errc::pointer_unknown, "data",
+                   "USM of the given context", "an allocation unknown to it");
+  }
+}
+
+TEST(OpenclExport, MemoryOfAnotherContextThanTheGivenIsRefused) {
+  const native_context other({native_root()});
+  const native_memory foreign(alloc::device, 64, other.get(), native_root());
+  const floats view(foreign.as<float>(), 16);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, native_default_context(), native_root()),
+                 errc::pointer_unknown, "data", "USM of the given context",
+                 "an allocation unknown to it");
+}
+
+TEST(OpenclExport, AContextThatIsNotADefaultOneIsRefused) {
+  const native_context other({native_root()});
+  const native_memory foreign(alloc::device, 64, other.get(), native_root());
+  const floats view(foreign.as<float>(), 16);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, other.get(), native_root()), errc::context_not_default,
+                 "context", default_context_words(), "another one, of 1 device(s)");
+  const floats empty(nullptr, 0);
+  EXPECT_REFUSAL(to_dlpack_tensor(empty, other.get()), errc::context_not_default, "context",
+                 default_context_words(), "another one, of 1 device(s)");
+}
+
+TEST(OpenclExport, AContextOfSubDevicesIsRefused) {
+  const cl_device_id part = native_sub_device();
+  const native_context parts({part});
+  const native_memory foreign(alloc::device, 64, parts.get(), part);
+  const floats view(foreign.as<float>(), 16);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, parts.get(), part), errc::context_not_default,
+                 "context", default_context_words(), "another one, of 1 device(s)");
+}
+
+TEST(OpenclExport, APartOfTheDeviceThatTheMemoryIsOnIsRefused) {
+  for (const alloc kind : {alloc::device, alloc::shared}) {
+    const exported_memory mine(kind);
+    EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), native_sub_device()),
+                   errc::device_mismatch, "device", "device 0, where the memory is",
+                   "a sub-device of device 0");
+  }
+}
+
+/// The device that all memory is on for `on_part`.
+cl_device_id part_with_all_memory = nullptr;
+clGetMemAllocInfoINTEL_fn true_query = nullptr;
+
+/// Answers as a driver that has memory of sub-devices in a default context.
+cl_int CL_API_CALL on_part(cl_context context, const void* pointer, cl_mem_info_intel what,
+                           std::size_t size, void* value, std::size_t* needed) {
+  if (what != CL_MEM_ALLOC_DEVICE_INTEL) {
+    return true_query(context, pointer, what, size, value, needed);
+  }
+  *static_cast<cl_device_id*>(value) = part_with_all_memory;
+  return CL_SUCCESS;
+}
+
+TEST(OpenclExport, MemoryOfASubDeviceGoesWithThatAndWithItsRootAlone) {
+  part_with_all_memory = native_sub_device();
+  const cl_device_id other_part = native_sub_device();
+  const exported_memory mine;
+  const changed_natives changed([](native_platforms& platforms) {
+    true_query = platforms.at(0).opencl.query;
+    platforms.at(0).opencl.query = &on_part;
+  });
+  const cl_context context = native_default_context();
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, part_with_all_memory)), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, native_root())), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context)), 0);
+  ASSERT_NE(other_part, part_with_all_memory);
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, context, other_part), errc::device_mismatch,
+                 "device", "a sub-device of device 0, where the memory is",
+                 "another sub-device of device 0");
+}
+
+TEST(OpenclExport, APlatformWithoutUsmKnowsNoMemory) {
+  const exported_memory mine;
+  const native_context other({native_root()});
+  const native_memory foreign(alloc::device, 64, other.get(), native_root());
+  const floats view(foreign.as<float>(), 16);
+  const changed_natives no_usm([](native_platforms& platforms) {
+    platforms.at(0).opencl.without_usm = true;
+    platforms.at(0).opencl.query = nullptr;
+  });
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context()), errc::pointer_unknown,
+                 "data", "USM of the given context", "an allocation unknown to it");
+  EXPECT_REFUSAL(to_dlpack_tensor(view, other.get()), errc::pointer_unknown, "data",
+                 "USM of the given context", "an allocation unknown to it");
+}
+
+// --- Two platforms ------------------------------------------------------------------------
+
+TEST(TwoDevicesOpenclExport, TheIdIsThatOfTheMemory) {
+  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+    for (const alloc kind : usm_kinds) {
+      const exported_memory mine(kind, id);
+      const auto expected = static_cast<std::int32_t>(id);
+      EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(id))), expected);
+      const auto wrapper =
+          to_dlpack_tensor(mine.view, native_default_context(id), native_root(id));
+      EXPECT_EQ(id_of(wrapper), expected);
+      EXPECT_EQ(usm_dlpack::validate(wrapper.get()).device_id(), expected);
+    }
+  }
+}
+
+TEST(TwoDevicesOpenclExport, ADeviceOfTheOtherPlatformIsRefused) {
+  const exported_memory device(alloc::device);
+  EXPECT_REFUSAL(to_dlpack_tensor(device.view, native_default_context(0), native_root(1)),
+                 errc::device_mismatch, "device", "device 0, where the memory is", "device 1");
+  const exported_memory host(alloc::host);
+  EXPECT_REFUSAL(to_dlpack_tensor(host.view, native_default_context(0), native_root(1)),
+                 errc::device_mismatch, "device", "a device of the given context", "device 1");
+  const floats empty(nullptr, 0);
+  EXPECT_REFUSAL(to_dlpack_tensor(empty, native_default_context(0), native_root(1)),
+                 errc::device_mismatch, "device", "a device of the given context", "device 1");
+}
+
+TEST(TwoDevicesOpenclExport, MemoryOfTheOtherPlatformIsUnknown) {
+  const exported_memory mine(alloc::device, 1);
+  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(0), native_root(0)),
+                 errc::pointer_unknown, "data", "USM of the given context",
+                 "an allocation unknown to it");
+}
+
+TEST(TwoDevicesOpenclExport, HostMemoryGetsTheIdOfTheGivenDevice) {
+  const changed_natives moved([](native_platforms& platforms) {
+    platforms.at(0).opencl.devices = {nullptr, native_root(0)};
+  });
+  auto& table =
+      const_cast<usm_dlpack::detail::device_table&>(usm_dlpack::detail::device_table::get());
+  const auto kept = table;
+  table.devices[1].platform = 0;
+  table.platforms[0].device_count = 2;
+  {
+    const exported_memory mine(alloc::host);
+    EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(0))), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(0), native_root(0))),
+              1);
+  }
+  table = kept;
+}
+
+TEST(TwoDevicesOpenclExport, WhatSyclDoesNotListIsRefused) {
+  in_a_new_process(
+      {{"ONEAPI_DEVICE_SELECTOR", "opencl:1"}, {"USM_DLPACK_TEST_DEVICES", "1"}}, [] {
+        const cl_device_id hidden = hidden_native_root();
+        const exported_memory mine;
+        EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), hidden),
+                       errc::device_without_id, "device",
+                       "a device whose root is in sycl::device::get_devices()",
+                       "one that is not");
+        const native_context context({hidden});
+        const native_memory memory(alloc::device, 64, context.get(), hidden);
+        const floats view(memory.as<float>(), 16);
+        EXPECT_REFUSAL(to_dlpack_tensor(view, context.get()), errc::context_not_default,
+                       "context",
+                       "the default context of a platform in sycl::platform::get_platforms()",
+                       "another one, of 1 device(s)");
+      });
+}
+
+// --- The order ----------------------------------------------------------------------------
+
+/// No root has a handle: stands for a device that ONEAPI_DEVICE_SELECTOR hides.
+void hide_devices(native_platforms& platforms) { platforms.at(0).opencl.devices.clear(); }
+
+/// A view of device USM, as its type says, and the handles that it is exported with.
+struct exported_by_handles {
+  struct device_view : breakable_view {
+    using accessor_type =
+        usm_dlpack::usm_accessor<alloc::device, breakable_view::accessor_type>;
+    static accessor_type accessor() { return {}; }
+  };
+
+  cl_context context = native_default_context();
+  cl_device_id device = native_root();
+  std::optional<native_context> other;
+  std::optional<native_memory> memory;
+  std::optional<changed_natives> natives;
+  std::array<float, 4> on_stack{};
+  alloc kind = alloc::device;
+  device_view view;
+
+  exported_by_handles() { allocate(); }
+  void allocate() {
+    memory.reset();
+    memory.emplace(kind, 64, other ? other->get() : native_default_context(), native_root());
+    view.handle = memory->as<float>();
+  }
+};
+
+constexpr breakable_rule<exported_by_handles> opencl_rules[] = {
+    {errc::layout_not_strided, "layout",
+     [](exported_by_handles& e) { e.view.map.strided = false; }},
+    {errc::extent_out_of_range, "shape[0]",
+     [](exported_by_handles& e) { e.view.all_extents = std::uint64_t{1} << 63; }},
+    {errc::stride_out_of_range, "strides[0]",
+     [](exported_by_handles& e) { e.view.map.all_strides = std::uint64_t{1} << 63; }},
+    {errc::offset_out_of_range, "element_offset",
+     [](exported_by_handles& e) { e.view.map.first = std::uint64_t{1} << 63; }},
+    {errc::runtime_error, "context", [](exported_by_handles& e) { e.context = nullptr; }},
+    {errc::device_without_id, "device",
+     [](exported_by_handles& e) { e.natives.emplace(hide_devices); }},
+    {errc::pointer_unknown, "data",
+     [](exported_by_handles& e) { e.view.handle = e.on_stack.data(); }},
+    {errc::context_not_default, "context",
+     [](exported_by_handles& e) {
+       e.other.emplace(std::vector<cl_device_id>{native_root()});
+       e.context = e.other->get();
+       e.allocate();
+     }},
+    {errc::usm_type_not_accepted, "data",
+     [](exported_by_handles& e) {
+       e.kind = alloc::shared;
+       e.allocate();
+     }},
+    {errc::device_mismatch, "device",
+     [](exported_by_handles& e) { e.device = native_sub_device(); }},
+};
+
+TEST(OpenclExport, OfTwoBrokenRulesTheEarlierIsRefused) {
+  expect_order(opencl_rules, [](const exported_by_handles& e) {
+    static_cast<void>(to_dlpack_tensor(e.view, e.context, e.device));
+  });
+}
+
+}  // namespace
