@@ -171,7 +171,8 @@ inline const platform_entry* find_platform(cl_context context) {
 
 /// The SYCL context of a handle: the default context of its platform if it is the handle of
 /// that, otherwise a new one, equal to no other, whose memory cannot be exchanged. The caller
-/// keeps its reference, in the second case until the context and its copies are gone.
+/// keeps its reference, in the second case until the context and its copies are gone; keep the
+/// context too, because libsycl 8 and 9 lose 64 bytes with each new one.
 /// @pre null, or a valid handle
 /// @throws conversion_error `device_without_id`, `device_failed` of its devices, and for null
 ///         and what OpenCL refuses `runtime_error`
