@@ -4,7 +4,8 @@
 dpctl.tensor and dpnp need different major releases of the SYCL runtime, of which a process and an
 extension have one; the libraries in "consumers" take the newest. So each environment gets its own
 build of this package. In each the page docs/consumers.md is measured; with dpctl.tensor and dpnp
-our tests run, and the DLPack tests that their wheels carry.
+our tests run, and the DLPack tests that their wheels carry; with dpnp also those of the examples
+of an extension and of oneDNN.
 
 ``python3 dev.py interoperability`` runs this program, and compares the page with what was measured;
 ``--write`` renews the page. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one of
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +34,9 @@ from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("dpctl-tensor", "dpnp", "consumers")
+# Where a peer has more test files than the one of its name.
+TESTS = {"dpnp": ["dpnp", "onednn"]}
+NO_TESTS = 5  # pytest's exit status
 
 
 def build_package(environment: Environment) -> None:
@@ -50,6 +56,34 @@ def build_package(environment: Environment) -> None:
     )
 
 
+def run_pytest(
+    environment: Environment, *command: str | Path, arguments: list[str], **variables: str
+) -> None:
+    """Run a command of pytest with more arguments, which may leave no test of its own.
+
+    Parameters
+    ----------
+    environment
+        Where it runs.
+    command
+        What runs.
+    arguments
+        More for pytest.
+    variables
+        Of the process.
+
+    Raises
+    ------
+    RefusalError
+        If a test failed, or there was none although none was deselected.
+    """
+    status = environment.run(*command, *arguments, check=False, **variables)
+    if status not in ((0, NO_TESTS) if arguments else (0,)):
+        raise RefusalError(
+            f"pytest: expected exit status 0, found {status}; read what it printed above"
+        )
+
+
 def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
     """Run the tests of one peer.
 
@@ -62,8 +96,9 @@ def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None
     arguments
         More for pytest.
     """
-    file = HERE / f"test_{peer.replace('-', '_')}.py"
-    environment.run(environment.python, "-m", "pytest", "--durations=5", file, *arguments)
+    files = [HERE / f"test_{name}.py" for name in TESTS.get(peer, [peer.replace("-", "_")])]
+    pytest = (environment.python, "-m", "pytest", "--durations=5")
+    run_pytest(environment, *pytest, *files, arguments=arguments)
 
 
 def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
@@ -79,12 +114,14 @@ def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> 
         More for pytest.
     """
     for side in ("producer", "consumer"):
-        environment.run(
+        run_pytest(
+            environment,
             *(environment.python, "-W", "ignore", "-m", "pytest", "-q", "-p", "peers_own_tests"),
             # Their tests are configured by nothing of ours.
             *("-c", os.devnull, "--rootdir", environment.folder, "-p", "no:cacheprovider"),
             *(f"--ours={side}", f"--counts={environment.folder / f'own_tests_{side}.json'}"),
-            *("--pyargs", *MODULES[peer], *arguments),
+            *("--pyargs", *MODULES[peer]),
+            arguments=arguments,
             PYTHONPATH=str(HERE),
         )
 
@@ -102,20 +139,49 @@ def build_nanobind_consumer(environment: Environment) -> None:
     environment.run("cmake", "--build", folder)
 
 
+def copy_example(environment: Environment, name: str) -> Path:
+    """Copy an example into the environment's folder; return the copy."""
+    example = environment.folder / "examples" / name
+    shutil.rmtree(example, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__", "build", ".pytest_cache")
+    shutil.copytree(ROOT / "examples" / name, example, ignore=ignored)
+    return example
+
+
 def run_example(environment: Environment) -> None:
     """Build the example of an extension for the environment's runtime, and test it there.
 
     Its tests take arrays of every library that they find.
     """
-    example = environment.folder / "example"
-    shutil.rmtree(example, ignore_errors=True)
-    ignored = shutil.ignore_patterns("__pycache__", "build", ".pytest_cache")
-    shutil.copytree(ROOT / "examples" / "extension", example, ignore=ignored)
+    example = copy_example(environment, "extension")
     environment.run(
         *(environment.python, "-m", "pip", "install", "-q"),
         *("--no-build-isolation", "--no-deps", example),
     )
     environment.run(environment.python, "-m", "pytest", "-q", example)
+
+
+def run_onednn_example(environment: Environment, arguments: list[str]) -> None:
+    """Type the commands of the README of the oneDNN example, in a copy of it.
+
+    They build the extension and the C++ program for the environment's runtime, and test both.
+
+    Parameters
+    ----------
+    environment
+        Where oneDNN and this package are installed.
+    arguments
+        More for pytest.
+    """
+    example = copy_example(environment, "onednn")
+    readme = (example / "README.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
+    for command in commands.splitlines():
+        line = ["sh", "-c", f'cd {shlex.quote(str(example))} && {command} "$@"', "sh"]
+        if command.endswith("-m pytest"):
+            run_pytest(environment, *line, arguments=arguments)
+        else:
+            environment.run(*line)
 
 
 def measure(environment: Environment, peer: str) -> None:
@@ -152,6 +218,7 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
     }
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
         steps["example"] = lambda: run_example(environment)
+        steps["oneDNN"] = lambda: run_onednn_example(environment, arguments)
     if peer in MODULES:
         steps["test"] = lambda: run_tests(environment, peer, arguments)
         steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLTensor <-> dnnl::memory::desc: dtype, shape and strides in the words of the other side. No
+// device is asked, and no memory is touched.
+#pragma once
+
+#include <oneapi/dnnl/dnnl_debug.h>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <usm_dlpack/core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace onednn_dlpack {
+namespace detail {
+
+[[noreturn]] inline void refuse(usm_dlpack::errc code, std::string field, std::string expected,
+                                std::string found, std::string remedy) {
+  throw usm_dlpack::conversion_error(
+      code, {std::move(field), std::move(expected), std::move(found), std::move(remedy)});
+}
+
+/// `unimplemented (3)`, as a message prints a status.
+inline std::string status_text(dnnl_status_t status) {
+  return std::string(dnnl_status2str(status)) + " (" + std::to_string(status) + ")";
+}
+
+/// Calls oneDNN. What it refuses becomes a refusal with its status; ONEDNN_VERBOSE=all has it
+/// print more.
+template <class Call>
+auto ask_onednn(const char* field, const char* expected, const char* remedy, Call&& call)
+    -> decltype(call()) {
+  try {
+    return call();
+  } catch (const dnnl::error& error) {
+    refuse(usm_dlpack::errc::request_unsupported, field, expected,
+           "the status " + status_text(error.status), remedy);
+  }
+}
+
+struct dtype_row {
+  dnnl::memory::data_type onednn;
+  DLDataType dlpack;
+};
+
+/// oneDNN's data types that DLPack has too. Those of 4 bits are packed on both sides, the
+/// first element in the low bits. (Without one in DLPack: f4_e3m0. The s64 of oneDNN's C API
+/// is none of its C++ API's, and no primitive of a CPU reads or writes it.)
+inline constexpr dtype_row dtype_rows[] = {
+    {dnnl::memory::data_type::f32, {kDLFloat, 32, 1}},
+    {dnnl::memory::data_type::f16, {kDLFloat, 16, 1}},
+    {dnnl::memory::data_type::bf16, {kDLBfloat, 16, 1}},
+    {dnnl::memory::data_type::f64, {kDLFloat, 64, 1}},
+    {dnnl::memory::data_type::s32, {kDLInt, 32, 1}},
+    {dnnl::memory::data_type::s8, {kDLInt, 8, 1}},
+    {dnnl::memory::data_type::u8, {kDLUInt, 8, 1}},
+    {dnnl::memory::data_type::s4, {kDLInt, 4, 1}},
+    {dnnl::memory::data_type::u4, {kDLUInt, 4, 1}},
+    {dnnl::memory::data_type::f8_e5m2, {usm_dlpack::type_code::float8_e5m2, 8, 1}},
+    {dnnl::memory::data_type::f8_e4m3, {usm_dlpack::type_code::float8_e4m3fn, 8, 1}},
+    {dnnl::memory::data_type::e8m0, {usm_dlpack::type_code::float8_e8m0fnu, 8, 1}},
+    {dnnl::memory::data_type::f4_e2m1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1}},
+};
+
+/// `(3, -1)`.
+inline std::string listed(const dnnl::memory::dims& numbers) {
+  std::string text = "(";
+  for (const std::int64_t number : numbers) {
+    text += (text.size() == 1 ? "" : ", ") + std::to_string(number);
+  }
+  return text + ")";
+}
+
+/// The stride next to a dimension that is compact.
+/// @throws conversion_error `span_overflow`
+inline std::int64_t step_over(std::int64_t stride, std::int64_t extent, std::size_t r) {
+  std::int64_t step = 0;
+  if (__builtin_mul_overflow(stride, extent == 0 ? 1 : extent, &step)) {
+    refuse(usm_dlpack::errc::span_overflow, "shape[" + std::to_string(r) + "]",
+           "an extent that, times its stride, is an int64", std::to_string(extent),
+           "correct shape and strides");
+  }
+  return step;
+}
+
+/// The strides that oneDNN is given. DLPack leaves those of dimensions without neighbours
+/// open, and oneDNN chooses its kernels by all of them: they become those of a compact array.
+inline dnnl::memory::dims strides_of(const DLTensor& tensor, bool empty) {
+  dnnl::memory::dims strides(static_cast<std::size_t>(tensor.ndim));
+  std::int64_t compact = 1;
+  for (std::size_t r = strides.size(); r-- > 0;) {
+    const bool open = empty || tensor.strides == nullptr || tensor.shape[r] == 1;
+    strides[r] = open ? compact : tensor.strides[r];
+    if (strides[r] < 0) {
+      refuse(usm_dlpack::errc::layout_mismatch, "strides[" + std::to_string(r) + "]",
+             "0 or more elements, as oneDNN's strides are", std::to_string(strides[r]),
+             "copy the array to a compact one first");
+    }
+    if (strides[r] != 0) {
+      compact = step_over(strides[r], tensor.shape[r], r);
+    }
+  }
+  return strides;
+}
+
+}  // namespace detail
+
+/// oneDNN's name of a dtype. @throws conversion_error `dtype_unsupported`
+inline dnnl::memory::data_type to_data_type(DLDataType dtype) {
+  for (const detail::dtype_row& row : detail::dtype_rows) {
+    if (row.dlpack.code == dtype.code && row.dlpack.bits == dtype.bits &&
+        row.dlpack.lanes == dtype.lanes) {
+      return row.onednn;
+    }
+  }
+  detail::refuse(usm_dlpack::errc::dtype_unsupported, "dtype", "a data type of oneDNN",
+                 usm_dlpack::to_string(dtype),
+                 "convert the array to float32, float16, bfloat16, int32, int8 or uint8");
+}
+
+/// DLPack's name of a data type. @throws conversion_error `dtype_unsupported`
+inline DLDataType to_dlpack_dtype(dnnl::memory::data_type type) {
+  for (const detail::dtype_row& row : detail::dtype_rows) {
+    if (row.onednn == type) {
+      return row.dlpack;
+    }
+  }
+  const auto code = static_cast<dnnl_data_type_t>(type);
+  detail::refuse(usm_dlpack::errc::dtype_unsupported, "data_type", "one that DLPack has",
+                 std::string(dnnl_dt2str(code)) + " (" + std::to_string(code) + ")",
+                 "reorder to f32 first");
+}
+
+/// Describes a tensor to oneDNN. Taken: the dtypes of the table; every stride of 0 or more
+/// where each steps over all that the smaller ones reach, 0 being a broadcast; extents of 0;
+/// up to 12 dimensions. Rank 0 becomes one dimension of extent 1, because a descriptor without
+/// dimensions is oneDNN's word for "no argument".
+/// @throws conversion_error as `check_structure`; `dtype_unsupported`, `ndim_out_of_range`,
+///         `layout_mismatch`, `span_overflow`
+inline dnnl::memory::desc to_desc(const DLTensor& tensor) {
+  const bool empty = usm_dlpack::check_structure(tensor).empty;
+  const dnnl::memory::data_type type = to_data_type(tensor.dtype);
+  if (tensor.ndim > DNNL_MAX_NDIMS) {
+    detail::refuse(usm_dlpack::errc::ndim_out_of_range, "ndim",
+                   "at most " + std::to_string(DNNL_MAX_NDIMS) + " dimensions, as oneDNN has",
+                   std::to_string(tensor.ndim), "reshape the array");
+  }
+  if (tensor.ndim == 0) {
+    return {{1}, type, dnnl::memory::dims{1}};
+  }
+  const dnnl::memory::dims shape(tensor.shape, tensor.shape + tensor.ndim);
+  const dnnl::memory::dims strides = detail::strides_of(tensor, empty);
+  try {
+    return {shape, type, strides};
+  } catch (const dnnl::error&) {
+    detail::refuse(usm_dlpack::errc::layout_mismatch, "strides",
+                   "strides of which each steps over all that the smaller ones reach, or 0, "
+                   "as oneDNN takes them",
+                   detail::listed(strides) + " for the shape " + detail::listed(shape),
+                   "copy the array to a compact one first");
+  }
+}
+
+/// What DLPack says of a descriptor: dtype, shape and strides, which this owns.
+class description {
+ public:
+  /// @throws conversion_error `layout_not_strided` for a format that shape and strides cannot
+  ///         say: inner blocks, an opaque one, one that is still open; `dtype_unsupported`
+  explicit description(const dnnl::memory::desc& desc) {
+    check_plain(desc);
+    dtype_ = to_dlpack_dtype(desc.get_data_type());
+    shape_ = desc.get_dims();
+    strides_ = desc.get_strides();
+    const std::int64_t bits = desc.get_submemory_offset() * dtype_.bits;
+    if (bits % 8 != 0) {
+      detail::refuse(usm_dlpack::errc::offset_out_of_range, "submemory_offset",
+                     "one of whole bytes", std::to_string(bits) + " bits",
+                     "reorder to memory of its own first");
+    }
+    byte_offset_ = static_cast<std::uint64_t>(bits / 8);
+  }
+
+  DLDataType dtype() const noexcept { return dtype_; }
+  const dnnl::memory::dims& shape() const noexcept { return shape_; }
+  const dnnl::memory::dims& strides() const noexcept { return strides_; }
+
+  /// The tensor over some memory; its arrays live as long as this does.
+  DLTensor get(void* data, DLDevice device) const& USM_DLPACK_LIFETIMEBOUND {
+    return {data,
+            device,
+            static_cast<std::int32_t>(shape_.size()),
+            dtype_,
+            const_cast<std::int64_t*>(shape_.data()),
+            const_cast<std::int64_t*>(strides_.data()),
+            byte_offset_};
+  }
+  DLTensor get(void* data, DLDevice device) const&& = delete;
+
+ private:
+  static void check_plain(const dnnl::memory::desc& desc) {
+    const dnnl::memory::format_kind kind = desc.get_format_kind();
+    const char* remedy = "reorder to a plain format first, dnnl::memory::format_tag::ab...";
+    if (desc.get_ndims() == 0 || kind != dnnl::memory::format_kind::blocked) {
+      detail::refuse(usm_dlpack::errc::layout_not_strided, "format_kind", "blocked",
+                     dnnl_fmt_kind2str(static_cast<dnnl_format_kind_t>(kind)), remedy);
+    }
+    if (desc.get_inner_nblks() != 0) {
+      detail::refuse(usm_dlpack::errc::layout_not_strided, "inner_nblks", "0",
+                     std::to_string(desc.get_inner_nblks()) + " of the sizes " +
+                         detail::listed(desc.get_inner_blks()),
+                     remedy);
+    }
+  }
+
+  DLDataType dtype_{};
+  dnnl::memory::dims shape_;
+  dnnl::memory::dims strides_;
+  std::uint64_t byte_offset_ = 0;
+};
+
+}  // namespace onednn_dlpack

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLTensor <-> dnnl::memory on USM, and the engine and the stream that go with it. oneDNN asks
+// none of what is checked here: it takes memory of another context, of the stack, or a queue
+// of another device as they are.
+//
+// Ownership stays with the user, as oneDNN's guide has it: a dnnl::memory made here keeps
+// nothing alive. What owns the tensor must outlive the memory object and the work on it; the
+// stream must outlive the work, too, because the work of a CPU engine refers to it.
+#pragma once
+
+#include <onednn_dlpack/desc.hpp>
+
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace onednn_dlpack {
+
+/// The engine of a root device in the default context of its platform: the context in which
+/// exchanged memory is.
+/// @throws conversion_error as `usm_dlpack::root_device`; `request_unsupported` for a device
+///         that oneDNN has no engine for
+inline dnnl::engine make_engine(std::int32_t device_id) {
+  const sycl::device device = usm_dlpack::root_device(device_id);
+  const sycl::context context = usm_dlpack::default_context(device_id);
+  return detail::ask_onednn("engine", "a device that oneDNN has an engine for",
+                            "use a CPU, or an Intel GPU",
+                            [&] { return dnnl::sycl_interop::make_engine(device, context); });
+}
+
+/// The DLPack device id of an engine.
+/// @throws conversion_error `context_not_default` for an engine in another context, as those
+///         are that oneDNN makes by itself (`dnnl::engine(kind, index)`)
+inline std::int32_t device_id(const dnnl::engine& engine) {
+  const std::int32_t id = usm_dlpack::device_id(dnnl::sycl_interop::get_device(engine));
+  if (dnnl::sycl_interop::get_context(engine) != usm_dlpack::default_context(id)) {
+    detail::refuse(usm_dlpack::errc::context_not_default, "engine",
+                   "one in the default context of device " + std::to_string(id),
+                   "one in another context", "make it with onednn_dlpack::make_engine");
+  }
+  return id;
+}
+
+/// The stream of a queue, which orders as the queue does.
+/// @throws conversion_error `queue_device_mismatch`, `context_not_default`
+inline dnnl::stream make_stream(const dnnl::engine& engine, sycl::queue queue) {
+  const std::int32_t id = device_id(engine);
+  const std::int32_t queue_id = usm_dlpack::device_id(queue.get_device());
+  if (queue_id != id) {
+    detail::refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
+                   "one on device " + std::to_string(id) + ", where the engine is",
+                   "one on device " + std::to_string(queue_id),
+                   "make the engine of the queue's device");
+  }
+  if (queue.get_context() != usm_dlpack::default_context(id)) {
+    detail::refuse(usm_dlpack::errc::context_not_default, "queue",
+                   "one of the default context of device " + std::to_string(id),
+                   "one of another context", "pass a queue made from a root device alone");
+  }
+  return dnnl::sycl_interop::make_stream(engine, queue);
+}
+
+/// A memory object over a tensor's memory, without a copy: its handle is the address of the
+/// first element, and its kind is USM. The tensor is proved first, to be of the engine's
+/// device among other things.
+/// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`
+inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine,
+                                usm_dlpack::requirements wanted = {}) {
+  wanted.device_id = device_id(engine);
+  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
+  const dnnl::memory::desc desc = to_desc(tensor);
+  // An empty tensor may point anywhere, and some addresses are words of oneDNN's.
+  const bool is_usm = proved.usm_type() != sycl::usm::alloc::unknown;
+  return dnnl::sycl_interop::make_memory(desc, engine, dnnl::sycl_interop::memory_kind::usm,
+                                         is_usm ? proved.data() : DNNL_MEMORY_NONE);
+}
+
+/// The same for a managed tensor, which stays the caller's. oneDNN's elements of 4 bits are
+/// packed: padded ones are refused.
+/// @param wanted `writable` for an output
+/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+inline dnnl::memory make_memory(const DLManagedTensorVersioned& managed,
+                                const dnnl::engine& engine,
+                                usm_dlpack::requirements wanted = {}) {
+  wanted.device_id = device_id(engine);
+  static_cast<void>(usm_dlpack::validate(managed, wanted));
+  if ((managed.flags & usm_dlpack::flag::is_subbyte_type_padded) != 0) {
+    detail::refuse(usm_dlpack::errc::dtype_unsupported, "flags",
+                   "packed elements, as oneDNN has them",
+                   "elements of fewer than 8 bits in a byte each",
+                   "pack the array, or convert it to int8 or uint8");
+  }
+  return make_memory(managed.dl_tensor, engine, wanted);
+}
+
+/// A managed tensor over the memory of a memory object, proved.
+/// @param owner anything movable that keeps the memory alive, by default the memory object
+///        itself, which does if oneDNN has allocated it. oneDNN frees without a wait: work on
+///        the memory must be done before the deleter runs
+/// @throws conversion_error `usm_type_not_accepted` for a SYCL buffer, and as `description`,
+///         `device_id` and `usm_dlpack::validate`; `owner` is then untouched
+template <class Owner>
+[[nodiscard]] usm_dlpack::managed_tensor to_managed_tensor(const dnnl::memory& memory,
+                                                           Owner&& owner) {
+  if (dnnl::sycl_interop::get_memory_kind(memory) != dnnl::sycl_interop::memory_kind::usm) {
+    detail::refuse(usm_dlpack::errc::usm_type_not_accepted, "memory", "USM", "a SYCL buffer",
+                   "make it with dnnl::sycl_interop::memory_kind::usm");
+  }
+  const DLDevice device{kDLOneAPI, device_id(memory.get_engine())};
+  const description described(memory.get_desc());
+  const DLTensor tensor = described.get(memory.get_data_handle(), device);
+  static_cast<void>(usm_dlpack::validate(tensor));
+  return usm_dlpack::to_managed_tensor(tensor, std::forward<Owner>(owner));
+}
+
+[[nodiscard]] inline usm_dlpack::managed_tensor to_managed_tensor(const dnnl::memory& memory) {
+  return to_managed_tensor(memory, dnnl::memory(memory));
+}
+
+}  // namespace onednn_dlpack

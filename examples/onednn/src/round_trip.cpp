@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// oneDNN in C++ on tensors that came through DLPack: what goes in, what comes out, in which
+// order, and what is refused. Prints what is in expected_output.txt on a CPU device.
+#include <mdspan/mdspan.hpp>
+#include <onednn_dlpack/opencl.hpp>
+#include <onednn_dlpack/sycl.hpp>
+#include <usm_dlpack/opencl.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <CL/cl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using dnnl::memory;
+using extents = Kokkos::dextents<int, 2>;
+using matrix = Kokkos::mdspan<float, extents>;
+using usm_matrix = usm_dlpack::usm_array<matrix>;
+
+// A producer: two rows of three, 1 to 6, in device USM.
+usm_matrix count(sycl::queue& queue) {
+  usm_matrix made(queue, extents(2, 3));
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  queue.copy(values.data(), made.data(), values.size()).wait();
+  return made;
+}
+
+std::vector<float> values_of(sycl::queue& queue, const DLTensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.shape[0] * tensor.shape[1]));
+  const auto* first = static_cast<const unsigned char*>(tensor.data) + tensor.byte_offset;
+  queue.memcpy(values.data(), first, values.size() * sizeof(float)).wait();
+  return values;
+}
+
+void print(const char* name, const std::vector<float>& values) {
+  std::printf("%s:", name);
+  for (const float value : values) {
+    std::printf(" %g", value);
+  }
+  std::printf("\n");
+}
+
+const char* yes(bool holds) { return holds ? "yes" : "no"; }
+
+/// Where primitives run. The stream outlives their work.
+struct place {
+  sycl::queue queue{usm_dlpack::root_device(0)};
+  dnnl::engine engine = onednn_dlpack::make_engine(0);
+  dnnl::stream stream = onednn_dlpack::make_stream(engine, queue);
+};
+
+// docs: matmul
+/// x times its transpose, behind some events; nothing is copied, and nobody waits.
+/// @pre what owns the tensors outlives the event
+sycl::event multiply(place& here, const DLTensor& x, const DLTensor& out,
+                     const std::vector<sycl::event>& after) {
+  DLTensor transposed = x;
+  std::int64_t shape[] = {x.shape[1], x.shape[0]}, strides[] = {x.strides[1], x.strides[0]};
+  transposed.shape = shape;
+  transposed.strides = strides;
+  const memory a = onednn_dlpack::make_memory(x, here.engine);
+  const memory b = onednn_dlpack::make_memory(transposed, here.engine);
+  const memory c = onednn_dlpack::make_memory(out, here.engine);
+  const dnnl::matmul::primitive_desc described(here.engine, a.get_desc(), b.get_desc(),
+                                               c.get_desc());
+  return dnnl::sycl_interop::execute(
+      dnnl::matmul(described), here.stream,
+      {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}}, after);
+}
+// docs: end
+
+void take(place& here) {
+  const usm_matrix made = count(here.queue);
+  // docs: memory
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  const DLTensor tensor = wrapper.get();
+  const memory x = onednn_dlpack::make_memory(tensor, here.engine);
+  // docs: end
+  using dnnl::sycl_interop::memory_kind;
+  std::printf("kind is USM: %s, handle is the pointer: %s\n",
+              yes(dnnl::sycl_interop::get_memory_kind(x) == memory_kind::usm),
+              yes(x.get_data_handle() == made.data()));
+  std::printf(
+      "device and context are the queue's: %s\n",
+      yes(dnnl::sycl_interop::get_device(x.get_engine()) == here.queue.get_device() &&
+          dnnl::sycl_interop::get_context(x.get_engine()) == here.queue.get_context()));
+}
+
+sycl::usm::alloc kind_of(place& here, const void* pointer) {
+  return sycl::get_pointer_type(pointer, here.queue.get_context());
+}
+
+// oneDNN as a producer: it allocates, and the managed tensor keeps its memory object.
+void give(place& here) {
+  const usm_matrix made = count(here.queue);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  memory x = onednn_dlpack::make_memory(wrapper.get(), here.engine);
+  // docs: give
+  const memory::desc desc({2, 3}, memory::data_type::f32, memory::format_tag::ba);
+  memory theirs =
+      dnnl::sycl_interop::make_memory(desc, here.engine, dnnl::sycl_interop::memory_kind::usm);
+  dnnl::reorder(x, theirs).execute(here.stream, x, theirs);
+  here.stream.wait();
+  usm_dlpack::managed_tensor out = onednn_dlpack::to_managed_tensor(theirs);
+  // docs: end
+  theirs = memory();
+  const void* data = out->dl_tensor.data;
+  const std::int64_t* strides = out->dl_tensor.strides;
+  std::printf("out: strides %d %d,", static_cast<int>(strides[0]),
+              static_cast<int>(strides[1]));
+  print(" in memory", values_of(here.queue, out->dl_tensor));
+  std::printf("kept: %s,", yes(kind_of(here, data) == sycl::usm::alloc::device));
+  out.reset();
+  std::printf(" freed: %s\n", yes(kind_of(here, data) == sycl::usm::alloc::unknown));
+}
+
+// A memory object does not keep its memory; the tensor's owner does.
+void lend(place& here) {
+  usm_dlpack::managed_tensor owner = usm_dlpack::to_managed_tensor(count(here.queue));
+  const memory x = onednn_dlpack::make_memory(*owner, here.engine);
+  owner.reset();
+  const bool freed = kind_of(here, x.get_data_handle()) == sycl::usm::alloc::unknown;
+  std::printf("a memory object keeps its memory: %s\n", yes(!freed));
+}
+
+/// An event that is complete when it is opened.
+class gate {
+ public:
+  explicit gate(const sycl::context& context)
+      : native_(clCreateUserEvent(usm_dlpack::opencl_context(context).get(), nullptr)),
+        event_(sycl::make_event<sycl::backend::opencl>({native_}, context)) {}
+  const sycl::event& event() const { return event_; }
+  void open() { clSetUserEventStatus(native_, CL_COMPLETE); }
+
+ private:
+  cl_event native_;
+  sycl::event event_;
+};
+
+bool is_pending(const sycl::event& event) {
+  return event.get_info<sycl::info::event::command_execution_status>() !=
+         sycl::info::event_command_status::complete;
+}
+
+// Events in and out: a producer's kernel, two primitives and a consumer's kernel of another
+// queue, all submitted while the first is held.
+void chain(place& here, sycl::queue& consumer) {
+  usm_matrix x = count(here.queue);
+  const usm_matrix product(here.queue, extents(2, 2)), read(consumer, extents(2, 2));
+  const auto in = usm_dlpack::to_dlpack_tensor(x.view(), here.queue);
+  const auto out = usm_dlpack::to_dlpack_tensor(product.view(), here.queue);
+  const DLTensor tensor = in.get();
+  gate held(here.queue.get_context());
+  // docs: events
+  const sycl::event filled = here.queue.submit([&](sycl::handler& handler) {
+    handler.depends_on(held.event());  // something that takes long
+    handler.fill(x.data(), 2.0f, 6);
+  });
+  const sycl::event multiplied = multiply(here, tensor, out.get(), {filled});
+  const sycl::event copied = consumer.submit([&](sycl::handler& handler) {
+    handler.depends_on(multiplied);
+    handler.memcpy(read.data(), product.data(), 4 * sizeof(float));
+  });
+  // docs: end
+  std::printf("pending: %s\n",
+              yes(is_pending(filled) && is_pending(multiplied) && is_pending(copied)));
+  held.open();
+  sycl::event(copied).wait();
+  const auto shown = usm_dlpack::to_dlpack_tensor(read.view(), consumer);
+  print("chained", values_of(consumer, shown.get()));
+}
+
+template <class Act>
+void refuse(const char* name, Act&& act) {
+  try {
+    act();
+    std::printf("%s: taken\n", name);
+  } catch (const usm_dlpack::conversion_error& error) {
+    std::printf("%s: %s: %s\n", name, to_string(error.code()), error.what());
+  }
+}
+
+void be_refused_out(place& here) {
+  using type = memory::data_type;
+  using tag = memory::format_tag;
+  const auto give_desc = [&](const memory::desc& desc) {
+    return onednn_dlpack::to_managed_tensor(dnnl::sycl_interop::make_memory(
+        desc, here.engine, dnnl::sycl_interop::memory_kind::usm));
+  };
+  refuse("blocked", [&] { give_desc({{1, 16, 2, 2}, type::f32, tag::nChw16c}); });
+  refuse("open", [&] { onednn_dlpack::description({{2, 3}, type::f32, tag::any}); });
+  refuse("none", [&] { onednn_dlpack::description(memory::desc()); });
+  refuse("f4_e3m0", [&] { give_desc({{2, 4}, type::f4_e3m0, tag::ab}); });
+  refuse("buffer", [&] {
+    const memory::desc desc({2, 3}, type::f32, tag::ab);
+    return onednn_dlpack::to_managed_tensor(dnnl::sycl_interop::make_memory(
+        desc, here.engine, dnnl::sycl_interop::memory_kind::buffer, DNNL_MEMORY_ALLOCATE));
+  });
+  const memory::desc whole({4, 4}, type::f32, tag::ab);
+  const onednn_dlpack::description part(whole.submemory_desc({2, 2}, {1, 2}));
+  std::printf("a part: byte_offset %d, strides[0] %d\n",
+              static_cast<int>(part.get(nullptr, {kDLOneAPI, 0}).byte_offset),
+              static_cast<int>(part.strides()[0]));
+}
+
+void be_refused_in(place& here) {
+  const sycl::context other(here.queue.get_device());
+  sycl::queue foreign(other, here.queue.get_device());
+  float* memory_of_other = sycl::malloc_device<float>(6, foreign);
+  float on_the_stack[6];
+  usm_matrix made = count(here.queue);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  DLTensor tensor = wrapper.get();
+  const dnnl::engine their_own(dnnl::engine::kind::cpu, 0);
+  refuse("an engine of oneDNN's own", [&] { onednn_dlpack::make_memory(tensor, their_own); });
+  refuse("a queue of another context",
+         [&] { onednn_dlpack::make_stream(here.engine, foreign); });
+  for (float* data : {memory_of_other, on_the_stack}) {
+    tensor.data = data;
+    refuse(data == on_the_stack ? "the stack" : "USM of another context",
+           [&] { onednn_dlpack::make_memory(tensor, here.engine); });
+  }
+  const memory::desc desc = onednn_dlpack::to_desc(tensor);
+  const auto takes = [&](float* data) {
+    return dnnl::sycl_interop::make_memory(desc, here.engine,
+                                           dnnl::sycl_interop::memory_kind::usm, data)
+               .get_data_handle() == data;
+  };
+  std::printf("oneDNN itself takes the stack: %s, another context: %s, its queue: %s\n",
+              yes(takes(on_the_stack)), yes(takes(memory_of_other)),
+              yes(static_cast<bool>(dnnl::sycl_interop::make_stream(here.engine, foreign))));
+  tensor = wrapper.get();
+  tensor.shape[0] = 3;
+  refuse("too long", [&] { onednn_dlpack::make_memory(tensor, here.engine); });
+  sycl::free(memory_of_other, foreign);
+}
+
+// The same by OpenCL's objects, for which oneDNN wants an Intel GPU.
+void be_opencl(place& here) {
+  const usm_matrix made = count(here.queue);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  refuse("opencl engine", [&] {
+    // docs: opencl
+    const auto device = usm_dlpack::opencl_device(here.queue);
+    const auto context = usm_dlpack::opencl_context(here.queue);
+    const auto queue = usm_dlpack::opencl_queue(here.queue);
+    const dnnl::engine engine = onednn_dlpack::make_opencl_engine(device.get(), context.get());
+    const dnnl::stream stream = onednn_dlpack::make_opencl_stream(engine, queue.get());
+    const memory x = onednn_dlpack::make_opencl_memory(wrapper.get(), engine, 0);
+    // docs: end
+  });
+  const auto queue = usm_dlpack::opencl_queue(here.queue);
+  refuse("opencl stream",
+         [&] { onednn_dlpack::make_opencl_stream(here.engine, queue.get()); });
+  refuse("opencl memory",
+         [&] { onednn_dlpack::make_opencl_memory(wrapper.get(), here.engine, 0); });
+  const memory x = onednn_dlpack::make_memory(wrapper.get(), here.engine);
+  const auto ask = [](const char* name, auto&& act) {
+    try {
+      act();
+      std::printf("ocl_interop::%s: answered\n", name);
+    } catch (const dnnl::error& error) {
+      std::printf("ocl_interop::%s: %s\n", name, dnnl_status2str(error.status));
+    }
+  };
+  ask("get_device", [&] { dnnl::ocl_interop::get_device(here.engine); });
+  ask("get_context", [&] { dnnl::ocl_interop::get_context(here.engine); });
+  ask("get_command_queue", [&] { dnnl::ocl_interop::get_command_queue(here.stream); });
+  ask("get_memory_kind", [&] { dnnl::ocl_interop::get_memory_kind(x); });
+  ask("execute", [&] {
+    dnnl::ocl_interop::execute(dnnl::reorder(x, x), here.stream,
+                               {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, x}});
+  });
+}
+
+}  // namespace
+
+int main() try {
+  dnnl_set_verbose(0);
+  // Never destroyed: a queue must not go before its work has ended.
+  place& here = *new place;
+  sycl::queue& consumer = *new sycl::queue(usm_dlpack::root_device(0));
+  take(here);
+  give(here);
+  lend(here);
+  chain(here, consumer);
+  be_refused_out(here);
+  be_refused_in(here);
+  be_opencl(here);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: D103 (the name of a test is its sentence)
+"""oneDNN's primitives compute what NumPy computes, on the arrays' memory, and refuse the rest."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import numpy as np
+import onednn_ops
+import pytest
+import usm_dlpack
+from conftest import Library, make, new_queue
+
+HERE = Path(__file__).parent
+
+
+def numbers(*shape: int, dtype: str = "float32") -> Any:
+    """Return small whole numbers, whose products every order of additions computes alike."""
+    lowest = 0 if dtype.startswith("u") else -4
+    return np.random.default_rng(1).integers(lowest, 5, shape).astype(dtype)
+
+
+def refused(act: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Return the refusal that a call ends in."""
+    with pytest.raises(usm_dlpack.ConversionError) as no:
+        act(*arguments, **keywords)
+    return no.value
+
+
+# --- Primitives -----------------------------------------------------------------------------
+
+
+def test_matmul_eltwise_and_reorder_in_a_chain(library: Library, queue: Any) -> None:
+    a, b = numbers(3, 4), numbers(4, 5)
+    product = onednn_ops.matmul(library.array(a, queue), library.array(b, queue))
+    assert isinstance(product, usm_dlpack.DLPackTensor)
+    assert (product.usm_type, product.sycl_queue) == ("device", queue)
+    positive = onednn_ops.eltwise("relu", product)
+    small = onednn_ops.reorder(positive, dtype="int8")
+    back = library.take(small)
+    assert library.address(back) == small.data
+    expected = np.maximum(a @ b, 0).astype("i1")
+    assert np.array_equal(library.values(back), expected)
+
+
+VIEWS = {
+    "whole": lambda x: x,
+    "transposed": lambda x: x.T,
+    "block": lambda x: x[1:5, 2:6],
+    "every other column": lambda x: x[:4, ::2],
+    "one row": lambda x: x[2:3, :],
+    "no rows": lambda x: x[2:2, :],
+    "no columns": lambda x: x[:, 3:3],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_matmul_of_views(library: Library, out_of_order: Any, view: str) -> None:
+    base = numbers(6, 8)
+    left = library.view(library.array(base, out_of_order), base, VIEWS[view])
+    a = VIEWS[view](base)
+    b = numbers(a.shape[1], 3)
+    product = onednn_ops.matmul(left, library.array(b, out_of_order))
+    assert onednn_ops.describe(left)["handle"] == library.address(left)
+    assert np.array_equal(product.numpy(), a @ b)
+
+
+@pytest.mark.parametrize("strides", [(0, 1), (1, 0), (0, 0), (8, 2), (1, 5)])
+def test_matmul_of_a_broadcast_or_strided_tensor(queue: Any, strides: tuple[int, int]) -> None:
+    base = numbers(40)
+    a = np.lib.stride_tricks.as_strided(base, (4, 3), [4 * stride for stride in strides])
+    b = numbers(3, 5)
+    left = usm_dlpack.to_dlpack_tensor(make(base, queue), shape=(4, 3), strides=strides)
+    assert onednn_ops.describe(left)["strides"] == strides
+    assert np.array_equal(onednn_ops.matmul(left, make(b, queue)).numpy(), a @ b)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((2, 3, 4), (2, 4, 5)), ((1, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (1, 6, 4, 5))],
+)
+def test_matmul_of_batches(queue: Any, left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b = numbers(*left), numbers(*right)
+    product = onednn_ops.matmul(make(a, queue), make(b, queue))
+    assert np.array_equal(product.numpy(), a @ b)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "product_dtype"),
+    [("float32", "float32"), ("float16", "float16"), ("int8", "int32"), ("uint8", "int32")],
+)
+def test_matmul_of_dtypes(library: Library, queue: Any, dtype: str, product_dtype: str) -> None:
+    a, b = numbers(3, 4, dtype=dtype), numbers(4, 5, dtype=dtype)
+    product = onednn_ops.matmul(library.array(a, queue), library.array(b, queue))
+    assert product.dtype == np.dtype(product_dtype)
+    assert np.array_equal(product.numpy(), a.astype("i4") @ b.astype("i4"))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float8_e4m3fn"])
+def test_matmul_of_dtypes_that_numpy_has_not(queue: Any, dtype: str) -> None:
+    a, b = numbers(3, 4), numbers(4, 5)
+    left, right = (onednn_ops.reorder(make(x, queue), dtype=dtype) for x in (a, b))
+    assert onednn_ops.describe(left)["data_type"] in ("bf16", "f8_e5m2", "f8_e4m3")
+    product = onednn_ops.matmul(left, right, dtype="float32")
+    assert np.array_equal(product.numpy(), a @ b)
+
+
+ERF = np.vectorize(math.erf)
+FUNCTIONS = {
+    "abs": np.abs,
+    "clip": lambda x: np.clip(x, 0.5, 1.5),
+    "exp": np.exp,
+    "gelu_erf": lambda x: x / 2 * (1 + ERF(x / math.sqrt(2))),
+    "linear": lambda x: 0.5 * x + 1.5,
+    "log": np.log,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "relu": lambda x: np.where(x > 0, x, 0.5 * x),
+    "sqrt": np.sqrt,
+    "square": np.square,
+    "tanh": np.tanh,
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_eltwise(out_of_order: Any, function: str) -> None:
+    values = np.linspace(0.1, 3, 24, dtype="f4").reshape(4, 6)
+    x = make(values, out_of_order)
+    for tensor, of in (
+        (x, values),
+        (usm_dlpack.to_dlpack_tensor(x, shape=(6, 4), strides=(1, 6)), values.T),
+        (usm_dlpack.to_dlpack_tensor(x, shape=(5, 6), strides=(0, 1)), values[[0] * 5]),
+    ):
+        result = onednn_ops.eltwise(function, tensor, alpha=0.5, beta=1.5)
+        assert np.allclose(result.numpy(), FUNCTIONS[function](of), rtol=1e-4, atol=1e-5)
+
+
+# What four bytes mean, of which the first elements are written out.
+BYTES = np.array([0x21, 0x43, 0x38, 0x7F], "u1")
+MEANINGS = {
+    (0, 4, 1): [1, 2, 3, 4, -8, 3, -1, 7],
+    (1, 4, 1): [1, 2, 3, 4, 8, 3, 15, 7],
+    "float4_e2m1fn": [0.5, 1, 1.5, 2, -0.0, 1.5, -6, 6],
+    "int8": [33, 67, 56, 127],
+    "uint8": [33, 67, 56, 127],
+    "float8_e5m2": [2**-7 * 1.25, 3.5, 0.5, math.nan],
+    "float8_e4m3fn": [2**-3 * 1.125, 2.75, 1, math.nan],
+    "float8_e8m0fnu": [2.0**-94, 2.0**-60, 2.0**-71, 1],
+    "float16": [3.5645, math.nan],
+    "int32": [0x7F384321],
+    "float32": [float(BYTES.view("f4")[0])],
+    "bfloat16": [float((BYTES.view("u2").astype("u4") << 16).view("f4")[i]) for i in (0, 1)],
+}
+
+
+@pytest.mark.parametrize("dtype", MEANINGS, ids=str)
+def test_a_dtype_means_the_same_on_both_sides(in_order: Any, dtype: Any) -> None:
+    expected = MEANINGS[dtype]
+    x = usm_dlpack.to_dlpack_tensor(make(BYTES, in_order), shape=len(expected), dtype=dtype)
+    values = onednn_ops.reorder(x, dtype="float32").numpy()
+    assert np.allclose(values, expected, rtol=1e-4, equal_nan=True)
+
+
+# What the primitives of a CPU do not take although descriptors do.
+ONLY_REORDERED = ["int4", "uint4", "float8_e8m0fnu", "float4_e2m1fn"]
+# Of what each dtype can be made.
+FROM_ALL = {"float32", "float16", "bfloat16", "int32"}
+FROM_FLOATS = FROM_ALL | {"float8_e5m2", "float8_e4m3fn"}
+REORDERS = {
+    "float32": FROM_FLOATS | {"int8", "uint8", "int4", "uint4"},
+    "float16": FROM_FLOATS | {"int8", "uint8", "int4", "uint4"},
+    "bfloat16": FROM_FLOATS | {"int8", "uint8", "int4", "uint4"},
+    "int32": FROM_FLOATS | {"int8", "uint8"},
+    "int8": FROM_ALL | {"int8", "uint8"},
+    "uint8": FROM_ALL | {"int8", "uint8"},
+    "float8_e5m2": FROM_FLOATS,
+    "float8_e4m3fn": FROM_FLOATS,
+    "int4": {"float32"},
+    "uint4": {"float32"},
+    "float8_e8m0fnu": {"float32"},
+    "float4_e2m1fn": {"float32"},
+}
+REORDERS["float32"] |= {"float8_e8m0fnu", "float4_e2m1fn"}
+
+
+@pytest.mark.parametrize("dtype", REORDERS)
+def test_reorder_writes_the_values_or_is_refused(in_order: Any, dtype: str) -> None:
+    values = np.array([1, 2, 4, 2, 1, 4], "f4")  # of 4 bits, oneDNN wants an even number
+    x = make(values, in_order)
+    for source in REORDERS:
+        there = onednn_ops.reorder(x, dtype=source)
+        if source not in REORDERS[dtype]:
+            no = refused(onednn_ops.reorder, there, dtype=dtype)
+            assert (no.code, no.field) == ("request_unsupported", "reorder")
+            continue
+        made = onednn_ops.reorder(there, dtype=dtype)
+        assert str(made.dtype) == dtype
+        assert np.array_equal(onednn_ops.reorder(made, dtype="float32").numpy(), values)
+
+
+def test_matmul_writes_the_values_or_is_refused(in_order: Any) -> None:
+    values = np.array([[1, 0], [0, 2]], "f4")
+    taken = set()
+    for source in REORDERS:
+        x = onednn_ops.reorder(make(values, in_order), dtype=source)
+        for dtype in REORDERS:
+            try:
+                product = onednn_ops.matmul(x, x, dtype=dtype)
+            except usm_dlpack.ConversionError as no:
+                assert (no.code, no.field) == ("request_unsupported", "matmul")  # noqa: PT017
+                continue
+            taken.add((source, dtype))
+            written = onednn_ops.reorder(product, dtype="float32").numpy()
+            assert np.array_equal(written, values @ values), (source, dtype)
+    assert {("float32", "float32"), ("int8", "int32"), ("bfloat16", "float32")} <= taken
+
+
+@pytest.mark.parametrize("dtype", REORDERS)
+def test_eltwise_writes_the_values_or_is_refused(in_order: Any, dtype: str) -> None:
+    values = np.array([1, 2, 4, 2, 1, 4], "f4")
+    x = onednn_ops.reorder(make(values, in_order), dtype=dtype)
+    if dtype in ONLY_REORDERED:
+        assert refused(onednn_ops.eltwise, "relu", x).field == "eltwise"
+        return
+    made = onednn_ops.eltwise("linear", x, alpha=2)
+    assert str(made.dtype) == dtype
+    assert np.array_equal(onednn_ops.reorder(made, dtype="float32").numpy(), 2 * values)
+
+
+# --- Memory objects -------------------------------------------------------------------------
+
+DTYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float64": "f64",
+    "int32": "s32",
+    "int8": "s8",
+    "uint8": "u8",
+    "int4": "s4",
+    "uint4": "u4",
+    "float8_e5m2": "f8_e5m2",
+    "float8_e4m3fn": "f8_e4m3",
+    "float8_e8m0fnu": "e8m0",
+    "float4_e2m1fn": "f4_e2m1",
+}
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_memory_object_is_the_array(queue: Any, dtype: str, usm_type: str) -> None:
+    base = make(np.zeros(64, "u1"), queue, usm_type)
+    x = usm_dlpack.to_dlpack_tensor(base, shape=(2, 3), dtype=dtype, byte_offset=8)
+    said = onednn_ops.describe(x)
+    assert said == {
+        "data_type": DTYPES[dtype],
+        "dims": (2, 3),
+        "strides": (3, 1),
+        "handle": base.data + 8,
+        "memory_kind": "usm",
+        "engine_kind": "cpu",
+        "device": queue.sycl_device,
+        "queue": queue,
+    }
+
+
+NOT_ONEDNNS = ["bool", "int16", "int64", "uint16", "uint32", "uint64", "complex64", "complex128"]
+NOT_ONEDNNS += ["float8_e4m3", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "int2"]
+
+
+@pytest.mark.parametrize("dtype", [*NOT_ONEDNNS, (2, 32, 2)], ids=str)
+def test_a_dtype_that_onednn_has_not(queue: Any, dtype: Any) -> None:
+    x = usm_dlpack.to_dlpack_tensor(make(np.zeros(64, "u1"), queue), shape=(2,), dtype=dtype)
+    with pytest.raises(usm_dlpack.ConversionError, match="expected a data type of oneDNN") as no:
+        onednn_ops.describe(x)
+    assert (no.value.code, no.value.field) == ("dtype_unsupported", "dtype")
+
+
+LAYOUTS = {
+    "C order": ((2, 3), (3, 1), (3, 1)),
+    "Fortran order": ((2, 3), (1, 2), (1, 2)),
+    "gaps": ((2, 3), (10, 3), (10, 3)),
+    "broadcast rows": ((2, 3), (0, 1), (0, 1)),
+    "broadcast all": ((2, 3), (0, 0), (0, 0)),
+    "permuted": ((2, 3, 4), (4, 8, 1), (4, 8, 1)),
+    # What DLPack leaves open becomes what a compact array has.
+    "extent 1": ((2, 1, 3), (3, 77, 1), (3, 3, 1)),
+    "extent 1, negative": ((1, 3), (-5, 1), (3, 1)),
+    "extent 1 at the end": ((3, 1), (1, -9), (1, 1)),
+    "all extents 1": ((1, 1), (7, -7), (1, 1)),
+    "empty": ((0, 3), (-1, 9), (3, 1)),
+    "empty inside": ((2, 0, 3), (5, 5, 5), (3, 3, 1)),
+    "rank 0": ((), (), (1,)),
+    "rank 12": ((1,) * 11 + (2,), (1,) * 12, (2,) * 11 + (1,)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_is_the_same_on_both_sides(queue: Any, layout: str) -> None:
+    shape, strides, expected = LAYOUTS[layout]
+    base = make(np.zeros(64, "f4"), queue)
+    said = onednn_ops.describe(usm_dlpack.to_dlpack_tensor(base, shape=shape, strides=strides))
+    assert (said["dims"], said["strides"]) == (shape or (1,), expected)
+    assert said["handle"] == base.data
+
+
+NO_LAYOUTS = {
+    "negative": ((2, 3), (-3, 1), 3, "layout_mismatch", "strides[0]"),
+    "overlapping windows": ((3, 3), (1, 1), 0, "layout_mismatch", "strides"),
+    "overlapping rows": ((2, 3), (2, 1), 0, "layout_mismatch", "strides"),
+    "rank 13": ((1,) * 13, (1,) * 13, 0, "ndim_out_of_range", "ndim"),
+}
+
+
+@pytest.mark.parametrize("layout", NO_LAYOUTS)
+def test_a_layout_that_onednn_has_not(queue: Any, layout: str) -> None:
+    shape, strides, first, code, field = NO_LAYOUTS[layout]
+    base = make(np.zeros(64, "f4"), queue)
+    x = usm_dlpack.to_dlpack_tensor(base, shape=shape, strides=strides, byte_offset=4 * first)
+    with pytest.raises(usm_dlpack.ConversionError, match="oneDNN") as no:
+        onednn_ops.describe(x)
+    assert (no.value.code, no.value.field) == (code, field)
+
+
+def test_extents_that_no_int64_multiplies(queue: Any) -> None:
+    base = make(np.zeros(64, "f4"), queue)
+    x = usm_dlpack.to_dlpack_tensor(base, shape=(0, 2**40, 2**40), strides=(1, 1, 1))
+    no = refused(onednn_ops.describe, x)
+    assert (no.code, no.field) == ("span_overflow", "shape[1]")
+    rows, columns = (
+        usm_dlpack.to_dlpack_tensor(base, shape=shape, strides=(1, 1))
+        for shape in ((2**40, 0), (0, 2**40))
+    )
+    assert refused(onednn_ops.matmul, rows, columns).code == "span_overflow"
+
+
+def test_padded_elements_of_four_bits_are_no_packed_ones(queue: Any) -> None:
+    class Padded:
+        """A tensor whose capsule says that its elements are padded to a byte each."""
+
+        def __init__(self) -> None:
+            self.tensor = usm_dlpack.to_dlpack_tensor(
+                make(np.zeros(16, "u1"), queue), shape=4, dtype=(1, 4, 1)
+            )
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.tensor.device
+
+        def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
+            capsule = self.tensor.__dlpack__(max_version=max_version)
+            set_flags(capsule, 4)
+            return capsule
+
+    with pytest.raises(usm_dlpack.ConversionError, match="expected packed elements") as no:
+        onednn_ops.describe(Padded(), queue=queue)
+    assert (no.value.code, no.value.field) == ("dtype_unsupported", "flags")
+
+
+def set_flags(capsule: Any, flags: int) -> None:
+    """Set `DLManagedTensorVersioned::flags` of a fresh capsule."""
+    import ctypes
+
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer_of(capsule, b"dltensor_versioned")
+    ctypes.c_uint64.from_address(address + 24).value = flags
+
+
+# --- What is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float64", *ONLY_REORDERED])
+def test_a_dtype_that_no_primitive_takes(queue: Any, dtype: str) -> None:
+    x = usm_dlpack.to_dlpack_tensor(make(np.zeros(64, "u1"), queue), shape=(2, 2), dtype=dtype)
+    assert refused(onednn_ops.matmul, x, x).field == "matmul"
+    assert refused(onednn_ops.eltwise, "relu", x).field == "eltwise"
+    if dtype in ONLY_REORDERED:
+        assert onednn_ops.reorder(x, dtype="float32").shape == (2, 2)
+    else:
+        assert refused(onednn_ops.reorder, x, dtype="float32").field == "reorder"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_a_product_that_onednn_does_not_implement(library: Library, queue: Any, dtype: str) -> None:
+    x = library.array(numbers(3, 3, dtype=dtype), queue)
+    no = refused(onednn_ops.matmul, x, x)
+    assert (no.code, no.field) == ("request_unsupported", "matmul")
+    assert "found the status " in str(no)
+
+
+def test_an_array_of_the_host(queue: Any) -> None:
+    for act in (onednn_ops.matmul, onednn_ops.matmul_into):
+        operands = [numbers(3, 3)] * (2 if act is onednn_ops.matmul else 3)
+        assert refused(act, *operands, queue=queue).code == "device_type_unsupported"
+
+
+def test_a_queue_of_another_context(in_order: Any) -> None:
+    device = in_order.sycl_device
+    elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    no = refused(onednn_ops.eltwise, "relu", make(numbers(3), in_order), queue=elsewhere)
+    assert isinstance(no, usm_dlpack.UsmBindingError)
+    assert (no.code, no.field) == ("context_not_default", "queue")
+
+
+def test_a_negative_stride_of_theirs(library: Library, queue: Any) -> None:
+    values = numbers(3, 3)
+    x = library.view(library.array(values, queue), values, lambda x: x[::-1])
+    assert refused(onednn_ops.matmul, x, x).code == "layout_mismatch"
+
+
+def test_an_output_that_is_read_only_or_overlaps(queue: Any) -> None:
+    x, out = make(numbers(3), queue), make(numbers(3), queue)
+    readonly = usm_dlpack.to_dlpack_tensor(ReadOnly(out))
+    assert refused(onednn_ops.reorder_into, x, readonly).code == "read_only"
+    repeated = usm_dlpack.to_dlpack_tensor(out, shape=(3,), strides=(0,))
+    assert refused(onednn_ops.reorder_into, x, repeated).code == "overlapping"
+
+
+class ReadOnly:
+    """Memory that says that it must not be written to."""
+
+    def __init__(self, tensor: Any) -> None:
+        interface = tensor.__sycl_usm_array_interface__
+        self.tensor = tensor
+        self.__sycl_usm_array_interface__ = interface | {"data": (tensor.data, True)}
+
+
+def test_outputs_that_onednn_or_the_shapes_refuse(queue: Any) -> None:
+    x = make(numbers(3, 4), queue)
+    other = usm_dlpack.to_dlpack_tensor(make(numbers(3, 4), queue), shape=(3, 4), strides=(1, 3))
+    assert refused(onednn_ops.eltwise_into, "relu", x, other).field == "eltwise"
+    with pytest.raises(ValueError, match="out: expected the shape of the product"):
+        onednn_ops.matmul_into(x, make(numbers(4, 5), queue), make(numbers(3, 4), queue))
+    none = make(numbers(0, 4), queue)
+    with pytest.raises(ValueError, match="a: expected columns"):
+        onednn_ops.matmul_into(make(numbers(3, 0), queue), none, x)
+    for a, b in (((3, 4), (5, 3)), ((3, 4), (2, 4, 3)), ((4,), (4,)), ((2, 3, 4), (3, 4, 5))):
+        with pytest.raises(ValueError, match="b: expected the shape"):
+            onednn_ops.matmul(make(numbers(*a), queue), make(numbers(*b), queue))
+
+
+def test_names_that_nobody_has(queue: Any) -> None:
+    x = make(numbers(3), queue)
+    with pytest.raises(ValueError, match=r'function: expected one of .*, found "sinus"'):
+        onednn_ops.eltwise("sinus", x)
+    assert refused(onednn_ops.reorder, x, dtype="float31").code == "dtype_unsupported"
+    with pytest.raises(TypeError):
+        onednn_ops.matmul(3, x)
+    bare = usm_dlpack.to_dlpack_tensor(Bare(x))
+    assert bare.sycl_queue is None
+    with pytest.raises(ValueError, match="queue: expected one"):
+        onednn_ops.reorder(bare)
+    assert np.array_equal(onednn_ops.reorder(bare, queue=queue).numpy(), numbers(3))
+
+
+class Bare:
+    """Memory that names its context, and no queue."""
+
+    def __init__(self, tensor: Any) -> None:
+        interface = tensor.__sycl_usm_array_interface__
+        self.tensor = tensor
+        self.__sycl_usm_array_interface__ = interface | {"syclobj": tensor.sycl_context}
+
+
+# --- Two root devices -----------------------------------------------------------------------
+
+
+def test_the_engine_is_on_the_device_of_the_array(tmp_path: Path) -> None:
+    # A copy of the CPU driver is another platform, with a device of its own.
+    driver = Path(sys.prefix, "lib", "libintelocl.so")
+    for sibling in driver.parent.iterdir():
+        (tmp_path / sibling.name).symlink_to(sibling)
+    second = tmp_path / driver.name
+    second.unlink()
+    shutil.copyfile(driver, second)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", HERE / "two_devices.py"],
+        env=os.environ | {"OCL_ICD_FILENAMES": f"{driver}:{second}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    second.unlink()
+    assert (done.returncode, done.stdout) == (0, "2 root devices\n"), done.stderr
+
+
+# --- What is left at the end ----------------------------------------------------------------
+
+_CALLS = """
+import conftest, numpy as np, onednn_ops, usm_dlpack
+queue = conftest.new_queue()
+x = conftest.make(np.ones((3, 3), "f4"), queue)
+out = conftest.make(np.ones((3, 3), "f4"), queue)
+event = onednn_ops.matmul_into(x, x, out)
+onednn_ops.eltwise_into("relu", out, out, depends=[event]).wait()
+for call in (lambda: onednn_ops.matmul(x, 1), lambda: onednn_ops.reorder(x, dtype="bool")):
+    try:
+        call()
+    except (TypeError, usm_dlpack.ConversionError):
+        pass
+kept = onednn_ops.eltwise("square", onednn_ops.matmul(out, x))
+print(kept.numpy()[0, 0])
+"""
+
+
+def test_nothing_leaks_and_what_is_pending_ends() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", _CALLS],
+        env=os.environ | {"USM_DLPACK_REPORT_LEAKS": "1"},
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "81.0\n", "")
+
+
+def test_memory_objects_keep_nothing_alive() -> None:
+    import gc
+    import weakref
+
+    from conftest import Memory, floats
+
+    owner = Memory(64, queue=new_queue())
+    watched = weakref.ref(owner)
+    onednn_ops.describe(floats(owner, 4, 4))
+    del owner
+    gc.collect()
+    assert watched() is None
