@@ -12,9 +12,9 @@
 
 #include <sycl/sycl.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {
@@ -46,12 +46,15 @@ struct opencl_place {
   const opencl_root root = find_root(devices.front());
   std::string platform = "a platform in sycl::platform::get_platforms()";
   if (root.native != nullptr) {
+    opencl_platform asked = *root.native;
+    asked.context = context;
     cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
-    const bool known = root.native->query != nullptr &&
-                       root.native->query(context, pointer, CL_MEM_ALLOC_TYPE_INTEL,
-                                          sizeof type, &type, nullptr) == CL_SUCCESS &&
-                       type != CL_MEM_TYPE_UNKNOWN_INTEL;
-    if (!known && !empty) {
+    if (asked.query != nullptr) {
+      asked.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type);
+    }
+    allocation found;
+    found.kind = kind_of(type);
+    if (found.kind == sycl::usm::alloc::unknown && !empty) {
       refuse_opencl_pointer(pointer);
     }
     platform = "the platform \"" +
@@ -79,23 +82,25 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
 }
 
 /// The last rule: the device that is given is the one that the memory truly is on, or its
-/// root. Host USM and what is unknown go with each device of the platform.
-inline void check_device(const void* pointer, const allocation& found,
-                         const platform_entry& entry, cl_device_id device,
+/// root. Host USM and what is unknown, for which OpenCL names no device, go with each device
+/// of the platform.
+inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          const opencl_root& root) {
   const opencl_platform& native = native_of(entry).opencl;
   cl_device_id true_device = nullptr;
-  if (found.device == device_proof::backend &&
-      native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device)) {
-    const opencl_root true_root{&native, found.device_id};
-    if (device != true_device && !is_root(device, true_root)) {
-      const std::string expected = name_of(true_device, true_root);
-      const std::string named = name_of(device, root);
-      refuse_opencl_device(expected + ", where the memory is",
-                           named == expected ? "another " + named.substr(2) : named);
+  if (native.query != nullptr) {
+    native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);
+  }
+  const opencl_root true_root{&native, root_id_of(native, true_device)};
+  if (true_root.id < 0) {
+    if (&device_table::get().platform_of(root.id) != &entry) {
+      refuse_opencl_device("a device of the given context", name_of(device, root));
     }
-  } else if (&device_table::get().platform_of(root.id) != &entry) {
-    refuse_opencl_device("a device of the given context", name_of(device, root));
+  } else if (device != true_device && !is_root(device, true_root)) {
+    const std::string expected = name_of(true_device, true_root);
+    const std::string named = name_of(device, root);
+    refuse_opencl_device(expected + ", where the memory is",
+                         named == expected ? "another " + named.substr(2) : named);
   }
 }
 
@@ -113,18 +118,14 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
   if (entry == nullptr) {
     refuse_opencl_context(pointer, empty, place.context);
   }
-  const allocation found = find_allocation(pointer, *entry);
-  if (!empty && found.kind == sycl::usm::alloc::unknown) {
+  const memory_place found = find_place(pointer, *entry, kind);
+  if (!found.known && !empty) {
     refuse_opencl_pointer(pointer);
   }
-  if (!empty && kind != sycl::usm::alloc::unknown) {
-    check_kind(found, kind);
-  }
   if (!place.of_any_device) {
-    check_device(pointer, found, *entry, place.device, root);
+    check_device(pointer, *entry, place.device, root);
   }
-  const std::int32_t any = place.of_any_device ? entry->first_device : root.id;
-  return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
+  return export_device(found, *entry, root.id);
 }
 
 }  // namespace detail

@@ -80,12 +80,12 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(cl_device_id device,
                                                                  const char* field) {
   static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
-  const auto& listed = device_table::get().devices;
-  for (std::size_t id = 0; id < listed.size(); ++id) {
-    if (is_failed(device, listed[id])) {
+  const auto& devices = device_table::get().devices;
+  for (std::size_t id = 0; id < devices.size(); ++id) {
+    if (is_failed(device, devices[id])) {
       refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
-             "device " + std::to_string(id) + ", for which it throws \"" + listed[id].failure +
-                 "\"",
+             "device " + std::to_string(id) + ", for which it throws \"" +
+                 devices[id].failure + "\"",
              "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
     }
   }
@@ -106,10 +106,11 @@ inline opencl_root root_with_id(cl_device_id device, const char* field) {
 
 /// The platform whose default context a handle is, or null.
 inline const platform_entry* find_platform(cl_context context) {
-  const auto& natives = native_table::get().platforms;
-  for (std::size_t place = 0; context != nullptr && place < natives.size(); ++place) {
-    if (natives[place].opencl.context == context) {
-      return &device_table::get().platforms[place];
+  const device_table& devices = device_table::get();
+  const native_table& natives = native_table::get();
+  for (std::size_t place = 0; place < devices.platforms.size(); ++place) {
+    if (context != nullptr && natives.platforms[place].opencl.context == context) {
+      return &devices.platforms[place];
     }
   }
   return nullptr;

@@ -231,21 +231,24 @@ cl_int CL_API_CALL on_part(cl_context context, const void* pointer, cl_mem_info_
 }
 
 TEST(OpenclExport, MemoryOfASubDeviceGoesWithThatAndWithItsRootAlone) {
-  part_with_all_memory = native_sub_device();
-  const cl_device_id other_part = native_sub_device();
+  const std::array<cl_device_id, 2> parts{native_sub_device(), native_sub_device()};
+  ASSERT_NE(parts[0], parts[1]);
   const exported_memory mine;
   const changed_natives changed([](native_platforms& platforms) {
     true_query = platforms.at(0).opencl.query;
     platforms.at(0).opencl.query = &on_part;
   });
   const cl_context context = native_default_context();
-  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, part_with_all_memory)), 0);
-  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, native_root())), 0);
-  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context)), 0);
-  ASSERT_NE(other_part, part_with_all_memory);
-  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, context, other_part), errc::device_mismatch,
-                 "device", "a sub-device of device 0, where the memory is",
-                 "another sub-device of device 0");
+  for (const std::size_t with_memory : {std::size_t{0}, std::size_t{1}}) {
+    part_with_all_memory = parts.at(with_memory);
+    EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, part_with_all_memory)), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, native_root())), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context)), 0);
+    EXPECT_REFUSAL(to_dlpack_tensor(mine.view, context, parts.at(1 - with_memory)),
+                   errc::device_mismatch, "device",
+                   "a sub-device of device 0, where the memory is",
+                   "another sub-device of device 0");
+  }
 }
 
 TEST(OpenclExport, APlatformWithoutUsmKnowsNoMemory) {
@@ -257,6 +260,8 @@ TEST(OpenclExport, APlatformWithoutUsmKnowsNoMemory) {
     platforms.at(0).opencl.without_usm = true;
     platforms.at(0).opencl.query = nullptr;
   });
+  const floats empty(nullptr, 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(empty, native_default_context(), native_root())), 0);
   EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context()), errc::pointer_unknown,
                  "data", "USM of the given context", "an allocation unknown to it");
   EXPECT_REFUSAL(to_dlpack_tensor(view, other.get()), errc::pointer_unknown, "data",
@@ -280,15 +285,20 @@ TEST(TwoDevicesOpenclExport, TheIdIsThatOfTheMemory) {
 }
 
 TEST(TwoDevicesOpenclExport, ADeviceOfTheOtherPlatformIsRefused) {
-  const exported_memory device(alloc::device);
-  EXPECT_REFUSAL(to_dlpack_tensor(device.view, native_default_context(0), native_root(1)),
-                 errc::device_mismatch, "device", "device 0, where the memory is", "device 1");
-  const exported_memory host(alloc::host);
-  EXPECT_REFUSAL(to_dlpack_tensor(host.view, native_default_context(0), native_root(1)),
-                 errc::device_mismatch, "device", "a device of the given context", "device 1");
-  const floats empty(nullptr, 0);
-  EXPECT_REFUSAL(to_dlpack_tensor(empty, native_default_context(0), native_root(1)),
-                 errc::device_mismatch, "device", "a device of the given context", "device 1");
+  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+    const cl_context context = native_default_context(id);
+    const cl_device_id other = native_root(1 - id);
+    const std::string found = "device " + std::to_string(1 - id);
+    const exported_memory device(alloc::device, id);
+    EXPECT_REFUSAL(to_dlpack_tensor(device.view, context, other), errc::device_mismatch,
+                   "device", "device " + std::to_string(id) + ", where the memory is", found);
+    const exported_memory host(alloc::host, id);
+    EXPECT_REFUSAL(to_dlpack_tensor(host.view, context, other), errc::device_mismatch,
+                   "device", "a device of the given context", found);
+    const floats empty(nullptr, 0);
+    EXPECT_REFUSAL(to_dlpack_tensor(empty, context, other), errc::device_mismatch, "device",
+                   "a device of the given context", found);
+  }
 }
 
 TEST(TwoDevicesOpenclExport, MemoryOfTheOtherPlatformIsUnknown) {
@@ -298,10 +308,15 @@ TEST(TwoDevicesOpenclExport, MemoryOfTheOtherPlatformIsUnknown) {
                  "an allocation unknown to it");
 }
 
+TEST(TwoDevicesOpenclExport, TheIdIsThatOfTheTrueDeviceOnAPlatformOfSeveral) {
+  const exported_memory mine;
+  const changed_natives moved(move_to_id_1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(0))), 1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, native_default_context(0), native_root(0))), 1);
+}
+
 TEST(TwoDevicesOpenclExport, HostMemoryGetsTheIdOfTheGivenDevice) {
-  const changed_natives moved([](native_platforms& platforms) {
-    platforms.at(0).opencl.devices = {nullptr, native_root(0)};
-  });
+  const changed_natives moved(move_to_id_1);
   auto& table =
       const_cast<usm_dlpack::detail::device_table&>(usm_dlpack::detail::device_table::get());
   const auto kept = table;

@@ -13,6 +13,7 @@
 
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -119,10 +120,29 @@ TEST(OpenclHandle, RefusesToRetainAnObjectOfAnotherType) {
                  "one for which OpenCL says CL_INVALID_CONTEXT (-34)");
 }
 
+TEST(OpenclHandle, ErrorsOfOpenClHaveTheirNameOrNoneAndTheirNumber) {
+  using usm_dlpack::detail::name_of_opencl_error;
+  EXPECT_EQ(name_of_opencl_error(-5), "error (-5)");
+  EXPECT_EQ(name_of_opencl_error(-33), "CL_INVALID_DEVICE (-33)");
+  EXPECT_EQ(name_of_opencl_error(-34), "CL_INVALID_CONTEXT (-34)");
+  EXPECT_EQ(name_of_opencl_error(-36), "CL_INVALID_COMMAND_QUEUE (-36)");
+  EXPECT_EQ(name_of_opencl_error(-59), "error (-59)");
+}
+
+TEST(OpenclHandle, EveryStatusButSuccessIsAnError) {
+  using usm_dlpack::detail::check_answer;
+  EXPECT_NO_THROW(check_answer(native_root(), CL_SUCCESS));
+  EXPECT_REFUSAL(check_answer(native_root(), 1), errc::runtime_error, "device",
+                 "a cl_device_id", "one for which OpenCL says error (1)");
+}
+
 TEST(OpenclHandle, TheDevicesOfAContextAreAllOfThem) {
-  const native_context context({native_root()});
-  EXPECT_EQ(usm_dlpack::detail::devices_of(context.get()),
-            std::vector<cl_device_id>{native_root()});
+  for (const std::vector<cl_device_id>& devices :
+       {std::vector<cl_device_id>{native_root()},
+        std::vector<cl_device_id>{native_sub_device(), native_sub_device()}}) {
+    const native_context context(devices);
+    EXPECT_EQ(usm_dlpack::detail::devices_of(context.get()), devices);
+  }
 }
 
 TEST(OpenclHandle, AProcessWithoutOpenClIsToldSo) {

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -129,6 +130,31 @@ TEST(OpenclInterop, AnotherBackendIsRefused) {
   EXPECT_REFUSAL(check_is_opencl(sycl::backend::ext_oneapi_level_zero, "queue"),
                  errc::backend_not_accepted, "queue", "one of the backend opencl",
                  "one of the backend level_zero");
+  EXPECT_REFUSAL(check_is_opencl(sycl::backend{}, "device"), errc::backend_not_accepted,
+                 "device", "one of the backend opencl", "one of the backend unknown");
+}
+
+// Handles are compared, and no order is meant: these stand before and behind all others.
+void* const lowest = reinterpret_cast<void*>(std::uintptr_t{1});
+void* const highest = reinterpret_cast<void*>(UINTPTR_MAX);
+
+TEST(OpenclInterop, OnlyItsHandleIsARoot) {
+  using usm_dlpack::detail::is_root;
+  usm_dlpack::detail::opencl_platform native;
+  native.devices = {native_root()};
+  EXPECT_TRUE(is_root(native_root(), {&native, 0}));
+  EXPECT_FALSE(is_root(static_cast<cl_device_id>(lowest), {&native, 0}));
+  EXPECT_FALSE(is_root(static_cast<cl_device_id>(highest), {&native, 0}));
+}
+
+TEST(OpenclInterop, OnlyItsHandleIsADeviceThatFails) {
+  using usm_dlpack::detail::is_failed;
+  const usm_dlpack::detail::device_entry failed{root_devices().at(0), 0, "text"};
+  EXPECT_TRUE(is_failed(native_root(), failed));
+  EXPECT_FALSE(is_failed(static_cast<cl_device_id>(lowest), failed));
+  EXPECT_FALSE(is_failed(static_cast<cl_device_id>(highest), failed));
+  const usm_dlpack::detail::device_entry works{root_devices().at(0), 0, ""};
+  EXPECT_FALSE(is_failed(native_root(), works));
 }
 
 // --- To SYCL ------------------------------------------------------------------------------
