@@ -30,7 +30,7 @@ template <class Managed>
 void destroy_capsule(PyObject* capsule) noexcept {
   if (PyCapsule_IsValid(capsule, names<Managed>::fresh) != 0) {
     const nb::error_scope keep;
-    managed_tensor_delete{}(
+    const managed_owner<Managed> gone(
         static_cast<Managed*>(PyCapsule_GetPointer(capsule, names<Managed>::fresh)));
   }
 }

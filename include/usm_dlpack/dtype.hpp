@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The one table of C++ element types and their `DLDataType`, the customisation point by which
-// users add their own, what is known of each type code, and the names that messages print.
+// users add their own.
 #pragma once
 
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/dtype_name.hpp>
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <type_traits>
+#include <utility>
 
 namespace usm_dlpack {
 
@@ -25,7 +24,7 @@ namespace usm_dlpack {
 /// 2). A type that gives each such element a byte of its own (`sizeof(T) == lanes`) is
 /// *padded*; only a managed tensor can say so (`flag::is_subbyte_type_padded`).
 template <class T>
-struct data_type_of {};
+struct data_type_of;
 
 namespace detail {
 
@@ -36,10 +35,31 @@ struct dtype_row {
                                     static_cast<std::uint16_t>(Lanes)};
 };
 
+/// std::complex, known by its interface and size, as are the like of other libraries
+/// (cuda::std::complex, Kokkos::complex): `<complex>` takes longer to compile than all that is
+/// here.
+template <class T, class = void>
+struct complex_row {};
+template <template <class> class Complex, class Real>
+struct complex_row<
+    Complex<Real>,
+    std::enable_if_t<
+        (std::is_same_v<Real, float> || std::is_same_v<Real, double>) &&
+        std::is_same_v<typename Complex<Real>::value_type, Real> &&
+        std::is_same_v<std::decay_t<decltype(std::declval<const Complex<Real>&>().real())>,
+                       Real> &&
+        std::is_same_v<std::decay_t<decltype(std::declval<const Complex<Real>&>().imag())>,
+                       Real> &&
+        sizeof(Complex<Real>) == 2 * sizeof(Real)>>
+    : dtype_row<kDLComplex, 16 * sizeof(Real)> {};
+
 template <class T, int Code>
 using whole_row = dtype_row<Code, sizeof(T) * 8>;
 
 }  // namespace detail
+
+template <class T>
+struct data_type_of : detail::complex_row<T> {};
 
 // char, wchar_t, char8_t, std::byte and enums are no numbers; x87 long double has no code.
 template <>
@@ -76,10 +96,6 @@ template <>
 struct data_type_of<double> : detail::whole_row<double, kDLFloat> {};
 template <>
 struct data_type_of<detail::float128> : detail::dtype_row<kDLFloat, 128> {};
-template <>
-struct data_type_of<std::complex<float>> : detail::dtype_row<kDLComplex, 64> {};
-template <>
-struct data_type_of<std::complex<double>> : detail::dtype_row<kDLComplex, 128> {};
 
 namespace detail {
 
@@ -188,55 +204,6 @@ inline constexpr bool is_subbyte_padded_v = detail::subbyte_padded<T>();
 /// Whether two dtypes are the same in code, bits and lanes.
 constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
-
-namespace detail {
-
-/// What DLPack says of a type code: its name, and the widths it may have (0: any whole bytes).
-struct type_code_row {
-  const char* name;
-  std::uint8_t bits;
-};
-
-/// Indexed by `DLDataType::code`; source: `DLDataTypeCode`, dlpack.h 1.3.
-inline constexpr type_code_row type_code_rows[] = {
-    {"int", 0},
-    {"uint", 0},
-    {"float", 0},
-    {"opaque_handle", 0},
-    {"bfloat", 16},
-    {"complex", 0},
-    {"bool", 8},
-    {"float8_e3m4", 8},
-    {"float8_e4m3", 8},
-    {"float8_e4m3b11fnuz", 8},
-    {"float8_e4m3fn", 8},
-    {"float8_e4m3fnuz", 8},
-    {"float8_e5m2", 8},
-    {"float8_e5m2fnuz", 8},
-    {"float8_e8m0fnu", 8},
-    {"float6_e2m3fn", 6},
-    {"float6_e3m2fn", 6},
-    {"float4_e2m1fn", 4},
-};
-inline constexpr std::uint8_t type_code_count = 18;
-static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);
-
-}  // namespace detail
-
-/// The name of a dtype with its raw numbers, as messages print it:
-/// `float32 (code 2, bits 32, lanes 1)`.
-inline std::string to_string(DLDataType dtype) {
-  std::string name = "unknown";
-  if (dtype.code < detail::type_code_count) {
-    const detail::type_code_row row = detail::type_code_rows[dtype.code];
-    name = row.name;
-    const bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
-    name += says_width ? "" : std::to_string(dtype.bits);
-  }
-  name += dtype.lanes == 1 ? "" : "x" + std::to_string(dtype.lanes);
-  return name + " (code " + std::to_string(dtype.code) + ", bits " +
-         std::to_string(dtype.bits) + ", lanes " + std::to_string(dtype.lanes) + ")";
 }
 
 }  // namespace usm_dlpack

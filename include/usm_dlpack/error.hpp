@@ -5,7 +5,6 @@
 
 #include <usm_dlpack/config.hpp>
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -119,6 +118,38 @@ struct refusal {
   std::string remedy;    ///< what to do about it
 };
 
+namespace detail {
+
+/// A refusal that copies of an exception share, so that copying one while it propagates cannot
+/// throw. Not std::shared_ptr: `<memory>` takes as long to compile as all that is here.
+class shared_refusal {
+ public:
+  explicit shared_refusal(refusal parts) : kept_(new kept{std::move(parts), 1}) {}
+  shared_refusal(const shared_refusal& other) noexcept : kept_(other.kept_) {
+    __atomic_add_fetch(&kept_->owners, 1, __ATOMIC_RELAXED);
+  }
+  shared_refusal& operator=(const shared_refusal& other) noexcept {
+    shared_refusal copy(other);
+    std::swap(kept_, copy.kept_);
+    return *this;
+  }
+  ~shared_refusal() {
+    if (__atomic_sub_fetch(&kept_->owners, 1, __ATOMIC_ACQ_REL) == 0) {
+      delete kept_;
+    }
+  }
+  const refusal* operator->() const noexcept { return &kept_->parts; }
+
+ private:
+  struct kept {
+    refusal parts;
+    int owners;
+  };
+  kept* kept_;
+};
+
+}  // namespace detail
+
 /// Thrown for every input that is refused; nothing has been converted, consumed or freed by
 /// then.
 class conversion_error : public std::invalid_argument {
@@ -127,7 +158,7 @@ class conversion_error : public std::invalid_argument {
       : std::invalid_argument(parts.field + ": expected " + parts.expected + ", found " +
                               parts.found + "; " + parts.remedy),
         code_(code),
-        parts_(std::make_shared<const refusal>(std::move(parts))) {}
+        parts_(std::move(parts)) {}
   // Copied where it could be moved: an exception without its parts must not exist.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
@@ -141,8 +172,7 @@ class conversion_error : public std::invalid_argument {
 
  private:
   errc code_;
-  // Shared, so that copying the exception while it propagates cannot throw.
-  std::shared_ptr<const refusal> parts_;
+  detail::shared_refusal parts_;
 };
 
 namespace detail {

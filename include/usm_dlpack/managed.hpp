@@ -1,40 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ownership: a view and whatever keeps its memory alive -> a managed tensor, in one
-// allocation; and RAII for a managed tensor, made here or received.
+// allocation.
 #pragma once
 
+#include <usm_dlpack/managed_owner.hpp>
 #include <usm_dlpack/structure.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 namespace usm_dlpack {
-
-/// Calls a managed tensor's own `deleter`; a null one, which DLPack allows, is left uncalled.
-struct managed_tensor_delete {
-  template <class Managed>
-  void operator()(Managed* managed) const noexcept {
-    if (managed->deleter != nullptr) {
-      managed->deleter(managed);
-    }
-  }
-};
-
-/// Owns a `DLManagedTensorVersioned`: its deleter runs once, when this goes, unless
-/// `release()`d.
-///
-/// What DLPack asks of a consumer that meets another major version, to call the deleter and to
-/// touch nothing else, needs no more than to own first and to look then:
-/// `const managed_tensor received(raw); validate(*received);` refuses, and the deleter runs.
-using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, managed_tensor_delete>;
-/// Owns a `DLManagedTensor`, the struct from before DLPack 1.0.
-using legacy_managed_tensor = std::unique_ptr<DLManagedTensor, managed_tensor_delete>;
 
 namespace detail {
 

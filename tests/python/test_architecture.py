@@ -21,7 +21,8 @@ INCLUDE = Path("include", "usm_dlpack")
 CORE_ROOMS = {
     "config": (),
     "error": ("config",),
-    "dtype": ("error",),
+    "dtype_name": ("error",),
+    "dtype": ("dtype_name",),
     "checked_arithmetic": ("config",),
     "layout": ("error", "checked_arithmetic"),
     "overlap": ("layout",),
@@ -36,7 +37,8 @@ CORE_ROOMS = {
     "ordinary_strides": ("layout", "stride_rule"),
     "ordinary_view": ("structure", "view", "to_mapping", "ordinary_strides"),
     "to_mdspan": ("ordinary_view",),
-    "managed": ("to_dlpack", "structure"),
+    "managed_owner": ("config",),
+    "managed": ("to_dlpack", "structure", "managed_owner"),
     "core": ("managed", "relaxed_layout", "to_mdspan"),
 }
 SYCL_ROOMS = {

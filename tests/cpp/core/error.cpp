@@ -51,6 +51,7 @@ TEST(Error, OutlivesWhatItWasCopiedFrom) {
   const conversion_error copy = *original;
   conversion_error assigned(errc::read_only, {"flags", "a", "b", "c"});
   assigned = *original;
+  assigned = static_cast<const conversion_error&>(assigned);
   original.reset();
   usm_dlpack_test::expect_same_refusal(copy, errc::data_null, "data",
                                        "the address of the elements", "null");

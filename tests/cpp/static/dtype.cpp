@@ -203,6 +203,31 @@ static_assert(refused<std::complex<long double>>);
 static_assert(refused<std::complex<int>>);
 static_assert(refused<std::complex<bool>>);
 static_assert(refused<std::complex<float8>>);
+// What has the interface and the size of std::complex is one.
+template <class Real, std::size_t More = 0>
+struct pair_of_parts {
+  using value_type = Real;
+  Real parts[2 + More];
+  const Real& real() const;
+  Real imag() const;
+};
+template <class Real>
+struct as_complex : pair_of_parts<Real> {};
+template <class Real>
+struct padded_complex : pair_of_parts<Real, 1> {};
+template <class Real>
+struct half_complex {
+  using value_type = Real;
+  Real parts[2];
+  Real real() const;
+};
+template <class Real>
+struct declared_alone;
+static_assert(is_row<as_complex<float>, kDLComplex, 64>());
+static_assert(is_row<as_complex<double>, kDLComplex, 128>());
+static_assert(refused<as_complex<long double>> && refused<as_complex<int>>);
+static_assert(refused<padded_complex<float>> && refused<half_complex<float>>);
+static_assert(refused<declared_alone<float>>);
 static_assert(refused<char>, "its sign is the compiler's choice");
 static_assert(refused<wchar_t>);
 static_assert(refused<char16_t>);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What DLPack says of each type code, and the names of dtypes that messages print.
+#pragma once
+
+#include <usm_dlpack/error.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// What DLPack says of a type code: its name, and the widths it may have (0: any whole bytes).
+struct type_code_row {
+  const char* name;
+  std::uint8_t bits;
+};
+
+/// Indexed by `DLDataType::code`; source: `DLDataTypeCode`, dlpack.h 1.3.
+inline constexpr type_code_row type_code_rows[] = {
+    {"int", 0},
+    {"uint", 0},
+    {"float", 0},
+    {"opaque_handle", 0},
+    {"bfloat", 16},
+    {"complex", 0},
+    {"bool", 8},
+    {"float8_e3m4", 8},
+    {"float8_e4m3", 8},
+    {"float8_e4m3b11fnuz", 8},
+    {"float8_e4m3fn", 8},
+    {"float8_e4m3fnuz", 8},
+    {"float8_e5m2", 8},
+    {"float8_e5m2fnuz", 8},
+    {"float8_e8m0fnu", 8},
+    {"float6_e2m3fn", 6},
+    {"float6_e3m2fn", 6},
+    {"float4_e2m1fn", 4},
+};
+inline constexpr std::uint8_t type_code_count = 18;
+static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);
+
+}  // namespace detail
+
+/// The name of a dtype with its raw numbers, as messages print it:
+/// `float32 (code 2, bits 32, lanes 1)`.
+inline std::string to_string(DLDataType dtype) {
+  std::string name = "unknown";
+  if (dtype.code < detail::type_code_count) {
+    const detail::type_code_row row = detail::type_code_rows[dtype.code];
+    name = row.name;
+    const bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
+    name += says_width ? "" : std::to_string(dtype.bits);
+  }
+  name += dtype.lanes == 1 ? "" : "x" + std::to_string(dtype.lanes);
+  return name + " (code " + std::to_string(dtype.code) + ", bits " +
+         std::to_string(dtype.bits) + ", lanes " + std::to_string(dtype.lanes) + ")";
+}
+
+}  // namespace usm_dlpack
