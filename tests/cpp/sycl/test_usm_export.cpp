@@ -340,6 +340,33 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
   }
 }
 
+TEST(UsmExport, AQueueFitsViewsOfItsDeviceAndContext) {
+  const sycl::queue queue = queue_on(0);
+  const usm_memory device(alloc::device, 64, queue);
+  const usm_memory host(alloc::host, 64, queue);
+  const auto view = view_of(device.as<float>(), 16);
+  usm_dlpack::check_queue(queue);
+  usm_dlpack::check_queue(queue, view, view_of(host.as<double>(), 8));
+  const sycl::queue foreign(sycl::context(queue.get_device()), queue.get_device());
+  EXPECT_REFUSAL(usm_dlpack::check_queue(foreign), errc::context_not_default, "queue",
+                 "one of the default context of its platform, as the views' memory is",
+                 "one of another context");
+  EXPECT_REFUSAL(usm_dlpack::check_queue(foreign, view), errc::context_not_default, "queue",
+                 "one of the default context of its platform, as the views' memory is",
+                 "one of another context");
+  const usm_memory away(alloc::device, 64, foreign);
+  EXPECT_REFUSAL(usm_dlpack::check_queue(queue, view, view_of(away.as<float>(), 16)),
+                 errc::pointer_unknown, "data", unknown_here, unknown);
+}
+
+TEST(TwoDevicesUsmExport, AQueueDoesNotFitViewsOfAnotherDevice) {
+  const usm_memory memory(alloc::shared, 64, queue_on(1));
+  const auto view = view_of(memory.as<float>(), 16);
+  usm_dlpack::check_queue(queue_on(1), view);
+  EXPECT_REFUSAL(usm_dlpack::check_queue(queue_on(0), view), errc::queue_device_mismatch,
+                 "queue", "a queue on device 1, where the memory is", "one on device 0");
+}
+
 TEST(UsmExport, HostMemoryHasTheIdOfTheQueueOrElseOfTheFirstDeviceOfItsPlatform) {
   using usm_dlpack::detail::export_device;
   const usm_dlpack::detail::platform_entry entry{root_devices().at(0).get_platform(),
