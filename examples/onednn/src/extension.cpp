@@ -65,14 +65,15 @@ sycl::event submit(const Submit& act) {
 
 nb::object matmul_new(const sycl::queue& queue, nb::handle left, nb::handle right,
                       const std::optional<std::string>& dtype) {
-  const place& where = place_of(queue);
+  const place& where = in_order_place_of(queue);
   argument a = take(left, where, order::by_stream), b = take(right, where, order::by_stream);
   const memory::data_type type =
       dtype ? data_type_of(*dtype) : product_type(a.desc().get_data_type());
   result made(where, compact(product_shape(a, b), type));
   submit([&] {
     if (a.shape().back() == 0) {  // oneDNN leaves such a product as it is
-      return sycl::queue(queue).memset(made.data(), 0, made.memory().get_desc().get_size());
+      return sycl::queue(where.queue)
+          .memset(made.data(), 0, made.memory().get_desc().get_size());
     }
     return matmul(where, a.memory, b.memory, made.memory(), {});
   });
@@ -97,7 +98,7 @@ sycl::event matmul_into(const sycl::queue& queue, nb::handle left, nb::handle ri
 nb::object eltwise_new(const sycl::queue& queue, const std::string& name, nb::handle array,
                        float alpha, float beta) {
   const function applied{find_function(name), alpha, beta};
-  const place& where = place_of(queue);
+  const place& where = in_order_place_of(queue);
   argument x = take(array, where, order::by_stream);
   result made(where, compact(x.shape(), x.desc().get_data_type()));
   submit([&] {
@@ -122,7 +123,7 @@ sycl::event eltwise_into(const sycl::queue& queue, const std::string& name, nb::
 
 nb::object reorder_new(const sycl::queue& queue, nb::handle array,
                        const std::optional<std::string>& dtype) {
-  const place& where = place_of(queue);
+  const place& where = in_order_place_of(queue);
   argument x = take(array, where, order::by_stream);
   const memory::data_type type = dtype ? data_type_of(*dtype) : x.desc().get_data_type();
   result made(where, compact(x.shape(), type));

@@ -20,4 +20,11 @@ struct place {
 /// @throws conversion_error as `onednn_dlpack::make_engine` and `make_stream`
 const place& place_of(const sycl::queue& queue);
 
+/// The place of a queue if it is in order, otherwise of an in-order queue that is made for it.
+///
+/// For new arrays, whose user knows a queue and no event. The primitive of a CPU engine is a
+/// task of the host, and DPC++ (2026.1 and 2026.2) lets `queue::memcpy` overtake a barrier
+/// that waits for one, in an out-of-order queue; an in-order one, and other queues, it holds.
+const place& in_order_place_of(const sycl::queue& queue);
+
 }  // namespace onednn_ops

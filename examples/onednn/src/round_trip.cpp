@@ -241,6 +241,34 @@ void be_refused_in(place& here) {
   sycl::free(memory_of_other, foreign);
 }
 
+// What oneDNN makes primitives for that write nothing, on a CPU.
+void be_silent(place& here) {
+  using type = memory::data_type;
+  const dnnl::sycl_interop::memory_kind usm = dnnl::sycl_interop::memory_kind::usm;
+  const auto over = [&](const memory::dims& shape, type of, void* data) {
+    const memory::dims strides{std::max<memory::dim>(shape[1], 1), 1};
+    return dnnl::sycl_interop::make_memory({shape, of, strides}, here.engine, usm, data);
+  };
+  usm_matrix made = count(here.queue);
+  here.queue.fill(made.data(), 7.0f, 6).wait();
+  const memory a = over({2, 0}, type::f32, nullptr), b = over({0, 2}, type::f32, nullptr);
+  const memory c = over({2, 2}, type::f32, made.data());
+  const dnnl::matmul::primitive_desc described(here.engine, a.get_desc(), b.get_desc(),
+                                               c.get_desc());
+  dnnl::sycl_interop::execute(dnnl::matmul(described), here.stream,
+                              {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}})
+      .wait();
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  print("a product without columns", values_of(here.queue, wrapper.get()));
+
+  const memory x = over({2, 2}, type::s32, made.data());
+  const memory packed = over({2, 2}, type::s4, made.data() + 5);
+  dnnl::sycl_interop::execute(dnnl::reorder(x, packed), here.stream,
+                              {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, packed}})
+      .wait();
+  print("a reorder of s32 to s4", values_of(here.queue, wrapper.get()));
+}
+
 // The same by OpenCL's objects, for which oneDNN wants an Intel GPU.
 void be_opencl(place& here) {
   const usm_matrix made = count(here.queue);
@@ -292,6 +320,7 @@ int main() try {
   chain(here, consumer);
   be_refused_out(here);
   be_refused_in(here);
+  be_silent(here);
   be_opencl(here);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

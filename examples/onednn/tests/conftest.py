@@ -135,13 +135,13 @@ _programs: dict[Any, Any] = {}
 
 @pytest.fixture(scope="session")
 def slow_fill() -> Callable[[Any, Any, float], Any]:
-    """Return a function that fills floats, in half a second or more, and gives the event."""
+    """Return a function that fills floats, in a second or so, and gives the event."""
 
     def fill(queue: Any, owner: Any, value: float) -> Any:
         if queue not in _programs:
             _programs[queue] = program.create_program_from_source(queue, _SLOW_FILL)
         kernel = _programs[queue].get_sycl_kernel("slow_fill")
-        sizes = [ctypes.c_int(owner.nbytes // 4), ctypes.c_int(100_000_000)]
+        sizes = [ctypes.c_int(owner.nbytes // 4), ctypes.c_int(200_000_000)]
         return queue.submit_async(kernel, [owner, ctypes.c_float(value), *sizes], [1])
 
     return fill

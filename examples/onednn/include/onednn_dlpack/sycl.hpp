@@ -64,19 +64,30 @@ inline dnnl::stream make_stream(const dnnl::engine& engine, sycl::queue queue) {
   return dnnl::sycl_interop::make_stream(engine, queue);
 }
 
-/// A memory object over a tensor's memory, without a copy: its handle is the address of the
-/// first element, and its kind is USM. The tensor is proved first, to be of the engine's
-/// device among other things.
-/// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`
-inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine,
-                                usm_dlpack::requirements wanted = {}) {
+namespace detail {
+
+/// @param managed what is proved: a managed tensor, or the DLTensor itself
+template <class Managed>
+dnnl::memory make_memory(const Managed& managed, const DLTensor& tensor,
+                         const dnnl::engine& engine, usm_dlpack::requirements wanted) {
   wanted.device_id = device_id(engine);
-  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
+  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(managed, wanted);
   const dnnl::memory::desc desc = to_desc(tensor);
   // An empty tensor may point anywhere, and some addresses are words of oneDNN's.
   const bool is_usm = proved.usm_type() != sycl::usm::alloc::unknown;
   return dnnl::sycl_interop::make_memory(desc, engine, dnnl::sycl_interop::memory_kind::usm,
                                          is_usm ? proved.data() : DNNL_MEMORY_NONE);
+}
+
+}  // namespace detail
+
+/// A memory object over a tensor's memory, without a copy: its handle is the address of the
+/// first element, and its kind is USM. The tensor is proved first, to be of the engine's
+/// device among other things.
+/// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`
+inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine,
+                                const usm_dlpack::requirements& wanted = {}) {
+  return detail::make_memory(tensor, tensor, engine, wanted);
 }
 
 /// The same for a managed tensor, which stays the caller's. oneDNN's elements of 4 bits are
@@ -85,16 +96,15 @@ inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engi
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 inline dnnl::memory make_memory(const DLManagedTensorVersioned& managed,
                                 const dnnl::engine& engine,
-                                usm_dlpack::requirements wanted = {}) {
-  wanted.device_id = device_id(engine);
-  static_cast<void>(usm_dlpack::validate(managed, wanted));
+                                const usm_dlpack::requirements& wanted = {}) {
+  const dnnl::memory made = detail::make_memory(managed, managed.dl_tensor, engine, wanted);
   if ((managed.flags & usm_dlpack::flag::is_subbyte_type_padded) != 0) {
     detail::refuse(usm_dlpack::errc::dtype_unsupported, "flags",
                    "packed elements, as oneDNN has them",
                    "elements of fewer than 8 bits in a byte each",
                    "pack the array, or convert it to int8 or uint8");
   }
-  return make_memory(managed.dl_tensor, engine, wanted);
+  return made;
 }
 
 /// A managed tensor over the memory of a memory object, proved.

@@ -41,8 +41,9 @@ def matmul(
 ) -> usm_dlpack.DLPackTensor:
     """Return the product of matrices, or of batches of them.
 
-    Runs behind what the queues of both arrays have got so far. Nobody waits: the result knows the
-    queue and keeps both arrays. Its dtype is that of `a`; int32 for int8 and uint8, float32 for
+    Runs behind what the queues of both arrays have got so far. Nobody waits: the result keeps both
+    arrays and knows its queue, which is ``queue`` if that is in order, and otherwise an in-order
+    one that is made for it. The dtype is that of `a`; int32 for int8 and uint8, float32 for
     float8, unless ``dtype`` says another.
     """
     return _extension.matmul(_queue(queue, a), a, b, dtype)
