@@ -117,6 +117,15 @@ TEST(ToDlpack, GivesAnEmptyViewNullDataAndKeepsItsShapeAndStrides) {
   expect_same_elements(tensor, facts_of(view));
 }
 
+TEST(ToDlpack, TakesAViewThatIsEmptyInSeveralDimensionsAsEmpty) {
+  std::array<int, 8> elements{};
+  const md::mdspan<int, md::dextents<int, 3>> twice(elements.data(), 0, 4, 0);
+  EXPECT_EQ(to_dlpack_tensor(twice, some_device).data(), nullptr);
+  const md::mdspan<int, md::dextents<int, 4>, md::layout_left> always(elements.data(), 0, 0, 0,
+                                                                      0);
+  EXPECT_EQ(to_dlpack_tensor(always, some_device).data(), nullptr);
+}
+
 TEST(ToDlpack, TakesAnEmptyViewOfNoMemory) {
   const md::mdspan<int, md::dextents<int, 1>> view(nullptr, 0);
   EXPECT_EQ(to_dlpack_tensor(view, some_device).shape()[0], 0);

@@ -61,6 +61,17 @@ struct layout_of_any_steps {
     static constexpr bool is_always_unique() noexcept { return false; }
   };
 };
+/// Takes strides, and has twice as many.
+struct layout_of_twice_the_steps {
+  template <class Extents>
+  struct mapping : odd::layout_stepped::mapping<Extents> {
+    using base = odd::layout_stepped::mapping<Extents>;
+    using base::base;
+    constexpr typename base::index_type stride(std::size_t r) const noexcept {
+      return 2 * base::stride(r);
+    }
+  };
+};
 struct layout_from_one {
   template <class Extents>
   struct mapping : odd::layout_stepped::mapping<Extents> {
@@ -394,6 +405,66 @@ TEST(ToMdspan, RefusesStridesThatAreNotThoseOfLayoutRightOrLeft) {
   sample.strides = {-3, 1};
   EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "-3");
+}
+
+TEST(ToMdspan, RefusesRowsForColumnsAndColumnsForRows) {
+  strided_tensor<2> sample({2, 3}, {1, 2});
+  EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[0]",
+                 "3 elements for the view's layout", "1");
+  sample.strides = {3, 1};
+  EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(sample.tensor), errc::layout_mismatch,
+                 "strides[0]", "1 elements for the view's layout", "3");
+}
+
+TEST(ToMdspan, RefusesALayoutThatTakesStridesForOthers) {
+  const strided_tensor<2> sample({2, 3}, {9, 2});
+  using doubling = view<layout_of_twice_the_steps>;
+  EXPECT_REFUSAL(to_mdspan<doubling>(sample.tensor), errc::layout_mismatch, "strides[0]",
+                 "18 elements for the view's layout", "9");
+}
+
+/// Expects that tensors in order, which one pass looks at, are refused as all others are.
+template <class View>
+void expect_refusals_of_memory() {
+  constexpr const char* no_room = "a view that the address space can hold";
+  constexpr const char* beyond = "offsets beyond it";
+  strided_tensor<1> sample({8}, {1});
+  sample.tensor.data = nullptr;
+  sample.tensor.byte_offset = 64;
+  EXPECT_REFUSAL(to_mdspan<View>(sample.tensor), errc::data_null, "data",
+                 "the address of the elements", "null");
+  sample.tensor.data = reinterpret_cast<void*>(std::uintptr_t{3});
+  sample.tensor.byte_offset = 0;
+  EXPECT_REFUSAL(to_mdspan<View>(sample.tensor), errc::data_misaligned, "byte_offset",
+                 "data + byte_offset aligned to 4 bytes", "3 bytes past such an address");
+  sample.tensor.data = reinterpret_cast<void*>(~std::uintptr_t{15});
+  EXPECT_REFUSAL(to_mdspan<View>(sample.tensor), errc::span_overflow, "strides", no_room,
+                 beyond);
+  sample.tensor.data = sample.elements.data();
+  sample.tensor.byte_offset = ~std::uint64_t{3};
+  EXPECT_REFUSAL(to_mdspan<View>(sample.tensor), errc::span_overflow, "strides", no_room,
+                 beyond);
+  sample.tensor.byte_offset = 0;
+  for (const std::int64_t extent : {int64_max / 4 + 1, int64_max / 2 + 1}) {
+    sample.shape = {extent};
+    EXPECT_REFUSAL(to_mdspan<View>(sample.tensor), errc::span_overflow, "strides", no_room,
+                   beyond);
+  }
+}
+
+TEST(ToMdspan, RefusesMemoryOfTensorsInOrderAsOfOthers) {
+  expect_refusals_of_memory<view<md::layout_right, std::int64_t, float, 1>>();
+  expect_refusals_of_memory<view<md::layout_left, std::int64_t, float, 1>>();
+  expect_refusals_of_memory<view<md::layout_stride, std::int64_t, float, 1>>();
+  expect_refusals_of_memory<view<layout_relaxed, std::int64_t, float, 1>>();
+}
+
+TEST(ToMdspan, RefusesMoreThanAStaticExtentOfATensorInOrder) {
+  using fixed = md::mdspan<float, md::extents<int, 2, 3>>;
+  EXPECT_REFUSAL(to_mdspan<fixed>(strided_tensor<2>({3, 3}, {3, 1}).tensor),
+                 errc::extent_mismatch, "shape[0]", "2 for the view's static extent", "3");
+  EXPECT_REFUSAL(to_mdspan<fixed>(strided_tensor<2>({2, 4}, {4, 1}).tensor),
+                 errc::extent_mismatch, "shape[1]", "3 for the view's static extent", "4");
 }
 
 // --- dtype
