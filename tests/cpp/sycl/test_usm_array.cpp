@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -112,6 +113,10 @@ TEST(UsmArray, MoreThanThereIsIsRefused) {
   constexpr std::int64_t many = std::int64_t{1} << 60;
   EXPECT_REFUSAL(device_array(queue_on(), extents(many, 1)), errc::data_null, "data",
                  "4611686018427387904 bytes of device USM for the array",
+                 "null: the SYCL runtime had none to give");
+  constexpr std::int64_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
+  EXPECT_REFUSAL(device_array(queue_on(), extents(most, 1)), errc::data_null, "data",
+                 "9223372036854775804 bytes of device USM for the array",
                  "null: the SYCL runtime had none to give");
 }
 
