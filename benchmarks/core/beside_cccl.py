@@ -285,19 +285,20 @@ INSTANTIATION = """\
 #include <usm_dlpack/to_dlpack.hpp>
 template <std::size_t R> using extents = cuda::std::dextents<std::int64_t, R>;
 void first(const cuda::{view}<float, extents<2>>& v) {{ {body} }}
+void second(const cuda::{view}<float, extents<3>>& v) {{ {body} }}
 """
-SECOND = "void second(const cuda::{view}<float, extents<3>>& v) {{ {body} }}\n"
+THIRD = "void third(const cuda::{view}<float, extents<4>>& v) {{ {body} }}\n"
 
 
 def code_sizes(compiler: str, folder: Path, flags: list[str]) -> dict[str, int]:
-    """Return the bytes of code that one more instantiation adds, of ours and of CCCL's."""
+    """Return the bytes of code that one more rank adds to two, of ours and of CCCL's."""
     added = {}
     for subject, view, body in (
         ("ours", "std::mdspan", OURS),
         ("CCCL", "host_mdspan", THEIRS),
     ):
         sizes = []
-        for text in (INSTANTIATION, INSTANTIATION + SECOND):
+        for text in (INSTANTIATION, INSTANTIATION + THIRD):
             source = folder / "instantiation.cpp"
             source.write_text(text.format(view=view, body=body))
             made = folder / "instantiation.o"

@@ -190,7 +190,7 @@ def compile_lines(measured: dict[str, Any]) -> list[str]:
     )
     lines.append(
         row(
-            "code of one more `to_dlpack_tensor` + `get()` / CCCL's",
+            "code of rank 4 of `to_dlpack_tensor` + `get()`, besides ranks 2 and 3 / CCCL's",
             lambda one: one["sizes"]["ours"] / one["sizes"]["CCCL"],
             1,
         )

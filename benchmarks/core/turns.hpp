@@ -31,7 +31,17 @@ inline void count() {
   }
 }
 
-/// Prints the nanoseconds of a call of each cell, the fastest and the median round.
+/// Prints the nanoseconds of each cell, those of the fastest and of the median round.
+inline void print_times(std::vector<std::vector<double>>& spent) {
+  for (std::size_t number = 0; number < cells().size(); ++number) {
+    auto& times = spent[number];
+    std::sort(times.begin(), times.end());
+    std::printf("%s\t%.3f\t%.3f\n", cells()[number].name.c_str(), times.front(),
+                times[times.size() / 2]);
+  }
+}
+
+/// Prints how long a call of each cell takes.
 inline void time_in_turns(std::size_t rounds) {
   using clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> spent(cells().size());
@@ -48,10 +58,5 @@ inline void time_in_turns(std::size_t rounds) {
       spent[number].push_back(turn.count() / calls_of_a_turn);
     }
   }
-  for (std::size_t number = 0; number < cells().size(); ++number) {
-    auto& times = spent[number];
-    std::sort(times.begin(), times.end());
-    std::printf("%s\t%.3f\t%.3f\n", cells()[number].name.c_str(), times.front(),
-                times[times.size() / 2]);
-  }
+  print_times(spent);
 }

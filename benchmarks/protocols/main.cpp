@@ -188,12 +188,7 @@ void time_threads(std::size_t rounds, int threads) {
       spent[number].push_back(time_at_once(cells()[number], threads));
     }
   }
-  for (std::size_t number = 0; number < cells().size(); ++number) {
-    auto& times = spent[number];
-    std::sort(times.begin(), times.end());
-    std::printf("%s\t%.3f\t%.3f\n", cells()[number].name.c_str(), times.front(),
-                times[times.size() / 2]);
-  }
+  print_times(spent);
 }
 
 }  // namespace
