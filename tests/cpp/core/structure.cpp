@@ -328,6 +328,10 @@ TEST(Structure, RefusesAFirstElementThatIsNotAligned) {
   valid.tensor.byte_offset = 12;
   EXPECT_REFUSAL(check_structure(valid.tensor), errc::data_misaligned, "byte_offset",
                  "data + byte_offset aligned to 8 bytes", "4 bytes past such an address");
+  valid.tensor.dtype = {kDLInt, 128, 1};
+  valid.tensor.byte_offset = 8;
+  EXPECT_REFUSAL(check_structure(valid.tensor), errc::data_misaligned, "byte_offset",
+                 "data + byte_offset aligned to 16 bytes", "8 bytes past such an address");
 }
 
 TEST(Structure, TakesAnOddAddressAndOffsetThatMakeAnAlignedOne) {
