@@ -54,6 +54,20 @@ struct largest_first : layout_like_right<largest_first> {
 };
 static_assert(rule<largest_first> == stride_rule::each);
 
+/// The last dimension first, as in layout_right, and then the others from the first on.
+struct last_then_first : layout_like_right<last_then_first> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    constexpr std::size_t last = Base::extents_type::rank() - 1;
+    typename Base::index_type product = r == last ? 1 : base.extents().extent(last);
+    for (std::size_t k = 0; r != last && k < r; ++k) {
+      product *= base.extents().extent(k);
+    }
+    return product;
+  }
+};
+static_assert(rule<last_then_first> == stride_rule::each);
+
 /// Every stride is twice that of layout_right.
 struct every_second : layout_like_right<every_second> {
   template <class Base>
