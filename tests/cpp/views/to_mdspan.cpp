@@ -72,6 +72,52 @@ struct layout_of_twice_the_steps {
     }
   };
 };
+/// Takes strides as `Numbers` alone, which `strides()` of the mapping shows, or does not.
+template <class Extents, class Numbers>
+struct mapping_of : odd::layout_stepped::mapping<Extents> {
+  using base = odd::layout_stepped::mapping<Extents>;
+  using index_type = typename base::index_type;
+
+  constexpr mapping_of() noexcept = default;
+  constexpr mapping_of(const Extents& extents, const Numbers& numbers) noexcept
+      : base(extents, to_strides(numbers)) {}
+
+ private:
+  static constexpr typename base::strides_type to_strides(const Numbers& numbers) noexcept {
+    typename base::strides_type strides{};
+    for (std::size_t r = 0; r < Extents::rank(); ++r) {
+      strides[r] = static_cast<index_type>(numbers[r]);
+    }
+    return strides;
+  }
+};
+struct layout_of_own_numbers {
+  template <std::size_t Rank>
+  struct numbers {
+    short all[Rank];
+    constexpr short& operator[](std::size_t r) noexcept { return all[r]; }
+    constexpr short operator[](std::size_t r) const noexcept { return all[r]; }
+  };
+  template <class Extents>
+  struct mapping : mapping_of<Extents, numbers<Extents::rank()>> {
+    using layout_type = layout_of_own_numbers;
+    using mapping_of<Extents, numbers<Extents::rank()>>::mapping_of;
+    constexpr numbers<Extents::rank()> strides() const noexcept {
+      numbers<Extents::rank()> all{};
+      for (std::size_t r = 0; r < Extents::rank(); ++r) {
+        all[r] = static_cast<short>(this->stride(r));
+      }
+      return all;
+    }
+  };
+};
+struct layout_of_long_numbers {
+  template <class Extents>
+  struct mapping : mapping_of<Extents, std::array<std::int64_t, Extents::rank()>> {
+    using layout_type = layout_of_long_numbers;
+    using mapping_of<Extents, std::array<std::int64_t, Extents::rank()>>::mapping_of;
+  };
+};
 struct layout_from_one {
   template <class Extents>
   struct mapping : odd::layout_stepped::mapping<Extents> {
@@ -405,6 +451,12 @@ TEST(ToMdspan, RefusesStridesThatAreNotThoseOfLayoutRightOrLeft) {
   sample.strides = {-3, 1};
   EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "-3");
+}
+
+TEST(ToMdspan, GivesAMappingItsStridesAsTheTypeThatItTakes) {
+  const strided_tensor<2> sample({2, 3}, {9, 2});
+  expect_taken<view<layout_of_own_numbers>>(sample.tensor);
+  expect_taken<view<layout_of_long_numbers>>(sample.tensor);
 }
 
 TEST(ToMdspan, RefusesRowsForColumnsAndColumnsForRows) {
