@@ -53,7 +53,9 @@ TEST(ManagedOwner, RunsTheDeleterWhenItGoes) {
 TEST(ManagedOwner, LeavesANullDeleterUncalled) {
   counted_tensor one;
   one.managed.deleter = nullptr;
-  { const managed_tensor owner(&one.managed); }
+  {
+    const managed_tensor owner(&one.managed);
+  }
   EXPECT_EQ(one.deleted, 0);
 }
 
