@@ -82,7 +82,12 @@ bool has_padded_strides(const described_tensor& d, bool rows_first, wide max) {
   for (std::size_t k = 1; k < rank && d.shape[dimension(k)] == 1; ++k) {
     if (k + 1 == rank) return true;
   }
-  if (product < d.shape[dimension(0)]) return false;
+  const wide unit = d.shape[dimension(0)];
+  if (product < unit) return false;
+  // P2642 `[mdspan.layout.leftpad.cons]`, and the rounding up from the plain extent before it.
+  wide held = product == unit ? 0 : product + unit;
+  for (std::size_t k = 1; k < rank; ++k) held = limited(held * d.shape[dimension(k)]);
+  if (held > max) return false;
   for (std::size_t k = 1; k < rank; ++k) {
     const std::size_t r = dimension(k);
     if (d.shape[r] > 1 && d.strides[r] != product) return false;
