@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports a view of shared USM, proves it, and takes it back.
+// Exports a view of shared USM, proves it, and takes it back; and the same by OpenCL's
+// handles, which nothing is linked for.
 #include <mdspan/mdspan.hpp>
+#include <usm_dlpack/opencl.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 int main() {
@@ -12,6 +14,9 @@ int main() {
   const bool shared =
       usm_dlpack::validate(exported.get()).usm_type() == sycl::usm::alloc::shared;
   const bool same = usm_dlpack::to_mdspan<matrix>(exported.get()).data_handle() == memory;
+  const auto context = usm_dlpack::opencl_context(queue);
+  const auto by_handles = usm_dlpack::to_dlpack_tensor(matrix(memory, 2, 3), context.get());
+  const bool alike = by_handles.device().device_id == exported.device().device_id;
   sycl::free(memory, queue);
-  return shared && same ? 0 : 1;
+  return shared && same && alike ? 0 : 1;
 }

@@ -51,6 +51,9 @@ def build_and_run(project: str, build: Path, driver: Path, *choices: str) -> str
     succeed("cmake", "-S", PROJECTS / project, "-B", build, *choices)
     succeed("cmake", "--build", build)
     succeed(build / "consumer", OCL_ICD_FILENAMES=str(driver))
+    needed = succeed("readelf", "--dynamic", "--wide", build / "consumer")
+    assert "libsycl" in needed
+    assert "OpenCL" not in needed
     return (build / "CMakeCache.txt").read_text(encoding="utf-8")
 
 
