@@ -45,9 +45,9 @@ COMPILERS = {"g++": "g++", "clang++-19": "clang++-19"}
 LAYOUTS = ("right", "left", "stride")
 GUARDED_RANKS = (1, 4, 8)
 MOST_GROWTH = 1.02
-# clang unrolls all loops of CCCL: in some cells with dynamic extents, what only we check
-# (negative extents, emptiness without a product that wraps) then costs more than we save.
-MOST_OF_CCCL = {"g++": 1.0, "clang++-19": 1.3}
+# clang unrolls all loops of CCCL: in three cells with dynamic extents of int64, what only we check
+# (negative extents, emptiness without a product that wraps) then costs one instruction more.
+MOST_OF_CCCL = {"g++": 1.0, "clang++-19": 1.03}
 MOST_OF_FLOOR = 1.5
 REMEDY = "make it fewer, or run `python3 benchmarks/core/beside_cccl.py --renew` and say why"
 
@@ -192,8 +192,7 @@ def faults_of_relations(compiler: str, groups: dict[str, Group]) -> list[str]:
     for name, group in groups.items():
         ours = group["ours"].instructions
         for subject, most in (("CCCL", MOST_OF_CCCL[compiler]), ("floor", MOST_OF_FLOOR)):
-            known_slower = subject == "CCCL" and name.startswith("to_mdspan/stride/")
-            if subject in group and not known_slower:
+            if subject in group:
                 allowed = most * group[subject].instructions
                 if ours > allowed:
                     faults.append(

@@ -146,8 +146,8 @@ struct device_table {
                                                                     std::size_t count) {
   if (count == 0) {
     refuse(errc::no_device, "device.device_id", "a root device of this process", "none at all",
-           "install a driver, or make the one of the wheel intel-opencl-rt known by "
-           "OCL_ICD_FILENAMES before the first device query");
+           "check ONEAPI_DEVICE_SELECTOR; install a driver, or make the one of the wheel "
+           "intel-opencl-rt known by OCL_ICD_FILENAMES before the first device query");
   }
   refuse(errc::device_id_out_of_range, "device.device_id",
          "from 0 to " + std::to_string(count - 1) + " (root devices in this process)",

@@ -17,16 +17,27 @@
 
 namespace usm_dlpack::detail {
 
+/// Whether an integer type has negative values. The trait of the standard library knows
+/// 128 bits in GNU's dialect alone.
+template <class Integer>
+inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
+
+/// Whether int64_t has every value of an integer type.
+template <class Integer>
+inline constexpr bool always_fits_int64 =
+    sizeof(Integer) < sizeof(std::int64_t) ||
+    (sizeof(Integer) == sizeof(std::int64_t) && is_signed_integer<Integer>);
+
 /// Whether a value of any integer type is one of int64_t.
 template <class Integer>
 constexpr bool fits_int64(Integer value) noexcept {
-  if constexpr (std::is_signed_v<Integer>) {
-    return sizeof(Integer) <= sizeof(std::int64_t) ||
-           (value >= std::numeric_limits<std::int64_t>::min() &&
-            value <= std::numeric_limits<std::int64_t>::max());
+  if constexpr (always_fits_int64<Integer>) {
+    return true;
+  } else if constexpr (is_signed_integer<Integer>) {
+    return value >= std::numeric_limits<std::int64_t>::min() &&
+           value <= std::numeric_limits<std::int64_t>::max();
   } else {
-    return sizeof(Integer) < sizeof(std::int64_t) ||
-           value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   }
 }
 

@@ -32,11 +32,21 @@ inline constexpr bool may_be_ordinary =
     (is_compact_layout<Mapping> ||
      (made_from_strides<Mapping> && !holds_any_stride_v<Mapping>));
 
-inline bool is_exactly(DLDataType dtype, DLDataType wanted) noexcept {
-  std::uint32_t bits = 0;
-  std::uint32_t wanted_bits = 0;
-  static_assert(sizeof(DLDataType) == sizeof bits, "one comparison instead of three");
-  std::memcpy(&bits, &dtype, sizeof bits);
+/// What must be equal for a view's rank and element type, compared at once.
+struct rank_and_dtype {
+  std::int32_t ndim;
+  DLDataType dtype;
+};
+
+inline bool is_exactly(const DLTensor& tensor, const rank_and_dtype& wanted) noexcept {
+  std::uint64_t bits = 0;
+  std::uint64_t wanted_bits = 0;
+  static_assert(sizeof(rank_and_dtype) == sizeof bits &&
+                    offsetof(DLTensor, dtype) ==
+                        offsetof(DLTensor, ndim) + offsetof(rank_and_dtype, dtype),
+                "one comparison instead of four");
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&tensor);
+  std::memcpy(&bits, bytes + offsetof(DLTensor, ndim), sizeof bits);
   std::memcpy(&wanted_bits, &wanted, sizeof bits);
   return bits == wanted_bits;
 }
@@ -63,53 +73,83 @@ constexpr std::int64_t ordinary_span(const DLTensor& tensor, Ranks ranks) noexce
   }
 }
 
-/// Address of the first element of a tensor that is ordinary and that the view's type holds;
-/// 0 where it is not.
+/// How many bits of an address, of a byte offset and of a number of elements leave room for
+/// their sums and for a product with a size in bytes.
+constexpr unsigned roomy_bits(std::size_t size) noexcept {
+  unsigned bits = 62;
+  for (std::size_t power = 1; power < size; power *= 2) {
+    --bits;
+  }
+  return bits;
+}
+
+/// Whether a tensor is ordinary and the view's type holds it; if so, `first` becomes the
+/// address of its first element.
 template <class View, std::size_t... Ranks>
-std::uintptr_t ordinary_first(const DLTensor& tensor,
-                              std::index_sequence<Ranks...> ranks) noexcept {
+bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ranks,
+                 std::uintptr_t& first) noexcept {
   using element_type = typename View::element_type;
   using extents_type = typename View::extents_type;
   constexpr DLDataType wanted = data_type_v<element_type>;
   constexpr std::size_t rank = sizeof...(Ranks);
-  if (tensor.ndim != static_cast<std::int32_t>(rank) || !is_exactly(tensor.dtype, wanted) ||
+  if (!is_exactly(tensor, {static_cast<std::int32_t>(rank), wanted}) ||
       tensor.data == nullptr ||
       (rank != 0 && (tensor.shape == nullptr || tensor.strides == nullptr)) ||
       !has_static_extents<extents_type>(tensor.shape, ranks)) {
-    return 0;
+    return false;
   }
   const std::int64_t span = ordinary_span<typename View::mapping_type>(tensor, ranks);
   constexpr std::uintptr_t scalar = element_alignment(wanted);
   constexpr std::uintptr_t alignment =
       scalar > alignof(element_type) ? scalar : alignof(element_type);
-  std::int64_t nbytes = 0;
-  std::uintptr_t first = 0;
-  std::uintptr_t end = 0;
-  if (span == 0 || !fits<typename extents_type::index_type>(span) ||
-      __builtin_mul_overflow(span, static_cast<std::int64_t>(sizeof(element_type)), &nbytes) ||
-      __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
-                             &first) ||
-      __builtin_add_overflow(first, static_cast<std::uintptr_t>(nbytes), &end) ||
-      (first & (alignment - 1)) != 0) {
-    return 0;
-  }
-  return first;
+  const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
+  first = data + static_cast<std::uintptr_t>(tensor.byte_offset);
+  // Where these are small, no sum of them and no product with the element's size overflows.
+  const std::uint64_t together = data | tensor.byte_offset | static_cast<std::uint64_t>(span);
+  constexpr unsigned bits = roomy_bits(sizeof(element_type));
+  return span != 0 && fits<typename extents_type::index_type>(span) &&
+         ((together >> bits) | (first & (alignment - 1))) == 0;
 }
 
-/// The mapping of an ordinary tensor.
+/// The shape and strides of a tensor that is ordinary.
+struct ordinary_numbers {
+  const std::int64_t* shape;
+  const std::int64_t* strides;
+};
+
+/// The same numbers, of which the compiler does not know that they were read before: it copies
+/// neighbours at once then, instead of carrying each from its check to the view.
+template <class Mapping>
+[[gnu::always_inline]] inline ordinary_numbers reread(ordinary_numbers given) noexcept {
+  if constexpr (!is_compact_layout<Mapping>) {  // two arrays; one does not run out of
+                                                // registers
+    asm("" : "+r"(given.shape), "+r"(given.strides));
+  }
+  return given;
+}
+
+/// The strides of an ordinary tensor, as a mapping takes them.
 template <class Mapping, std::size_t... Ranks>
-Mapping ordinary_mapping([[maybe_unused]] const DLTensor& tensor,
-                         std::index_sequence<Ranks...>) {
+auto ordinary_strides([[maybe_unused]] ordinary_numbers given, std::index_sequence<Ranks...>) {
+  auto strides = strides_argument<Mapping>();
+  using stride_type = std::decay_t<decltype(strides[0])>;
+  ((strides[Ranks] = static_cast<stride_type>(given.strides[Ranks])), ...);
+  return strides;
+}
+
+/// The mapping of an ordinary tensor. Made of temporaries: g++ copies what has a name through
+/// memory, by loads that wait for the stores.
+template <class Mapping, std::size_t... Ranks>
+[[gnu::always_inline]] inline Mapping ordinary_mapping(
+    [[maybe_unused]] ordinary_numbers given,
+    [[maybe_unused]] std::index_sequence<Ranks...> ranks) {
   using extents_type = typename Mapping::extents_type;
   using index_type = typename extents_type::index_type;
-  const extents_type extents(static_cast<index_type>(tensor.shape[Ranks])...);
   if constexpr (is_compact_layout<Mapping>) {
-    return Mapping(extents);
+    return Mapping(extents_type(static_cast<index_type>(given.shape[Ranks])...));
   } else {
-    auto strides = strides_argument<Mapping>();
-    using stride_type = std::decay_t<decltype(strides[0])>;
-    ((strides[Ranks] = static_cast<stride_type>(tensor.strides[Ranks])), ...);
-    return Mapping(extents, strides);
+    return Mapping(extents_type(static_cast<index_type>(given.shape[Ranks])...),
+                   ordinary_strides<Mapping>(given, ranks));
   }
 }
 

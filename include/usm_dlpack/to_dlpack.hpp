@@ -53,57 +53,91 @@ constexpr void check_strided(const Mapping& mapping) {
 /// which consumers of managed tensors need (dpctl, dpnp and PyTorch refuse null).
 enum class empty_data { null, kept };
 
-/// Whether a value is an extent of `DLTensor::shape`.
+/// 0 where an extent is beyond doubt: from 1 to 2^62. One subtraction finds the other ones,
+/// which are 0, negative, or large: what may be wrong, and what makes a view empty.
 template <class Integer>
-constexpr bool is_extent(Integer value) noexcept {
-  return value >= Integer{0} && fits_int64(value);
+constexpr std::uint64_t doubts_of_extent(Integer extent) noexcept {
+  if constexpr (sizeof(Integer) > sizeof(std::int64_t)) {
+    return extent > Integer{0} && fits_int64(extent) ? 0 : 1;
+  } else {
+    return (static_cast<std::uint64_t>(static_cast<std::int64_t>(extent)) - 1) >> 62U;
+  }
 }
 
-/// Refuses the first extent or stride that no DLTensor holds. Out of line and from the view
-/// itself, so that a view without one costs a branch, and keeps its numbers in registers.
+/// 0 where a stride is beyond doubt.
+template <class Integer>
+constexpr std::uint64_t doubts_of_stride(Integer stride) noexcept {
+  if constexpr (always_fits_int64<Integer> || sizeof(Integer) > sizeof(std::int64_t)) {
+    return fits_int64(stride) ? 0 : 1;
+  } else {
+    return static_cast<std::uint64_t>(stride) >> 62U;
+  }
+}
+
+/// The first element of a view; for one without elements, what its data becomes. Refuses the
+/// first extent or stride that no DLTensor holds.
 template <class View>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_numbers(const View& view) {
+[[gnu::always_inline]] constexpr handle_of<View> settle(const View& view,
+                                                        empty_data when_empty) {
+  bool empty = false;
   for (std::size_t r = 0; r < View::rank(); ++r) {
-    static_cast<void>(to_extent(view.extent(r), r));
+    empty = to_extent(view.extent(r), r) == 0 || empty;
   }
-  for (std::size_t r = 0; r < View::rank(); ++r) {
-    static_cast<void>(to_stride(view.mapping().stride(r), r));
+  if constexpr (!always_fits_int64<std::decay_t<decltype(view.mapping().stride(0))>>) {
+    for (std::size_t r = 0; r < View::rank(); ++r) {
+      static_cast<void>(to_stride(view.mapping().stride(r), r));
+    }
   }
-  __builtin_unreachable();
+  if (!empty) {
+    return first_element(view);
+  }
+  return when_empty == empty_data::kept ? view.data_handle() : handle_of<View>{};
+}
+
+/// The same out of line, for a view of which a number is in doubt: one beyond doubt costs a
+/// branch.
+template <class View>
+[[gnu::cold, gnu::noinline]] constexpr handle_of<View> settle_doubts(const View& view,
+                                                                     empty_data when_empty) {
+  return settle(view, when_empty);
+}
+
+/// A handle as `DLTensor::data`, which has no pointer to const: constness is the managed
+/// tensor's flag, or the caller's care.
+template <class Handle>
+constexpr void* as_data(Handle first) noexcept {
+  return const_cast<void*>(static_cast<const volatile void*>(first));
 }
 
 /// The one reader of views: checks every extent and stride, and finds the first element.
 template <class View, std::size_t... Ranks>
 constexpr dlpack_tensor<View::rank()> describe(
-    const View& view, DLDevice device, empty_data when_empty,
+    const View& view, DLDevice device, [[maybe_unused]] empty_data when_empty,
     [[maybe_unused]] std::index_sequence<Ranks...> ranks) {
   using array_type = typename dlpack_tensor<View::rank()>::array_type;
-  [[maybe_unused]] bool empty = false;
-  array_type shape{};
-  array_type strides{};
-  if constexpr (View::rank() != 0) {
+  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
+  if constexpr (View::rank() == 0) {
+    return {as_data(first_element(view)), device, dtype, array_type{}, array_type{}};
+  } else {
     const auto& mapping = view.mapping();
     check_strided(mapping);
     const std::array<std::decay_t<decltype(view.extent(0))>, View::rank()> extents{
         view.extent(Ranks)...};
     const auto steps = strides_of(mapping, extents, ranks);
-    if (!(is_extent(extents[Ranks]) & ...) || !(fits_int64(steps[Ranks]) & ...)) {
-      refuse_numbers(view);
+    // Stored before the branch, so that no number has to live through it.
+    dlpack_tensor<View::rank()> result(
+        nullptr, device, dtype, array_type{static_cast<std::int64_t>(extents[Ranks])...},
+        array_type{static_cast<std::int64_t>(steps[Ranks])...});
+    if constexpr (View::rank() == 1) {  // two numbers are settled sooner than doubted
+      put(result, device, as_data(settle(view, when_empty)));
+    } else {
+      const bool doubtful =
+          ((doubts_of_extent(extents[Ranks]) | doubts_of_stride(steps[Ranks])) | ...) != 0;
+      put(result, device,
+          as_data(doubtful ? settle_doubts(view, when_empty) : first_element(view)));
     }
-    shape = {static_cast<std::int64_t>(extents[Ranks])...};
-    strides = {static_cast<std::int64_t>(steps[Ranks])...};
-    empty = ((extents[Ranks] == 0) | ...);
+    return result;
   }
-  handle_of<View> first{};
-  if (!empty) {
-    first = first_element(view);
-  } else if (when_empty == empty_data::kept) {
-    first = view.data_handle();
-  }
-  // DLTensor has no pointer to const: constness is the managed tensor's flag, or the caller's
-  // care.
-  void* data = const_cast<void*>(static_cast<const volatile void*>(first));
-  return {data, device, data_type_v<typename View::element_type>, shape, strides};
 }
 template <class View>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,

@@ -135,12 +135,14 @@ template <class View>
 View convert(const DLTensor& tensor, subbyte storage) {
   if constexpr (may_be_ordinary<View>) {
     constexpr std::make_index_sequence<View::rank()> ranks{};
-    if (const std::uintptr_t first = ordinary_first<View>(tensor, ranks); first != 0) {
-      const auto mapping = ordinary_mapping<typename View::mapping_type>(tensor, ranks);
+    if (std::uintptr_t first = 0; is_ordinary<View>(tensor, ranks, first)) {
+      using mapping_type = typename View::mapping_type;
+      const ordinary_numbers given{tensor.shape, tensor.strides};
+      const auto mapping = ordinary_mapping<mapping_type>(given, ranks);
       if (has_strides(mapping, tensor, ranks)) {
         const auto offset = static_cast<std::ptrdiff_t>(first_index(mapping, ranks));
         return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
-                    mapping);
+                    ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
       }
     }
   }

@@ -170,6 +170,7 @@ TEST(ToDlpack, TakesTheLargestExtentAndStride) {
   const auto wrapper = to_dlpack_tensor(
       view_type{&element, {1, std::uint64_t{int64_max}}, {{std::uint64_t{int64_max}, 0}, 0}},
       some_device);
+  EXPECT_EQ(wrapper.get().data, &element);
   EXPECT_EQ(wrapper.get().shape[1], int64_max);
   EXPECT_EQ(wrapper.get().strides[0], int64_max);
 }
@@ -212,6 +213,24 @@ TEST(ToDlpack, RefusesANegativeExtentOfEverySignedIndexType) {
                      odd::hand_written_view<float, std::int64_t, 1>{&element, {int64_min}, {}},
                      some_device),
                  errc::extent_out_of_range, "shape[0]", extent_rule, "-9223372036854775808");
+}
+
+TEST(ToDlpack, RefusesNumbersOfMoreThan64Bits) {
+  __extension__ using wide = __int128;
+  using view_type = odd::hand_written_view<float, wide, 2>;
+  float element = 0;
+  const wide beyond = (wide{1} << 64) + 1;  // its low bits are 1
+  for (const wide number : {beyond, -beyond}) {
+    EXPECT_THROW(static_cast<void>(to_dlpack_tensor(
+                     view_type{&element, {2, number}, {{1, 1}, 0}}, some_device)),
+                 usm_dlpack::conversion_error);
+    EXPECT_THROW(static_cast<void>(to_dlpack_tensor(
+                     view_type{&element, {2, 3}, {{number, 1}, 0}}, some_device)),
+                 usm_dlpack::conversion_error);
+  }
+  const auto wrapper =
+      to_dlpack_tensor(view_type{&element, {2, 3}, {{3, -1}, 0}}, some_device);
+  EXPECT_EQ(wrapper.get().strides[1], -1);
 }
 
 TEST(ToDlpack, LooksAtAllExtentsBeforeAnyStride) {
