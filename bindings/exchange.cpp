@@ -101,6 +101,44 @@ void check_owned(const usm_allocation& proof, std::uintptr_t origin) {
   }
 }
 
+/// The first element is no USM of the context, but the object is: an offset leads out of it.
+[[noreturn]] void refuse_offset(std::uintptr_t first, std::uintptr_t origin,
+                                const sycl::context& context) {
+  const detail::platform_entry& entry = *detail::device_table::get().find(context);
+  const auto range = detail::find_range(reinterpret_cast<const void*>(origin), entry);
+  const bool told = range.size != 0;
+  const std::string bytes = told ? "the " + detail::digits(range.size) + " bytes of " : "";
+  detail::refuse(errc::out_of_bounds, "byte_offset",
+                 "a first element within " + bytes + "the object's allocation",
+                 "one at byte " + detail::byte_place(first, told ? range.base : origin) +
+                     (told ? "" : " behind the object"),
+                 "correct byte_offset, or the offset in the object's array interface");
+}
+
+bool is_known(std::uintptr_t address, const sycl::context& context) {
+  return detail::ask_runtime("context", [&] {
+    return sycl::get_pointer_type(reinterpret_cast<const void*>(address), context) !=
+           sycl::usm::alloc::unknown;
+  });
+}
+
+/// The device by the export protocol; more is asked only about what is refused anyway.
+DLDevice find_device(const tensor_structure& structure, std::uintptr_t origin,
+                     const sycl::context& context) {
+  try {
+    return detail::export_device(reinterpret_cast<const void*>(structure.first),
+                                 structure.empty, context);
+  } catch (const conversion_error& error) {
+    if (error.code() != errc::pointer_unknown || structure.first == origin ||
+        !is_known(origin, context)) {
+      throw;
+    }
+  }
+  // An object in another context is refused for that, wherever the offset leads.
+  detail::export_device(reinterpret_cast<const void*>(origin), false, context);
+  refuse_offset(structure.first, origin, context);
+}
+
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
 /// @param origin the address that the object itself names
 /// @param place a context or queue of the object
@@ -119,7 +157,7 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   described.dtype = to_dtype(code, bits, lanes);
   const tensor_structure structure = check_structure(described, detail::storage_of(flags));
   const void* first = reinterpret_cast<const void*>(structure.first);
-  described.device = detail::export_device(first, structure.empty, to_context(place));
+  described.device = find_device(structure, origin, to_context(place));
   if (!queue.is_none()) {
     described.device = detail::export_device(first, structure.empty, to_queue(queue));
   }
@@ -176,8 +214,10 @@ void register_allocation(nb::module_& module) {
           "data",
           [](const self& a) { return reinterpret_cast<std::uintptr_t>(a.proof.data()); },
           "Address of the first element; 0 only for an empty tensor.")
-      .def_prop_ro("usm_type", &usm_type_of, nb::sig("def usm_type(self) -> str"),
-                   "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor.")
+      .def_prop_ro(
+          "usm_type", &usm_type_of, nb::sig("def usm_type(self) -> str"),
+          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
+          "address need not be in any allocation.")
       .def_prop_ro(
           "device_id", [](const self& a) { return a.proof.device_id(); },
           "DLPack's id of the root device.")
@@ -218,6 +258,13 @@ void register_allocation(nb::module_& module) {
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")
+      .def(
+          "_repr_html_",
+          [](const self& a) {
+            return nb::module_::import_("usm_dlpack._card")
+                .attr("of_allocation")(nb::find(a), a.proof.structure().lowest);
+          },
+          nb::sig("def _repr_html_(self) -> str"), "A card for notebooks.")
       .def("__repr__", [](const self& a) {
         const nb::object made =
             nb::module_::import_("usm_dlpack._dtypes").attr("describe_proof")(nb::find(a));

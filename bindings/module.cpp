@@ -2,6 +2,7 @@
 //
 // The module usm_dlpack._core: registers, decides nothing. Users see it through the package's
 // Python face.
+#include "diagnosis.hpp"
 #include "exchange.hpp"
 #include "exchange_api.hpp"
 #include "extensions.hpp"
@@ -10,6 +11,7 @@
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
+#include "tensor_fields.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -51,6 +53,8 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
   usm_dlpack::python::register_import(module);
+  usm_dlpack::python::register_tensor_fields(module);
+  usm_dlpack::python::register_diagnosis(module);
   usm_dlpack::python::register_package_interface(module);
 }
 

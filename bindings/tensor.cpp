@@ -144,6 +144,14 @@ nb::object array_interface(const tensor& self) {
       "to this process; copy its values to the host and pickle those");
 }
 
+/// Without this method NumPy would make an array of no dimensions that holds the tensor
+/// itself.
+[[noreturn]] void refuse_numpy(const tensor&, nb::handle, nb::handle) {
+  throw nb::type_error(
+      "DLPackTensor: expected a library that takes USM, found NumPy, which must not read it in "
+      "place; copy the values with numpy(), or with numpy.from_dlpack(x, device=\"cpu\")");
+}
+
 }  // namespace
 
 bool is_tensor(nb::handle object) noexcept {
@@ -186,7 +194,8 @@ void register_tensor(nb::module_& module) {
       .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
       .def_prop_ro(
           "usm_type", [](const tensor& self) { return to_string(self.proof().usm_type()); },
-          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor.")
+          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
+          "address need not be in any allocation.")
       .def_prop_ro(
           "sycl_device", [](const tensor& self) { return to_dpctl(self.proof().device()); },
           nb::sig("def sycl_device(self) -> dpctl.SyclDevice"),
@@ -247,8 +256,23 @@ void register_tensor(nb::module_& module) {
           nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
           "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
           "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
+      .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any | None = None, "
+                   "copy: bool | None = None) -> typing.NoReturn"),
+           "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
+      .def(
+          "_repr_html_",
+          [](const tensor& self) {
+            const usm_allocation& proof = self.proof();
+            return nb::module_::import_("usm_dlpack._card")
+                .attr("of_tensor")(
+                    nb::find(self), proof.base(), proof.size(), proof.structure().lowest,
+                    detail::bits_per_element(self.dtype(), detail::storage_of(self.flags())));
+          },
+          nb::sig("def _repr_html_(self) -> str"), "A card for notebooks.")
       .def("__repr__", [](const tensor& self) {
         const nb::object made =
             nb::module_::import_("usm_dlpack._dtypes").attr("describe")(nb::find(self));

@@ -188,7 +188,8 @@ dlpack_tensor<View::rank()> describe_array(const usm_array<View>& array) {
 /// Makes a managed tensor that owns the array: no copy, and no allocation but the tensor's
 /// own. Does not wait: whoever gets it waits for `queue()`, or is handed it. When the deleter
 /// runs, the array goes as its destructor says.
-/// @throws conversion_error, `std::bad_alloc`; the array is then untouched
+/// @throws conversion_error if a rule is broken; the array is then untouched
+/// @throws std::bad_alloc if there is no memory for the tensor; the array is then untouched
 template <class View>
 [[nodiscard]] managed_tensor to_managed_tensor(usm_array<View>&& array) {
   const auto tensor = detail::describe_array(array);

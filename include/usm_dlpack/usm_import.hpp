@@ -18,6 +18,11 @@
 namespace usm_dlpack {
 namespace detail {
 
+/// Where an address is, in bytes from another, as a message says it.
+inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
+  return address < base ? "-" + digits(base - address) : digits(address - base);
+}
+
 /// That a USM kind is one that the consumer takes.
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
@@ -124,7 +129,7 @@ class import_protocol {
       result_.bounds_ = bounds_proof::allocation;
       if (view.lowest < range.base || view.nbytes > range.size ||
           view.lowest - range.base > range.size - view.nbytes) {
-        refuse_bounds("the " + digits(range.size) + " bytes of its allocation");
+        refuse_bounds();
       }
       return;
     }
@@ -132,15 +137,22 @@ class import_protocol {
     for (const std::uintptr_t end : {view.lowest, view.lowest + view.nbytes - 1}) {
       const allocation there = find_allocation(reinterpret_cast<const void*>(end), entry);
       if (there.kind != result_.found_.kind || there.device_id != result_.found_.device_id) {
-        refuse_bounds("one allocation");
+        refuse_bounds();
       }
     }
   }
 
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds(const std::string& where) const {
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds() const {
     const tensor_structure& view = result_.structure_;
-    refuse(errc::out_of_bounds, "shape", "a view within " + where,
-           "one of " + digits(view.nbytes) + " bytes that reaches out of it",
+    const allocation_range& range = result_.range_;
+    const bool exact = range.size != 0;
+    const std::uintptr_t last = view.lowest + view.nbytes - 1;
+    refuse(errc::out_of_bounds, "shape",
+           exact ? "a view within the " + digits(range.size) + " bytes of its allocation"
+                 : "a view within one allocation",
+           exact ? "one of bytes " + byte_place(view.lowest, range.base) + " to " +
+                       byte_place(last, range.base)
+                 : "one of " + digits(view.nbytes) + " bytes that reaches out of it",
            "correct shape, strides or byte_offset");
   }
 

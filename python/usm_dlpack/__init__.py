@@ -10,29 +10,41 @@ from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
-from usm_dlpack._arrays import UsmArray  # noqa: E402
-from usm_dlpack._core import DLPackTensor, UsmAllocation  # noqa: E402
-from usm_dlpack._core import version as _version  # noqa: E402
-from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError  # noqa: E402
-from usm_dlpack._exchange import (  # noqa: E402
-    device_id,
-    from_dlpack,
-    root_device,
-    to_dlpack_tensor,
-    validate,
-)
-from usm_dlpack._paths import get_cmake_dir, get_include  # noqa: E402
+from usm_dlpack import _program  # noqa: E402
 
-__version__ = _version
+if not _program.is_doctor():
+    try:
+        from usm_dlpack._arrays import UsmArray
+        from usm_dlpack._core import DLPackTensor, UsmAllocation
+        from usm_dlpack._core import version as _version
+        from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError
+        from usm_dlpack._exchange import (
+            device_id,
+            from_dlpack,
+            root_device,
+            to_dlpack_tensor,
+            validate,
+        )
+        from usm_dlpack._explain import explain
+        from usm_dlpack._explanation import Explanation
+        from usm_dlpack._paths import get_cmake_dir, get_include
+    except ImportError as _failure:
+        _program.failure = _failure  # which the program's commands say in one sentence
+        if not _program.is_this_package():
+            raise _program.refusal(_failure) from _failure
+    else:
+        __version__ = _version
 
 __all__ = [
     "ArgumentError",
     "ConversionError",
     "DLPackTensor",
+    "Explanation",
     "UsmAllocation",
     "UsmArray",
     "UsmBindingError",
     "device_id",
+    "explain",
     "from_dlpack",
     "get_cmake_dir",
     "get_include",

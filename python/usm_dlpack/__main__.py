@@ -1,39 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program: root devices and their DLPack ids, a real round trip, and refusals in words.
 
-``python -m usm_dlpack`` shows all three and exits with 0 only if all of it really happened;
-``python -m usm_dlpack devices`` shows the devices, with ``--json`` for machines.
+``python -m usm_dlpack`` shows all three and exits with 0 only if all of it really happened. Its
+commands say why an exchange fails: ``devices``, ``explain`` and ``doctor``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
+_DESCRIPTION = """\
+Without a command: the root devices with their DLPack ids, a round trip of device USM through a
+foreign library, and what bad tensors are told. The commands say why an exchange fails.
+"""
+_STATUS = """\
+exit status:
+  0  everything asked for is there, and works
+  1  it is not: no device that works, a refusal, or a problem
+  2  the command line or what it names cannot be understood
+
+Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
+"""
+_DEVICES = """\
+The root devices in the order of their DLPack ids; which contexts, USM kinds and sub-devices each
+has; and what ONEAPI_DEVICE_SELECTOR changes, found out by listing without it.
+"""
+_EXPLAIN = """\
+Walks the export and the import protocol of an array step by step: what was asked of whom, what the
+answer was, and where it stops. The array is the value of EXPR in the namespace of MODULE.
+"""
+_EXPLAIN_EXAMPLES = """\
+examples:
+  python -m usm_dlpack explain mine.arrays:x
+  python -m usm_dlpack explain script.py:make_array()
+  python -m usm_dlpack explain 'dpctl.memory:MemoryUSMDevice(48)' --json
+
+"""
+_DOCTOR = """\
+Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
+versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
+problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
+"""
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    description: str,
+    epilog: str = _STATUS,
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="for machines")
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colour the text (default: auto, which is on a terminal)",
+    )
+    return parser
+
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m usm_dlpack", description=__doc__)
-    parser.set_defaults(command="all", json=False)
+    parser = argparse.ArgumentParser(
+        prog="python -m usm_dlpack",
+        description=_DESCRIPTION,
+        epilog=_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command="all", json=False, color="auto")
     commands = parser.add_subparsers(dest="command", metavar="command")
-    devices = commands.add_parser("devices", help="the root devices and their DLPack ids")
-    devices.add_argument("--json", action="store_true", help="for machines")
+    _add(commands, "devices", "the root devices and their DLPack ids", _DEVICES)
+    epilog = _EXPLAIN_EXAMPLES + _STATUS
+    explain = _add(commands, "explain", "why an array can be exchanged or not", _EXPLAIN, epilog)
+    explain.add_argument(
+        "target", metavar="MODULE:EXPR", help="a module or a .py file, and an expression in it"
+    )
+    explain.add_argument(
+        "--direction",
+        choices=("import", "export"),
+        help="one protocol only (default: those that the array has)",
+    )
+    _add(commands, "doctor", "what is wrong with this environment, and what mends it", _DOCTOR)
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit status."""
-    options = _parse(arguments)
+def _run(options: argparse.Namespace) -> int:
     from usm_dlpack import _devices
 
     if options.command == "devices":
-        return _devices.show(as_json=options.json)
-    if _devices.show(as_json=False) != 0:
+        return _devices.show(as_json=options.json, colour=options.color)
+    if options.command == "explain":
+        from usm_dlpack import _explain_command
+
+        return _explain_command.show(
+            options.target, direction=options.direction, as_json=options.json, colour=options.color
+        )
+    if _devices.show(as_json=False, details=False) != 0:
         return 1
     from usm_dlpack import _demonstration
 
     return _demonstration.show()
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit status."""
+    options = _parse(arguments)
+    if options.command == "doctor":
+        from usm_dlpack import _doctor
+
+        return _doctor.show(as_json=options.json, colour=options.color)
+    try:
+        return _run(options)
+    except ImportError as error:  # of _core or what it needs
+        from usm_dlpack import _program
+
+        print(_program.sentence(_program.failure or error), file=sys.stderr)
+        return 1
+
+
+def _run_as_program() -> int:
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_run_as_program())

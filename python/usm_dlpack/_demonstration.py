@@ -16,6 +16,7 @@ import numpy as np
 
 import usm_dlpack
 from usm_dlpack import ConversionError, DLPackTensor
+from usm_dlpack._terminal import Progress
 
 _ROWS, _COLUMNS = 4, 6
 _COUNT = _ROWS * _COLUMNS
@@ -49,7 +50,9 @@ class _Device:
         from dpctl import program
 
         self.queue = dpctl.SyclQueue(_first_device())
-        self.program = program.create_program_from_source(self.queue, _KERNELS)
+        with Progress() as progress:
+            progress.show("building kernels")
+            self.program = program.create_program_from_source(self.queue, _KERNELS)
 
     def allocate(self, queue: Any = None) -> Any:
         from dpctl import memory

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root devices of this process as a table, or as JSON."""
+"""The root devices of this process as a table with what is known of each, or as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import textwrap
 from typing import Any
 
 from usm_dlpack import ConversionError, _core
+from usm_dlpack._selector import changes_of_selector
+from usm_dlpack._terminal import Progress, styled, wants_colour
 
 _NO_DEVICE = (
     "devices: expected at least one root device, found none; install a driver, or the wheel "
     "intel-opencl-rt, and check OCL_ICD_FILENAMES, OCL_ICD_VENDORS and ONEAPI_DEVICE_SELECTOR"
 )
+_USM_KINDS = ("device", "host", "shared", "system")
 
 
 def _described(row: dict[str, Any]) -> dict[str, Any]:
@@ -36,30 +40,82 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
+def _usm_of(device: Any) -> dict[str, bool] | None:
+    try:
+        return {
+            kind: bool(getattr(device, f"has_aspect_usm_{kind}_allocations")) for kind in _USM_KINDS
+        }
+    except Exception:  # a broken driver may refuse any question
+        return None
+
+
 def list_devices() -> list[dict[str, Any]]:
     """Return a dictionary for each root device, in the order of the DLPack ids."""
     return [_described(row) for row in _core.device_rows()]
 
 
-def show(*, as_json: bool) -> int:
+def list_details() -> list[dict[str, Any]]:
+    """Return the same with default context, USM kinds and sub-devices of each."""
+    details = []
+    for row in _core.device_rows():
+        number = row["device_id"]
+        context = {"failure": None} | _core.ask_default_context(number)
+        parts = {"failure": None} | _core.ask_partition(number)
+        further = {
+            "default_context": {name: context[name] for name in sorted(context)},
+            "usm": _usm_of(row["sycl_device"]),
+            "sub_devices": {name: parts[name] for name in sorted(parts)},
+        }
+        details.append(_described(row) | further)
+    return details
+
+
+def _add_ids(devices: list[dict[str, Any]], changes: dict[str, Any]) -> None:
+    """Say of each device which id it has without the selector; None if that is not known."""
+    for device in devices:
+        number = device["device_id"]
+        if changes["value"] is None:
+            device["device_id_without_selector"] = number
+        else:
+            known = changes["without"]
+            device["device_id_without_selector"] = None if known is None else known[number]
+
+
+def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
     """Print the root devices; return 0 if there is one that works."""
     try:
-        devices = list_devices()
+        devices = list_details()
     except ConversionError as error:  # the runtime cannot even list them
         print(error, file=sys.stderr)
         return 1
+    if not details:
+        _print_table(devices, wants_colour(sys.stdout, colour))
+        return _status(devices)
+    with Progress() as progress:
+        changes = changes_of_selector(devices, progress.show)
+    _add_ids(devices, changes)
     if as_json:
         selector = os.environ.get("ONEAPI_DEVICE_SELECTOR")
-        print(json.dumps({"ONEAPI_DEVICE_SELECTOR": selector, "devices": devices}, indent=2))
+        listed = {"ONEAPI_DEVICE_SELECTOR": selector, "selector": changes, "devices": devices}
+        print(json.dumps(listed, indent=2))
     else:
-        _print_table(devices)
+        coloured = wants_colour(sys.stdout, colour)
+        _print_table(devices, coloured)
+        for device in devices:
+            _print_details(device, coloured)
+        _print_changes(changes)
+    return _status(devices)
+
+
+def _status(devices: list[dict[str, Any]]) -> int:
     if not devices:
         print(_NO_DEVICE, file=sys.stderr)
     return 0 if any(device["usable"] for device in devices) else 1
 
 
-def _print_table(devices: list[dict[str, Any]]) -> None:
-    print("Root devices (their place is the DLPack device id)")
+def _print_table(devices: list[dict[str, Any]], colour: bool) -> None:
+    title = "Root devices (their place is the DLPack device id)"
+    print(styled(title, "bold", colour))
     columns = ("device_id", "filter_string", "backend", "name")
     rows: list[tuple[str, ...]] = [("id", "filter string", "backend", "name")]
     for device in devices:
@@ -71,4 +127,63 @@ def _print_table(devices: list[dict[str, Any]]) -> None:
         print("  " + "  ".join([*padded, row[3]]))
     for device in devices:
         if not device["usable"]:
-            print(f"  device {device['device_id']} cannot be used: {device['failure']}")
+            text = f"  device {device['device_id']} cannot be used: {device['failure']}"
+            print(styled(text, "red", colour))
+
+
+def _context_words(context: dict[str, Any]) -> str:
+    if not context["available"]:
+        return "cannot be made"
+    ids = context["device_ids"]
+    spans = f"spans device ids {', '.join(map(str, ids))}" if len(ids) > 1 else "of it alone"
+    return f"{spans}; exchanged memory lives in it, and in no other context of the platform"
+
+
+def _usm_words(usm: dict[str, bool] | None) -> str:
+    if usm is None:
+        return "unknown"
+    return ", ".join(kind for kind in _USM_KINDS if usm[kind]) or "none: nothing to exchange"
+
+
+def _parts_words(parts: dict[str, Any]) -> str:
+    if not parts["by"] or parts["most"] < 2:
+        return "none"
+    return f"at most {parts['most']} ({', '.join(parts['by'])}); they have the id of their root"
+
+
+def _print_details(device: dict[str, Any], colour: bool) -> None:
+    number = device["device_id"]
+    print("\n" + styled(f"Device {number} is (14, {number}) in DLPack", "bold", colour))
+    facts = [("platform", device["platform"] or "?"), ("type", device["device_type"] or "?")]
+    facts += [
+        ("default context", _context_words(device["default_context"])),
+        ("USM", _usm_words(device["usm"])),
+        ("sub-devices", _parts_words(device["sub_devices"])),
+    ]
+    other = device["device_id_without_selector"]
+    if other is not None and other != number:
+        facts.append(("selector", f"without it, this device would be {other}"))
+    for name, text in facts:
+        print(textwrap.fill(text, 96, initial_indent=f"  {name:17}", subsequent_indent=" " * 19))
+
+
+def _print_changes(changes: dict[str, Any]) -> None:
+    value = changes["value"]
+    print()
+    if value is None:
+        print("ONEAPI_DEVICE_SELECTOR is not set: every root device is listed.")
+    elif changes["failure"] is not None:
+        text = f"ONEAPI_DEVICE_SELECTOR={value}: its effect is not known: {changes['failure']}."
+        print(textwrap.fill(text, 96, subsequent_indent="  "))
+    elif not changes["hidden"]:
+        print(f"ONEAPI_DEVICE_SELECTOR={value} changes nothing: it hides no device.")
+    else:
+        hidden = ", ".join(
+            f"{device['device_id']} ({device['filter_string']})" for device in changes["hidden"]
+        )
+        text = f"ONEAPI_DEVICE_SELECTOR={value} hides what without it would be device {hidden}."
+        print(textwrap.fill(text, 96, subsequent_indent="  "))
+    for other in changes["others"]:
+        hides = other["hides"]
+        effect = f"hides {hides}" if hides > 0 else f"adds {-hides}"
+        print(f"{other['name']}={other['value']} {effect} of the root devices.")

@@ -39,6 +39,11 @@ class ConversionError(BufferError):
         self.found = found
         self.remedy = remedy
 
+    @property
+    def page(self) -> str:
+        """The page of the documentation about the rule, by its path in the repository."""
+        return f"docs/errors/{self.code}.md"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the parts, which the text alone does not give back."""
         return type(self), (self.code, self.field, self.expected, self.found, self.remedy)
@@ -74,6 +79,11 @@ class ArgumentError(ConversionError, TypeError):
         super().__init__(*parts)
         self.args = (text,)
         self.reasons = reasons
+
+    @property
+    def page(self) -> str:
+        """The page about calls that no overload took; each of the reasons has its own."""
+        return "docs/errors/argument_error.md"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text and the reasons."""

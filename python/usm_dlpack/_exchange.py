@@ -493,6 +493,11 @@ def _device_id_of(device: Any) -> int:
                 f"device: expected the filter string of a device, found {shown(device)}; "
                 "`python -m usm_dlpack devices` shows them"
             ) from None
+    if isinstance(device, int):
+        raise TypeError(
+            "device: expected (14, device_id), a filter string or a dpctl.SyclDevice, "
+            f"found {shown(device)}; pass (14, {int(device)})"
+        )
     return device_id(device)
 
 

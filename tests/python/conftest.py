@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import subprocess
 import sys
 import textwrap
@@ -17,6 +16,7 @@ import pytest
 
 pytest.register_assert_rewrite("capsules", "refusals", "memory_sources")
 
+import clean_environment  # noqa: E402
 import dpctl  # noqa: E402
 import usm_dlpack  # noqa: E402
 from dpctl import program  # noqa: E402
@@ -34,16 +34,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("suite")
-
-# What a new process must not inherit: it decides which devices there are.
-_DEVICE_VARIABLES = (
-    "OCL_ICD_FILENAMES",
-    "OCL_ICD_VENDORS",
-    "ONEAPI_DEVICE_SELECTOR",
-    "USM_DLPACK_CPU_DRIVER",
-    "USM_DLPACK_REPORT_LEAKS",
-    "PYTHONPATH",
-)
 
 _KERNELS = """
 __kernel void fill(__global float *x) { size_t i = get_global_id(0); x[i] = 1.5f * i; }
@@ -108,12 +98,11 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     def run(
         code: str | None = None, *, arguments: tuple[str, ...] = (), **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if name not in _DEVICE_VARIABLES}
         if code is not None:
             arguments = ("-c", textwrap.dedent(code), *arguments)
         return subprocess.run(
             [sys.executable, "-W", "error", *arguments],
-            env=kept | variables,
+            env=clean_environment.without() | variables,
             cwd=folder,
             capture_output=True,
             text=True,

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import usm_dlpack
 from memory_sources import TypedArray, address_of, allocate
 from refusals import SENTENCE, check_refusal
-from usm_dlpack import ConversionError, UsmBindingError, to_dlpack_tensor
+from usm_dlpack import ArgumentError, ConversionError, UsmBindingError, to_dlpack_tensor
 from usm_dlpack._errors import from_parts, shown
 
 PARTS = ("out_of_bounds", "shape", "a view of 3 bytes", "one of 4", "make it smaller")
@@ -40,6 +42,19 @@ def test_the_parts_are_attributes_and_make_the_sentence(error: ConversionError) 
     assert str(error) == "shape: expected a view of 3 bytes, found one of 4; make it smaller"
     assert error.args == (str(error),)
     assert SENTENCE.fullmatch(str(error))
+
+
+def test_every_code_has_the_page_that_its_refusal_names(project_root: Path) -> None:
+    header = (project_root / "include" / "usm_dlpack" / "error.hpp").read_text()
+    codes = re.findall(r"case errc::(\w+): return", header)
+    assert len(codes) > 20
+    for code in codes:
+        refusal = from_parts(code, *PARTS[1:])
+        assert refusal.page == f"docs/errors/{code}.md"
+        assert (project_root / refusal.page).is_file()
+    overloads = ArgumentError("f: ...", (refusal,))
+    assert overloads.page == "docs/errors/argument_error.md"
+    assert (project_root / overloads.page).is_file()
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

@@ -326,6 +326,15 @@ def test_an_object_that_names_no_device_is_a_type_error(device: Any) -> None:
         from_dlpack(np.zeros(3), device=device)
 
 
+def test_an_id_alone_is_told_how_to_be_passed(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    for call in (from_dlpack, validate):
+        with wrong_argument(TypeError, "device", "(14, device_id), a filter string or a dpctl."):
+            call(tensor, device=0)
+        with pytest.raises(TypeError, match=r"found 0; pass \(14, 0\)$"):
+            call(tensor, device=0)
+
+
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**70])
 def test_a_number_that_is_no_int32_is_a_value_error(number: int) -> None:
     with wrong_argument(ValueError, "device", str(number)):

@@ -63,7 +63,7 @@ def test_devices_as_json(succeed: Callable[..., str]) -> None:
     assert listed["ONEAPI_DEVICE_SELECTOR"] is None
     (device,) = listed["devices"]
     real = dpctl.get_devices()[0]
-    assert device == {
+    assert {name: device[name] for name in list(device)[:8]} == {
         "device_id": 0,
         "filter_string": real.get_filter_string(),
         "name": real.name.strip(),
@@ -73,12 +73,86 @@ def test_devices_as_json(succeed: Callable[..., str]) -> None:
         "usable": True,
         "failure": None,
     }
+    assert device["default_context"] == {"available": True, "device_ids": [0], "failure": None}
+    kinds = ("device", "host", "shared", "system")
+    usm = {kind: getattr(real, f"has_aspect_usm_{kind}_allocations") for kind in kinds}
+    assert device["usm"] == usm
+    assert device["sub_devices"]["most"] == real.partition_max_sub_devices
+    assert len(real.create_sub_devices(partition=1)) == device["sub_devices"]["most"]
+    assert "equally" in device["sub_devices"]["by"]
+    assert device["device_id_without_selector"] == 0
+    assert len(device) == 12
+    nothing = {"value": None, "hidden": [], "without": None, "failure": None, "others": []}
+    assert listed["selector"] == nothing
 
 
 def test_devices_as_a_table(succeed: Callable[..., str]) -> None:
-    lines = succeed(arguments=(*MAIN, "devices")).splitlines()
+    printed = succeed(arguments=(*MAIN, "devices"))
+    lines = printed.splitlines()
     assert lines[1].split()[:2] == ["id", "filter"]
-    assert len(lines) == 3
+    assert lines[4] == "Device 0 is (14, 0) in DLPack"
+    assert lines[-1] == "ONEAPI_DEVICE_SELECTOR is not set: every root device is listed."
+    assert "\x1b" not in printed
+    assert max(map(len, lines)) <= 100
+
+
+def listed_with(run: Callable[..., str], **variables: str) -> Any:
+    """Return what ``devices --json`` lists under some variables."""
+    return json.loads(run(arguments=(*MAIN, "devices", "--json"), **variables))
+
+
+def test_what_a_selector_hides_and_moves_is_said(
+    succeed: Callable[..., str], driver: Path, driver_copies: Any
+) -> None:
+    drivers = f"{driver}:{driver_copies['second']}:{driver_copies['third']}"
+    chosen = {"OCL_ICD_FILENAMES": drivers, "ONEAPI_DEVICE_SELECTOR": "opencl:0,2"}
+    listed = listed_with(succeed, **chosen)
+    assert [d["device_id_without_selector"] for d in listed["devices"]] == [0, 2]
+    assert listed["selector"]["without"] == [0, 2]
+    (hidden,) = listed["selector"]["hidden"]
+    assert (hidden["device_id"], hidden["filter_string"]) == (1, "opencl:cpu:1")
+    printed = succeed(arguments=(*MAIN, "devices"), **chosen)
+    assert printed.count("without it, this device would be 2") == 1
+    assert "hides what without it would be device 1 (opencl:cpu:1)." in printed
+
+
+def test_a_selector_that_hides_nothing_is_said_to(succeed: Callable[..., str]) -> None:
+    printed = succeed(arguments=(*MAIN, "devices"), ONEAPI_DEVICE_SELECTOR="!level_zero:*")
+    assert "ONEAPI_DEVICE_SELECTOR=!level_zero:* changes nothing: it hides no device." in printed
+
+
+def test_devices_that_a_selector_discards_among_equals_are_not_guessed(
+    succeed: Callable[..., str], driver: Path, driver_copies: Any
+) -> None:
+    listed = listed_with(
+        succeed,
+        OCL_ICD_FILENAMES=f"{driver}:{driver_copies['second']}",
+        ONEAPI_DEVICE_SELECTOR="opencl:1;!level_zero:*",
+    )
+    assert len(listed["devices"]) == 1
+    assert listed["devices"][0]["device_id_without_selector"] is None
+    assert "cannot be told from each other" in listed["selector"]["failure"]
+
+
+def test_a_selector_that_hides_all_is_said_to(new_process: Callable[..., Any]) -> None:
+    arguments = (*MAIN, "devices")
+    done = new_process(arguments=arguments, ONEAPI_DEVICE_SELECTOR="level_zero:*")
+    assert done.returncode == 1
+    assert "hides what without it would be device 0 (opencl:cpu:0)." in done.stdout
+
+
+def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
+    new_process: Callable[..., Any],
+) -> None:
+    arguments = (*MAIN, "devices", "--json")
+    done = new_process(
+        arguments=arguments,
+        SYCL_DEVICE_FILTER="gpu",  # which this runtime no longer reads
+        SYCL_DEVICE_ALLOWLIST="DeviceType:gpu",
+    )
+    assert done.returncode == 1
+    (other,) = json.loads(done.stdout)["selector"]["others"]
+    assert other == {"name": "SYCL_DEVICE_ALLOWLIST", "value": "DeviceType:gpu", "hides": 1}
 
 
 def test_several_devices_are_listed_with_their_ids(
@@ -105,6 +179,10 @@ def test_a_broken_device_is_listed_as_such_and_the_round_trip_takes_another(
     assert (whole["usable"], broken["usable"]) == (True, False)
     assert broken["device_id"] == 1
     assert broken["failure"]
+    assert broken["default_context"]["available"] is False
+    assert "69" in broken["default_context"]["failure"]
+    printed = new_process(arguments=(*MAIN, "devices"), OCL_ICD_FILENAMES=drivers).stdout
+    assert "default context  cannot be made" in printed
     done = new_process(arguments=MAIN, OCL_ICD_FILENAMES=drivers)
     assert done.returncode == 0
     assert "device 1 cannot be used" in done.stdout
@@ -161,3 +239,153 @@ def test_a_selector_that_the_runtime_cannot_read_is_one_sentence(arguments: list
     assert done.stdout == ""
     assert "\n" not in done.stderr.strip()
     assert "correct ONEAPI_DEVICE_SELECTOR" in done.stderr
+
+
+_ARRAYS = """
+import dpctl
+from dpctl import memory
+
+device = dpctl.SyclDevice()
+good = memory.MemoryUSMDevice(48)
+foreign = memory.MemoryUSMDevice(
+    48, queue=dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+)
+"""
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> Path:
+    """Return a user's file with arrays in it."""
+    file = tmp_path / "arrays.py"
+    file.write_text(_ARRAYS)
+    return file
+
+
+def test_explain_takes_a_file_and_its_status_is_the_answer(
+    new_process: Callable[..., Any], arrays: Path
+) -> None:
+    done = new_process(arguments=(*MAIN, "explain", f"{arrays}:good"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Export of an object of type MemoryUSMDevice\n")
+    assert done.stdout.count("\n  ok  ") == 10
+    done = new_process(arguments=(*MAIN, "explain", f"{arrays}:foreign"))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "\n  stop  6. it is the default context of its platform\n" in done.stdout
+    assert "stopped   context: expected the default context" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_explain_takes_a_module_and_an_expression_with_colons(
+    succeed: Callable[..., str],
+) -> None:
+    expression = "[MemoryUSMDevice(n) for n in (8, 16)][1:][0]"
+    told = json.loads(succeed(arguments=(*MAIN, "explain", f"dpctl.memory:{expression}", "--json")))
+    assert told["passed"] is True
+    (walk,) = told["walks"]
+    assert walk["direction"] == "export"
+    assert walk["steps"][0]["facts"]["shape"] == [16]
+
+
+def test_explain_walks_the_direction_that_is_asked_for(succeed: Callable[..., str]) -> None:
+    target = "usm_dlpack:to_dlpack_tensor(__import__('dpctl.memory').memory.MemoryUSMHost(8))"
+    printed = succeed(arguments=(*MAIN, "explain", target, "--direction", "import"))
+    assert "Import of" in printed
+    assert "Export of" not in printed
+
+
+@pytest.mark.parametrize(
+    ("target", "part"),
+    [
+        ("no_colon", "expected MODULE:EXPR"),
+        ("no_such_module:x", "ModuleNotFoundError"),
+        ("./no_such_file.py:x", "FileNotFoundError"),
+        ("math:nothing", "NameError"),
+        ("math:1 +", "SyntaxError"),
+        ("math:1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_what_explain_cannot_find_is_one_sentence(
+    new_process: Callable[..., Any], target: str, part: str
+) -> None:
+    done = new_process(arguments=(*MAIN, "explain", target))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert SENTENCE.fullmatch(done.stderr.strip()), done.stderr
+    assert part in done.stderr
+
+
+def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
+    """Run the program with stdout and stderr on terminals; return what was written to each."""
+    import pty
+
+    variables = {"TERM": "xterm", **variables}
+    names = ("NO_COLOR", "FORCE_COLOR", "TERM")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    ends = [pty.openpty() for _ in range(2)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "usm_dlpack", *arguments],
+        env=kept | variables,
+        stdout=ends[0][1],
+        stderr=ends[1][1],
+    )
+    for _, slave in ends:
+        os.close(slave)
+    written = [b"", b""]
+    for place, (master, _) in enumerate(ends):
+        while True:
+            try:
+                read = os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+            written[place] += read
+        os.close(master)
+    process.wait()
+    return written[0].decode(), written[1].decode()
+
+
+COLOUR = "\x1b[1m"
+
+
+def test_colours_are_for_terminals_that_want_them(
+    new_process: Callable[..., Any], arrays: Path
+) -> None:
+    arguments = ["explain", f"{arrays}:foreign"]
+    coloured, _ = run_on_terminal(arguments)
+    assert COLOUR in coloured
+    assert "\x1b[31m" in coloured
+    assert COLOUR not in run_on_terminal(arguments, NO_COLOR="1")[0]
+    assert COLOUR not in run_on_terminal(arguments, TERM="dumb")[0]
+    assert COLOUR not in run_on_terminal([*arguments, "--color", "never"])[0]
+    assert COLOUR in run_on_terminal([*arguments, "--color", "always"], NO_COLOR="1")[0]
+    piped = new_process(arguments=(*MAIN, *arguments))
+    assert "\x1b" not in piped.stdout + piped.stderr
+    forced = new_process(arguments=(*MAIN, *arguments), FORCE_COLOR="1")
+    assert COLOUR in forced.stdout
+
+
+def test_progress_is_shown_on_a_terminal_and_erased(arrays: Path) -> None:
+    _, progress = run_on_terminal(["devices"], ONEAPI_DEVICE_SELECTOR="opencl:cpu")
+    assert "listing devices without ONEAPI_DEVICE_SELECTOR" in progress
+    assert progress.endswith("\r\x1b[2K")
+    _, progress = run_on_terminal([])
+    assert progress == "\r\x1b[2Kbuilding kernels …\r\x1b[2K"
+    _, progress = run_on_terminal(["doctor"])
+    assert "importing usm_dlpack" in progress
+    assert progress.endswith("\r\x1b[2K")
+    _, silent = run_on_terminal(["devices"], ONEAPI_DEVICE_SELECTOR="opencl:cpu", TERM="dumb")
+    assert silent == ""
+
+
+@pytest.mark.parametrize("command", [(), ("devices",), ("explain",), ("doctor",)])
+def test_help_says_the_exit_statuses(succeed: Callable[..., str], command: tuple[str, ...]) -> None:
+    printed = succeed(arguments=(*MAIN, *command, "--help"))
+    assert "exit status:" in printed
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    arguments = [sys.executable, "-m", "usm_dlpack", "devices"]
+    done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")

@@ -15,10 +15,12 @@ from usm_dlpack import (
     ArgumentError,
     ConversionError,
     DLPackTensor,
+    Explanation,
     UsmAllocation,
     UsmArray,
     UsmBindingError,
     device_id,
+    explain,
     from_dlpack,
     get_cmake_dir,
     get_include,
@@ -105,8 +107,29 @@ def refusal(memory: Any) -> ConversionError:
     except ConversionError as error:
         parts: list[str] = [error.code, error.field, error.expected, error.found, error.remedy]
         assert all(parts)
+        assert_type(error.page, str)
         return error
     raise AssertionError
+
+
+def why(array: Any) -> list[str]:
+    """Return where an exchange of an array stops, and all that is said of it."""
+    explanation = explain(array, direction="import", usm_types=["host"], ndim=2, device=(14, 0))
+    assert_type(explanation, Explanation)
+    assert_type(explanation.error, "Exception | None")
+    said: list[str] = [explanation.subject, str(explanation), explanation.to_text(colour=True)]
+    assert_type(explanation.to_dict(), dict[str, Any])
+    said += [explanation.as_json(indent=None)]
+    for step in explanation.steps:
+        assert_type(step.number, int)
+        said += [step.direction, step.name, step.title, step.reason]
+        said += [step.question, step.answer, step.outcome]
+        assert_type(step.facts, dict[str, Any])
+    for walk in explanation.walks:
+        said += [walk.direction, walk.call]
+        if walk.stop is not None:
+            said.append(walk.stop.name)
+    return said
 
 
 def arrays_for_extensions(memory: Any, tensor: DLPackTensor) -> list[UsmArray]:
@@ -130,6 +153,7 @@ def run(memory: Any) -> None:
     assert len(export(tensor)) == 3
     assert prove(tensor).nbytes == 48
     assert refusal(memory).code == "out_of_bounds"
+    assert "kind" in why(tensor)
     assert len(arrays_for_extensions(memory, tensor)) == 2
     assert call_refused(lambda: None) == ()
     places: list[str] = [get_include(), get_cmake_dir(), usm_dlpack.__version__]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The README's C++ example, run. The text between the two marks is the README's, which
+// The C++ example of README.md, run. The text between the two marks is the README's, which
 // tests/python/test_readme.py compares.
 #include <gtest/gtest.h>
 

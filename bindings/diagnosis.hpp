@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Raw answers for those who ask why an exchange failed: what the SYCL runtime and the backends
+// say of a pointer, a context and a device. Nothing is decided here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace usm_dlpack::python {
+
+/// Adds the questions to the module; Python's `explain` and `devices` put them.
+void register_diagnosis(nanobind::module_& module);
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`explain`: the export or the import protocol of an array, step by step."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from usm_dlpack._answers import attempt
+from usm_dlpack._errors import shown, type_name
+from usm_dlpack._explain_export import ExportWalk
+from usm_dlpack._explain_import import ImportWalk, is_capsule
+from usm_dlpack._explanation import Explanation
+
+if TYPE_CHECKING:
+    import dpctl
+
+Direction = Literal["import", "export"]
+
+
+def _has(x: object, name: str) -> bool:
+    """Return whether an object has an attribute, without running any of its code."""
+    missing = object()
+    return attempt(lambda: inspect.getattr_static(x, name, missing) is not missing, True) is True
+
+
+def _directions(
+    x: object, direction: object, imports: dict[str, Any], exports: dict[str, Any]
+) -> list[str]:
+    if direction not in (None, "import", "export"):
+        raise ValueError(
+            f'direction: expected None, "import" or "export", found {shown(direction)}; '
+            "correct the name"
+        )
+    implied = {"import"} if imports else set()
+    implied |= {"export"} if exports else set()
+    implied |= set() if direction is None else {str(direction)}
+    if len(implied) > 1:
+        given = ", ".join([*imports, *exports])
+        raise ValueError(
+            f"direction: expected keywords of validate or of to_dlpack_tensor, found {given}; "
+            "explain one direction at a time"
+        )
+    if implied:
+        return list(implied)
+    if is_capsule(x) or not _has(x, "__sycl_usm_array_interface__"):
+        return ["import"]
+    return ["export", "import"] if _has(type(x), "__dlpack__") else ["export"]
+
+
+def explain(
+    x: Any,
+    /,
+    *,
+    direction: Direction | None = None,
+    dtype: Any = None,
+    usm_types: Sequence[str] | str | None = None,
+    backends: Sequence[str] | str | None = None,
+    ndim: int | None = None,
+    readonly: bool | None = None,
+    overlapping: bool | None = None,
+    device: dpctl.SyclDevice | tuple[int, int] | str | None = None,
+    shape: Sequence[int] | int | None = None,
+    strides: Sequence[int] | None = None,
+    byte_offset: int | None = None,
+    queue: dpctl.SyclQueue | None = None,
+) -> Explanation:
+    """Say step by step whether an array can be exchanged, and where that stops.
+
+    `validate` or `to_dlpack_tensor` is really called, and its error says where it stops; what the
+    SYCL runtime and the backend answer is asked beside it. Nothing is consumed or waited for: an
+    array is asked for one capsule, and a capsule that is passed stays as it is.
+
+    Parameters
+    ----------
+    x
+        An array with ``__dlpack__`` or a DLPack capsule, whose import is explained; an object with
+        ``__sycl_usm_array_interface__``, whose export is; or an array with both.
+    direction
+        "import" or "export"; None is what `x` or the other keywords are of, or both.
+    dtype
+        As in `validate` or in `to_dlpack_tensor`, whichever is called.
+    usm_types, backends, ndim, readonly, overlapping, device
+        As in `validate`; None asks nothing.
+    shape, strides, byte_offset, queue
+        As in `to_dlpack_tensor`.
+
+    Returns
+    -------
+    :
+        The steps. Its ``error`` is what the function that was called raised, or None.
+
+    Raises
+    ------
+    ValueError
+        If the keywords are not of one direction.
+
+    Examples
+    --------
+    >>> import dpctl.memory, usm_dlpack
+    >>> why = usm_dlpack.explain(dpctl.memory.MemoryUSMDevice(48), shape=(5, 4), dtype="f4")
+    >>> why.walks[0].stop.title
+    "every byte of the view lies in the object's allocation"
+    >>> print(why.error)  # doctest: +ELLIPSIS
+    shape: expected a view within the 48 bytes of its allocation, found one of bytes 0 to 79; ...
+    >>> usm_dlpack.explain(why, direction="both")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: direction: expected None, "import" or "export", found 'both'; ...
+    """
+    imports: dict[str, Any] = {
+        "usm_types": usm_types,
+        "backends": backends,
+        "ndim": ndim,
+        "readonly": readonly,
+        "overlapping": overlapping,
+        "device": device,
+    }
+    exports: dict[str, Any] = {
+        "shape": shape,
+        "strides": strides,
+        "byte_offset": byte_offset,
+        "queue": queue,
+    }
+    imports = {name: value for name, value in imports.items() if value is not None}
+    exports = {name: value for name, value in exports.items() if value is not None}
+    chosen = _directions(x, direction, imports, exports)
+    both: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    walks = [
+        ExportWalk(x, exports | both).run()
+        if way == "export"
+        else ImportWalk(x, imports | both).run()
+        for way in chosen
+    ]
+    return Explanation(f"an object of type {type_name(x)}", tuple(walks))

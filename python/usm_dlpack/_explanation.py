@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `explain` returns: the steps of a protocol, each with its question and its answer."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from usm_dlpack._errors import ConversionError, type_name
+from usm_dlpack._terminal import styled
+
+_MARKS = {"passed": ("ok", "green"), "stopped": ("stop", "red"), "not reached": ("..", "faint")}
+_WIDTH = 96
+_SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; .+", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A step of a protocol as the documentation has it, before it is taken."""
+
+    name: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that was taken, or was not reached.
+
+    Attributes
+    ----------
+    direction
+        "import" or "export".
+    number, name, title, reason
+        Its place from 1, its name for programs, what it is about, and why it exists.
+    question, answer
+        What was asked of whom, and what came back; without addresses.
+    outcome
+        "passed", "stopped" or "not reached".
+    facts
+        The answer for programs, addresses included.
+    """
+
+    direction: str
+    number: int
+    name: str
+    title: str
+    reason: str
+    question: str
+    answer: str
+    outcome: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One protocol, walked to its end or to where it stops.
+
+    Attributes
+    ----------
+    direction
+        "import" or "export".
+    call
+        The function that really was called.
+    steps
+        Its steps in order.
+    error
+        What that function raised, or None.
+    """
+
+    direction: str
+    call: str
+    steps: tuple[Step, ...]
+    error: Exception | None
+
+    @property
+    def stop(self) -> Step | None:
+        """The step at which it stopped, or None."""
+        return next((step for step in self.steps if step.outcome == "stopped"), None)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an array can be exchanged, or where that stops. Its text is for people.
+
+    Attributes
+    ----------
+    subject
+        What was explained.
+    walks
+        The protocols that were walked: export, import, or one of them.
+    """
+
+    subject: str
+    walks: tuple[Walk, ...]
+
+    __module__ = "usm_dlpack"
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all walks."""
+        return tuple(step for walk in self.walks for step in walk.steps)
+
+    @property
+    def error(self) -> Exception | None:
+        """What the first walk that stops stops with, as the real call raised it, or None."""
+        return next((walk.error for walk in self.walks if walk.error is not None), None)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, *, colour: bool = False) -> str:
+        """Return the text, with the escape sequences of a terminal if `colour`."""
+        lines: list[str] = []
+        for walk in self.walks:
+            lines += [*([""] if lines else []), *_lines_of(self.subject, walk, colour)]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as dictionaries, lists, texts and numbers."""
+        return {
+            "subject": self.subject,
+            "passed": self.error is None,
+            "walks": [_walk_as_dict(walk) for walk in self.walks],
+        }
+
+    def as_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def _repr_html_(self) -> str:
+        from usm_dlpack._card import of_explanation
+
+        return of_explanation(self)
+
+
+def _walk_as_dict(walk: Walk) -> dict[str, Any]:
+    return {
+        "direction": walk.direction,
+        "call": walk.call,
+        "steps": [
+            {
+                "number": step.number,
+                "name": step.name,
+                "title": step.title,
+                "question": step.question,
+                "answer": step.answer,
+                "outcome": step.outcome,
+                "reason": step.reason,
+                "facts": step.facts,
+            }
+            for step in walk.steps
+        ],
+        "error": None if walk.error is None else error_as_dict(walk.error),
+    }
+
+
+def error_as_dict(error: Exception) -> dict[str, Any]:
+    """Return an exception for JSON; the parts of the sentence are None where it is not ours."""
+    parts = ("code", "field", "expected", "found", "remedy")
+    ours = isinstance(error, ConversionError)
+    found: dict[str, Any] = {part: getattr(error, part) if ours else None for part in parts}
+    found["page"] = page_of(error)
+    return {"type": type(error).__name__, "text": error_text(error)} | found
+
+
+def page_of(error: Exception) -> str | None:
+    """Return the page of the documentation about an exception; None for what is not ours."""
+    if isinstance(error, ConversionError):
+        return error.page
+    ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
+    return "docs/errors/python_arguments.md" if ours else None
+
+
+def code_words(error: Exception) -> str | None:
+    """Return the code of a refusal, or the type of one without a code, and its page."""
+    page = page_of(error)
+    code = error.code if isinstance(error, ConversionError) else type(error).__name__
+    return None if page is None else f"{code}; {page}"
+
+
+def error_text(error: Exception) -> str:
+    """Return the text of an exception, which may be one that has no text."""
+    try:
+        return str(error).encode("ascii", "backslashreplace").decode()
+    except Exception:
+        return "an exception that cannot be printed"
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent)
+    ) or [indent.rstrip()]
+
+
+def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
+    lines = [styled(f"{walk.direction.capitalize()} of {subject}", "bold", colour)]
+    lines += [f"  by {walk.call}"]
+    for step in walk.steps:
+        mark, style = _MARKS[step.outcome]
+        title = f"{step.number:2}. {step.title}"
+        if step.outcome == "not reached":
+            lines.append(styled(f"  {mark:4} {title}", "faint", colour))
+            continue
+        lines.append(f"  {styled(f'{mark:4}', style, colour)} {title}")
+        lines += _wrapped(step.question, "           asked     ")
+        lines += _wrapped(step.answer, "           answered  ")
+        if step.outcome == "stopped" and walk.error is not None:
+            for n, line in enumerate(_wrapped(_sentence(walk.error), "           stopped   ")):
+                lines.append(styled(line, "red", colour) if n or colour else line)
+            if (code := code_words(walk.error)) is not None:
+                lines += _wrapped(code, "           code      ")
+            lines += _wrapped(step.reason, "           why       ")
+    return lines
+
+
+def _sentence(error: Exception) -> str:
+    text = error_text(error)
+    return text if isinstance(error, ConversionError) else f"{type(error).__name__}: {text}"
+
+
+def escaped(text: object) -> str:
+    """Return a text for HTML, in characters that XML has."""
+    shown = str(text).encode("utf-8", "backslashreplace").decode()
+    printable = (c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in shown)
+    return html.escape("".join(printable))
+
+
+Said = tuple[str, str, dict[str, Any]]
+
+
+def make_steps(
+    direction: str, rules: tuple[Rule, ...], stop: str | None, say: Callable[[str], Said]
+) -> tuple[Step, ...]:
+    """Return the steps of a protocol that stopped at the rule of a name, or at none.
+
+    Parameters
+    ----------
+    direction
+        "import" or "export".
+    rules
+        The protocol.
+    stop
+        The name of the rule that was broken.
+    say
+        Gives question, answer and facts for the name of a rule; asked only for what was reached.
+    """
+    steps, reached = [], True
+    for number, rule in enumerate(rules, 1):
+        outcome = "not reached" if not reached else "stopped" if rule.name == stop else "passed"
+        reached = outcome == "passed"
+        question, answer, facts = "", "", {}  # type: Said
+        if outcome != "not reached":
+            try:
+                question, answer, facts = say(rule.name)
+            except Exception as error:  # the stop is the validator's; only the words are missing
+                answer = f"could not be asked: {type_name(error)}: {error_text(error)}"
+        steps.append(
+            Step(
+                direction, number, rule.name, rule.title, rule.reason,
+                question, answer, outcome, facts,
+            )
+        )  # fmt: skip
+    return tuple(steps)

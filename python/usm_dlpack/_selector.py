@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ONEAPI_DEVICE_SELECTOR, and other variables that hide devices, have changed: measured.
+
+The devices are listed by a new process without the selector. Where their names do not say which of
+them are those of this process, because two devices of one model have the same, the selector is
+tried with each of them added: where no more devices are there then, it was let through already.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from usm_dlpack._listing import HIDING, Device, list_with
+
+_SELECTOR = "ONEAPI_DEVICE_SELECTOR"
+_MOST_EMBEDDINGS = 10_000
+
+
+def _terms(devices: list[Device]) -> list[str]:
+    """Return by which term a selector names each device: its backend, and its place there."""
+    places: dict[str, int] = {}
+    terms = []
+    for device in devices:
+        backend = device["backend"] or "*"
+        terms.append(f"{backend}:{places.get(backend, 0)}")
+        places[backend] = places.get(backend, 0) + 1
+    return terms
+
+
+def _embeddings(devices: list[Device], everything: list[Device]) -> list[list[int]]:
+    """Return the ways in which some devices are, in order, among all of them, by their names."""
+    keys = [(device["backend"], device["name"]) for device in devices]
+    known = [(device["backend"], device["name"]) for device in everything]
+    ways = itertools.combinations(range(len(known)), len(keys))
+    tried = itertools.islice(ways, _MOST_EMBEDDINGS)
+    return [list(way) for way in tried if [known[place] for place in way] == keys]
+
+
+def _chosen(selector: str, devices: list[Device], everything: list[Device]) -> list[int] | None:
+    """Return the places, among all devices, of those that a selector lets through.
+
+    None where that cannot be found out, as with a selector of sub-devices.
+    """
+    ways = _embeddings(devices, everything)
+    if len(ways) == 1:
+        return ways[0]
+    if not ways:
+        return None
+    chosen = [
+        place
+        for place, term in enumerate(_terms(everything))
+        if len(list_with({_SELECTOR: f"{selector};{term}"})) == len(devices)
+    ]
+    return chosen if chosen in ways else None
+
+
+def changes_of_selector(
+    devices: list[Device], progress: Callable[[str], None] = lambda text: None
+) -> dict[str, Any]:
+    """Return what the variables that are set change in a process with these devices.
+
+    Returns
+    -------
+    :
+        ``value`` of the selector, or None; ``hidden``, the devices that it hides; ``without``, by
+        device id, the id without the selector; ``failure``, why that could not be found out; and
+        ``others``, what other variables hide.
+    """
+    value = os.environ.get(_SELECTOR)
+    found: dict[str, Any] = {"value": value, "hidden": [], "without": None, "failure": None}
+    found["others"] = _effects_of_others(len(devices), progress)
+    if value is None:
+        return found
+    progress(f"listing devices without {_SELECTOR}")
+    try:
+        everything = list_with({_SELECTOR: None})
+        progress("finding out which devices it hides")
+        chosen = _chosen(value, devices, everything)
+    except RuntimeError as error:
+        return found | {"failure": str(error)}
+    if chosen is None:
+        text = "the devices without it cannot be told from each other"
+        return found | {"failure": text}
+    found["hidden"] = [
+        {"device_id": place} | device
+        for place, device in enumerate(everything)
+        if place not in chosen
+    ]
+    return found | {"without": chosen}
+
+
+def _effects_of_others(count: int, progress: Callable[[str], None]) -> list[dict[str, Any]]:
+    effects = []
+    for name in HIDING[1:]:
+        if name not in os.environ:
+            continue
+        progress(f"listing devices without {name}")
+        try:
+            without = len(list_with({name: None}))
+        except RuntimeError:
+            continue
+        if without != count:
+            effects.append({"name": name, "value": os.environ[name], "hides": without - count})
+    return effects

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ of the how-to pages, run. The text between the marks is that of the pages, which
+// tests/python/test_guide_examples.py compares.
+
+// [begin headers]
+#include <mdspan/mdspan.hpp>  // or std::mdspan, or cuda::std::mdspan
+#include <usm_dlpack/usm_dlpack.hpp>
+
+using matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>>;
+// [end headers]
+
+#include <usm_dlpack/opencl.hpp>
+
+#include <refusal.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "opencl_objects.hpp"
+#include "usm_memory.hpp"
+
+namespace {
+
+using usm_dlpack::errc;
+using usm_dlpack_test::queue_on;
+
+// [begin fill]
+using device_matrix = usm_dlpack::device_mdspan<matrix>;
+
+// Fills an array of anybody's, which must be float32 in device USM, two dimensions of C order.
+sycl::event fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float value) {
+  const auto x = usm_dlpack::to_mdspan<device_matrix>(theirs);  // proved, then converted
+  usm_dlpack::check_queue(queue, x);                            // and `queue` may work on it
+  return queue.fill(x.data_handle(), value, x.size());
+}
+// [end fill]
+
+// [begin keep]
+class last_tensor {
+ public:
+  // Takes the tensor over, or throws and has taken nothing.
+  void take(DLManagedTensorVersioned* theirs) {
+    usm_dlpack::validate(*theirs);
+    kept_.reset(theirs);  // calls the deleter of the one before
+  }
+  const DLTensor& tensor() const { return kept_->dl_tensor; }
+
+ private:
+  usm_dlpack::managed_tensor kept_;
+};
+// [end keep]
+
+// [begin c function]
+// For callers in C: 0, or why not, in a buffer of theirs. No exception leaves the function.
+extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noexcept {
+  try {
+    const auto x = usm_dlpack::to_mdspan<device_matrix>(*theirs);
+    sycl::queue queue(usm_dlpack::root_device(theirs->device.device_id));
+    queue.fill(x.data_handle(), 0.0f, x.size()).wait();
+    return 0;
+  } catch (const usm_dlpack::conversion_error& refused) {  // whose code() tells the rule
+    std::snprintf(reason, size, "%s", refused.what());
+    return 1;
+  } catch (const std::exception& failed) {  // SYCL's own among them
+    std::snprintf(reason, size, "%s", failed.what());
+    return 2;
+  }
+}
+// [end c function]
+
+// [begin lend]
+template <class Borrower>
+void lend(sycl::queue& queue, Borrower borrow) {
+  float* memory = sycl::malloc_device<float>(24, queue);
+  queue.fill(memory, 1.5f, 24).wait();  // who borrows waits for nothing
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(matrix(memory, 4, 6), queue);
+  const DLTensor tensor = wrapper.get();  // points into `wrapper`
+  borrow(tensor);
+  sycl::free(memory, queue);  // now nobody may use it
+}
+// [end lend]
+
+// [begin give]
+usm_dlpack::managed_tensor give(sycl::queue& queue) {
+  usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
+  queue.fill(made.data(), 2.0f, 24);  // who takes it waits, or gets the queue
+  return usm_dlpack::to_managed_tensor(std::move(made));
+}
+// [end give]
+
+// [begin share]
+usm_dlpack::managed_tensor share(sycl::queue& queue, std::shared_ptr<float> memory) {
+  const matrix view(memory.get(), 4, 6);
+  const DLDevice device = usm_dlpack::to_dlpack_tensor(view, queue).device();
+  return usm_dlpack::to_managed_tensor(view, device, std::move(memory));
+}
+// [end share]
+
+std::vector<float> values_of(const DLTensor& tensor, sycl::queue& queue) {
+  std::vector<float> values(24);
+  queue.memcpy(values.data(), tensor.data, 24 * sizeof(float)).wait();
+  return values;
+}
+
+TEST(Guide, AConsumerFillsAnArrayThatIsProved) {
+  sycl::queue queue = queue_on();
+  const usm_dlpack::managed_tensor given = give(queue);
+  queue.wait();
+  fill(queue, *given, 3.0F).wait();
+  EXPECT_EQ(values_of(given->dl_tensor, queue), std::vector<float>(24, 3.0F));
+}
+
+TEST(Guide, AConsumerIsGivenTheFirstBrokenRule) {
+  sycl::queue queue = queue_on();
+  const std::shared_ptr<float> memory(sycl::malloc_shared<float>(24, queue),
+                                      [queue](float* freed) { sycl::free(freed, queue); });
+  const usm_dlpack::managed_tensor shared = share(queue, memory);
+  EXPECT_EQ(shared->dl_tensor.data, memory.get());
+  EXPECT_EQ(memory.use_count(), 2);
+  EXPECT_REFUSAL(fill(queue, *shared, 3.0F), errc::usm_type_not_accepted, "data", "device USM",
+                 "shared USM");
+}
+
+TEST(Guide, AConsumerKeepsWhatItHasTaken) {
+  sycl::queue queue = queue_on();
+  const std::shared_ptr<float> memory(sycl::malloc_device<float>(24, queue),
+                                      [queue](float* freed) { sycl::free(freed, queue); });
+  {
+    last_tensor last;
+    usm_dlpack::managed_tensor first = share(queue, memory);
+    last.take(first.release());
+    EXPECT_EQ(last.tensor().data, memory.get());
+    EXPECT_EQ(memory.use_count(), 2);
+
+    usm_dlpack::managed_tensor second = share(queue, memory);
+    second->dl_tensor.shape[0] = 5;
+    EXPECT_REFUSAL(last.take(second.get()), errc::out_of_bounds, "shape",
+                   "a view within the 96 bytes of its allocation", "one of bytes 0 to 119");
+    second->dl_tensor.shape[0] = 4;
+    last.take(second.release());
+    EXPECT_EQ(memory.use_count(), 2);
+  }
+  EXPECT_EQ(memory.use_count(), 1);
+}
+
+TEST(Guide, AFunctionForCReturnsARefusal) {
+  sycl::queue queue = queue_on();
+  const usm_dlpack::managed_tensor given = give(queue);
+  queue.wait();
+  char reason[200] = "";
+  EXPECT_EQ(clear(&given->dl_tensor, reason, sizeof reason), 0);
+  EXPECT_EQ(values_of(given->dl_tensor, queue), std::vector<float>(24, 0.0F));
+  EXPECT_STREQ(reason, "");
+
+  given->dl_tensor.device.device_id = -1;
+  EXPECT_EQ(clear(&given->dl_tensor, reason, sizeof reason), 1);
+  EXPECT_EQ(std::string(reason).rfind("device.device_id: expected ", 0), 0U) << reason;
+  given->dl_tensor.device.device_id = 0;
+}
+
+TEST(Guide, AProducerLends) {
+  sycl::queue queue = queue_on();
+  std::vector<float> seen;
+  lend(queue, [&](const DLTensor& tensor) {
+    usm_dlpack::validate(tensor);
+    seen = values_of(tensor, queue);
+  });
+  EXPECT_EQ(seen, std::vector<float>(24, 1.5F));
+}
+
+TEST(Guide, AConsumerSaysWhatItTakes) {
+  sycl::queue queue = queue_on();
+  const usm_dlpack::managed_tensor given = give(queue);
+  const DLTensor& tensor = given->dl_tensor;
+  // [begin requirements]
+  usm_dlpack::requirements wanted;
+  wanted.usm_types = {sycl::usm::alloc::device, sycl::usm::alloc::shared};
+  wanted.dtype = usm_dlpack::data_type_v<float>;
+  wanted.ndim = 2;
+  wanted.unique = true;    // no two elements share a byte
+  wanted.device_id = 0;    // this root device and no other
+  wanted.writable = true;  // of a managed tensor, whose producer can say that it is not
+  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
+  // [end requirements]
+  EXPECT_EQ(proved.data(), tensor.data);
+  EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);
+}
+
+TEST(Guide, ARefusalSaysWhichRuleIsBroken) {
+  sycl::queue queue = queue_on();
+  std::string said;
+  const auto report = [&](const char* text) { said = text; };
+  // [begin refused]
+  float on_the_stack[24];
+  try {
+    static_cast<void>(usm_dlpack::to_dlpack_tensor(matrix(on_the_stack, 4, 6), queue));
+  } catch (const usm_dlpack::conversion_error& error) {
+    if (error.code() == usm_dlpack::errc::pointer_unknown) {
+      report(error.what());
+    }
+  }
+  // [end refused]
+  EXPECT_EQ(said.rfind("data: expected USM of the given context, found ", 0), 0U) << said;
+}
+
+TEST(Guide, OpenClCodeExportsByItsHandles) {
+  sycl::queue sycl_queue = queue_on();
+  // [begin opencl handles]
+  const auto device = usm_dlpack::opencl_device(usm_dlpack::root_device(0));
+  const auto context = usm_dlpack::opencl_context(usm_dlpack::default_context(0));
+  const auto queue = usm_dlpack::opencl_queue(sycl_queue);
+  // [end opencl handles]
+  const usm_dlpack_test::native_memory allocated(sycl::usm::alloc::device, 96, context.get(),
+                                                 device.get());
+  auto* const memory = allocated.as<float>();
+  // [begin opencl export]
+  const matrix view(memory, 4, 6);  // memory of clDeviceMemAllocINTEL(context.get(), ...)
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, context.get(), device.get());
+  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(wrapper.get());
+  const auto found = usm_dlpack::opencl_context(proved);  // the way back, as a consumer
+  // [end opencl export]
+  EXPECT_EQ(found.get(), context.get());
+  EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), sycl_queue.get_device());
+}
+
+}  // namespace

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment of a process that a test starts, which is to find what a user's finds.
+
+A variable that gives a process other devices or packages than a user has is named here.
+"""
+
+from __future__ import annotations
+
+import os
+
+HIDDEN = frozenset(
+    (
+        "OCL_ICD_FILENAMES",
+        "OCL_ICD_VENDORS",
+        "ONEAPI_DEVICE_SELECTOR",
+        "USM_DLPACK_CPU_DRIVER",
+        "USM_DLPACK_REPORT_LEAKS",
+        "PYTHONPATH",
+    )
+)
+
+
+def without(*more: str) -> dict[str, str]:
+    """Return this process's variables but the hidden ones, and but some more."""
+    return {name: value for name, value in os.environ.items() if name not in HIDDEN | {*more}}
