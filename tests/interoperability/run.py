@@ -5,7 +5,7 @@ dpctl.tensor and dpnp need different major releases of the SYCL runtime, of whic
 extension have one; the libraries in "consumers" take the newest. So each environment gets its own
 build of this package. In each the page docs/consumers.md is measured; with dpctl.tensor and dpnp
 our tests run, and the DLPack tests that their wheels carry; with dpnp also those of the examples
-of an extension and of oneDNN.
+of an extension and of oneDNN. The examples of docs/how-to/ run where their peer is.
 
 ``python3 dev.py interoperability`` runs this program, and compares the page with what was measured;
 ``--write`` renews the page. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one of
@@ -34,8 +34,12 @@ from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("dpctl-tensor", "dpnp", "consumers")
-# Where a peer has more test files than the one of its name.
-TESTS = {"dpnp": ["dpnp", "onednn"]}
+# The test files of each; those of the guide run the examples of docs/how-to/.
+TESTS = {
+    "dpctl-tensor": ["dpctl_tensor", "guide_dpctl_tensor"],
+    "dpnp": ["dpnp", "onednn", "guide_dpnp"],
+    "consumers": ["guide_consumers"],
+}
 NO_TESTS = 5  # pytest's exit status
 
 
@@ -96,7 +100,7 @@ def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None
     arguments
         More for pytest.
     """
-    files = [HERE / f"test_{name}.py" for name in TESTS.get(peer, [peer.replace("-", "_")])]
+    files = [HERE / f"test_{name}.py" for name in TESTS[peer]]
     pytest = (environment.python, "-m", "pytest", "--durations=5")
     run_pytest(environment, *pytest, *files, arguments=arguments)
 
@@ -219,8 +223,8 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
         steps["example"] = lambda: run_example(environment)
         steps["oneDNN"] = lambda: run_onednn_example(environment, arguments)
+    steps["test"] = lambda: run_tests(environment, peer, arguments)
     if peer in MODULES:
-        steps["test"] = lambda: run_tests(environment, peer, arguments)
         steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
     else:
         steps["build nanobind's side"] = lambda: build_nanobind_consumer(environment)

@@ -36,7 +36,7 @@ def build() -> Path:
 
 
 def load(name: str = NAME) -> Any:
-    """Build the extension, and import it, or the README's."""
+    """Build the extension, and import it, or that of the how-to page."""
     sys.path.insert(0, str(build()))
     try:
         return importlib.import_module(name)

@@ -34,6 +34,13 @@ def test_the_answer_without_an_intel_gpu_is_that_of_the_program() -> None:
     assert all(f"`{name}`" in PAGE for name in answers)
 
 
+def test_the_sentence_that_the_python_prints_is_the_one_in_the_examples() -> None:
+    # tests/interoperability/test_onednn.py runs the Python, and compares what it prints.
+    kept = ROOT / "docs" / "examples" / "output" / "onednn.txt"
+    (printed,) = re.findall(r"```python\n.*?```\n\n    (.*\n)", PAGE, re.DOTALL)
+    assert kept.read_text(encoding="utf-8") == printed.partition("\n")[0] + "\n"
+
+
 def test_the_page_names_each_data_type_of_the_table() -> None:
     header = (EXAMPLE / "include" / "onednn_dlpack" / "desc.hpp").read_text(encoding="utf-8")
     rows = re.findall(r"^ +\{.*?(?:data_type::)(\w+), \{", header, re.MULTILINE)

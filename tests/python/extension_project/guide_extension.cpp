@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The extension that the README shows, after its first lines.
-// README begins
+// The extension that docs/how-to/nanobind.md shows, after its first lines.
+
+// [begin extension]
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
@@ -9,7 +10,7 @@
 // One dimension of float32 in device USM. That is what Python's arguments are proved to be.
 using vector = usm_dlpack::device_mdspan<Kokkos::mdspan<float, Kokkos::dextents<int, 1>>>;
 
-NB_MODULE(readme_extension, m) {
+NB_MODULE(guide_extension, m) {
   usm_dlpack::load_package();
   m.def("fill", [](sycl::queue& queue, vector x, float value) {
     usm_dlpack::check_queue(queue, x);
@@ -22,4 +23,4 @@ NB_MODULE(readme_extension, m) {
     return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
   });
 }
-// README ends
+// [end extension]

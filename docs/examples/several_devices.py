@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/how-to/several_devices.md shows; it needs two root devices."""
+
+# [begin ids]
+import dpctl
+import dpctl.memory
+import numpy as np
+import usm_dlpack
+
+for device in dpctl.get_devices():
+    print(usm_dlpack.device_id(device), device.get_filter_string())
+# [end ids]
+
+# [begin place]
+first, second = usm_dlpack.root_device(0), usm_dlpack.root_device(1)
+x = usm_dlpack.from_dlpack(np.arange(6.0), device=second)  # a copy on the second device
+assert x.device == (14, 1)
+assert usm_dlpack.device_id(x.sycl_device) == 1
+
+y = usm_dlpack.from_dlpack(x, device=first)  # a copy on the first
+same = usm_dlpack.from_dlpack(x, device=second)  # no copy: it is there
+assert (y.device, same.data) == ((14, 0), x.data)
+# [end place]
+
+
+# [begin refused]
+def refused(act, **keywords):
+    """Print the code of the refusal."""
+    try:
+        act(**keywords)
+    except usm_dlpack.ConversionError as error:
+        print(error.code)
+
+
+refused(lambda: usm_dlpack.from_dlpack(x, device=first, copy=False))
+refused(lambda: usm_dlpack.validate(x, device=first))
+memory = dpctl.memory.MemoryUSMDevice(48, queue=dpctl.SyclQueue(second))
+refused(lambda: usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(first)))
+refused(lambda: usm_dlpack.root_device(2))
+# [end refused]

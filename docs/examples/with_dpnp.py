@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/how-to/dpnp.md shows: arrays of dpnp, both ways."""
+
+# [begin exchange]
+import dpctl
+import dpnp
+import usm_dlpack
+
+a = dpnp.reshape(dpnp.arange(24, dtype="float32"), (4, 6))
+tensor = usm_dlpack.from_dlpack(a[:, ::2])  # no copy, and it knows the queue of `a`
+assert (tensor.strides, tensor.sycl_queue) == ((6, 2), a.sycl_queue)
+
+there = dpnp.from_dlpack(tensor)  # no copy: behind the work of the same queue
+there += 1
+print(a[0])
+# [end exchange]
+
+# [begin another queue]
+queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
+mine = usm_dlpack.from_dlpack(a, device=queue)  # `queue` waits for the work of `a`
+# ... work of `queue` on `mine` ...
+handed = usm_dlpack.from_dlpack(mine, device=a.sycl_queue)  # and dpnp's queue for that
+doubled = 2 * dpnp.from_dlpack(handed)
+# [end another queue]
+assert mine.sycl_queue == queue
+assert dpnp.asnumpy(doubled)[0].tolist() == [2, 2, 6, 6, 10, 10]
+
+# [begin refused]
+root = usm_dlpack.root_device(0)
+own_context = dpctl.SyclQueue(dpctl.SyclContext([root]), root)
+elsewhere = dpnp.zeros(6, sycl_queue=own_context)
+try:
+    usm_dlpack.to_dlpack_tensor(elsewhere)
+except usm_dlpack.UsmBindingError as error:
+    print(error.code)
+there = elsewhere.to_device(root)  # the remedy: a copy in the default context
+assert usm_dlpack.to_dlpack_tensor(there).usm_type == "device"
+# [end refused]
