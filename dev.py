@@ -37,6 +37,9 @@ LIBFUZZER = {
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.fuzzer-x86_64.a",
 }
 
+DOCUMENTATION = {"doxygen": "/usr/bin/doxygen", "graphviz": "/usr/bin/dot"}
+BROWSER = {"chromium": "/usr/bin/chromium", "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu"}
+
 # What the C++ tests on devices need, where the Python package is not installed with them.
 WHEELS = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
 
@@ -246,9 +249,19 @@ class Leg:
         parts = [self.compiler, f"c++{self.standard}", f"dlpack{self.dlpack}", self.mdspan]
         return "-".join([*parts, "sycl"] if self.sycl else parts)
 
+    @property
+    def folder(self) -> Path:
+        """Where it is built."""
+        return ROOT / "build" / "compilers" / self.name
 
-LEGS = [
-    *(Leg(c, s, d) for c in ("g++", "clang++-19") for s in (17, 20) for d in ("1.0", "1.3")),
+
+# Of compiler, language version and DLPack each pair, and with --every each triple.
+PAIRS = [
+    *(Leg("g++", 17, "1.0"), Leg("g++", 20, "1.3")),
+    *(Leg("clang++-19", 17, "1.3"), Leg("clang++-19", 20, "1.0")),
+]
+TRIPLES = [Leg(c, s, d) for c in ("g++", "clang++-19") for s in (17, 20) for d in ("1.0", "1.3")]
+OTHERS = [
     Leg("clang++-19", 20, sycl=True),
     Leg("clang++-22", 23, mdspan="std", flags="-stdlib=libc++"),
     Leg("g++", 17, mdspan="cuda"),
@@ -272,7 +285,6 @@ def dlpack_1_0(environment: Environment) -> Path:
 
 def build_leg(environment: Environment, leg: Leg) -> bool:
     """Configure, build and run one leg; say whether all of it worked."""
-    folder = ROOT / "build" / "compilers" / leg.name
     choices = {
         "CMAKE_CXX_COMPILER": leg.compiler,
         "CMAKE_CXX_STANDARD": str(leg.standard),
@@ -283,25 +295,27 @@ def build_leg(environment: Environment, leg: Leg) -> bool:
         choices["USM_DLPACK_DLPACK_INCLUDE_DIR"] = str(dlpack_1_0(environment))
     defines = [f"-D{name}={value}" for name, value in choices.items()]
     steps: list[list[str | Path]] = [
-        ["cmake", "--preset", "strict", "-B", folder, *defines],
-        ["cmake", "--build", folder],
-        ["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-j2"],
+        ["cmake", "--preset", "strict", "-B", leg.folder, *defines],
+        ["cmake", "--build", leg.folder],
+        ["ctest", "--test-dir", leg.folder, "--output-on-failure", "--no-tests=error", "-j2"],
     ]
     return all(
         environment.run(*step, check=False, USM_DLPACK_EXTRA_FLAGS=leg.flags) == 0 for step in steps
     )
 
 
-def compilers() -> int:
+def compilers(every: bool) -> int:
     """Build and run the C++ core with every supported compiler, language version and mdspan."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
     environment = make_environment("venv")
     environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *WHEELS)
     summary = []
-    for leg in LEGS:
+    for leg in [*(TRIPLES if every else PAIRS), *OTHERS]:
         start = time.monotonic()
         print(f"\n=== {leg.name}", flush=True)
         passed = build_leg(environment, leg)
+        if passed:  # all together take gigabytes
+            shutil.rmtree(leg.folder)
         summary.append((leg.name, passed, time.monotonic() - start))
     print()
     for name, passed, seconds in summary:
@@ -379,11 +393,15 @@ def benchmark() -> int:
     return run(sys.executable, ROOT / "benchmarks" / "python" / "beside_peers.py", check=False)
 
 
-def speed() -> int:
+def speed(full: bool) -> int:
     """Count instructions: the C++ core's beside CCCL's and code by hand, the protocols' share."""
     require_debian_packages(missing_for_python())
     programs = ("core/beside_cccl.py", "protocols/beside_queries.py")
-    statuses = [run(sys.executable, ROOT / "benchmarks" / p, check=False) for p in programs]
+    options = ["--full", "--write"] if full else []
+    statuses = [
+        run(sys.executable, ROOT / "benchmarks" / program, *options, check=False)
+        for program in programs
+    ]
     return 1 if any(statuses) else 0
 
 
@@ -396,11 +414,34 @@ def mutation(arguments: list[str]) -> int:
     return environment.run(environment.python, "tests/mutation/mutate.py", *arguments, check=False)
 
 
+def docs(browser: bool) -> int:
+    """Build the documentation site in build/docs/html, and check it; warnings are errors."""
+    if sys.version_info < (3, 11):
+        raise RefusalError(
+            f"python3: expected 3.11 or newer, as Sphinx needs, found {sys.version.split()[0]}; "
+            "run it with a newer one"
+        )
+    packages = DOCUMENTATION | (BROWSER if browser else {})
+    require_debian_packages(missing_for_python() + absent(packages))
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/docs.txt", ".[cpu,test]")
+    environment.run(environment.python, "docs/build.py")
+    tests = ROOT / "tests" / "documentation"
+    environment.run(environment.python, "-m", "pytest", "-q", *sorted(tests.glob("test_*.py")))
+    if not browser:
+        return 0
+    environment.run(environment.python, "-m", "pytest", "-q", tests / "in_browser")
+    pictures = ROOT / "build" / "docs" / "screenshots"
+    return environment.run(
+        *(environment.python, "docs/browser_check.py", "--screenshots", pictures), check=False
+    )
+
+
 COMMANDS = {
     f.__name__: f
     for f in (
         *(demo, test, threads, valgrind, lint, interoperability),
-        *(compilers, pythons, fuzz, hostile, cycles, benchmark, speed, mutation),
+        *(compilers, pythons, fuzz, hostile, cycles, benchmark, speed, mutation, docs),
     )
 }
 
@@ -427,6 +468,15 @@ def main() -> int:
     )
     added["cycles"].add_argument(
         "--count", type=int, default=1_000_000, help="how many cycles (default: 1000000)"
+    )
+    added["docs"].add_argument(
+        "--browser", action="store_true", help="look at all pages in Chromium, and keep pictures"
+    )
+    added["compilers"].add_argument(
+        "--every", action="store_true", help="each combination with DLPack, not each pair"
+    )
+    added["speed"].add_argument(
+        "--full", action="store_true", help="times too, and write the pages with their plots"
     )
     known, rest = parser.parse_known_args()
     options = vars(known)

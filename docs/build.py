@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the documentation site: what `python3 dev.py docs` runs in its environment.
+
+Doxygen reads the headers, Sphinx the pages; a warning of either is an error. Then the site is
+checked: its links, that every public name has an entry, that code shown is code that runs, and that
+diagrams are those of their sources. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import drawing
+import shown_code
+import site_links
+from doxygen import read_headers
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+
+
+def build_pages(output: Path, xml: Path) -> bool:
+    """Run Sphinx with warnings as errors; say whether there were none."""
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q", "-E"]
+    folders = ["-d", str(output / "doctrees"), str(DOCS), str(output / "html")]
+    shutil.rmtree(output / "html", ignore_errors=True)  # pages that are no more
+    environment = os.environ | {"USM_DLPACK_DOXYGEN_XML": str(xml)}
+    return subprocess.run([*command, *folders], env=environment, check=False).returncode == 0
+
+
+def faults_of(output: Path, xml: Path) -> list[str]:
+    """Return what is wrong with the site that was built, in sentences."""
+    from site_reference import faults_of_reference  # which imports the package and Sphinx
+
+    site = output / "html"
+    return [
+        *site_links.faults_of_links(site),
+        *faults_of_reference(site, xml),
+        *shown_code.faults_of_code_blocks(),
+        *drawing.faults_of_kept_pictures(),
+        *drawing.faults_of_protocols(),
+    ]
+
+
+def main() -> int:
+    """Build, and check what was built."""
+    parser = argparse.ArgumentParser(prog="docs/build.py", description=__doc__)
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "docs")
+    parser.add_argument("--draw", action="store_true", help="only renew docs/diagrams/*.svg")
+    parser.add_argument("--external", action="store_true", help="list links to other sites too")
+    options = parser.parse_args()
+    if options.draw:
+        drawing.keep()
+        return 0
+    output = options.output.resolve()
+    xml = output / "doxygen"
+    passed = all([read_headers(xml, ROOT), build_pages(output, xml)])
+    faults = faults_of(output, xml)
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    if options.external:
+        print(*site_links.external_links(output / "html"), sep="\n")
+    passed = passed and not faults
+    print(f"{'built' if passed else 'FAILED'}: {output / 'html' / 'index.html'}")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Sphinx is told: which extensions read the pages, and which foreign names have no page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+sys.path.insert(0, str(DOCS))
+
+CONFIG_HEADER = (ROOT / "include" / "usm_dlpack" / "config.hpp").read_text()
+
+project = "usm_dlpack"
+author = "the authors of usm_dlpack"
+project_copyright = author
+release = ".".join(
+    re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", CONFIG_HEADER),
+)
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "cpp_reference",
+    "python_reference",
+    "site_markup",
+]
+exclude_patterns = ["examples"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Names of other projects and of the languages, whose documentation is not at hand.
+    (r"cpp:identifier", r".*"),
+    (r"py:class", r"(dpctl|numpy)\..*"),
+    # Annotations of the package's own, as they are spelled in its modules.
+    (r"py:class", r"(dict\[str|Direction|Step|Walk)"),
+]
+suppress_warnings = [
+    # docs/costs.md, which a program writes, goes from its title to the third level.
+    "myst.header",
+]
+
+maximum_signature_line_length = 80
+autodoc_typehints = "signature"
+napoleon_google_docstring = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+# A link to a file of the repository, of which site_markup.py makes a page.
+myst_url_schemes = {"http": None, "https": None, "repository": None}
+
+html_theme = "furo"
+html_title = "usm_dlpack"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small site, built as ours is: what the markup becomes, and that what leads nowhere fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+GOOD = """# Entrance
+
+{error}`layout_mismatch` and `layout_mismatch`; `no_device` has no page here, and `other` is none.
+
+[a file](../tests/python/test_architecture.py), [its folder](../examples/),
+[a page](errors/layout_mismatch.md)
+
+[code `layout_mismatch` in a link](errors/layout_mismatch.md)
+
+## The heading `layout_mismatch`
+
+```{diagram} exchange
+What is to be "seen".
+```
+
+```{diagram} export_protocol
+A protocol.
+```
+
+![kept](diagrams/architecture.svg)
+
+![plots](plots.svg)
+
+```{toctree}
+errors/layout_mismatch
+```
+"""
+TOCTREE = "\n\n```{toctree}\nerrors/layout_mismatch\n```\n"
+BAD = {
+    "{error}`nowhere`": "unknown document: '/errors/nowhere'",
+    "{cpp:func}`usm_dlpack::nowhere`": "cpp:func reference target not found: usm_dlpack::nowhere",
+    "{py:func}`usm_dlpack.nowhere`": "py:func reference target not found: usm_dlpack.nowhere",
+    "{term}`nowhere`": "term not in glossary: 'nowhere'",
+    "```{diagram} nowhere\nText.\n```": "expected a source in docs/diagrams/, found none",
+    "```{diagram} exchange\n```": "expected a sentence that says what is to be seen, found none",
+    "[file](../nowhere.py)": "../nowhere.py: expected a file of the repository, found none",
+    "[page](nowhere.md)": "cross-reference target not found: 'nowhere.md'",
+    "[place](#nowhere)": "cross-reference target not found: 'nowhere'",
+    "```{literalinclude} nowhere.py\n```": "nowhere.py' not found",
+}
+
+
+def build(
+    folder: Path, page: str, more: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Build a site of one page and one error with our settings."""
+    for part in ("include", "examples", "tests/python"):
+        shutil.copytree(ROOT / part, folder / part)
+    docs = folder / "docs"
+    (docs / "errors").mkdir(parents=True)
+    for file in (ROOT / "docs").glob("*.py"):
+        shutil.copy(file, docs)
+    for part in ("_static", "diagrams"):
+        shutil.copytree(ROOT / "docs" / part, docs / part)
+    (docs / "plots.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'></svg>")
+    (docs / "errors" / "layout_mismatch.md").write_text("# layout_mismatch\n\n`layout_mismatch`\n")
+    (docs / "index.md").write_text(page)
+    for name, text in (more or {}).items():
+        (folder / name).write_text(text)
+    strict = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E"]
+    command = [sys.executable, "-m", "sphinx", *strict, str(docs), str(folder / "html")]
+    environment = os.environ | {"USM_DLPACK_DOXYGEN_XML": str(folder)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_markup_becomes_links_and_pictures(tmp_path: Path) -> None:
+    done = build(tmp_path, GOOD)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "html" / "index.html").read_text()
+    # The role, the backticks, two links, the toctree; the sidebar is not in it.
+    article = page.partition("<article")[2].partition("</article>")[0]
+    assert article.count('href="errors/layout_mismatch.html"') == 5
+    assert 'href="errors/no_device.html"' not in page
+    assert 'href="files/tests/python/test_architecture.py.html"' in article
+    assert 'href="files/examples/README.md.html"' in article
+    shown = (
+        tmp_path / "html" / "files" / "tests" / "python" / "test_architecture.py.html"
+    ).read_text()
+    assert "CORE_ROOMS" in shown
+    assert article.count('<div class="diagram"') == 3
+    assert 'aria-label="What is to be &quot;seen&quot;."' in article
+    assert 'aria-label="kept"' in article
+    assert article.count('class="plot ') == 1
+    own = (tmp_path / "html" / "errors" / "layout_mismatch.html").read_text()
+    assert "layout_mismatch</span></code></p>" in own  # no link to itself
+
+
+def test_a_readme_is_a_page_whose_links_are_those_of_its_folder(tmp_path: Path) -> None:
+    toctree = TOCTREE.replace("layout_mismatch\n", "layout_mismatch\nexample\n")
+    page = {"docs/example.md": "```{include} ../examples/c_abi/README.md\n```\n"}
+    done = build(tmp_path, f"# Entrance{toctree}", page)
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "html" / "example.html").read_text()
+    assert "<h1>Handing USM to a C ABI" in html
+    assert 'href="files/examples/c_abi/producer.cpp.html"' in html
+    assert (tmp_path / "html" / "files" / "examples" / "c_abi" / "producer.cpp.html").is_file()
+
+
+def test_codes_in_a_diagram_lead_to_their_errors(tmp_path: Path) -> None:
+    page = "# Entrance\n\n```{diagram} codes\nCodes.\n```\n" + TOCTREE
+    source = 'digraph codes { a [label="no_device\\nlayout_mismatch"] }'
+    done = build(tmp_path, page, {"docs/diagrams/codes.dot": source})
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "html" / "index.html").read_text()
+    (drawn,) = re.findall(r'<div class="diagram".*?</div>', html, re.DOTALL)
+    (linked,) = re.findall(r'<a href="([^"]+)"><text[^>]*>(\w+)</text></a>', drawn)
+    assert linked == ("errors/layout_mismatch.html", "layout_mismatch")
+    assert 'id="codes-node1"' in drawn
+    assert "<title>" not in drawn
+
+
+def test_every_command_of_the_program_has_its_help(tmp_path: Path) -> None:
+    page = "# Entrance" + TOCTREE.replace("errors", "command\nerrors")
+    done = build(tmp_path, page, {"docs/command.rst": "Commands\n========\n\n.. commands::\n"})
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "html" / "command.html").read_text()
+    (commands,) = re.findall(r"invalid choice: .*?choose from (.*)\)", refusal_of_a_command())
+    names = re.findall(r"\w+", commands)
+    assert {"devices", "explain"} <= set(names)
+    assert re.findall(r'<section id="(\w+)">', html) == ["commands", *names]
+    assert html.count("usage: python -m usm_dlpack") == 1 + len(names)
+
+
+def refusal_of_a_command() -> str:
+    """Return what the program says of a command that it does not have."""
+    return subprocess.run(
+        [sys.executable, "-m", "usm_dlpack", "nothing"], capture_output=True, text=True, check=False
+    ).stderr
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Build a page with every reference that leads nowhere, and return the warnings."""
+    page = "# Entrance\n\n" + "\n\n".join(BAD)
+    done = build(tmp_path_factory.mktemp("bad"), page + TOCTREE)
+    assert done.returncode != 0
+    return done.stderr
+
+
+@pytest.mark.parametrize("markup", BAD, ids=BAD.values())
+def test_what_leads_nowhere_is_refused(refused: str, markup: str) -> None:
+    assert BAD[markup] in refused
