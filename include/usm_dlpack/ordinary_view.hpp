@@ -61,15 +61,37 @@ constexpr bool has_static_extents([[maybe_unused]] const std::int64_t* shape,
           ...);
 }
 
-/// An upper bound of the elements that an ordinary tensor spans, or 0.
+/// Whether a pointer may be null: surely, if it is. One branch for both.
+inline bool may_be_null(const void* a, const void* b) noexcept {
+  const auto before = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) - 1; };
+  return static_cast<std::intptr_t>(before(a) | before(b)) < 0;
+}
+
+/// Whether the strides of a tensor are ordinary for a layout; if so, `span` becomes an upper
+/// bound of the elements from the first one to the last, if all extents are above 0.
 template <class Mapping, class Ranks>
-constexpr std::int64_t ordinary_span(const DLTensor& tensor, Ranks ranks) noexcept {
+inline constexpr bool has_ordinary_strides(const DLTensor& tensor, Ranks ranks,
+                                           std::int64_t& span) noexcept {
   if constexpr (is_compact_layout<Mapping>) {
-    return compact_size<stride_rule_v<Mapping>>(tensor.shape, tensor.strides, ranks);
+    return has_compact_strides<stride_rule_v<Mapping>>(tensor.shape, tensor.strides, ranks,
+                                                       span);
   } else {
-    const auto reach = nested_reach<stride_rule::right>(tensor.shape, tensor.strides, ranks);
-    return reach != 0 ? reach
-                      : nested_reach<stride_rule::left>(tensor.shape, tensor.strides, ranks);
+    return has_nested_strides<stride_rule::right>(tensor.shape, tensor.strides, ranks, span) ||
+           has_nested_strides<stride_rule::left>(tensor.shape, tensor.strides, ranks, span);
+  }
+}
+
+/// Bits of which a high one is set if a span is not above 0, or too large, or one of the
+/// extents that nobody has looked at is not above 0.
+template <class Mapping, std::size_t... Ranks>
+constexpr std::uint64_t bits_of_span([[maybe_unused]] const std::int64_t* shape,
+                                     std::index_sequence<Ranks...>,
+                                     std::int64_t span) noexcept {
+  const std::uint64_t bits = static_cast<std::uint64_t>(span) - 1;
+  if constexpr (is_compact_layout<Mapping>) {
+    return (bits | ... | static_cast<std::uint64_t>(shape[Ranks]));
+  } else {
+    return bits;
   }
 }
 
@@ -86,28 +108,31 @@ constexpr unsigned roomy_bits(std::size_t size) noexcept {
 /// Whether a tensor is ordinary and the view's type holds it; if so, `first` becomes the
 /// address of its first element.
 template <class View, std::size_t... Ranks>
-bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ranks,
-                 std::uintptr_t& first) noexcept {
+inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ranks,
+                        std::uintptr_t& first) noexcept {
   using element_type = typename View::element_type;
+  using mapping_type = typename View::mapping_type;
   using extents_type = typename View::extents_type;
   constexpr DLDataType wanted = data_type_v<element_type>;
   constexpr std::size_t rank = sizeof...(Ranks);
+  std::int64_t span = 1;
   if (!is_exactly(tensor, {static_cast<std::int32_t>(rank), wanted}) ||
-      tensor.data == nullptr ||
-      (rank != 0 && (tensor.shape == nullptr || tensor.strides == nullptr)) ||
-      !has_static_extents<extents_type>(tensor.shape, ranks)) {
+      (rank != 0 && may_be_null(tensor.shape, tensor.strides)) ||
+      !has_static_extents<extents_type>(tensor.shape, ranks) ||
+      !has_ordinary_strides<mapping_type>(tensor, ranks, span)) {
     return false;
   }
-  const std::int64_t span = ordinary_span<typename View::mapping_type>(tensor, ranks);
   constexpr std::uintptr_t scalar = element_alignment(wanted);
   constexpr std::uintptr_t alignment =
       scalar > alignof(element_type) ? scalar : alignof(element_type);
   const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
   first = data + static_cast<std::uintptr_t>(tensor.byte_offset);
-  // Where these are small, no sum of them and no product with the element's size overflows.
-  const std::uint64_t together = data | tensor.byte_offset | static_cast<std::uint64_t>(span);
+  // Where these are small, no sum of them and no product with the element's size overflows,
+  // and neither is the data null.
+  const std::uint64_t together =
+      (data - 1) | tensor.byte_offset | bits_of_span<mapping_type>(tensor.shape, ranks, span);
   constexpr unsigned bits = roomy_bits(sizeof(element_type));
-  return span != 0 && fits<typename extents_type::index_type>(span) &&
+  return fits<typename extents_type::index_type>(span) &&
          ((together >> bits) | (first & (alignment - 1))) == 0;
 }
 

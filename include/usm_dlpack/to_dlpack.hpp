@@ -53,6 +53,12 @@ constexpr void check_strided(const Mapping& mapping) {
 /// which consumers of managed tensors need (dpctl, dpnp and PyTorch refuse null).
 enum class empty_data { null, kept };
 
+/// An integer of up to 64 bits as int64_t's bits.
+template <class Integer>
+constexpr std::uint64_t bits_of(Integer value) noexcept {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+}
+
 /// 0 where an extent is beyond doubt: from 1 to 2^62. One subtraction finds the other ones,
 /// which are 0, negative, or large: what may be wrong, and what makes a view empty.
 template <class Integer>
@@ -60,7 +66,7 @@ constexpr std::uint64_t doubts_of_extent(Integer extent) noexcept {
   if constexpr (sizeof(Integer) > sizeof(std::int64_t)) {
     return extent > Integer{0} && fits_int64(extent) ? 0 : 1;
   } else {
-    return (static_cast<std::uint64_t>(static_cast<std::int64_t>(extent)) - 1) >> 62U;
+    return (bits_of(extent) - 1) >> 62U;
   }
 }
 
@@ -70,7 +76,35 @@ constexpr std::uint64_t doubts_of_stride(Integer stride) noexcept {
   if constexpr (always_fits_int64<Integer> || sizeof(Integer) > sizeof(std::int64_t)) {
     return fits_int64(stride) ? 0 : 1;
   } else {
-    return static_cast<std::uint64_t>(stride) >> 62U;
+    return bits_of(stride) >> 62U;
+  }
+}
+
+/// Whether a number of a view may be wrong, or an extent is 0.
+///
+/// From rank 4 there are shorter ways than a subtraction for each. Strides that are products
+/// of the extents need but one product more, which an extent of 0 makes 0, and a look at the
+/// signs; a product that is too large may be 0 too: a doubt, not an answer.
+template <class Mapping, class Extent, class Step, std::size_t... Ranks>
+constexpr bool is_doubtful(const std::array<Extent, sizeof...(Ranks)>& extents,
+                           const std::array<Step, sizeof...(Ranks)>& steps,
+                           std::index_sequence<Ranks...>) noexcept {
+  constexpr std::size_t rank = sizeof...(Ranks);
+  constexpr stride_rule rule = stride_rule_v<Mapping>;
+  if constexpr (rank < 4 || has_padding<Mapping> || sizeof(Extent) > sizeof(std::int64_t) ||
+                (rule == stride_rule::each &&
+                 !(always_fits_int64<Extent> && always_fits_int64<Step>))) {
+    return ((doubts_of_extent(extents[Ranks]) | doubts_of_stride(steps[Ranks])) | ...) != 0;
+  } else if constexpr (rule == stride_rule::each) {
+    return ((extents[Ranks] <= 0) || ...);
+  } else {
+    constexpr std::size_t outermost = rule == stride_rule::right ? 0 : rank - 1;
+    const std::uint64_t size = bits_of(steps[outermost]) * bits_of(extents[outermost]);
+    std::uint64_t signs = (bits_of(extents[Ranks]) | ...);
+    if constexpr (!always_fits_int64<Step>) {
+      signs |= (bits_of(steps[Ranks]) | ...);
+    }
+    return static_cast<std::int64_t>((size - 1) | signs) < 0;
   }
 }
 
@@ -132,7 +166,7 @@ constexpr dlpack_tensor<View::rank()> describe(
       put(result, device, as_data(settle(view, when_empty)));
     } else {
       const bool doubtful =
-          ((doubts_of_extent(extents[Ranks]) | doubts_of_stride(steps[Ranks])) | ...) != 0;
+          is_doubtful<std::decay_t<decltype(mapping)>>(extents, steps, ranks);
       put(result, device,
           as_data(doubtful ? settle_doubts(view, when_empty) : first_element(view)));
     }

@@ -131,11 +131,14 @@ template <class View>
   return make_view<View>(tensor, check_structure(tensor, storage), storage);
 }
 
+/// `inline`, as the public functions above it, although a template: clang and g++ then inline
+/// more of it, and the caller pays no call.
 template <class View>
-View convert(const DLTensor& tensor, subbyte storage) {
+inline View convert(const DLTensor& tensor, subbyte storage) {
   if constexpr (may_be_ordinary<View>) {
     constexpr std::make_index_sequence<View::rank()> ranks{};
-    if (std::uintptr_t first = 0; is_ordinary<View>(tensor, ranks, first)) {
+    if (std::uintptr_t first = 0;
+        __builtin_expect(is_ordinary<View>(tensor, ranks, first), true) != 0) {
       using mapping_type = typename View::mapping_type;
       const ordinary_numbers given{tensor.shape, tensor.strides};
       const auto mapping = ordinary_mapping<mapping_type>(given, ranks);
@@ -177,7 +180,7 @@ void check_writable(std::uint64_t flags) {
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           std::enable_if_t<detail::is_anywhere<View>, int> = 0>
-[[nodiscard]] View to_mdspan(const DLTensor& tensor) {
+[[nodiscard]] inline View to_mdspan(const DLTensor& tensor) {
   return detail::convert<View>(tensor, subbyte::packed);
 }
 
@@ -188,7 +191,7 @@ template <class View, int = detail::require_view<View, true>(),
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           std::enable_if_t<detail::is_anywhere<View>, int> = 0>
-[[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
+[[nodiscard]] inline View to_mdspan(const DLManagedTensorVersioned& managed) {
   detail::check_header(managed);
   detail::check_writable<View>(managed.flags);
   return detail::convert<View>(managed.dl_tensor, detail::storage_of(managed.flags));
@@ -199,7 +202,7 @@ template <class View, int = detail::require_view<View, true>(),
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           std::enable_if_t<detail::is_anywhere<View>, int> = 0>
-[[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
+[[nodiscard]] inline View to_mdspan(const DLManagedTensor& managed) {
   return to_mdspan<View>(managed.dl_tensor);
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <type_traits>
 
 namespace {
@@ -161,6 +162,33 @@ TEST(ToDlpack, SeesEmptinessBehindAProductThatWraps) {
   EXPECT_EQ(wrapper.get().shape[0], std::int64_t{1} << 62);
 }
 
+TEST(ToDlpack, SeesEmptinessInEachDimension) {
+  float element = 0;
+  for (std::size_t r = 0; r < 5; ++r) {
+    std::array<std::int64_t, 5> sizes{2, 3, 4, 5, 6};
+    sizes[r] = 0;
+    const md::dextents<std::int64_t, 5> extents(sizes);
+    const md::mdspan<float, std::decay_t<decltype(extents)>, md::layout_right> right(&element,
+                                                                                     extents);
+    EXPECT_EQ(to_dlpack_tensor(right, some_device).data(), nullptr) << r;
+    const md::mdspan<float, std::decay_t<decltype(extents)>, md::layout_left> left(&element,
+                                                                                   extents);
+    EXPECT_EQ(to_dlpack_tensor(left, some_device).data(), nullptr) << r;
+    EXPECT_EQ(to_dlpack_tensor(left, some_device).shape(), sizes);
+  }
+}
+
+TEST(ToDlpack, DoesNotTakeAProductThatWrapsForEmptiness) {
+  float element = 0;
+  const md::dextents<std::uint64_t, 4> extents(65536U, 65536U, 65536U, 65536U);
+  const md::mdspan<float, std::decay_t<decltype(extents)>, md::layout_right> right(&element,
+                                                                                   extents);
+  EXPECT_EQ(to_dlpack_tensor(right, some_device).data(), &element);
+  const md::mdspan<float, std::decay_t<decltype(extents)>, md::layout_left> left(&element,
+                                                                                 extents);
+  EXPECT_EQ(to_dlpack_tensor(left, some_device).data(), &element);
+}
+
 // --- Extents and strides outside int64_t
 // ----------------------------------------------------------------
 
@@ -193,6 +221,66 @@ TEST(ToDlpack, RefusesAStrideAboveInt64) {
   const md::mdspan<float, extents_type, odd::layout_anchored> view(&element, mapping);
   EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::stride_out_of_range, "strides[1]",
                  stride_rule, "18446744073709551615");
+}
+
+TEST(ToDlpack, RefusesAStrideAboveInt64BehindAProductThatWraps) {
+  float element = 0;
+  const std::uint64_t big = std::uint64_t{1} << 62;
+  using extents_type = md::dextents<std::uint64_t, 4>;
+  const md::mdspan<float, extents_type, md::layout_right> right(&element, 3U, big, 2U, 1U);
+  EXPECT_REFUSAL(to_dlpack_tensor(right, some_device), errc::stride_out_of_range, "strides[0]",
+                 stride_rule, "9223372036854775808");
+  const md::mdspan<float, extents_type, md::layout_left> left(&element, 1U, 2U, big, 3U);
+  EXPECT_REFUSAL(to_dlpack_tensor(left, some_device), errc::stride_out_of_range, "strides[3]",
+                 stride_rule, "9223372036854775808");
+}
+
+TEST(ToDlpack, RefusesNegativeExtentsWhoseProductIsPositive) {
+  float element = 0;
+  using extents_type = md::dextents<int, 4>;
+  const md::mdspan<float, extents_type, md::layout_right> right(&element, 2, -1, 3, -1);
+  EXPECT_REFUSAL(to_dlpack_tensor(right, some_device), errc::extent_out_of_range, "shape[1]",
+                 extent_rule, "-1");
+  const md::mdspan<float, extents_type, md::layout_left> left(&element, 2, 3, -1, -1);
+  EXPECT_REFUSAL(to_dlpack_tensor(left, some_device), errc::extent_out_of_range, "shape[2]",
+                 extent_rule, "-1");
+}
+
+/// A view whose extents are of another integer type than its strides.
+template <class Extent, class Stride>
+struct view_of_two_integers : odd::hand_written_view<float, Stride, 4> {
+  std::array<Extent, 4> counts{1, 1, 1, 1};
+  constexpr Extent extent(std::size_t r) const { return counts[r]; }
+};
+
+TEST(ToDlpack, DoubtsExtentsAndStridesOfTwoIntegerTypes) {
+  float element = 0;
+  view_of_two_integers<std::int64_t, std::uint64_t> wide_strides;
+  wide_strides.handle = &element;
+  wide_strides.map.strides = {1, 1, beyond_int64, 1};
+  EXPECT_REFUSAL(to_dlpack_tensor(wide_strides, some_device), errc::stride_out_of_range,
+                 "strides[2]", stride_rule, "9223372036854775808");
+  view_of_two_integers<std::uint64_t, std::int64_t> wide_extents;
+  wide_extents.handle = &element;
+  wide_extents.counts[1] = beyond_int64;
+  EXPECT_REFUSAL(to_dlpack_tensor(wide_extents, some_device), errc::extent_out_of_range,
+                 "shape[1]", extent_rule, "9223372036854775808");
+}
+
+TEST(ToDlpack, DoubtsExtentsOfALayoutWithoutARule) {
+  float element = 0;
+  using view_type = odd::hand_written_view<float, std::int64_t, 4>;
+  for (std::size_t r = 0; r < 4; ++r) {
+    view_type view{&element, {1, 1, 1, 1}, {{1, 1, 1, 1}, 0}};
+    view.extents[r] = 0;
+    EXPECT_EQ(to_dlpack_tensor(view, some_device).data(), nullptr) << r;
+    for (const std::int64_t negative : {std::int64_t{-1}, int64_min}) {
+      view.extents[r] = negative;
+      EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::extent_out_of_range,
+                     "shape[" + std::to_string(r) + "]", extent_rule,
+                     std::to_string(negative));
+    }
+  }
 }
 
 TEST(ToDlpack, RefusesANegativeExtentOfEverySignedIndexType) {

@@ -598,6 +598,11 @@ TEST(ToMdspan, RefusesAnExtentThatTheIndexTypeDoesNotHold) {
   EXPECT_REFUSAL((to_mdspan<view<md::layout_right, std::uint8_t>>(sample.tensor)),
                  errc::index_type_too_small, "shape[0]",
                  "a value that the view's index type uint8_t holds", "256");
+  sample.shape = {0, 256};  // no elements, and strides as the compact layout's
+  sample.strides = {256, 1};
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, std::uint8_t>>(sample.tensor)),
+                 errc::index_type_too_small, "shape[1]",
+                 "a value that the view's index type uint8_t holds", "256");
 }
 
 TEST(ToMdspan, RefusesASpanThatTheIndexTypeDoesNotHold) {
@@ -770,6 +775,14 @@ TEST(ToMdspan, RefusesWhatCheckStructureRefuses) {
   expect_code([](valid_tensor& v) { v.tensor.shape = nullptr; }, errc::shape_null);
   expect_code([](valid_tensor& v) { v.tensor.dtype.lanes = 0; }, errc::dtype_unsupported);
   expect_code([](valid_tensor& v) { v.shape[1] = -3; }, errc::shape_negative);
+  expect_code(
+      [](valid_tensor& v) {  // whose product is positive, with the strides of a compact layout
+        v.shape[0] = -1;
+        v.shape[1] = -3;
+        v.strides[0] = -3;
+        v.strides[1] = 1;
+      },
+      errc::shape_negative);
   expect_code([](valid_tensor& v) { v.tensor.data = nullptr; }, errc::data_null);
   expect_code([](valid_tensor& v) { v.strides[0] = int64_max; }, errc::span_overflow);
   expect_code([](valid_tensor& v) { v.tensor.byte_offset = 1; }, errc::data_misaligned);
