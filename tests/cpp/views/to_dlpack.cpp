@@ -167,7 +167,8 @@ TEST(ToDlpack, SeesEmptinessInEachDimension) {
   for (std::size_t r = 0; r < 5; ++r) {
     std::array<std::int64_t, 5> sizes{2, 3, 4, 5, 6};
     sizes[r] = 0;
-    const md::dextents<std::int64_t, 5> extents(sizes);
+    const md::dextents<std::int64_t, 5> extents(sizes[0], sizes[1], sizes[2], sizes[3],
+                                                sizes[4]);
     const md::mdspan<float, std::decay_t<decltype(extents)>, md::layout_right> right(&element,
                                                                                      extents);
     EXPECT_EQ(to_dlpack_tensor(right, some_device).data(), nullptr) << r;
