@@ -113,9 +113,10 @@ def units(ranks: tuple[int, ...]) -> Iterator[tuple[str, str, list[str]]]:
                 f'-DUSM_DLPACK_CELLS_NAME="{layout}"',
             ]
             yield f"{layout}-{rank}", "cccl_cells.cpp", [chosen, *macros]
+            yield f"to_mdspan-{layout}-{rank}", "to_mdspan_cells.cpp", [chosen, *macros]
         if rank > 0:
             yield f"padded-{rank}", "padded_cells.cpp", [chosen]
-        yield f"to_mdspan-{rank}", "to_mdspan_cells.cpp", [chosen]
+        yield f"structure-{rank}", "structure_cells.cpp", [chosen]
 
 
 def call(command: list[str | Path], **variables: str) -> str:
@@ -185,12 +186,15 @@ def measure(program: Path, rounds: int) -> dict[str, Group]:
 
 
 def faults_of_relations(compiler: str, groups: dict[str, Group]) -> list[str]:
-    """Find where our conversion takes more instructions than CCCL's, or than the floor allows."""
+    """Find where our conversion takes more instructions than CCCL's, or than the floor allows.
+
+    The floor of ``to_mdspan`` takes ordinary tensors alone: it is shown, and binds nothing.
+    """
     faults = []
     for name, group in groups.items():
         ours = group["ours"].instructions
         for subject, most in (("CCCL", MOST_OF_CCCL), ("floor", MOST_OF_FLOOR)):
-            if subject in group:
+            if subject in group and not (subject == "floor" and name.startswith("to_mdspan/")):
                 allowed = most * group[subject].instructions
                 if ours > allowed:
                     faults.append(

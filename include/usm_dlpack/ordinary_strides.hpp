@@ -35,8 +35,9 @@ namespace usm_dlpack::detail {
 /// Whether the strides of a tensor are those of the compact layout of a rule, where those of
 /// dimensions of extent 1 are free; if so, `size` becomes the product of the extents, which no
 /// one has looked at: it is the number of elements if all of them are above 0.
-template <stride_rule Rule, std::size_t... Steps>
-inline constexpr bool has_compact_strides([[maybe_unused]] const std::int64_t* shape,
+/// @tparam Shape a pointer to the extents, or what is indexed like it
+template <stride_rule Rule, class Shape, std::size_t... Steps>
+inline constexpr bool has_compact_strides([[maybe_unused]] Shape shape,
                                           [[maybe_unused]] const std::int64_t* strides,
                                           std::index_sequence<Steps...>,
                                           std::int64_t& size) noexcept {
@@ -55,8 +56,8 @@ inline constexpr bool has_compact_strides([[maybe_unused]] const std::int64_t* s
 /// Whether the dimensions of a tensor all have neighbours, each of them a whole step beyond
 /// the next one (right) or the previous one (left); if so, `reach` becomes a number that no
 /// offset reaches.
-template <stride_rule Rule, std::size_t... Steps>
-inline constexpr bool has_nested_strides([[maybe_unused]] const std::int64_t* shape,
+template <stride_rule Rule, class Shape, std::size_t... Steps>
+inline constexpr bool has_nested_strides([[maybe_unused]] Shape shape,
                                          [[maybe_unused]] const std::int64_t* strides,
                                          std::index_sequence<Steps...>,
                                          std::int64_t& reach) noexcept {

@@ -54,12 +54,22 @@ inline bool is_exactly(const DLTensor& tensor, const rank_and_dtype& wanted) noe
 template <class Extents, std::size_t... Ranks>
 constexpr bool has_static_extents([[maybe_unused]] const std::int64_t* shape,
                                   std::index_sequence<Ranks...>) noexcept {
-  [[maybe_unused]] constexpr auto dynamic =
-      static_cast<std::size_t>(-1);  // every mdspan's dynamic_extent
-  return ((Extents::static_extent(Ranks) == dynamic ||
+  return ((Extents::static_extent(Ranks) == dynamic_extent ||
            static_cast<std::uint64_t>(shape[Ranks]) == Extents::static_extent(Ranks)) &&
           ...);
 }
+
+/// The extents of a tensor that has the static ones: these are constants, and so is what is
+/// computed of them.
+template <class Extents>
+struct known_shape {
+  const std::int64_t* extents;
+
+  [[gnu::always_inline]] constexpr std::int64_t operator[](std::size_t r) const noexcept {
+    const std::size_t fixed = Extents::static_extent(r);
+    return fixed == dynamic_extent ? extents[r] : static_cast<std::int64_t>(fixed);
+  }
+};
 
 /// Whether a pointer may be null: surely, if it is. One branch for both.
 inline bool may_be_null(const void* a, const void* b) noexcept {
@@ -69,22 +79,21 @@ inline bool may_be_null(const void* a, const void* b) noexcept {
 
 /// Whether the strides of a tensor are ordinary for a layout; if so, `span` becomes an upper
 /// bound of the elements from the first one to the last, if all extents are above 0.
-template <class Mapping, class Ranks>
-inline constexpr bool has_ordinary_strides(const DLTensor& tensor, Ranks ranks,
-                                           std::int64_t& span) noexcept {
+template <class Mapping, class Shape, class Ranks>
+inline constexpr bool has_ordinary_strides(Shape shape, const std::int64_t* strides,
+                                           Ranks ranks, std::int64_t& span) noexcept {
   if constexpr (is_compact_layout<Mapping>) {
-    return has_compact_strides<stride_rule_v<Mapping>>(tensor.shape, tensor.strides, ranks,
-                                                       span);
+    return has_compact_strides<stride_rule_v<Mapping>>(shape, strides, ranks, span);
   } else {
-    return has_nested_strides<stride_rule::right>(tensor.shape, tensor.strides, ranks, span) ||
-           has_nested_strides<stride_rule::left>(tensor.shape, tensor.strides, ranks, span);
+    return has_nested_strides<stride_rule::right>(shape, strides, ranks, span) ||
+           has_nested_strides<stride_rule::left>(shape, strides, ranks, span);
   }
 }
 
 /// Bits of which a high one is set if a span is not above 0, or too large, or one of the
 /// extents that nobody has looked at is not above 0.
-template <class Mapping, std::size_t... Ranks>
-constexpr std::uint64_t bits_of_span([[maybe_unused]] const std::int64_t* shape,
+template <class Mapping, class Shape, std::size_t... Ranks>
+constexpr std::uint64_t bits_of_span([[maybe_unused]] Shape shape,
                                      std::index_sequence<Ranks...>,
                                      std::int64_t span) noexcept {
   const std::uint64_t bits = static_cast<std::uint64_t>(span) - 1;
@@ -115,11 +124,12 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
   using extents_type = typename View::extents_type;
   constexpr DLDataType wanted = data_type_v<element_type>;
   constexpr std::size_t rank = sizeof...(Ranks);
+  const known_shape<extents_type> shape{tensor.shape};
   std::int64_t span = 1;
   if (!is_exactly(tensor, {static_cast<std::int32_t>(rank), wanted}) ||
       (rank != 0 && may_be_null(tensor.shape, tensor.strides)) ||
       !has_static_extents<extents_type>(tensor.shape, ranks) ||
-      !has_ordinary_strides<mapping_type>(tensor, ranks, span)) {
+      !has_ordinary_strides<mapping_type>(shape, tensor.strides, ranks, span)) {
     return false;
   }
   constexpr std::uintptr_t scalar = element_alignment(wanted);
@@ -130,7 +140,7 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
   // Where these are small, no sum of them and no product with the element's size overflows,
   // and neither is the data null.
   const std::uint64_t together =
-      (data - 1) | tensor.byte_offset | bits_of_span<mapping_type>(tensor.shape, ranks, span);
+      (data - 1) | tensor.byte_offset | bits_of_span<mapping_type>(shape, ranks, span);
   constexpr unsigned bits = roomy_bits(sizeof(element_type));
   return fits<typename extents_type::index_type>(span) &&
          ((together >> bits) | (first & (alignment - 1))) == 0;
@@ -162,18 +172,28 @@ auto ordinary_strides([[maybe_unused]] ordinary_numbers given, std::index_sequen
   return strides;
 }
 
+/// The extents of an ordinary tensor. Where all are static, nothing is read, because some
+/// mdspans compare what they are given in a loop.
+template <class Extents, std::size_t... Ranks>
+[[gnu::always_inline]] inline Extents ordinary_extents([[maybe_unused]] ordinary_numbers given,
+                                                       std::index_sequence<Ranks...>) {
+  if constexpr (((Extents::static_extent(Ranks) != dynamic_extent) && ...)) {
+    return Extents();
+  } else {
+    return Extents(static_cast<typename Extents::index_type>(given.shape[Ranks])...);
+  }
+}
+
 /// The mapping of an ordinary tensor. Made of temporaries: g++ copies what has a name through
 /// memory, by loads that wait for the stores.
 template <class Mapping, std::size_t... Ranks>
-[[gnu::always_inline]] inline Mapping ordinary_mapping(
-    [[maybe_unused]] ordinary_numbers given,
-    [[maybe_unused]] std::index_sequence<Ranks...> ranks) {
+[[gnu::always_inline]] inline Mapping ordinary_mapping(ordinary_numbers given,
+                                                       std::index_sequence<Ranks...> ranks) {
   using extents_type = typename Mapping::extents_type;
-  using index_type = typename extents_type::index_type;
   if constexpr (is_compact_layout<Mapping>) {
-    return Mapping(extents_type(static_cast<index_type>(given.shape[Ranks])...));
+    return Mapping(ordinary_extents<extents_type>(given, ranks));
   } else {
-    return Mapping(extents_type(static_cast<index_type>(given.shape[Ranks])...),
+    return Mapping(ordinary_extents<extents_type>(given, ranks),
                    ordinary_strides<Mapping>(given, ranks));
   }
 }

@@ -136,11 +136,50 @@ template <class View>
   return settle(view, when_empty);
 }
 
+/// What the data of a view becomes whose handle points at its first element, if it has one.
+/// Refuses the first extent that no DLTensor holds. For views of all ranks, so that one more
+/// rank adds no code. Not cold: g++ would make its callers for size, with a call for each
+/// number.
+template <class Extent>
+[[gnu::noinline]] constexpr const volatile void* settle_extents(const Extent* extents,
+                                                                std::size_t rank,
+                                                                const volatile void* handle,
+                                                                empty_data when_empty) {
+  bool empty = false;
+  for (std::size_t r = 0; r < rank; ++r) {
+    empty = to_extent(extents[r], r) == 0 || empty;
+  }
+  return empty && when_empty == empty_data::null ? nullptr : handle;
+}
+
+/// Refuses the first stride that no DLTensor holds, as above.
+template <class Step>
+[[gnu::noinline]] constexpr void settle_strides(const Step* strides, std::size_t rank) {
+  for (std::size_t r = 0; r < rank; ++r) {
+    static_cast<void>(to_stride(strides[r], r));
+  }
+}
+
+/// The same for a view of a compact layout, whose handle points at its first element.
+template <class View, std::size_t... Ranks>
+[[gnu::noinline]] constexpr const volatile void* settle_compact(
+    const View& view, empty_data when_empty, std::index_sequence<Ranks...>) {
+  using extent_type = std::decay_t<decltype(view.extent(0))>;
+  using step_type = std::decay_t<decltype(view.mapping().stride(0))>;
+  const extent_type extents[] = {view.extent(Ranks)...};
+  const volatile void* const data =
+      settle_extents(extents, sizeof...(Ranks), view.data_handle(), when_empty);
+  if constexpr (!always_fits_int64<step_type>) {
+    const step_type strides[] = {view.mapping().stride(Ranks)...};
+    settle_strides(strides, sizeof...(Ranks));
+  }
+  return data;
+}
+
 /// A handle as `DLTensor::data`, which has no pointer to const: constness is the managed
 /// tensor's flag, or the caller's care.
-template <class Handle>
-constexpr void* as_data(Handle first) noexcept {
-  return const_cast<void*>(static_cast<const volatile void*>(first));
+constexpr void* as_data(const volatile void* first) noexcept {
+  return const_cast<void*>(first);
 }
 
 /// The one reader of views: checks every extent and stride, and finds the first element.
@@ -162,13 +201,21 @@ constexpr dlpack_tensor<View::rank()> describe(
     dlpack_tensor<View::rank()> result(
         nullptr, device, dtype, array_type{static_cast<std::int64_t>(extents[Ranks])...},
         array_type{static_cast<std::int64_t>(steps[Ranks])...});
+    using mapping_type = std::decay_t<decltype(mapping)>;
     if constexpr (View::rank() == 1) {  // two numbers are settled sooner than doubted
       put(result, device, as_data(settle(view, when_empty)));
     } else {
-      const bool doubtful =
-          is_doubtful<std::decay_t<decltype(mapping)>>(extents, steps, ranks);
-      put(result, device,
-          as_data(doubtful ? settle_doubts(view, when_empty) : first_element(view)));
+      const bool doubtful = is_doubtful<mapping_type>(extents, steps, ranks);
+      if constexpr (stride_rule_v<mapping_type> == stride_rule::each ||
+                    has_padding<mapping_type>) {
+        put(result, device,
+            as_data(doubtful ? settle_doubts(view, when_empty) : first_element(view)));
+      } else {
+        put(result, device,
+            as_data(__builtin_expect(doubtful, false) != 0
+                        ? settle_compact(view, when_empty, ranks)
+                        : first_element(view)));
+      }
     }
     return result;
   }

@@ -53,9 +53,8 @@ void check_extents(const DLTensor& tensor) {
            digits(tensor.ndim), "use a view of the tensor's rank, or reshape the array");
   }
   for (std::size_t r = 0; r < rank; ++r) {
-    constexpr auto dynamic = static_cast<std::size_t>(-1);  // every mdspan's dynamic_extent
     const std::size_t fixed = Extents::static_extent(r);
-    if (fixed != dynamic && fixed != static_cast<std::size_t>(tensor.shape[r])) {
+    if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(tensor.shape[r])) {
       refuse(errc::extent_mismatch, indexed("shape", r),
              digits(fixed) + " for the view's static extent", digits(tensor.shape[r]),
              "use a dynamic extent, or an array of that shape");

@@ -13,6 +13,9 @@
 namespace usm_dlpack {
 namespace detail {
 
+/// `std::dynamic_extent`, which every mdspan takes for an extent of any size.
+inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
+
 template <class Accessor>
 constexpr bool accessor_is_plain() {
   using element_type = typename Accessor::element_type;

@@ -46,7 +46,7 @@ constexpr auto dtype_text() {
 template <std::size_t Extent>
 constexpr auto extent_text() {
   using nb::detail::const_name;
-  if constexpr (Extent == static_cast<std::size_t>(-1)) {
+  if constexpr (Extent == dynamic_extent) {
     return const_name("None");
   } else {
     return const_name<Extent>();

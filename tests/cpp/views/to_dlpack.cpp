@@ -195,11 +195,12 @@ TEST(ToDlpack, DoesNotTakeAProductThatWrapsForEmptiness) {
 
 TEST(ToDlpack, TakesTheLargestExtentAndStride) {
   using view_type = odd::hand_written_view<char unsigned, std::uint64_t, 2>;
-  unsigned char element = 0;
+  std::array<unsigned char, 4> elements{};
   const auto wrapper = to_dlpack_tensor(
-      view_type{&element, {1, std::uint64_t{int64_max}}, {{std::uint64_t{int64_max}, 0}, 0}},
+      view_type{
+          elements.data(), {1, std::uint64_t{int64_max}}, {{std::uint64_t{int64_max}, 0}, 3}},
       some_device);
-  EXPECT_EQ(wrapper.get().data, &element);
+  EXPECT_EQ(wrapper.get().data, elements.data() + 3);
   EXPECT_EQ(wrapper.get().shape[1], int64_max);
   EXPECT_EQ(wrapper.get().strides[0], int64_max);
 }
