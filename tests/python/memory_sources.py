@@ -26,15 +26,19 @@ def allocate(usm_type: str, nbytes: int, queue: Any) -> Any:
 _queues: list[Any] = []
 
 
-def new_queue(device: Any, *, in_order: bool = False) -> Any:
-    """Return a new queue of a root device, kept for the life of the process.
+def kept(queue: Any) -> Any:
+    """Keep a queue for the life of the process, and return it.
 
     A queue that is dropped right after its work may be destroyed by the work itself, on a thread of
     the OpenCL CPU driver, which then waits for itself and runs nothing else.
     """
-    queue = dpctl.SyclQueue(device, property="in_order" if in_order else "default")
     _queues.append(queue)
     return queue
+
+
+def new_queue(device: Any, *, in_order: bool = False) -> Any:
+    """Return a new queue of a root device, kept for the life of the process."""
+    return kept(dpctl.SyclQueue(device, property="in_order" if in_order else "default"))
 
 
 def address_of(owner: Any) -> int:

@@ -20,7 +20,7 @@ import usm_dlpack
 from capsules import ForeignArray, ForeignTensor, OldArray, consume, name_of
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of, allocate, kept
 from usm_dlpack import Explanation, _protocols, explain, to_dlpack_tensor, validate
 
 OUTCOMES = ("passed", "stopped", "not reached")
@@ -440,7 +440,7 @@ def test_a_foreign_context_is_named(queue: Any, foreign_queue: Any) -> None:
 
 def test_the_context_of_a_sub_device_is_named(queue: Any) -> None:
     part, *_ = queue.sycl_device.create_sub_devices(partition=1)
-    queue_on_part = dpctl.SyclQueue(part)
+    queue_on_part = kept(dpctl.SyclQueue(part))
     stop = explain(allocate("device", 48, queue_on_part)).walks[0].stop
     assert stop is not None
     (device,) = stop.facts["context"]["devices"]
@@ -469,7 +469,7 @@ def test_the_backend_and_sycl_are_both_heard_where_they_differ(
 ) -> None:
     parts = queue.sycl_device.create_sub_devices(partition=1)
     context = dpctl.SyclContext(parts)
-    owner = allocate("device", 48, dpctl.SyclQueue(context, parts[1]))
+    owner = allocate("device", 48, kept(dpctl.SyclQueue(context, parts[1])))
     answer = usm_dlpack._core.ask_context(address_of(owner), context)
     assert answer["backend_answer"]["query"] == "clGetMemAllocInfoINTEL"
     assert answer["backend_answer"]["device_id"] == 0

@@ -21,7 +21,7 @@ from capsules import FLOAT8, content_of, integers
 from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, to_dlpack_tensor
 
@@ -719,7 +719,7 @@ def test_memory_of_another_context_is_refused(usm_type: str, foreign_queue: Any)
 def test_memory_of_a_sub_device_is_refused_for_its_context(queue: Any) -> None:
     part = queue.sycl_device.create_sub_devices(partition=1)[0]
     with refused("context_not_default", "context", binding=True):
-        to_dlpack_tensor(allocate("device", 48, dpctl.SyclQueue(part)))
+        to_dlpack_tensor(allocate("device", 48, kept(dpctl.SyclQueue(part))))
 
 
 def test_memory_that_the_named_context_does_not_know_is_refused(
