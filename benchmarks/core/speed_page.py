@@ -213,7 +213,7 @@ def compile_lines(measured: dict[str, Any]) -> list[str]:
     )
     lines.append(
         row(
-            "code of rank 4 of `to_dlpack_tensor` + `get()`, besides ranks 2 and 3 / CCCL's",
+            "code of a third rank, 4, of `to_dlpack_tensor` + `get()`, int64, right / CCCL's",
             lambda one: one["sizes"]["ours"] / one["sizes"]["CCCL"],
             1,
         )
