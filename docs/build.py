@@ -40,6 +40,7 @@ def faults_of(output: Path, xml: Path) -> list[str]:
     site = output / "html"
     return [
         *site_links.faults_of_links(site),
+        *site_links.faults_of_search(site, "to_dlpack_tensor"),
         *faults_of_reference(site, xml),
         *shown_code.faults_of_code_blocks(),
         *drawing.faults_of_kept_pictures(),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolves every link of the built site, and refuses what a page would fetch from elsewhere.
+"""Resolves every link of the built site and its search; refuses what a page would fetch elsewhere.
 
 Links to other sites are listed and not followed: the build has no network.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -109,4 +110,24 @@ def faults_of_links(site: Path) -> list[str]:
             for address in addresses_in_style(sheet.read_text())
             if is_elsewhere(address)
         ]
+    return faults
+
+
+def faults_of_search(site: Path, word: str) -> list[str]:
+    """Find pages that the site's search does not know, and a word that it has on no page.
+
+    What shows a file of the project, below ``files/``, is no page of its own.
+    """
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    known = set(index["docnames"])
+    made = {"search", "genindex", "py-modindex"}
+    pages = {path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")}
+    faults = [
+        f"search: expected every page in its index, found {page} missing; rebuild the site"
+        for page in sorted(pages - known - made)
+        if not page.startswith(("_", "files/"))
+    ]
+    if not index["terms"].get(word):
+        faults.append(f"search: expected pages for {word!r}, found none; see searchindex.js")
     return faults
