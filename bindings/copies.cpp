@@ -53,17 +53,23 @@ std::uint64_t compact_bytes(const copy_source& source) {
   return item_size(source) == 0 ? source.structure.nbytes : all;
 }
 
-/// One copy by a queue, which has waited for what is pending; the GIL is not held.
-void copy_bytes(sycl::queue queue, const std::optional<sycl::queue>& pending, const void* from,
-                void* to, std::uint64_t nbytes) {
-  if (pending && pending->get_context() != queue.get_context()) {
-    sycl::queue producer = *pending;
-    producer.ext_oneapi_submit_barrier().wait();
-    queue.memcpy(to, from, nbytes).wait();
-  } else if (pending && *pending != queue) {
-    sycl::queue producer = *pending;
-    queue.memcpy(to, from, nbytes, producer.ext_oneapi_submit_barrier()).wait();
+/// Waits for what a queue has got; the GIL is not held.
+void wait_for_pending(const std::optional<sycl::queue>& pending) {
+  if (pending) {
+    sycl::queue(*pending).ext_oneapi_submit_barrier().wait();
+  }
+}
+
+/// One copy by a root device, after what is pending; the GIL is not held.
+void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pending,
+                const void* from, void* to, std::uint64_t nbytes) {
+  copy_queue own(device_id);
+  sycl::queue& queue = own.get();
+  if (pending && pending->get_context() == queue.get_context()) {
+    const sycl::event last = sycl::queue(*pending).ext_oneapi_submit_barrier();
+    queue.memcpy(to, from, nbytes, last).wait();
   } else {
+    wait_for_pending(pending);
     queue.memcpy(to, from, nbytes).wait();
   }
 }
@@ -73,12 +79,10 @@ void copy_bytes(sycl::queue queue, const std::optional<sycl::queue>& pending, co
 const unsigned char* bring_to_host(const copy_source& source, copy_memory& staged) {
   const auto* lowest = reinterpret_cast<const unsigned char*>(source.structure.lowest);
   if (host_reads(source)) {
-    if (source.pending) {
-      sycl::queue(*source.pending).ext_oneapi_submit_barrier().wait();
-    }
+    wait_for_pending(source.pending);
     return lowest;
   }
-  copy_bytes(package_queue(source.proof->device_id()), source.pending, lowest, staged.get(),
+  copy_bytes(source.proof->device_id(), source.pending, lowest, staged.get(),
              source.structure.nbytes);
   return static_cast<const unsigned char*>(staged.get());
 }
@@ -199,7 +203,7 @@ void write_compact(const copy_source& source, void* to) {
     const std::uint64_t nbytes = source.structure.nbytes;
     auto* bytes = static_cast<unsigned char*>(to);
     if (is_compact(source.described) && source.proof) {
-      copy_bytes(package_queue(source.proof->device_id()), source.pending,
+      copy_bytes(source.proof->device_id(), source.pending,
                  reinterpret_cast<const void*>(source.structure.lowest), to, nbytes);
       return;
     }
@@ -220,8 +224,7 @@ tensor_copy copy_to_host(const copy_source& source) {
     detail::ask_runtime("data", [&] {
       const auto* from = reinterpret_cast<const void*>(source.structure.lowest);
       if (source.proof) {
-        copy_bytes(package_queue(source.proof->device_id()), source.pending, from,
-                   memory.get(), nbytes);
+        copy_bytes(source.proof->device_id(), source.pending, from, memory.get(), nbytes);
       } else {
         std::memcpy(memory.get(), from, nbytes);
       }
@@ -241,19 +244,18 @@ tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
   if (source.structure.empty) {
     return describe_copy(source, std::move(memory), device, false);
   }
-  sycl::queue& queue = package_queue(device_id);
   if (!compact && one_copy_reaches(source, device_id)) {
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {
-      copy_bytes(queue, source.pending, reinterpret_cast<const void*>(source.structure.lowest),
-                 memory.get(), size);
+      copy_bytes(device_id, source.pending,
+                 reinterpret_cast<const void*>(source.structure.lowest), memory.get(), size);
     });
     return describe_copy(source, std::move(memory), device, false);
   }
   const copy_memory staged = copy_to_host(source).memory;
   const without_gil unlocked;
   detail::ask_runtime(
-      "data", [&] { copy_bytes(queue, std::nullopt, staged.get(), memory.get(), size); });
+      "data", [&] { copy_bytes(device_id, std::nullopt, staged.get(), memory.get(), size); });
   return describe_copy(source, std::move(memory), device, compact);
 }
 

@@ -72,22 +72,30 @@ struct allocation_object {
   bool readonly;
 };
 
-allocation_object validate_content(const capsule_content& content,
-                                   const requirements& wanted) {
+allocation_object validate_content(const capsule_content& content, const requirements& wanted,
+                                   bool padded) {
   const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content);
-  return {std::visit([&](const auto* managed) { return validate(*managed, wanted); }, content),
-          versioned != nullptr && ((*versioned)->flags & flag::read_only) != 0};
+  const usm_allocation proof =
+      std::visit([&](const auto* managed) { return validate(*managed, wanted); }, content);
+  const std::uint64_t flags = versioned != nullptr ? (*versioned)->flags : 0;
+  if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
+    const std::string name = to_string(*wanted.dtype);
+    detail::refuse(errc::dtype_mismatch, "dtype", name + " with a byte for each element",
+                   "packed elements", "convert the array");
+  }
+  return {proof, (flags & flag::read_only) != 0};
 }
 
 /// Validates a capsule, which stays as it is, or what an array offers.
-allocation_object validate_array(nb::handle x, const requirements& wanted) {
+/// @param padded whether small elements must have a byte each
+allocation_object validate_array(nb::handle x, const requirements& wanted, bool padded) {
   check_process();
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
     const nb::ft_object_guard alone(x);
-    return validate_content(read_capsule(x), wanted);
+    return validate_content(read_capsule(x), wanted, padded);
   }
   const offered_tensor offered = ask_producer(x, {});
-  return validate_content(offered.content(), wanted);
+  return validate_content(offered.content(), wanted, padded);
 }
 
 /// The view lies in one allocation; it must be the one that the owner keeps alive.
@@ -280,8 +288,8 @@ void register_exchange(nb::module_& module) {
       "validate_array",
       [](nb::handle x, const std::vector<std::string>& usm_types,
          const std::optional<std::vector<std::string>>& backends, bool writable, bool unique,
-         std::optional<std::tuple<int, int, int>> dtype, std::optional<std::int32_t> ndim,
-         std::optional<std::int32_t> device_id) {
+         std::optional<std::tuple<int, int, int>> dtype, bool padded,
+         std::optional<std::int32_t> ndim, std::optional<std::int32_t> device_id) {
         requirements wanted = to_requirements(usm_types, backends, writable, unique);
         wanted.ndim = ndim;
         wanted.device_id = device_id;
@@ -289,11 +297,11 @@ void register_exchange(nb::module_& module) {
           const auto [code, bits, lanes] = *dtype;
           wanted.dtype = to_dtype(code, bits, lanes);
         }
-        return validate_array(x, wanted);
+        return validate_array(x, wanted, padded);
       },
       nb::arg("x").none(), nb::arg("usm_types"), nb::arg("backends").none(),
-      nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("ndim").none(),
-      nb::arg("device_id").none());
+      nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("padded"),
+      nb::arg("ndim").none(), nb::arg("device_id").none());
   module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
              nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
              nb::arg("lanes"), nb::arg("flags"), nb::arg("place").none(),

@@ -96,7 +96,9 @@ DLDevice read_device(nb::handle dl_device, DLDevice own) {
     detail::refuse(errc::request_unsupported, "dl_device",
                    "(14, device_id) of a root device, as the tensor's own (14, " +
                        std::to_string(own.device_id) + "), or (1, 0)",
-                   text_of(dl_device), "copy to the other device with a queue of both");
+                   text_of(dl_device),
+                   pair ? "copy to the other device with a queue of both"
+                        : "pass the tuple that __dlpack_device__ gives");
   }
   const auto id = static_cast<std::int32_t>(device[1]);
   if (id != own.device_id) {
@@ -114,12 +116,13 @@ copying read_copy(nb::handle copy) {
   if (PyBool_Check(copy.ptr()) != 0) {
     return copy.ptr() == Py_True ? copying::always : copying::never;
   }
-  // NumPy's bool and 0 or 1 count as well; anything else would be a guess.
+  // NumPy's bool (NumPy 1 calls it as Python's) and 0 or 1 count as well; anything else would
+  // be a guess.
   const std::string text = text_of(copy);
-  if (text == "1" || text == "np.True_") {
+  if (text == "1" || text == "np.True_" || text == "True") {
     return copying::always;
   }
-  if (text == "0" || text == "np.False_") {
+  if (text == "0" || text == "np.False_" || text == "False") {
     return copying::never;
   }
   detail::refuse(errc::request_unsupported, "copy", "None, True or False", text,
@@ -177,10 +180,7 @@ managed_tensor export_managed(nb::handle self) {
 
 nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
-  if (!nb::inst_ready(self)) {
-    detail::refuse(errc::tensor_released, "data", "a tensor that was made by this package",
-                   "one that was not initialised", "use to_dlpack_tensor or from_dlpack");
-  }
+  check_ready(self);
   check_process();
   // The tensor may lose its owner to code that the keywords run: kept until the end.
   const nb::object kept = nb::borrow(self);

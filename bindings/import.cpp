@@ -92,9 +92,7 @@ nb::object import_copy_of(offered_tensor offered, const capsule_content& content
     detail::write_compact_strides(described.shape, strides.data(), ndim);
     described.strides = strides.data();
   }
-  const copy_source source{described, structure, view.flags,
-                           wanted.request.queue ? wanted.request.queue : offered.pending,
-                           proof};
+  const copy_source source{described, structure, view.flags, offered.pending, proof};
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
@@ -164,28 +162,45 @@ nb::object import_offered(offered_tensor offered, const destination& wanted) {
   return made;
 }
 
-/// Our own tensor: proved anew, without a capsule.
+/// A new tensor of the memory of another, proved anew, without a capsule, in which the garbage
+/// collector would not see the owner.
+nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
+                 const std::optional<sycl::queue>& consumer) {
+  const tensor& source = *nb::inst_ptr<tensor>(x);
+  DLManagedTensorVersioned shown{};
+  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  shown.flags = flags & ~flag::is_copied;
+  shown.dl_tensor = source.get();
+  shown.dl_tensor.dtype = dtype;
+  const usm_allocation proof = validate(shown);
+  if (consumer && source.queue()) {
+    hand_over(*source.queue(), *consumer);
+  }
+  nb::object made = make_tensor(shown.dl_tensor, proof, shown.flags);
+  tensor& taken = *nb::inst_ptr<tensor>(made);
+  taken.own(nb::borrow(x));
+  taken.know(consumer ? consumer : source.queue());
+  return made;
+}
+
 nb::object import_own(nb::handle x, const destination& wanted) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
-  if (wanted.device_id || wanted.usm_type || wanted.request.copy || wanted.request.queue) {
-    if (wanted.request.queue && source.queue()) {
-      hand_over(*source.queue(), *wanted.request.queue);
-    }
+  if (wanted.request.copy == true || is_elsewhere(source.proof(), wanted)) {
     offered_tensor offered(export_managed(x));
     offered.pending = source.queue();
     return import_offered(std::move(offered), wanted);
   }
-  const DLTensor described = source.get();
-  DLManagedTensorVersioned shown{};
-  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  shown.flags = source.flags() & ~flag::is_copied;
-  shown.dl_tensor = described;
-  const usm_allocation proof = validate(shown);
-  nb::object made = make_tensor(described, proof, shown.flags);
-  tensor& taken = *nb::inst_ptr<tensor>(made);
-  taken.own(nb::borrow(x));
-  taken.know(source.queue());
-  return made;
+  return share(x, source.dtype(), source.flags(), wanted.request.queue);
+}
+
+/// The elements of a tensor by another dtype of the same size.
+nb::object reinterpret(nb::handle_t<tensor> x, int code, int bits, int lanes,
+                       std::uint64_t flags) {
+  check_process();
+  check_ready(x);
+  const DLDataType dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
+                         static_cast<std::uint16_t>(lanes)};
+  return share(x, dtype, nb::inst_ptr<tensor>(x)->flags() | flags, std::nullopt);
 }
 
 nb::object import_array(nb::handle x, const destination& wanted) {
@@ -240,6 +255,8 @@ void register_import(nb::module_& module) {
              nb::sig("def import_array_to(x: typing.Any, device_id: int | None, "
                      "queue: typing.Any, copy: bool | None, usm_type: str | None) -> "
                      "DLPackTensor"));
+  module.def("reinterpret", &reinterpret, nb::arg("x"), nb::arg("code"), nb::arg("bits"),
+             nb::arg("lanes"), nb::arg("flags"));
 }
 
 }  // namespace usm_dlpack::python

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "producer.hpp"
 
+#include "export.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
+#include "tensor.hpp"
 
 #include <optional>
 #include <string>
@@ -239,9 +241,21 @@ bool is_on_host(nb::handle x, bool host) {
   return nb::cast<bool>(check(x, host));
 }
 
+/// Our own tensor, without the C exchange API: nobody borrows it, and the queue that consumers
+/// of this thread are to work on stays as it is.
+offered_tensor offer_own(nb::handle x) {
+  const tensor& source = *nb::inst_ptr<tensor>(x);
+  offered_tensor offered(export_managed(x));
+  offered.pending = source.queue();
+  return offered;
+}
+
 }  // namespace
 
 offered_tensor ask_producer(nb::handle x, const import_request& request) {
+  if (is_tensor(x)) {
+    return offer_own(x);
+  }
   producer_type type = type_of(x);
   if (type.api != nullptr) {
     offered_tensor offered = call_exchange_api(x, *type.api);
@@ -255,7 +269,9 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
     type.takes_stream = false;
   }
   offered_tensor offered(call_dlpack(x, type, request));
-  if (type.says_queue && !(request.queue && type.takes_stream)) {
+  if (request.queue && type.takes_stream) {
+    offered.pending = request.queue;  // behind whose work the producer has put its own
+  } else if (type.says_queue) {
     offered.pending = queue_attribute(x);
     if (request.queue && offered.pending) {
       hand_over(*offered.pending, *request.queue);

@@ -27,6 +27,31 @@ nb::object make_checked(const Object& object) {
   return detail::make_dpctl(object);
 }
 
+[[noreturn]] void wait_for_the_end_of_the_process() noexcept {
+  while (true) {
+    pause();
+  }
+}
+
+/// Stops what unwinds a thread: its destructor does not return.
+struct stop_of_unwinding {
+  bool returned = false;
+  ~stop_of_unwinding() {
+    if (!returned) {
+      wait_for_the_end_of_the_process();
+    }
+  }
+};
+
+/// Asks for the GIL. Once the interpreter finishes, Python before 3.14 ends a thread that
+/// does, by unwinding it, through functions that cannot be unwound. Not inlined: in a function
+/// that must not throw the compiler may leave the stop out.
+[[gnu::noinline]] void take_gil(PyThreadState* state) {
+  stop_of_unwinding stop;
+  PyEval_RestoreThread(state);
+  stop.returned = true;
+}
+
 }  // namespace
 
 void interpreter_gate::close() {
@@ -39,18 +64,10 @@ void interpreter_gate::close() {
 }
 
 without_gil::~without_gil() {
-  {
-    const interpreter_gate gate;
-    if (gate.open()) {
-      PyEval_RestoreThread(state_);
-      return;
-    }
+  if (!nb::is_alive()) {
+    wait_for_the_end_of_the_process();
   }
-  // A daemon thread, which Python would end by unwinding it, through functions that cannot be
-  // unwound: it waits for the end of the process instead, as Python 3.14 itself lets it do.
-  while (true) {
-    pause();
-  }
+  take_gil(state_);
 }
 
 void set_python_error() noexcept {

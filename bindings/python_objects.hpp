@@ -18,9 +18,10 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// Whether a thread may still ask for the GIL. Python ends a native thread that asks for it
-/// after the interpreter began to finish, whatever the thread is in the middle of; so an
-/// atexit handler closes this before, and waits for the threads that are inside.
+/// Whether a native thread may still ask for the GIL to drop something. Python ends a thread
+/// that asks for it after the interpreter began to finish, whatever the thread is in the
+/// middle of; so an atexit handler closes this before, and waits for the threads that are
+/// inside.
 class interpreter_gate {
  public:
   interpreter_gate() noexcept { ++inside_; }
@@ -43,7 +44,9 @@ class interpreter_gate {
   static inline std::thread::id closer_{};
 };
 
-/// Lets other threads have the GIL as long as this lives.
+/// Lets other threads have the GIL as long as this lives. Up to the end of all atexit handlers
+/// a thread gets it back; a daemon thread that is still here afterwards waits for the end of
+/// the process, as Python 3.14 itself lets it do.
 class without_gil {
  public:
   without_gil() noexcept : state_(PyEval_SaveThread()) {}

@@ -10,7 +10,10 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace usm_dlpack::python {
 namespace {
@@ -98,6 +101,36 @@ std::optional<sycl::queue> offered_queue(nb::handle stream) {
   return is_integer(attribute) ? queue_at(attribute) : known_queue(attribute);
 }
 
+sycl::queue make_queue(std::int32_t device_id) {
+  return {default_context(device_id), root_device(device_id),
+          sycl::property_list{sycl::property::queue::in_order()}};
+}
+
+/// The queues for copies that are not in use.
+struct idle_queues {
+  std::mutex guard;
+  std::map<std::int32_t, std::vector<sycl::queue>> of_device;
+
+  static idle_queues& get() {
+    static auto& idle = *new idle_queues;
+    return idle;
+  }
+};
+
+sycl::queue take_idle(std::int32_t device_id) {
+  {
+    idle_queues& idle = idle_queues::get();
+    const std::lock_guard<std::mutex> lock(idle.guard);
+    std::vector<sycl::queue>& queues = idle.of_device[device_id];
+    if (!queues.empty()) {
+      sycl::queue taken = std::move(queues.back());
+      queues.pop_back();
+      return taken;
+    }
+  }
+  return make_queue(device_id);
+}
+
 }  // namespace
 
 sycl::queue& package_queue(std::int32_t device_id) {
@@ -105,14 +138,22 @@ sycl::queue& package_queue(std::int32_t device_id) {
   static auto& queues = *new std::map<std::int32_t, sycl::queue>;
   const std::lock_guard<std::mutex> lock(guard);
   const auto found = queues.find(device_id);
-  if (found != queues.end()) {
-    return found->second;
+  return found != queues.end()
+             ? found->second
+             : queues.try_emplace(device_id, make_queue(device_id)).first->second;
+}
+
+copy_queue::copy_queue(std::int32_t device_id)
+    : device_id_(device_id), queue_(take_idle(device_id)) {}
+
+copy_queue::~copy_queue() {
+  idle_queues& idle = idle_queues::get();
+  const std::lock_guard<std::mutex> lock(idle.guard);
+  try {
+    idle.of_device[device_id_].push_back(queue_);
+  } catch (const std::bad_alloc&) {
+    new (std::nothrow) sycl::queue(queue_);  // never destroyed
   }
-  const sycl::context context = default_context(device_id);
-  return queues
-      .try_emplace(device_id, context, root_device(device_id),
-                   sycl::property_list{sycl::property::queue::in_order()})
-      .first->second;
 }
 
 consumer_stream read_stream(nb::handle stream) {

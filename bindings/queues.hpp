@@ -21,6 +21,25 @@ namespace nb = nanobind;
 /// @throws conversion_error as `root_device`
 sycl::queue& package_queue(std::int32_t device_id);
 
+/// A root device's queue for one copy, in order, in the default context, whose work is waited
+/// for before this goes: nobody else uses it meanwhile, so that a copy that waits for other
+/// work holds up no other copy. As many are kept, for the life of the process, as were in use
+/// at once.
+class copy_queue {
+ public:
+  /// @throws conversion_error as `root_device`
+  explicit copy_queue(std::int32_t device_id);
+  copy_queue(const copy_queue&) = delete;
+  copy_queue& operator=(const copy_queue&) = delete;
+  ~copy_queue();
+
+  sycl::queue& get() noexcept { return queue_; }
+
+ private:
+  std::int32_t device_id_;
+  sycl::queue queue_;
+};
+
 /// What the `stream` of `__dlpack__` asks for.
 struct consumer_stream {
   std::optional<sycl::queue> queue;  ///< the consumer's queue, if it named one

@@ -119,6 +119,12 @@ nb::object dtype_of(const tensor& self) {
                                  (self.flags() & flag::is_subbyte_type_padded) != 0);
 }
 
+/// What knows the memory: the tensor's queue, if it does, or the context.
+nb::object place_of(const tensor& self) {
+  return self.queue_knows_memory() ? to_dpctl(*self.queue())
+                                   : to_dpctl(self.proof().context());
+}
+
 // The consumer multiplies nothing: `data` is the first element, `offset` 0, strides in
 // elements.
 nb::object array_interface(const tensor& self) {
@@ -133,9 +139,19 @@ nb::object array_interface(const tensor& self) {
           .attr("to_typestr")(self.dtype().code, self.dtype().bits, self.dtype().lanes);
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] =
-      self.queue_knows_memory() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
+  made["syclobj"] = place_of(self);
   return made;
+}
+
+/// The array interface of any dtype: address, dtype, flags, and a queue or context.
+nb::tuple parts_of(nb::handle_t<tensor> x) {
+  check_ready(x);
+  const tensor& self = *nb::inst_ptr<tensor>(x);
+  const DLTensor described = self.get();
+  const auto dtype =
+      nb::make_tuple(described.dtype.code, described.dtype.bits, described.dtype.lanes);
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), dtype, self.flags(),
+                        place_of(self));
 }
 
 [[noreturn]] void refuse_pickling(const tensor&) {
@@ -153,6 +169,13 @@ nb::object array_interface(const tensor& self) {
 }
 
 }  // namespace
+
+void check_ready(nb::handle self) {
+  if (!nb::inst_ready(self)) {
+    detail::refuse(errc::tensor_released, "data", "a tensor that was made by this package",
+                   "one that was not initialised", "use to_dlpack_tensor or from_dlpack");
+  }
+}
 
 bool is_tensor(nb::handle object) noexcept {
   static const auto* const type = reinterpret_cast<PyTypeObject*>(nb::type<tensor>().ptr());
@@ -278,6 +301,9 @@ void register_tensor(nb::module_& module) {
             nb::module_::import_("usm_dlpack._dtypes").attr("describe")(nb::find(self));
         return nb::borrow<nb::str>(made);
       });
+  module.def("parts_of", &parts_of, nb::arg("x"),
+             nb::sig("def parts_of(x: DLPackTensor) -> "
+                     "tuple[int, tuple[int, int, int], int, typing.Any]"));
 }
 
 }  // namespace usm_dlpack::python

@@ -73,6 +73,10 @@ class tensor {
   bool queue_knows_memory_ = false;
 };
 
+/// Refuses a DLPackTensor that `__new__` made by itself.
+/// @throws conversion_error `tensor_released`
+void check_ready(nb::handle self);
+
 /// Whether an object is a DLPackTensor that was made.
 bool is_tensor(nb::handle object) noexcept;
 

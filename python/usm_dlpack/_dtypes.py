@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,12 @@ _CODES = {name: key for key, name in _NAMED.items() if name != "bool"} | {
     "uint4": (1, 4),
     "complex32": (5, 32),
 }
+_KEYS_OF_NAMES = {name: key for key, name in _NAMED.items()} | _CODES
+# With the fewest bits that DLPack has of each.
+_LEAST = {"int": (0, 1), "uint": (1, 1), "float": (2, 16), "complex": (5, 32)}
+_NUMBER = re.compile("(int|uint|float|complex)([1-9][0-9]{0,2})")
+_OPAQUE = re.compile("code([0-9]{1,3})bits([1-9][0-9]{0,2})")
+_LANES = re.compile("(.+)x([1-9][0-9]{0,4})")
 _SUBBYTE = frozenset(name for name, (_, bits) in _CODES.items() if bits < 8)
 _PADDED = (np.longdouble, np.clongdouble)
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
@@ -57,6 +64,28 @@ def name_of(code: int, bits: int, lanes: int) -> str:
     if name is None:
         name = f"code{code}bits{bits}"
     return name if lanes == 1 else f"{name}x{lanes}"
+
+
+@functools.lru_cache(maxsize=256)
+def _of_name(name: str) -> DLDataType | None:
+    """Return the dtype that `name_of` gives a name to, or None."""
+    lanes = 1
+    if parts := _LANES.fullmatch(name):
+        name, lanes = parts[1], int(parts[2])
+    key = _KEYS_OF_NAMES.get(name)
+    if key is None and (number := _NUMBER.fullmatch(name)):
+        code, least = _LEAST[number[1]]
+        bits = int(number[2])
+        key = (code, bits) if bits >= least else None
+    elif opaque := _OPAQUE.fullmatch(name):
+        key = (int(opaque[1]), int(opaque[2]))
+    return None if key is None else _checked(*key, lanes)
+
+
+def _checked(code: int, bits: int, lanes: int) -> DLDataType | None:
+    """Return three numbers that fit a ``DLDataType``, or None."""
+    fits = 0 <= code <= 255 and 0 < bits <= 255 and 0 < lanes <= 65535
+    return (code, bits, lanes) if fits else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -81,10 +110,12 @@ def from_dlpack_dtype(
     return found if fills and found.type not in _PADDED else name
 
 
-def _register_ml_dtypes() -> None:
+def _register_ml_dtypes() -> bool:
     """Let NumPy know the names bfloat16, float8_e5m2 and so on, if ml_dtypes is installed."""
     with contextlib.suppress(ImportError):
         importlib.import_module("ml_dtypes")
+        return True
+    return False
 
 
 def is_of_ml_dtypes(x: object) -> bool:
@@ -93,6 +124,7 @@ def is_of_ml_dtypes(x: object) -> bool:
         isinstance(x, np.ndarray)
         and x.dtype.type.__module__ == "ml_dtypes"
         and x.dtype.name in _CODES
+        and x.dtype.isnative
     )
 
 
@@ -110,18 +142,19 @@ def is_subbyte_padded(dtype: object) -> bool:
 def to_dlpack_dtype(dtype: object) -> DLDataType:
     """Return DLPack's dtype of anything that NumPy takes for a dtype, or of one of DLPack's names.
 
+    A text that is a name in DLPack is that: ``"float128"`` is of 128 bits, and not NumPy's padded
+    one of 80.
+
     Raises
     ------
     TypeError
         If DLPack has no such dtype, or it is not of native byte order.
     """
-    if isinstance(dtype, str) and dtype in _CODES:
-        code, bits = _CODES[dtype]
-        return code, bits, 1
-    if isinstance(dtype, tuple) and len(dtype) == 3 and all(type(part) is int for part in dtype):
-        code, bits, lanes = dtype
-        if 0 <= code <= 255 and 0 < bits <= 255 and 0 < lanes <= 65535:
-            return code, bits, lanes
+    if isinstance(dtype, str) and (named := _of_name(str.__str__(dtype))):
+        return named
+    numbers = isinstance(dtype, tuple) and len(dtype) == 3 and all(type(n) is int for n in dtype)
+    if numbers and (checked := _checked(*dtype)):  # type: ignore[misc]
+        return checked
     try:
         found = np.dtype(dtype)  # type: ignore[call-overload]
     except (TypeError, ValueError):
@@ -129,7 +162,7 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
             f"dtype: expected one of NumPy's or DLPack's dtypes, found {shown(dtype)}; "
             "pass for example numpy.float32 or 'bfloat16'"
         ) from None
-    if found.type.__module__ == "ml_dtypes" and found.name in _CODES:
+    if found.type.__module__ == "ml_dtypes" and found.name in _CODES and found.isnative:
         code, bits = _CODES[found.name]
         return code, bits, 1
     if found.kind not in _KIND_CODES or not found.isnative or found.type in _PADDED:
@@ -150,12 +183,14 @@ def to_numpy(tensor: DLPackTensor) -> np.ndarray[Any, np.dtype[Any]]:
     """
     dtype = tensor.dtype
     if isinstance(dtype, str):
+        wanted, remedy = "one that NumPy or ml_dtypes has", "take the bytes"
+        if dtype in _CODES and not _register_ml_dtypes():
+            remedy = "install ml_dtypes, or take the bytes"
+        elif dtype in _SUBBYTE:
+            wanted = "one whose elements have a byte each"
         raise ConversionError(
-            "dtype_unsupported",
-            "dtype",
-            "one that NumPy or ml_dtypes has",
-            dtype,
-            "install ml_dtypes, or take the bytes with __dlpack__(dl_device=(1, 0))",
+            *("dtype_unsupported", "dtype", wanted, dtype),
+            f"{remedy} with __dlpack__(dl_device=(1, 0))",
         )
     values = np.empty(tensor.shape, dtype)
     _core.write_compact(tensor, values.ctypes.data)

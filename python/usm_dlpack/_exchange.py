@@ -62,8 +62,14 @@ class _Interface:
     """What ``__sycl_usm_array_interface__`` says, its fields checked."""
 
     readonly: bool
+    padded = False
+    strides: list[int] | None
+    place: Any
 
     def __init__(self, obj: object) -> None:
+        if isinstance(obj, _core.DLPackTensor):
+            self._read_tensor(obj)
+            return
         try:
             interface = getattr(obj, "__sycl_usm_array_interface__", None)
             if interface is None and hasattr(type(obj), "__sycl_usm_array_interface__"):
@@ -87,6 +93,17 @@ class _Interface:
         # dpctl.memory says True of memory that everybody may write.
         self.readonly = self.readonly and not _is_dpctl_memory(obj)
 
+    def _read_tensor(self, tensor: DLPackTensor) -> None:
+        """Read what the interface says, and for dtypes for which it has no words."""
+        self.data, self.dtype, flags, self.place = _core.parts_of(tensor)
+        self.readonly = flags & _READ_ONLY != 0
+        self.padded = flags & _SUBBYTE_PADDED != 0
+        self.shape, self.strides = list(tensor.shape), list(tensor.strides)
+        self.offset = 0
+        _, bits, lanes = self.dtype
+        self.bits = 8 if self.padded else bits * lanes
+        self.itemsize = (self.bits + 7) // 8
+
     def _read(self, interface: dict[str, Any]) -> None:
         data, flag = interface["data"]
         self.data = operator.index(data)
@@ -96,7 +113,7 @@ class _Interface:
         self.strides = None if strides is None else _integers("strides", strides)
         typestr = interface["typestr"]
         self.offset = operator.index(interface.get("offset", 0))
-        self.place: Any = interface["syclobj"]
+        self.place = interface["syclobj"]
         if not 0 <= self.data < 2**64:
             raise ValueError(f"the address {self.data}")
         if not isinstance(typestr, str):  # NumPy reads None as float64
@@ -105,6 +122,7 @@ class _Interface:
             raise ValueError(f"{len(self.strides)} strides for {len(self.shape)} dimensions")
         self.dtype = _dtypes.to_dlpack_dtype(np.dtype(typestr))
         self.itemsize = np.dtype(typestr).itemsize
+        self.bits = 8 * self.itemsize
 
     def is_compact(self) -> bool:
         """Return whether the elements stand in C order without gaps."""
@@ -127,13 +145,15 @@ def _is_dpctl_memory(obj: object) -> bool:
 
 def _place_of(syclobj: Any) -> Any:
     """Return what a context is taken from; a filter string names a device's default context."""
-    if not isinstance(syclobj, str):
-        return syclobj
-    _core.check_process()
     import dpctl
 
+    if not isinstance(syclobj, str):
+        offers = not isinstance(syclobj, (dpctl.SyclQueue, dpctl.SyclContext, type))
+        get_capsule = getattr(syclobj, "_get_capsule", None) if offers else None
+        return syclobj if get_capsule is None else get_capsule()
+    _core.check_process()
     try:
-        return dpctl.SyclContext(dpctl.SyclDevice(syclobj))
+        return dpctl.SyclContext(dpctl.SyclDevice(str.__str__(syclobj)))
     except (dpctl.SyclDeviceCreationError, ValueError) as error:
         raise ValueError(
             f"syclobj: expected the filter string of a device, found {shown(syclobj)}; "
@@ -143,7 +163,7 @@ def _place_of(syclobj: Any) -> Any:
 
 def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[int]:
     """Return the shape of all bytes behind ``byte_offset`` in another dtype: one dimension."""
-    nbytes = math.prod(base.shape) * base.itemsize - byte_offset
+    nbytes = (math.prod(base.shape) * base.bits + 7) // 8 - byte_offset
     if not base.is_compact():
         raise ValueError(
             "shape: expected one, since the array is not compact, found None; "
@@ -181,14 +201,17 @@ def to_dlpack_tensor(
     Parameters
     ----------
     obj
-        An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array.
+        An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array; or a
+        DLPackTensor of any dtype.
     shape
         Extents, in elements. If ``dtype`` or ``byte_offset`` is given without it, one dimension
         that takes all the bytes of `obj` behind ``byte_offset``.
     dtype
-        A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn"), or a tuple (code, bits,
-        lanes); None is the dtype of `obj`, which is uint8 for dpctl.memory. Elements of fewer
-        than 8 bits are packed for a name or a tuple, and one to a byte for a type of ml_dtypes.
+        A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn", "float32x4"), as
+        ``DLPackTensor.dtype`` gives it, or a tuple (code, bits, lanes); None is the dtype of `obj`,
+        which is uint8 for dpctl.memory. The name "float128" is DLPack's of 128 bits, not NumPy's
+        of 80. Elements of fewer than 8 bits are packed for a name or a tuple, and one to a byte for
+        a type of ml_dtypes.
     strides
         Distances between neighbours, in elements, of either sign or zero; None is compact
         row-major.
@@ -230,16 +253,17 @@ def to_dlpack_tensor(
     usm_dlpack.ConversionError: shape: expected a view within the 48 bytes of its allocation, ...
     """
     base = _Interface(obj)
+    _fits("shape", base.shape, 0)
     byte_offset = _integer("byte_offset", byte_offset)
     code, bits, lanes = base.dtype if dtype is None else _dtypes.to_dlpack_dtype(dtype)
-    padded = dtype is not None and _dtypes.is_subbyte_padded(dtype)
+    padded = base.padded if dtype is None else _dtypes.is_subbyte_padded(dtype)
     width = 8 if padded else bits * lanes
     renewed = shape is not None or dtype is not None or byte_offset != 0
     if strides is not None and shape is None and renewed:
         raise ValueError("shape: expected one, since strides are given, found None; pass both")
     if shape is not None:
         extents = _integers("shape", shape)
-    elif renewed and (width != base.itemsize * 8 or byte_offset != 0):
+    elif renewed and (width != base.bits or byte_offset != 0):
         extents = _reinterpreted_shape(base, width, byte_offset)
     else:
         extents, renewed = base.shape, False
@@ -429,7 +453,8 @@ def _numbers_of_ml_dtypes(
 ) -> DLPackTensor:
     """Copy a NumPy array to USM whose dtype is of ml_dtypes, which NumPy itself does not export."""
     bits = from_dlpack(x.view(f"u{x.itemsize}"), device=device, copy=copy, usm_type=usm_type)
-    return to_dlpack_tensor(bits, shape=bits.shape, strides=bits.strides, dtype=x.dtype)
+    flags = _SUBBYTE_PADDED if _dtypes.is_subbyte_padded(x.dtype) else 0
+    return _core.reinterpret(bits, *_dtypes.to_dlpack_dtype(x.dtype), flags)
 
 
 def _split_queue(device: Any) -> tuple[Any, Any]:
@@ -487,7 +512,7 @@ def _device_id_of(device: Any) -> int:
         import dpctl
 
         try:
-            device = dpctl.SyclDevice(device)
+            device = dpctl.SyclDevice(str.__str__(device))
         except (dpctl.SyclDeviceCreationError, ValueError):
             raise ValueError(
                 f"device: expected the filter string of a device, found {shown(device)}; "
@@ -525,7 +550,9 @@ def validate(
         The backends that are accepted, named as in ``ONEAPI_DEVICE_SELECTOR`` ("opencl",
         "level_zero", "cuda", "hip"); None accepts all.
     dtype
-        The dtype that the array must have, as for `to_dlpack_tensor`; None takes any.
+        The dtype that the array must have, as for `to_dlpack_tensor`; None takes any. Elements of
+        fewer than 8 bits must have a byte each for a type of ml_dtypes; a name or a tuple leaves
+        that open, as DLPack's dtype does.
     ndim
         The number of dimensions that it must have; None takes any.
     readonly
@@ -575,6 +602,7 @@ def validate(
         writable=readonly is False,
         unique=overlapping is False,
         dtype=wanted,
+        padded=dtype is not None and _dtypes.is_subbyte_padded(dtype),
         ndim=None if ndim is None else _int32("ndim", ndim),
         device_id=None if device is None else _device_id_of(device),
     )

@@ -78,7 +78,7 @@ class ExportWalk:
     def _address(self) -> int:
         base = self._read()
         moved = int(self._keywords.get("byte_offset") or 0)
-        return base.data + base.offset * base.itemsize + moved
+        return int(base.data + base.offset * base.itemsize + moved)
 
     def _context(self) -> dict[str, Any]:
         """Return what the context that the object names says of the first element.

@@ -36,7 +36,14 @@ from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import VALUES, PendingFill, Reader
 from refusals import refused, wrong_argument
 from threads_at_once import THREADS, at_once
-from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
+from usm_dlpack import (
+    DLPackTensor,
+    explain,
+    from_dlpack,
+    root_device,
+    to_dlpack_tensor,
+    validate,
+)
 
 NEWEST = (1, 3)
 
@@ -628,6 +635,16 @@ def test_who_gets_a_tensor_works_on_its_queue(way: str) -> None:
             call_deleter(got)
     finally:
         pending.end()
+
+
+@pytest.mark.parametrize("look", [validate, explain, from_dlpack], ids=lambda f: f.__name__)
+def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory: Any, look: Any) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    known, other = new_queue(root_device(0)), new_queue(root_device(0))
+    borrowed = to_dlpack_tensor(memory, queue=known)
+    api.borrow(borrowed)
+    look(to_dlpack_tensor(memory, queue=other))
+    assert work_stream(api) == known
 
 
 def test_the_queue_of_another_context_is_no_work_stream(foreign_queue: Any, memory: Any) -> None:

@@ -500,6 +500,21 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name: str, view:
     assert (again.dtype, again.numpy().tobytes()) == (dtype, values.tobytes())
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float32])
+def test_numpy_arrays_of_another_byte_order_are_numpys_to_refuse(dtype: Any) -> None:
+    swapped = np.array([1, 2, 3], np.dtype(dtype).newbyteorder(">"))
+    with pytest.raises((BufferError, TypeError)):
+        from_dlpack(swapped, device=HERE)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, np.float32])
+def test_a_copy_for_a_queue_knows_it_in_any_context(dtype: Any, foreign_queue: Any) -> None:
+    made = from_dlpack(np.array([1, 2, 3], dtype), device=foreign_queue)
+    assert made.sycl_queue == foreign_queue
+    assert made.dtype == np.dtype(dtype)
+    assert made.numpy().tolist() == [1, 2, 3]
+
+
 def test_a_numpy_array_of_ml_dtypes_without_a_device_is_its_producers_to_refuse() -> None:
     with pytest.raises(BufferError):
         from_dlpack(np.zeros(3, ml_dtypes.bfloat16))

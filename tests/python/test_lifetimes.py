@@ -16,7 +16,7 @@ import pytest
 from c_exchange_api import ExchangeAPI
 from capsules import ForeignArray, ForeignTensor, OldArray, consume
 from counted_deleters import CountedDeleters
-from memory_sources import TypedArray, address_of
+from memory_sources import TypedArray, address_of, allocate
 from refusals import refused
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
@@ -151,6 +151,22 @@ def test_a_cycle_of_tensors_and_their_producers_is_collected(memory: Any) -> Non
     assert [reference() for reference in gone] == [None, None]
 
 
+@pytest.mark.parametrize(
+    "keywords",
+    [{}, {"device": (14, 0)}, {"copy": False}, {"usm_type": "shared"}, {"device": "queue"}],
+    ids=str,
+)
+def test_a_cycle_through_a_tensor_of_a_tensor_is_collected(queue: Any, keywords: Any) -> None:
+    if keywords.get("device") == "queue":
+        keywords = {"device": queue}
+    owner = TypedArray(allocate("shared", 64, queue))
+    owner.tensor = from_dlpack(to_dlpack_tensor(owner), **keywords)
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickling_is_refused_in_words(memory: Any, protocol: int) -> None:
     with pytest.raises(TypeError, match=r"DLPackTensor: expected .+, found .+; copy its values"):
@@ -203,6 +219,41 @@ for number in range(8):
     threading.Thread(target=work, args=(number,), daemon=True).start()
 started.wait()
 """
+
+
+AT_EXIT = """
+import atexit, queue, threading
+
+tasks = queue.Queue()
+
+def work():
+    while True:
+        task = tasks.get()
+        print(task().tolist())
+        tasks.task_done()
+
+def finish():  # waits for a daemon thread and for a new one
+    tasks.put(lambda: tensor.numpy())
+    tasks.join()
+    last = threading.Thread(target=lambda: print(exchange().numpy().tolist()))
+    last.start()
+    last.join()
+
+atexit.register(finish)  # before the package, hence called after its own handlers
+threading.Thread(target=work, daemon=True).start()
+
+import dpctl.memory, numpy as np, usm_dlpack
+memory = dpctl.memory.MemoryUSMDevice(8)
+memory.memset(1)
+tensor = usm_dlpack.to_dlpack_tensor(memory, dtype="u1")
+
+def exchange():
+    return usm_dlpack.from_dlpack(np.arange(3), device=(14, 0))
+"""
+
+
+def test_threads_work_as_long_as_the_exit_handlers_do(succeed: Callable[..., str]) -> None:
+    assert succeed(AT_EXIT) == "[1, 1, 1, 1, 1, 1, 1, 1]\n[0, 1, 2]\n"
 
 
 def test_the_interpreter_ends_while_threads_export_copy_and_let_go(

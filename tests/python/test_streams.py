@@ -16,6 +16,7 @@ from capsules import (
     IS_COPIED,
     LEGACY,
     VERSIONED,
+    ForeignArray,
     ForeignTensor,
     OldArray,
     content_of,
@@ -742,3 +743,66 @@ def test_the_interface_names_a_queue_that_knows_the_memory(
     assert outside.sycl_queue == foreign_queue
     assert outside.__sycl_usm_array_interface__["syclobj"] == queue.sycl_context
     assert dpctl_memory.as_usm_memory(outside)._pointer == address_of(memory)
+
+
+# --- copies wait for what they copy, and for nothing else
+
+
+def test_a_copy_that_waits_holds_up_no_other_copy(start: Start, producer: Any) -> None:
+    pending = start(producer)
+    waiting: list[Any] = []
+    held = tensor_of(pending)
+    thread = threading.Thread(target=lambda: waiting.append(held.numpy().tolist()), daemon=True)
+    thread.start()
+    other = to_dlpack_tensor(allocate("device", 48, queue_of_the_device()), dtype="u1")
+    for _ in range(3):
+        assert other.numpy().tolist() == list(range(48))
+        assert from_dlpack(np.arange(3), device=(14, 0)).numpy().tolist() == [0, 1, 2]
+        assert from_dlpack(other, copy=True).numpy().tolist() == list(range(48))
+    assert pending.is_pending
+    assert not waiting
+    pending.open()
+    thread.join()
+    assert waiting == [VALUES]
+
+
+def test_a_copy_for_a_queue_waits_for_no_other_work_of_it(start: Start, consumer: Any) -> None:
+    pending = start(consumer)
+    owner = allocate("device", 48, queue_of_the_device())
+    source = TypedArray(owner, syclobj=consumer.sycl_context)
+    finished = to_dlpack_tensor(source, dtype="u1")
+    assert finished.sycl_queue is None
+    made = from_dlpack(np.arange(3), device=consumer)
+    copied = from_dlpack(finished, copy=True, device=consumer)
+    moved = from_dlpack(finished, usm_type="shared", device=consumer)
+    assert pending.is_pending
+    assert made.sycl_queue == copied.sycl_queue == moved.sycl_queue == consumer
+    pending.open()
+    assert made.numpy().tolist() == [0, 1, 2]
+    assert copied.numpy().tolist() == moved.numpy().tolist() == list(range(48))
+
+
+def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(
+    start: Start, consumer: Any
+) -> None:
+    """The producer has put its work into the queue before it returned."""
+    pending = start(consumer)
+
+    class Ordered(ForeignArray):
+        def __dlpack__(self, *, stream: Any, max_version: Any = None) -> Any:
+            assert stream is consumer
+            return self.foreign.capsule()
+
+    foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
+    made: list[Any] = []
+
+    def take() -> None:
+        made.append(from_dlpack(Ordered(foreign), usm_type="shared", device=consumer).numpy())
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive()
+    pending.open()
+    thread.join()
+    assert made[0].tolist() == VALUES

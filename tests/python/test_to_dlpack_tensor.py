@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from memory_sources import TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, to_dlpack_tensor
+from usm_dlpack._core import read_fields
 
 
 def exported(tensor: DLPackTensor) -> Any:
@@ -540,21 +541,53 @@ def test_dpctl_memory_is_writable_though_its_flag_says_otherwise(memory: Any) ->
     assert to_dlpack_tensor(memory).readonly is False
 
 
+class Carrier:
+    """An object of another library, which gives a capsule of what it wraps."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped = wrapped
+
+    def _get_capsule(self) -> Any:
+        return self.wrapped._get_capsule()
+
+
+class Capsuled:
+    """An object whose capsule is something else."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._get_capsule = lambda: capsule
+
+
+class Text(str):
+    """A str of somebody's own class."""
+
+
 PLACES: dict[str, Callable[[Any], Any]] = {
     "queue": lambda queue: queue,
     "context": lambda queue: queue.sycl_context,
     "queue capsule": lambda queue: queue._get_capsule(),
     "context capsule": lambda queue: queue.sycl_context._get_capsule(),
     "filter string": lambda queue: queue.sycl_device.get_filter_string(),
+    "filter string of another class": lambda queue: Text(queue.sycl_device.get_filter_string()),
+    "carrier of a queue": Carrier,
+    "carrier of a context": lambda queue: Carrier(queue.sycl_context),
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_syclobj_may_be_each_of_the_five_kinds(memory: Any, queue: Any, place: str) -> None:
+def test_syclobj_may_be_each_of_the_kinds_that_dpctl_takes(
+    memory: Any, queue: Any, place: str
+) -> None:
     syclobj = PLACES[place](queue)
     source = TypedArray(memory, syclobj=syclobj)
     for _ in range(2):  # capsules are not consumed
         assert to_dlpack_tensor(source).data == address_of(memory)
+
+
+def test_the_queue_of_a_carrier_is_the_tensors(memory: Any, queue: Any) -> None:
+    assert to_dlpack_tensor(TypedArray(memory, syclobj=Carrier(queue))).sycl_queue == queue
+    with wrong_argument(TypeError, "syclobj", "str"):
+        to_dlpack_tensor(TypedArray(memory, syclobj=Carrier(Capsuled("no capsule"))))
 
 
 def test_a_consumed_capsule_is_no_syclobj(memory: Any, queue: Any) -> None:
@@ -562,6 +595,70 @@ def test_a_consumed_capsule_is_no_syclobj(memory: Any, queue: Any) -> None:
     dpctl.SyclQueue(capsule)
     with wrong_argument(TypeError, "syclobj", "PyCapsule"):
         to_dlpack_tensor(TypedArray(memory, syclobj=capsule))
+
+
+NAMED = [
+    *("float32x4", "bfloat16x2", "boolx4", "int4x2", "uint1x8", "float4_e2m1fnx2"),
+    *("float128", "int128", "uint128", "code3bits64", "complex32", "float8_e4m3"),
+]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_name_of_a_dtype_is_taken_for_it(memory: Any, name: str) -> None:
+    tensor = to_dlpack_tensor(memory, dtype=name)
+    assert tensor.dtype == name
+    assert tensor.nbytes == 48
+    usm_dlpack.validate(tensor, dtype=tensor.dtype)
+    fields = read_fields(tensor.__dlpack__())
+    usm_dlpack.validate(tensor, dtype=fields["dtype"])
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.int16])
+def test_another_byte_order_is_refused(memory: Any, dtype: Any) -> None:
+    swapped = np.dtype(dtype).newbyteorder(">")
+    with wrong_argument(TypeError, "dtype", "native byte order"):
+        to_dlpack_tensor(memory, dtype=swapped)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "changes", "shape", "strides", "found"),
+    [
+        ("bfloat16", {"shape": (4, 6)}, (4, 6), (6, 1), "bfloat16"),
+        ("float32x4", {"shape": (3,), "strides": (1,)}, (3,), (1,), "float32x4"),
+        ("bfloat16", {"dtype": "uint8"}, (48,), (1,), "uint8"),
+        ("bfloat16", {"byte_offset": 4}, (22,), (1,), "bfloat16"),
+        ("int4", {"byte_offset": 8}, (80,), (1,), "int4"),
+        (ml_dtypes.int4, {"shape": (2, 24)}, (2, 24), (24, 1), "int4"),
+    ],
+)
+def test_a_tensor_of_any_dtype_is_read_anew(
+    memory: Any, dtype: Any, changes: Any, shape: Any, strides: Any, found: str
+) -> None:
+    tensor = to_dlpack_tensor(memory, dtype=dtype)
+    again = to_dlpack_tensor(tensor, **changes)
+    assert (again.shape, again.strides, str(again.dtype)) == (shape, strides, found)
+    assert again.data == tensor.data + changes.get("byte_offset", 0)
+    padded = content_of(tensor.__dlpack__(max_version=(1, 3))).flags & 4
+    flags = content_of(again.__dlpack__(max_version=(1, 3))).flags
+    assert flags & 4 == (0 if "dtype" in changes else padded)
+    gone = weakref.ref(tensor)
+    del tensor
+    assert gone() is not None  # the new one keeps it, and it the memory
+    del again
+    assert gone() is None
+
+
+def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory: Any) -> None:
+    known = kept(dpctl.SyclQueue(usm_dlpack.root_device(0)))
+    source = TypedArray(memory, data=(address_of(memory), True), syclobj=known)
+    tensor = to_dlpack_tensor(to_dlpack_tensor(source), dtype="bfloat16")
+    again = to_dlpack_tensor(tensor, shape=(2, 3))
+    assert (again.sycl_queue, again.readonly) == (known, True)
+
+
+def test_a_negative_extent_is_refused_before_a_dtype_is_looked_at(memory: Any) -> None:
+    with wrong_argument(ValueError, "shape[0]", "-2"):
+        to_dlpack_tensor(TypedArray(memory, shape=(-2, 2)), dtype="i2")
 
 
 def test_another_dtype_of_the_same_size_keeps_shape_and_strides(memory: Any) -> None:

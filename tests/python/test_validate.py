@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 import dpctl
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
@@ -316,6 +317,19 @@ def test_a_requirement_that_makes_no_sense_is_a_wrong_argument(
 ) -> None:
     with wrong_argument(kind, field):
         validate(to_dlpack_tensor(memory), **wanted)
+
+
+def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory: Any) -> None:
+    packed = to_dlpack_tensor(memory, dtype="int4", shape=(8,))
+    padded = to_dlpack_tensor(memory, dtype=ml_dtypes.int4, shape=(8,))
+    validate(packed, dtype="int4")
+    validate(packed, dtype=(0, 4, 1))
+    for dtype in (ml_dtypes.int4, "int4", (0, 4, 1), padded.dtype):
+        validate(padded, dtype=dtype)
+    with refused("dtype_mismatch", "dtype"):
+        validate(packed, dtype=ml_dtypes.int4)
+    with refused("dtype_mismatch", "dtype"):
+        validate(padded, dtype=ml_dtypes.uint4)
 
 
 @pytest.mark.parametrize("keyword", ["readonly", "overlapping"])

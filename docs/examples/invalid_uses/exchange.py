@@ -280,6 +280,14 @@ def export_to_another_device_type() -> None:
     # [end export_to_another_device_type]
 
 
+def export_to_a_list() -> None:
+    """Name the device of an export by a list."""
+    # [begin export_to_a_list]
+    tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMDevice(48))
+    tensor.__dlpack__(dl_device=[14, 0])
+    # [end export_to_a_list]
+
+
 def copy_that_is_no_bool() -> None:
     """Answer the question of a copy with something else than yes or no."""
     # [begin copy_that_is_no_bool]
