@@ -41,10 +41,18 @@ constexpr bool fits_int64(Integer value) noexcept {
   }
 }
 
-/// Decimal digits of any integer up to 64 bits.
+/// Decimal digits of any integer.
 template <class Integer>
 std::string digits(Integer value) {
-  if constexpr (std::is_signed_v<Integer>) {
+  if constexpr (sizeof(Integer) > sizeof(std::int64_t)) {
+    std::string text;
+    for (Integer left = value; left != 0; left /= 10) {
+      const int digit = static_cast<int>(left % 10);
+      text.insert(text.begin(), static_cast<char>('0' + (digit < 0 ? -digit : digit)));
+    }
+    const char* const sign = is_signed_integer<Integer> && value < Integer{0} ? "-" : "";
+    return text.empty() ? "0" : sign + text;
+  } else if constexpr (std::is_signed_v<Integer>) {
     return std::to_string(static_cast<long long>(value));
   } else {
     return std::to_string(static_cast<unsigned long long>(value));
@@ -146,7 +154,9 @@ struct strided_shape {
 /// Whether an int64_t is a value of another integer type.
 template <class Integer>
 constexpr bool fits(std::int64_t value) noexcept {
-  if constexpr (std::is_signed_v<Integer>) {
+  if constexpr (sizeof(Integer) > sizeof value) {
+    return is_signed_integer<Integer> || value >= 0;
+  } else if constexpr (std::is_signed_v<Integer>) {
     return value >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()) &&
            value <= static_cast<std::int64_t>(std::numeric_limits<Integer>::max());
   } else {

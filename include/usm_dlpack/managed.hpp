@@ -82,7 +82,7 @@ inline void begin_at_lowest(DLTensor& tensor, subbyte storage) noexcept {
   const element_span span = span_of(tensor.shape, tensor.strides, ndim);
   byte_span bytes{};
   if (span.empty || span.overflow ||
-      !to_bytes(span, bits_per_element(tensor.dtype, storage), bytes)) {
+      !detail::to_bytes(span, detail::bits_per_element(tensor.dtype, storage), bytes)) {
     return;
   }
   const std::uint64_t below = magnitude(bytes.lowest);
@@ -115,7 +115,7 @@ Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner
   void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
   write_header(block->managed, flags);
   write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
-  begin_at_lowest(block->managed.dl_tensor, storage_of(flags));
+  detail::begin_at_lowest(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;
   return &block->managed;
@@ -153,8 +153,8 @@ inline void check_flags(std::uint64_t flags) {
 /// and PyTorch refuse null, and what no consumer could take is refused here already.
 template <class View>
 dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
-  const auto described = describe(view, device, empty_data::kept);
-  check_structure(described.get(), storage_of(flags_of<View>()));
+  const auto described = detail::describe(view, device, empty_data::kept);
+  usm_dlpack::check_structure(described.get(), storage_of(flags_of<View>()));
   return described;
 }
 
@@ -172,7 +172,7 @@ template <class Owner>
 [[nodiscard]] managed_tensor to_managed_tensor(const DLTensor& tensor, Owner&& owner,
                                                std::uint64_t flags = 0) {
   detail::check_flags(flags);
-  check_structure(tensor, detail::storage_of(flags));
+  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
   return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
       tensor, flags, std::forward<Owner>(owner)));
 }
@@ -185,7 +185,7 @@ template <class Owner>
                                                              std::uint64_t flags = 0) {
   detail::check_flags(flags);
   detail::check_legacy_flags(flags);
-  check_structure(tensor, detail::storage_of(flags));
+  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
   return legacy_managed_tensor(
       detail::make_managed<DLManagedTensor>(tensor, flags, std::forward<Owner>(owner)));
 }

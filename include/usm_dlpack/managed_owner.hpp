@@ -12,7 +12,8 @@ namespace usm_dlpack {
 
 /// Owns a managed tensor: its own `deleter` runs once, when this goes, unless `release()`d. A
 /// null deleter, which DLPack allows, is left uncalled. Moved, never copied; the members are
-/// those of `std::unique_ptr`, whose header takes as long to compile as all of the core.
+/// those of `std::unique_ptr`, without swap and comparisons, whose header takes as long to
+/// compile as all of the core.
 ///
 /// What DLPack asks of a consumer that meets another major version, to call the deleter and to
 /// touch nothing else, needs no more than to own first and to look then:

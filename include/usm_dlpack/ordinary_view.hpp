@@ -28,7 +28,7 @@ inline constexpr bool is_compact_layout =
 template <class View, class Mapping = typename View::mapping_type>
 inline constexpr bool may_be_ordinary =
     data_type_v<typename View::element_type>.bits >= 8 &&
-    dtype_is_known(data_type_v<typename View::element_type>) &&
+    detail::dtype_is_known(data_type_v<typename View::element_type>) &&
     (is_compact_layout<Mapping> ||
      (made_from_strides<Mapping> && !holds_any_stride_v<Mapping>));
 
@@ -126,7 +126,7 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
   constexpr std::size_t rank = sizeof...(Ranks);
   const known_shape<extents_type> shape{tensor.shape};
   std::int64_t span = 1;
-  if (!is_exactly(tensor, {static_cast<std::int32_t>(rank), wanted}) ||
+  if (!detail::is_exactly(tensor, {static_cast<std::int32_t>(rank), wanted}) ||
       (rank != 0 && may_be_null(tensor.shape, tensor.strides)) ||
       !has_static_extents<extents_type>(tensor.shape, ranks) ||
       !has_ordinary_strides<mapping_type>(shape, tensor.strides, ranks, span)) {
@@ -204,7 +204,8 @@ template <class Mapping, std::size_t... Ranks>
 bool has_strides([[maybe_unused]] const Mapping& mapping,
                  [[maybe_unused]] const DLTensor& tensor, std::index_sequence<Ranks...>) {
   return is_compact_layout<Mapping> ||
-         ((static_cast<std::int64_t>(mapping.stride(Ranks)) == tensor.strides[Ranks]) && ...);
+         (detail::is_strided(mapping) && ... &&
+          (static_cast<std::int64_t>(mapping.stride(Ranks)) == tensor.strides[Ranks]));
 }
 
 }  // namespace usm_dlpack::detail

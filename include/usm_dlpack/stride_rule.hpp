@@ -24,10 +24,14 @@ enum class stride_rule {
   left,   ///< the mirror image: 1 for the first dimension, products after the first two
 };
 
-/// Whether an index type holds the product of the numbers from 2 on, as many as the rank.
+/// Whether an index type holds the product of the numbers from 2 on, as many as the rank, also
+/// if one of them is rounded up to a multiple of a padding.
 template <class Index>
-constexpr bool holds_probe(std::size_t rank) {
+constexpr bool holds_probe(std::size_t rank, std::uint64_t padding) {
   std::uint64_t left = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  if (padding > 1) {
+    left = padding > left ? 0 : left / (padding + rank);
+  }
   for (std::size_t r = 0; r < rank; ++r) {
     left /= r + 2;
   }
@@ -36,12 +40,13 @@ constexpr bool holds_probe(std::size_t rank) {
 
 /// The extents of two probes of a view's rank and index type: all static, no two the same, so
 /// that a product says which extents it is of. None where the index type does not hold it.
-template <class Extents, class Ranks = std::make_index_sequence<Extents::rank()>, class = void>
+template <class Extents, std::uint64_t Padding,
+          class Ranks = std::make_index_sequence<Extents::rank()>, class = void>
 struct probe_extents {};
 template <template <class, std::size_t...> class Extents, class Index, std::size_t... Sizes,
-          std::size_t... Ranks>
-struct probe_extents<Extents<Index, Sizes...>, std::index_sequence<Ranks...>,
-                     std::enable_if_t<holds_probe<Index>(sizeof...(Ranks))>> {
+          std::uint64_t Padding, std::size_t... Ranks>
+struct probe_extents<Extents<Index, Sizes...>, Padding, std::index_sequence<Ranks...>,
+                     std::enable_if_t<holds_probe<Index>(sizeof...(Ranks), Padding)>> {
   using growing = Extents<Index, (Ranks + 2)...>;
   using shrinking = Extents<Index, (sizeof...(Ranks) + 1 - Ranks)...>;
 };
@@ -55,6 +60,20 @@ inline constexpr bool has_padding = false;
 template <class Mapping>
 inline constexpr bool has_padding<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
     Mapping::is_always_unique() && Mapping::is_always_strided();
+
+/// The padding that stands in a layout's type, or 0.
+template <class Mapping>
+constexpr std::uint64_t padding_of() {
+  if constexpr (has_padding<Mapping>) {
+    constexpr auto padding = static_cast<std::size_t>(Mapping::padding_value);
+    return padding == static_cast<std::size_t>(-1) ? 0 : padding;
+  } else {
+    return 0;
+  }
+}
+
+template <class Mapping>
+using probes_of = probe_extents<typename Mapping::extents_type, padding_of<Mapping>()>;
 
 /// Whether the extents alone decide the strides, and the strides reach every element once:
 /// then they are products of extents in some order.
@@ -108,15 +127,12 @@ struct rule_of {
 /// show the same rule: then it is not one that goes by their size. The probes are of the
 /// mapping's own rank, because a layout may have a rule for each.
 template <class Mapping>
-struct rule_of<
-    Mapping,
-    std::enable_if_t<
-        shown_rule<probe_of<
-            Mapping, typename probe_extents<typename Mapping::extents_type>::growing>>() ==
-        shown_rule<probe_of<
-            Mapping, typename probe_extents<typename Mapping::extents_type>::shrinking>>()>> {
-  static constexpr stride_rule value = shown_rule<
-      probe_of<Mapping, typename probe_extents<typename Mapping::extents_type>::growing>>();
+struct rule_of<Mapping,
+               std::enable_if_t<
+                   shown_rule<probe_of<Mapping, typename probes_of<Mapping>::growing>>() ==
+                   shown_rule<probe_of<Mapping, typename probes_of<Mapping>::shrinking>>()>> {
+  static constexpr stride_rule value =
+      shown_rule<probe_of<Mapping, typename probes_of<Mapping>::growing>>();
 };
 
 /// The rule of a mapping's layout.
@@ -141,7 +157,8 @@ constexpr auto strides_of(const Mapping& mapping,
     stride_type product = mapping.stride(right ? Rank - 2 : 1);
     const auto place = [&](std::size_t r) {
       found[r] = product;
-      product = static_cast<stride_type>(product * extents[r]);
+      // Of an empty view the product may be too large, and is not looked at.
+      static_cast<void>(__builtin_mul_overflow(product, extents[r], &product));
     };
     // Expanded instead of a loop, because compilers do not unroll one of this length.
     ((Ranks + 1 < Rank ? place(right ? Rank - 2 - Ranks : Ranks + 1) : void()), ...);

@@ -114,8 +114,9 @@ inline void check_shape(const DLTensor& tensor) {
     refuse(errc::shape_null, "shape", "an array of ndim extents",
            "null with ndim " + digits(tensor.ndim), "have the producer fill shape");
   }
-  if (!dtype_is_known(tensor.dtype)) {
-    refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3", to_string(tensor.dtype),
+  if (!detail::dtype_is_known(tensor.dtype)) {
+    refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3",
+           usm_dlpack::to_string(tensor.dtype),
            "convert the array to a dtype of DLPack first");
   }
 }

@@ -29,7 +29,8 @@ template <class Index>
 /// Address of the first element of a view that has elements.
 template <class View>
 constexpr auto first_element(const View& view) {
-  const auto index = first_index(view.mapping(), std::make_index_sequence<View::rank()>{});
+  const auto index =
+      detail::first_index(view.mapping(), std::make_index_sequence<View::rank()>{});
   constexpr auto highest = std::numeric_limits<std::ptrdiff_t>::max();
   constexpr auto size = static_cast<std::int64_t>(sizeof(typename View::element_type));
   if (!fits_int64(index) || static_cast<std::int64_t>(index) > highest / size ||
@@ -42,7 +43,7 @@ constexpr auto first_element(const View& view) {
 
 template <class Mapping>
 constexpr void check_strided(const Mapping& mapping) {
-  if (Mapping::is_always_strided() || mapping.is_strided()) {
+  if (detail::is_strided(mapping)) {
     return;
   }
   refuse(errc::layout_not_strided, "layout", "a mapping whose is_strided() is true",
@@ -123,7 +124,7 @@ template <class View>
     }
   }
   if (!empty) {
-    return first_element(view);
+    return detail::first_element(view);
   }
   return when_empty == empty_data::kept ? view.data_handle() : handle_of<View>{};
 }
@@ -133,7 +134,7 @@ template <class View>
 template <class View>
 [[gnu::cold, gnu::noinline]] constexpr handle_of<View> settle_doubts(const View& view,
                                                                      empty_data when_empty) {
-  return settle(view, when_empty);
+  return detail::settle(view, when_empty);
 }
 
 /// What the data of a view becomes whose handle points at its first element, if it has one.
@@ -190,31 +191,32 @@ constexpr dlpack_tensor<View::rank()> describe(
   using array_type = typename dlpack_tensor<View::rank()>::array_type;
   constexpr DLDataType dtype = data_type_v<typename View::element_type>;
   if constexpr (View::rank() == 0) {
-    return {as_data(first_element(view)), device, dtype, array_type{}, array_type{}};
+    return {as_data(detail::first_element(view)), device, dtype, array_type{}, array_type{}};
   } else {
     const auto& mapping = view.mapping();
-    check_strided(mapping);
+    detail::check_strided(mapping);
     const std::array<std::decay_t<decltype(view.extent(0))>, View::rank()> extents{
         view.extent(Ranks)...};
-    const auto steps = strides_of(mapping, extents, ranks);
+    const auto steps = detail::strides_of(mapping, extents, ranks);
     // Stored before the branch, so that no number has to live through it.
     dlpack_tensor<View::rank()> result(
         nullptr, device, dtype, array_type{static_cast<std::int64_t>(extents[Ranks])...},
         array_type{static_cast<std::int64_t>(steps[Ranks])...});
     using mapping_type = std::decay_t<decltype(mapping)>;
     if constexpr (View::rank() == 1) {  // two numbers are settled sooner than doubted
-      put(result, device, as_data(settle(view, when_empty)));
+      detail::put(result, device, as_data(detail::settle(view, when_empty)));
     } else {
       const bool doubtful = is_doubtful<mapping_type>(extents, steps, ranks);
       if constexpr (stride_rule_v<mapping_type> == stride_rule::each ||
                     has_padding<mapping_type>) {
-        put(result, device,
-            as_data(doubtful ? settle_doubts(view, when_empty) : first_element(view)));
+        detail::put(result, device,
+                    as_data(doubtful ? detail::settle_doubts(view, when_empty)
+                                     : detail::first_element(view)));
       } else {
-        put(result, device,
-            as_data(__builtin_expect(doubtful, false) != 0
-                        ? settle_compact(view, when_empty, ranks)
-                        : first_element(view)));
+        detail::put(result, device,
+                    as_data(__builtin_expect(doubtful, false) != 0
+                                ? detail::settle_compact(view, when_empty, ranks)
+                                : detail::first_element(view)));
       }
     }
     return result;
@@ -223,7 +225,7 @@ constexpr dlpack_tensor<View::rank()> describe(
 template <class View>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
                                                empty_data when_empty) {
-  return describe(view, device, when_empty, std::make_index_sequence<View::rank()>{});
+  return detail::describe(view, device, when_empty, std::make_index_sequence<View::rank()>{});
 }
 
 }  // namespace detail

@@ -7,10 +7,12 @@
 #include <usm_dlpack/layout.hpp>
 #include <usm_dlpack/open_strides.hpp>
 #include <usm_dlpack/overlap.hpp>
+#include <usm_dlpack/view.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -142,17 +144,29 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   return Mapping(extents, strides);
 }
 
-/// Whether the index type holds a number times all extents but that of one dimension, up to
-/// the first empty one: by P0009 the product is then 0, and yet libc++ counts and aborts.
+template <class Index>
+constexpr bool holds(std::uint64_t value) noexcept {
+  if constexpr (sizeof(Index) > sizeof value) {
+    return true;
+  } else {
+    return value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  }
+}
+
+/// Whether the index type holds a number above 0 times all extents but that of one dimension,
+/// up to the first empty one: by P0009 the product is then 0, and yet libc++ counts and
+/// aborts.
 template <class Index, std::size_t Rank>
 bool holds_product(const strided_shape<Rank>& given, std::size_t except,
                    std::int64_t product) {
+  auto all = static_cast<std::uint64_t>(product);
   for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
-    if (r != except && __builtin_mul_overflow(product, given.shape[r], &product)) {
+    const auto extent = static_cast<std::uint64_t>(given.shape[r]);
+    if (r != except && __builtin_mul_overflow(all, extent, &all)) {
       return false;
     }
   }
-  return fits<Index>(product);
+  return holds<Index>(all);
 }
 
 /// `padding` rounded up from an extent, as padded mappings compute it: at most their sum.
@@ -193,12 +207,12 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
   }
   const Mapping plain(extents);
   if constexpr (made_from_padding<Mapping> && Rank >= 2) {
-    const bool matches = empty || first_other_stride(plain, given) == Rank;
+    const bool matches = empty || detail::first_other_stride(plain, given) == Rank;
     // The padded extent is the stride of some dimension that has neighbours.
     for (std::size_t r = 0; !matches && r < Rank; ++r) {
       if (given.shape[r] > 1 && may_pad<index_type>(plain, given, given.strides[r])) {
         const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
-        if (first_other_stride(padded, given) == Rank) {
+        if (detail::first_other_stride(padded, given) == Rank) {
           return padded;
         }
       }
@@ -231,7 +245,12 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
     }
   }();
   if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
-    const std::size_t other = empty ? Rank : first_other_stride(made, given);
+    if (!empty && !detail::is_strided(made)) {
+      refuse(errc::layout_mismatch, "strides",
+             "extents for which the view's layout has strides", "others",
+             "use layout_stride, or make the array contiguous");
+    }
+    const std::size_t other = empty ? Rank : detail::first_other_stride(made, given);
     if (other != Rank) {
       const auto expected = static_cast<std::int64_t>(made.stride(other));
       refuse_strides(other, expected, given.strides[other]);

@@ -26,9 +26,11 @@ template <class View>
 void check_element_type(const DLTensor& tensor, subbyte storage) {
   constexpr DLDataType wanted = data_type_v<typename View::element_type>;
   constexpr bool padded = is_subbyte_padded_v<typename View::element_type>;
-  if (!same_data_type(tensor.dtype, wanted)) {
-    refuse(errc::dtype_mismatch, "dtype", to_string(wanted) + " for the view's element type",
-           to_string(tensor.dtype), "convert the array, or use a view of its element type");
+  if (!usm_dlpack::same_data_type(tensor.dtype, wanted)) {
+    refuse(errc::dtype_mismatch, "dtype",
+           usm_dlpack::to_string(wanted) + " for the view's element type",
+           usm_dlpack::to_string(tensor.dtype),
+           "convert the array, or use a view of its element type");
   }
   if (wanted.bits < 8 && padded != (storage == subbyte::padded)) {
     refuse(errc::dtype_mismatch, "flags",
@@ -44,6 +46,14 @@ constexpr Extents make_extents([[maybe_unused]] const std::int64_t* shape,
   return Extents(static_cast<typename Extents::index_type>(shape[Ranks])...);
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,
+                                                                          std::size_t expected,
+                                                                          std::int64_t found) {
+  refuse(errc::extent_mismatch, indexed("shape", r),
+         digits(expected) + " for the view's static extent", digits(found),
+         "use a dynamic extent, or an array of that shape");
+}
+
 /// Rank and static extents.
 template <class Extents>
 void check_extents(const DLTensor& tensor) {
@@ -55,9 +65,7 @@ void check_extents(const DLTensor& tensor) {
   for (std::size_t r = 0; r < rank; ++r) {
     const std::size_t fixed = Extents::static_extent(r);
     if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(tensor.shape[r])) {
-      refuse(errc::extent_mismatch, indexed("shape", r),
-             digits(fixed) + " for the view's static extent", digits(tensor.shape[r]),
-             "use a dynamic extent, or an array of that shape");
+      refuse_extent_mismatch(r, fixed, tensor.shape[r]);
     }
   }
 }
@@ -120,20 +128,23 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   if (structure.empty) {
     return View(first, mapping);
   }
-  const auto offset = first_index(mapping, std::make_index_sequence<rank>{});
+  const auto offset = detail::first_index(mapping, std::make_index_sequence<rank>{});
   return View(first - static_cast<std::ptrdiff_t>(offset), mapping);
 }
 
 /// Every check in the documented order, and whatever strides a tensor may have.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
-  return make_view<View>(tensor, check_structure(tensor, storage), storage);
+  return make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage), storage);
 }
 
 /// `inline`, as the public functions above it, although a template: clang and g++ then inline
 /// more of it, and the caller pays no call.
 template <class View>
 inline View convert(const DLTensor& tensor, subbyte storage) {
+  static_assert(std::is_default_constructible_v<accessor_of<View>>,
+                "accessor: expected one that is made of nothing, found another; construct the "
+                "view by hand after validate");
   if constexpr (may_be_ordinary<View>) {
     constexpr std::make_index_sequence<View::rank()> ranks{};
     if (std::uintptr_t first = 0;
@@ -141,8 +152,8 @@ inline View convert(const DLTensor& tensor, subbyte storage) {
       using mapping_type = typename View::mapping_type;
       const ordinary_numbers given{tensor.shape, tensor.strides};
       const auto mapping = ordinary_mapping<mapping_type>(given, ranks);
-      if (has_strides(mapping, tensor, ranks)) {
-        const auto offset = static_cast<std::ptrdiff_t>(first_index(mapping, ranks));
+      if (detail::has_strides(mapping, tensor, ranks)) {
+        const auto offset = static_cast<std::ptrdiff_t>(detail::first_index(mapping, ranks));
         return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
                     ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
       }

@@ -87,8 +87,8 @@ namespace detail {
 inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
   if (found.kind != sycl::usm::alloc::unknown && kind != found.kind) {
     refuse(errc::usm_type_not_accepted, "data",
-           std::string(to_string(kind)) + " USM, as the type of the view says",
-           std::string(to_string(found.kind)) + " USM",
+           std::string(usm_dlpack::to_string(kind)) + " USM, as the type of the view says",
+           std::string(usm_dlpack::to_string(found.kind)) + " USM",
            "use a view of the kind that was allocated, or copy the elements");
   }
 }
@@ -180,7 +180,7 @@ inline DLDevice export_device(const void* pointer, bool empty,
 /// Describes a view, and finds its device by one of the three functions above.
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
-  auto made = describe(view, DLDevice{kDLOneAPI, 0}, empty_data::kept);
+  auto made = detail::describe(view, DLDevice{kDLOneAPI, 0}, empty_data::kept);
   bool empty = false;
   for (const std::int64_t extent : made.shape()) {
     empty = empty || extent == 0;
@@ -188,7 +188,7 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
   void* data = made.data();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
   const DLDevice device = export_device(data, empty, place..., kind);
-  put(made, device, empty ? nullptr : data);
+  detail::put(made, device, empty ? nullptr : data);
   return made;
 }
 

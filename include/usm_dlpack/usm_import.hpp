@@ -28,7 +28,8 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
     refuse(errc::usm_type_not_accepted, "data",
            names_of(wanted.usm_types, known_kinds) + " USM",
-           std::string(to_string(kind)) + " USM", "copy the array to USM of an accepted kind");
+           std::string(usm_dlpack::to_string(kind)) + " USM",
+           "copy the array to USM of an accepted kind");
   }
 }
 
@@ -39,8 +40,8 @@ class import_protocol {
       : tensor_(tensor), wanted_(wanted) {}
 
   usm_allocation run(subbyte storage) {
-    check_device_type(tensor_);
-    result_.structure_ = check_structure(tensor_, storage);
+    detail::check_device_type(tensor_);
+    result_.structure_ = usm_dlpack::check_structure(tensor_, storage);
     check_description();
     find_device();
     if (result_.structure_.empty && result_.structure_.first == 0) {
@@ -64,9 +65,10 @@ class import_protocol {
 
  private:
   void check_description() const {
-    if (wanted_.dtype && !same_data_type(*wanted_.dtype, tensor_.dtype)) {
-      refuse(errc::dtype_mismatch, "dtype", to_string(*wanted_.dtype) + ", as asked for",
-             to_string(tensor_.dtype), "convert the array to that dtype");
+    if (wanted_.dtype && !usm_dlpack::same_data_type(*wanted_.dtype, tensor_.dtype)) {
+      refuse(errc::dtype_mismatch, "dtype",
+             usm_dlpack::to_string(*wanted_.dtype) + ", as asked for",
+             usm_dlpack::to_string(tensor_.dtype), "convert the array to that dtype");
     }
     if (wanted_.ndim && *wanted_.ndim != tensor_.ndim) {
       refuse(errc::rank_mismatch, "ndim", digits(*wanted_.ndim) + " dimensions, as asked for",
@@ -90,7 +92,7 @@ class import_protocol {
     if (!wanted_.backends.contains(backend)) {
       refuse(errc::backend_not_accepted, "device.device_id",
              "a device of the backend " + names_of(wanted_.backends, known_backends),
-             "device " + digits(id) + " of the backend " + to_string(backend),
+             "device " + digits(id) + " of the backend " + usm_dlpack::to_string(backend),
              "move the array to a device of an accepted backend");
     }
     result_.device_id_ = id;
@@ -195,7 +197,7 @@ inline usm_allocation validate(const DLManagedTensorVersioned& managed,
 /// DLTensor. Never calls the deleter.
 inline usm_allocation validate(const DLManagedTensor& managed,
                                const requirements& wanted = {}) {
-  return validate(managed.dl_tensor, wanted);
+  return usm_dlpack::validate(managed.dl_tensor, wanted);
 }
 
 }  // namespace usm_dlpack

@@ -96,7 +96,8 @@ using if_kind_named = std::enable_if_t<!is_anywhere<View>, int>;
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& wanted) {
-  const usm_allocation proved = validate(tensor, detail::require_kind<View>(wanted));
+  const usm_allocation proved =
+      usm_dlpack::validate(tensor, detail::require_kind<View>(wanted));
   return detail::make_view<View>(tensor, proved.structure(), subbyte::packed);
 }
 
@@ -106,7 +107,8 @@ template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed,
                              const requirements& wanted) {
-  const usm_allocation proved = validate(managed, detail::require_kind<View>(wanted));
+  const usm_allocation proved =
+      usm_dlpack::validate(managed, detail::require_kind<View>(wanted));
   return detail::make_view<View>(managed.dl_tensor, proved.structure(),
                                  detail::storage_of(managed.flags));
 }

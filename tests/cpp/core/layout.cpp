@@ -5,6 +5,7 @@
 #include <refusal.hpp>
 
 #include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/to_mapping.hpp>
 
 #include <gtest/gtest.h>
 
@@ -36,5 +37,28 @@ TEST(Layout, RefusesStridesThatInt64CannotHold) {
   EXPECT_REFUSAL(to_stride(std::numeric_limits<std::uint64_t>::max(), 0),
                  errc::stride_out_of_range, "strides[0]", rule, "18446744073709551615");
 }
+
+#if defined(__SIZEOF_INT128__)
+TEST(Layout, CountsAndSaysNumbersOf128Bits) {
+  using usm_dlpack::detail::digits;
+  using usm_dlpack::detail::fits;
+  using usm_dlpack::detail::holds;
+  using usm_dlpack::detail::int128;
+  using usm_dlpack::detail::uint128;
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(fits<int128>(most) && fits<int128>(-most - 1) && fits<uint128>(most));
+  EXPECT_FALSE(fits<uint128>(-1));
+  EXPECT_TRUE(holds<int128>(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_TRUE(holds<std::uint64_t>(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_FALSE(holds<std::int64_t>(std::uint64_t{1} << 63));
+  EXPECT_EQ(digits(int128{0}), "0");
+  EXPECT_EQ(digits(int128{-7}), "-7");
+  EXPECT_EQ(digits((int128{1} << 64) + 5), "18446744073709551621");
+  EXPECT_EQ(digits(-(int128{1} << 126) * 2), "-170141183460469231731687303715884105728");
+  EXPECT_EQ(digits(uint128{0} - 1), "340282366920938463463374607431768211455");
+  EXPECT_REFUSAL(to_extent((int128{1} << 64) + 5, 0), errc::extent_out_of_range, "shape[0]",
+                 "an extent from 0 to 9223372036854775807 elements", "18446744073709551621");
+}
+#endif
 
 }  // namespace

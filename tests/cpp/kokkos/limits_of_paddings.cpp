@@ -5,6 +5,7 @@
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 
+#include <usm_dlpack/to_dlpack.hpp>
 #include <usm_dlpack/to_mdspan.hpp>
 
 #include <mdspan/mdspan.hpp>
@@ -12,7 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace {
 
@@ -43,6 +46,37 @@ auto take(std::array<std::int64_t, Rank> shape, std::array<std::int64_t, Rank> s
                         0};
   return usm_dlpack::to_mdspan<
       Kokkos::mdspan<float, Kokkos::dextents<std::int8_t, Rank>, Layout>>(tensor);
+}
+
+/// Exports a view of one element and takes it back.
+template <class Index, std::size_t Rank, class Layout>
+void expect_exchanged() {
+  using extents_type = Kokkos::dextents<Index, Rank>;
+  using view_type = Kokkos::mdspan<float, extents_type, Layout>;
+  std::array<Index, Rank> ones{};
+  ones.fill(1);
+  float element = 0;
+  const view_type view(&element, typename view_type::mapping_type(extents_type(ones)));
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.strides()[Rank / 2], view.mapping().stride(Rank / 2));
+  EXPECT_EQ(usm_dlpack::to_mdspan<view_type>(wrapper.get()).data_handle(), &element);
+}
+
+TEST(PaddedLayouts, MayHavePaddingsThatTheIndexTypeHoldsForSmallExtentsAlone) {
+  using namespace Kokkos::Experimental;
+  expect_exchanged<signed char, 4, layout_left_padded<4>>();
+  expect_exchanged<short, 5, layout_left_padded<256>>();
+  expect_exchanged<short, 5, layout_right_padded<256>>();
+  expect_exchanged<int, 8, layout_left_padded<16384>>();
+}
+
+TEST(EmptyViews, AreExportedWhateverTheProductOfTheOtherExtents) {
+  using extents_type = Kokkos::dextents<int, 4>;
+  constexpr int most = std::numeric_limits<int>::max();
+  const Kokkos::mdspan<float, extents_type> view(nullptr, extents_type(0, most, most, most));
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(wrapper.shape()[3], most);
+  EXPECT_EQ(wrapper.get().data, nullptr);
 }
 
 TEST(ToMdspanOfPaddedLayouts, PadsTheContiguousDimensionToItsExtentOrMore) {

@@ -145,6 +145,55 @@ TEST(UsmArray, ASizeThatOverflowsIsRefused) {
       "a product that the view's index type int32_t holds", "a larger one");
 }
 
+TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
+  const sycl::queue queue = queue_on();
+  constexpr std::int64_t beyond = (std::int64_t{1} << 32) + 4;
+  using narrow = usm_array<md::mdspan<float, md::dextents<int, 2>>>;
+  constexpr const char* rule = "a value that the view's index type int32_t holds";
+  EXPECT_REFUSAL(narrow(queue, std::array<std::int64_t, 2>{beyond, 6}),
+                 errc::index_type_too_small, "shape[0]", rule, "4294967300");
+  EXPECT_REFUSAL(narrow(queue, std::array<std::size_t, 2>{6, 0xffffffff}),
+                 errc::index_type_too_small, "shape[1]", rule, "4294967295");
+  if constexpr (std::is_constructible_v<narrow, const sycl::queue&, extents>) {
+    EXPECT_REFUSAL(narrow(queue, extents(beyond, 6)), errc::index_type_too_small, "shape[0]",
+                   rule, "4294967300");
+  }
+  using fixed = usm_array<md::mdspan<float, md::extents<int, 3, md::dynamic_extent>>>;
+  EXPECT_REFUSAL(fixed(queue, std::array<int, 2>{2, 6}), errc::extent_mismatch, "shape[0]",
+                 "3 for the view's static extent", "2");
+  EXPECT_REFUSAL(fixed(queue, std::array<std::int64_t, 1>{beyond}), errc::index_type_too_small,
+                 "shape[1]", rule, "4294967300");
+  EXPECT_EQ(fixed(queue, std::array<std::int64_t, 1>{6}).size_bytes(), 72U);
+  EXPECT_EQ(fixed(queue, std::array<int, 2>{3, 6}).size_bytes(), 72U);
+}
+
+template <class Index, class Layout>
+using padded_array = usm_array<md::mdspan<unsigned char, md::dextents<Index, 2>, Layout>>;
+
+TEST(UsmArray, APaddingThatTheIndexTypeDoesNotHoldIsRefused) {
+  using namespace md::Experimental;
+  const sycl::queue queue = queue_on();
+  const auto refused_with = [](const char* name) {
+    return "a product that the view's index type " + std::string(name) + " holds";
+  };
+  EXPECT_REFUSAL(
+      (padded_array<int, layout_left_padded<1048576>>(queue, md::dextents<int, 2>(3, 4097))),
+      errc::index_type_too_small, "shape", refused_with("int32_t"), "a larger one");
+  EXPECT_REFUSAL(
+      (padded_array<short, layout_right_padded<256>>(queue, md::dextents<short, 2>(257, 3))),
+      errc::index_type_too_small, "shape", refused_with("int16_t"), "a larger one");
+  EXPECT_REFUSAL((padded_array<unsigned char, layout_left_padded<85>>(
+                     queue, md::dextents<unsigned char, 2>(127, 2))),
+                 errc::index_type_too_small, "shape", refused_with("uint8_t"), "a larger one");
+  // As much as fits: the extent that the layout does not pad is not rounded up.
+  const padded_array<short, layout_left_padded<256>> made(queue,
+                                                          md::dextents<short, 2>(3, 127));
+  EXPECT_EQ(made.size_bytes(), 126U * 256U + 3U);
+  const padded_array<short, layout_right_padded<256>> rows(queue,
+                                                           md::dextents<short, 2>(127, 3));
+  EXPECT_EQ(rows.size_bytes(), 126U * 256U + 3U);
+}
+
 TEST(UsmArray, NegativeExtentsAreRefused) {
   EXPECT_REFUSAL(device_array(queue_on(), extents(4, -1)), errc::extent_out_of_range,
                  "shape[1]", "an extent from 0 to 9223372036854775807 elements", "-1");

@@ -475,6 +475,49 @@ TEST(ToMdspan, RefusesALayoutThatTakesStridesForOthers) {
                  "18 elements for the view's layout", "9");
 }
 
+/// Rows, made from extents, or from extents and strides, which have strides up to two columns:
+/// then and only then may they be asked for.
+template <bool FromStrides>
+struct layout_of_narrow_rows {
+  template <class Extents>
+  struct mapping : odd::mapping_base<Extents, layout_of_narrow_rows> {
+    using base = odd::mapping_base<Extents, layout_of_narrow_rows>;
+    using index_type = typename base::index_type;
+
+    constexpr mapping() noexcept = default;
+    template <bool Made = !FromStrides, std::enable_if_t<Made, int> = 0>
+    constexpr explicit mapping(const Extents& extents) noexcept : base(extents) {}
+    template <bool Made = FromStrides, std::enable_if_t<Made, int> = 0>
+    constexpr mapping(const Extents& extents,
+                      const std::array<index_type, Extents::rank()>&) noexcept
+        : base(extents) {}
+    template <class... Indices>
+    constexpr index_type operator()(Indices... indices) const noexcept {
+      return this->position(indices...);
+    }
+    constexpr index_type stride(std::size_t r) const noexcept { return this->c_stride(r); }
+    static constexpr bool is_always_strided() noexcept { return false; }
+    constexpr bool is_strided() const noexcept { return this->all_extents.extent(1) <= 2; }
+    friend constexpr bool operator==(const mapping& a, const mapping& b) noexcept {
+      return a.all_extents == b.all_extents;
+    }
+  };
+};
+
+TEST(ToMdspan, RefusesExtentsForWhichALayoutHasNoStrides) {
+  const strided_tensor<2> narrow({3, 2}, {2, 1});
+  expect_taken<view<layout_of_narrow_rows<false>>>(narrow.tensor);
+  expect_taken<view<layout_of_narrow_rows<true>>>(narrow.tensor);
+  const strided_tensor<2> wide({3, 3}, {3, 1});
+  constexpr const char* rule = "extents for which the view's layout has strides";
+  EXPECT_REFUSAL(to_mdspan<view<layout_of_narrow_rows<false>>>(wide.tensor),
+                 errc::layout_mismatch, "strides", rule, "others");
+  EXPECT_REFUSAL(to_mdspan<view<layout_of_narrow_rows<true>>>(wide.tensor),
+                 errc::layout_mismatch, "strides", rule, "others");
+  const strided_tensor<2> empty({0, 3}, {3, 1});
+  EXPECT_EQ(to_mdspan<view<layout_of_narrow_rows<false>>>(empty.tensor).extent(1), 3);
+}
+
 /// Expects that tensors in order, which one pass looks at, are refused as all others are.
 template <class View>
 void expect_refusals_of_memory() {
@@ -671,6 +714,15 @@ TEST(ToMdspan, RefusesAnEmptyTensorWhoseIndicesBeforeTheFirstEmptyDimensionAreTo
                  errc::index_type_too_small, "shape", rule, "a larger one");
   expect_taken<view<layout_relaxed, int, float, 3>>(sample.tensor);
   expect_taken<view<md::layout_stride, std::int64_t, float, 3>>(sample.tensor);
+}
+
+TEST(ToMdspan, TakesAnEmptyTensorOfIndicesThatOnlyAnUnsignedIndexTypeCounts) {
+  const strided_tensor<3> sample({5, std::int64_t{1} << 61, 0}, {0, 0, 1});
+  expect_taken<view<md::layout_right, std::uint64_t, float, 3>>(sample.tensor);
+  expect_taken<view<md::layout_left, std::uint64_t, float, 3>>(sample.tensor);
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, std::int64_t, float, 3>>(sample.tensor)),
+                 errc::index_type_too_small, "shape",
+                 "a product that the view's index type int64_t holds", "a larger one");
 }
 
 TEST(ToMdspan, GivesAnEmptyViewCompactStridesOfRowsOrElseOfColumns) {
