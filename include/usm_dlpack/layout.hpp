@@ -179,4 +179,19 @@ template <class Index>
          digits(value), "use extents of a wider index type");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,
+                                                                          std::size_t expected,
+                                                                          std::int64_t found) {
+  refuse(errc::extent_mismatch, indexed("shape", r),
+         digits(expected) + " for the view's static extent", digits(found),
+         "use a dynamic extent, or an array of that shape");
+}
+
+/// Whether a mapping's strides say where every element is: only then may they be asked for
+/// (P0009 `[mdspan.layout.reqmts]`).
+template <class Mapping>
+constexpr bool is_strided(const Mapping& mapping) {
+  return Mapping::is_always_strided() || mapping.is_strided();
+}
+
 }  // namespace usm_dlpack::detail

@@ -43,11 +43,10 @@ constexpr auto first_element(const View& view) {
 
 template <class Mapping>
 constexpr void check_strided(const Mapping& mapping) {
-  if (detail::is_strided(mapping)) {
-    return;
+  if (!detail::is_strided(mapping)) {
+    refuse(errc::layout_not_strided, "layout", "a mapping whose is_strided() is true",
+           "one that answers false", "copy the elements to a strided layout first");
   }
-  refuse(errc::layout_not_strided, "layout", "a mapping whose is_strided() is true",
-         "one that answers false", "copy the elements to a strided layout first");
 }
 
 /// What an empty view's `data` becomes: null as DLPack asks of a DLTensor, or left as it is,
@@ -129,8 +128,7 @@ template <class View>
   return when_empty == empty_data::kept ? view.data_handle() : handle_of<View>{};
 }
 
-/// The same out of line, for a view of which a number is in doubt: one beyond doubt costs a
-/// branch.
+/// The same out of line, for a view of which a number is in doubt.
 template <class View>
 [[gnu::cold, gnu::noinline]] constexpr handle_of<View> settle_doubts(const View& view,
                                                                      empty_data when_empty) {

@@ -46,14 +46,6 @@ constexpr Extents make_extents([[maybe_unused]] const std::int64_t* shape,
   return Extents(static_cast<typename Extents::index_type>(shape[Ranks])...);
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,
-                                                                          std::size_t expected,
-                                                                          std::int64_t found) {
-  refuse(errc::extent_mismatch, indexed("shape", r),
-         digits(expected) + " for the view's static extent", digits(found),
-         "use a dynamic extent, or an array of that shape");
-}
-
 /// Rank and static extents.
 template <class Extents>
 void check_extents(const DLTensor& tensor) {

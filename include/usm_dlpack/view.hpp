@@ -168,13 +168,6 @@ inline constexpr bool has_const_elements =
 template <class View>
 using element_of = std::remove_cv_t<typename View::element_type>;
 
-/// Whether a mapping's strides say where every element is: only then may they be asked for
-/// (P0009 `[mdspan.layout.reqmts]`).
-template <class Mapping>
-constexpr bool is_strided(const Mapping& mapping) {
-  return Mapping::is_always_strided() || mapping.is_strided();
-}
-
 /// Index of the element whose indices are all zero: not 0 in every layout.
 template <class Mapping, std::size_t... Zeros>
 constexpr auto first_index(const Mapping& mapping, std::index_sequence<Zeros...>) {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -301,13 +302,17 @@ def to_dlpack_tensor(
 
 
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
+# The signature of compiled code is text, and Python's parser (3.11, 3.12) raises a SystemError
+# where two threads parse at once. A collection of garbage may come here again.
+_signatures = threading.RLock()
 
 
 def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
     """Return the keywords that a type's ``__dlpack__`` takes: its signature says how old it is."""
     try:
-        parameters = inspect.signature(method).parameters.values()
-    except (ValueError, TypeError):
+        with _signatures:
+            parameters = inspect.signature(method).parameters.values()
+    except (ValueError, TypeError, SystemError):
         # Compiled code without a signature: its docstring names the keywords, or nothing does.
         text = getattr(method, "__doc__", None) or ""
         named = frozenset(word for word in _KEYWORDS if word in text)

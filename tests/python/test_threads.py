@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consum
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack._exchange import _read_signature
 
 NEWEST = (1, 3)
 
@@ -185,3 +187,26 @@ def test_the_package_queue_is_one_for_all_threads() -> None:
     streams = at_once(lambda number: api.stream(usm_dlpack.device_id(usm_dlpack.root_device(0))))
     assert len(set(streams)) == 1
     assert streams[0]
+
+
+def test_signatures_are_read_by_one_thread_at_a_time() -> None:
+    """Python's parser, which reads those of compiled code, fails where two threads use it at once.
+
+    It has the GIL, but the garbage collector may run in it, with callbacks that let others have it.
+    """
+
+    def let_others(phase: str, info: dict[str, int]) -> None:
+        time.sleep(0)
+
+    def work(number: int) -> bool:
+        wanted = frozenset({"stream", "max_version", "dl_device", "copy"})
+        return all(_read_signature(np.ndarray.__dlpack__) == wanted for _ in range(20))
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(let_others)
+    gc.set_threshold(20)
+    try:
+        assert at_once(work) == [True] * THREADS
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(let_others)

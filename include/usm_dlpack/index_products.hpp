@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a mapping counts beyond single extents and strides, products of extents, and whether
+// its index type holds them.
+#pragma once
+
+#include <usm_dlpack/layout.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace usm_dlpack::detail {
+
+/// Whether the padding stands in the layout's type: then extents alone make the mapping.
+template <class Mapping, class = void>
+inline constexpr bool has_static_padding = false;
+template <class Mapping>
+inline constexpr bool
+    has_static_padding<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
+        static_cast<std::size_t>(Mapping::padding_value) != static_cast<std::size_t>(-1);
+
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_product() {
+  refuse(errc::index_type_too_small, "shape",
+         "a product that the view's index type " + name_of_integer<Index>() + " holds",
+         "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
+}
+
+/// Whether an index type holds a count.
+template <class Index>
+constexpr bool holds(std::uint64_t value) noexcept {
+  if constexpr (sizeof(Index) > sizeof value) {
+    return true;
+  } else {
+    return value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  }
+}
+
+/// Whether the index type holds a number above 0 times all extents but that of one dimension,
+/// up to the first empty one: by P0009 the product is then 0, and yet libc++ counts and
+/// aborts.
+template <class Index, std::size_t Rank>
+bool holds_product(const strided_shape<Rank>& given, std::size_t except,
+                   std::int64_t product) {
+  auto all = static_cast<std::uint64_t>(product);
+  for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
+    const auto extent = static_cast<std::uint64_t>(given.shape[r]);
+    if (r != except && __builtin_mul_overflow(all, extent, &all)) {
+      return false;
+    }
+  }
+  return holds<Index>(all);
+}
+
+/// `padding` rounded up from an extent, as padded mappings compute it: at most their sum.
+template <class Index, std::size_t Rank>
+bool holds_padding(const strided_shape<Rank>& given, std::size_t unit, std::int64_t padding) {
+  std::int64_t sum = 0;
+  return !__builtin_add_overflow(given.shape[unit], padding, &sum) &&
+         holds_product<Index>(given, unit, sum);
+}
+
+}  // namespace usm_dlpack::detail
