@@ -145,6 +145,15 @@ TEST(UsmArray, ASizeThatOverflowsIsRefused) {
       "a product that the view's index type int32_t holds", "a larger one");
 }
 
+/// Extents of a wider type, where the view's extents are made of them without being asked to.
+template <class Array, class Shape>
+void expect_refused_as_a_shape(const sycl::queue& queue, const Shape& shape) {
+  if constexpr (std::is_constructible_v<Array, const sycl::queue&, const Shape&>) {
+    EXPECT_REFUSAL(Array(queue, shape), errc::index_type_too_small, "shape[0]",
+                   "a value that the view's index type int32_t holds", "4294967300");
+  }
+}
+
 TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
   const sycl::queue queue = queue_on();
   constexpr std::int64_t beyond = (std::int64_t{1} << 32) + 4;
@@ -154,10 +163,7 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
                  errc::index_type_too_small, "shape[0]", rule, "4294967300");
   EXPECT_REFUSAL(narrow(queue, std::array<std::size_t, 2>{6, 0xffffffff}),
                  errc::index_type_too_small, "shape[1]", rule, "4294967295");
-  if constexpr (std::is_constructible_v<narrow, const sycl::queue&, extents>) {
-    EXPECT_REFUSAL(narrow(queue, extents(beyond, 6)), errc::index_type_too_small, "shape[0]",
-                   rule, "4294967300");
-  }
+  expect_refused_as_a_shape<narrow>(queue, extents(beyond, 6));
   using fixed = usm_array<md::mdspan<float, md::extents<int, 3, md::dynamic_extent>>>;
   EXPECT_REFUSAL(fixed(queue, std::array<int, 2>{2, 6}), errc::extent_mismatch, "shape[0]",
                  "3 for the view's static extent", "2");
