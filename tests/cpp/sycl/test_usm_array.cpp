@@ -145,12 +145,13 @@ TEST(UsmArray, ASizeThatOverflowsIsRefused) {
       "a product that the view's index type int32_t holds", "a larger one");
 }
 
-/// Extents of a wider type, where the view's extents are made of them without being asked to.
+/// An array of a shape, where the view's extents are made of it without being asked to: which
+/// are, depends on the language version.
 template <class Array, class Shape>
-void expect_refused_as_a_shape(const sycl::queue& queue, const Shape& shape) {
+void expect_refused_shape(const sycl::queue& queue, const Shape& shape, errc code,
+                          const std::string& expected, const std::string& found) {
   if constexpr (std::is_constructible_v<Array, const sycl::queue&, const Shape&>) {
-    EXPECT_REFUSAL(Array(queue, shape), errc::index_type_too_small, "shape[0]",
-                   "a value that the view's index type int32_t holds", "4294967300");
+    EXPECT_REFUSAL(Array(queue, shape), code, "shape[0]", expected, found);
   }
 }
 
@@ -163,14 +164,14 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
                  errc::index_type_too_small, "shape[0]", rule, "4294967300");
   EXPECT_REFUSAL(narrow(queue, std::array<std::size_t, 2>{6, 0xffffffff}),
                  errc::index_type_too_small, "shape[1]", rule, "4294967295");
-  expect_refused_as_a_shape<narrow>(queue, extents(beyond, 6));
+  expect_refused_shape<narrow>(queue, extents(beyond, 6), errc::index_type_too_small, rule,
+                               "4294967300");
   using fixed = usm_array<md::mdspan<float, md::extents<int, 3, md::dynamic_extent>>>;
-  EXPECT_REFUSAL(fixed(queue, std::array<int, 2>{2, 6}), errc::extent_mismatch, "shape[0]",
-                 "3 for the view's static extent", "2");
+  expect_refused_shape<fixed>(queue, std::array<int, 2>{2, 6}, errc::extent_mismatch,
+                              "3 for the view's static extent", "2");
   EXPECT_REFUSAL(fixed(queue, std::array<std::int64_t, 1>{beyond}), errc::index_type_too_small,
                  "shape[1]", rule, "4294967300");
   EXPECT_EQ(fixed(queue, std::array<std::int64_t, 1>{6}).size_bytes(), 72U);
-  EXPECT_EQ(fixed(queue, std::array<int, 2>{3, 6}).size_bytes(), 72U);
 }
 
 template <class Index, class Layout>
