@@ -14,9 +14,7 @@
 
 #include <usm_dlpack/to_mdspan.hpp>
 
-#if defined(USM_DLPACK_FIXED)
-using layout = odd::layout_stepped;
-#elif defined(without_default)
+#if defined(USM_DLPACK_FIXED) || defined(without_default)
 using layout = odd::layout_stepped;
 #elif defined(without_strides)
 using layout = odd::layout_swapped;
