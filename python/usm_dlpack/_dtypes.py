@@ -66,19 +66,23 @@ def name_of(code: int, bits: int, lanes: int) -> str:
     return name if lanes == 1 else f"{name}x{lanes}"
 
 
+def _key_of(name: str) -> tuple[int, int] | None:
+    """Return the code and bits of a name of one lane, or None."""
+    if number := _NUMBER.fullmatch(name):
+        code, least = _LEAST[number[1]]
+        bits = int(number[2])
+        return (code, bits) if bits >= least else _KEYS_OF_NAMES.get(name)
+    if opaque := _OPAQUE.fullmatch(name):
+        return int(opaque[1]), int(opaque[2])
+    return _KEYS_OF_NAMES.get(name)
+
+
 @functools.lru_cache(maxsize=256)
 def _of_name(name: str) -> DLDataType | None:
     """Return the dtype that `name_of` gives a name to, or None."""
-    lanes = 1
-    if parts := _LANES.fullmatch(name):
-        name, lanes = parts[1], int(parts[2])
-    key = _KEYS_OF_NAMES.get(name)
-    if key is None and (number := _NUMBER.fullmatch(name)):
-        code, least = _LEAST[number[1]]
-        bits = int(number[2])
-        key = (code, bits) if bits >= least else None
-    elif opaque := _OPAQUE.fullmatch(name):
-        key = (int(opaque[1]), int(opaque[2]))
+    lanes, key = 1, _key_of(name)
+    if key is None and (parts := _LANES.fullmatch(name)):  # not the x of complex32
+        lanes, key = int(parts[2]), _key_of(parts[1])
     return None if key is None else _checked(*key, lanes)
 
 

@@ -25,6 +25,7 @@ from memory_sources import TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, to_dlpack_tensor
 from usm_dlpack._core import read_fields
+from usm_dlpack._dtypes import _of_name, name_of
 
 
 def exported(tensor: DLPackTensor) -> Any:
@@ -611,6 +612,18 @@ def test_the_name_of_a_dtype_is_taken_for_it(memory: Any, name: str) -> None:
     usm_dlpack.validate(tensor, dtype=tensor.dtype)
     fields = read_fields(tensor.__dlpack__())
     usm_dlpack.validate(tensor, dtype=fields["dtype"])
+
+
+def test_names_mean_the_same_whatever_numpy_knows() -> None:
+    codes = {"int": 0, "uint": 1, "float": 2, "complex": 5}
+    widths = {"int": (1, 2, 4, 8, 64, 128), "uint": (1, 8, 32), "float": (16, 64, 128)}
+    for kind, code in codes.items():
+        for bits in widths.get(kind, (32, 64, 128, 256 - 8)):
+            for lanes in (1, 2, 16):
+                name = name_of(code, bits, lanes)
+                assert _of_name(name) == (code, bits, lanes), name
+    for name in ("float4", "float0", "int", "complex", "complex256", "x4", "float32x0", "code3"):
+        assert _of_name(name) is None, name
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.int16])
