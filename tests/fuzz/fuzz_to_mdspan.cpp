@@ -62,7 +62,7 @@ bool has_compact_strides(const described_tensor& d, bool rows_first) {
   for (std::size_t k = 0; k < d.shape.size(); ++k) {
     const std::size_t r = rows_first ? d.shape.size() - 1 - k : k;
     if (d.shape[r] > 1 && d.strides[r] != product) return false;
-    product = limited(product * d.shape[r]);
+    product = limited_product(product, d.shape[r]);
   }
   return true;
 }
@@ -86,12 +86,12 @@ bool has_padded_strides(const described_tensor& d, bool rows_first, wide max) {
   if (product < unit) return false;
   // P2642 `[mdspan.layout.leftpad.cons]`, and the rounding up from the plain extent before it.
   wide held = product == unit ? 0 : product + unit;
-  for (std::size_t k = 1; k < rank; ++k) held = limited(held * d.shape[dimension(k)]);
+  for (std::size_t k = 1; k < rank; ++k) held = limited_product(held, d.shape[dimension(k)]);
   if (held > max) return false;
   for (std::size_t k = 1; k < rank; ++k) {
     const std::size_t r = dimension(k);
     if (d.shape[r] > 1 && d.strides[r] != product) return false;
-    product = limited(product * d.shape[r]);
+    product = limited_product(product, d.shape[r]);
     if (k + 2 == rank && product > max) return false;
   }
   return true;

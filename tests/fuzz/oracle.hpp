@@ -36,6 +36,15 @@ inline wide limited(wide value) {
   return value > end ? end : value < -end ? -end : value;
 }
 
+/// A product, limited: of three factors `wide` may not hold it.
+inline wide limited_product(wide a, wide b) {
+  wide product = 0;
+  const bool overflows = __builtin_mul_overflow(a, b, &product);
+  return limited(overflows ? ((a < 0) == (b < 0) ? static_cast<wide>(1) << 100
+                                                 : -(static_cast<wide>(1) << 100))
+                           : product);
+}
+
 /// The tensor's own view of itself.
 struct described_tensor {
   std::vector<wide> shape;
