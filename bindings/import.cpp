@@ -183,16 +183,6 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   return made;
 }
 
-nb::object import_own(nb::handle x, const destination& wanted) {
-  const tensor& source = *nb::inst_ptr<tensor>(x);
-  if (wanted.request.copy == true || is_elsewhere(source.proof(), wanted)) {
-    offered_tensor offered(export_managed(x));
-    offered.pending = source.queue();
-    return import_offered(std::move(offered), wanted);
-  }
-  return share(x, source.dtype(), source.flags(), wanted.request.queue);
-}
-
 /// The elements of a tensor by another dtype of the same size.
 nb::object reinterpret(nb::handle_t<tensor> x, int code, int bits, int lanes,
                        std::uint64_t flags) {
@@ -209,7 +199,10 @@ nb::object import_array(nb::handle x, const destination& wanted) {
     detail::working_device(*wanted.device_id);  // before a producer is asked for anything
   }
   if (is_tensor(x)) {
-    return import_own(x, wanted);
+    const tensor& own = *nb::inst_ptr<tensor>(x);
+    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted)) {
+      return share(x, own.dtype(), own.flags(), wanted.request.queue);
+    }
   }
   return import_offered(ask_producer(x, wanted.request), wanted);
 }

@@ -128,7 +128,6 @@ def is_of_ml_dtypes(x: object) -> bool:
         isinstance(x, np.ndarray)
         and x.dtype.type.__module__ == "ml_dtypes"
         and x.dtype.name in _CODES
-        and x.dtype.isnative
     )
 
 
@@ -141,6 +140,11 @@ def is_subbyte_padded(dtype: object) -> bool:
     except (TypeError, ValueError):
         return False
     return found.name in _SUBBYTE
+
+
+def bits_of_element(bits: int, lanes: int, padded: bool) -> int:
+    """Return the bits of an element in memory; only those of fewer than 8 bits are padded."""
+    return (8 if padded and bits < 8 else bits) * lanes
 
 
 def to_dlpack_dtype(dtype: object) -> DLDataType:

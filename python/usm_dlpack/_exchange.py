@@ -102,7 +102,7 @@ class _Interface:
         self.shape, self.strides = list(tensor.shape), list(tensor.strides)
         self.offset = 0
         _, bits, lanes = self.dtype
-        self.bits = 8 if self.padded else bits * lanes
+        self.bits = _dtypes.bits_of_element(bits, lanes, self.padded)
         self.itemsize = (self.bits + 7) // 8
 
     def _read(self, interface: dict[str, Any]) -> None:
@@ -258,7 +258,7 @@ def to_dlpack_tensor(
     byte_offset = _integer("byte_offset", byte_offset)
     code, bits, lanes = base.dtype if dtype is None else _dtypes.to_dlpack_dtype(dtype)
     padded = base.padded if dtype is None else _dtypes.is_subbyte_padded(dtype)
-    width = 8 if padded else bits * lanes
+    width = _dtypes.bits_of_element(bits, lanes, padded)
     renewed = shape is not None or dtype is not None or byte_offset != 0
     if strides is not None and shape is None and renewed:
         raise ValueError("shape: expected one, since strides are given, found None; pass both")
@@ -302,7 +302,7 @@ def to_dlpack_tensor(
 
 
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
-# The signature of compiled code is text, and Python's parser (3.11, 3.12) raises a SystemError
+# The signature of compiled code is text, and Python's parser (that of 3.11) raises a SystemError
 # where two threads parse at once. A collection of garbage may come here again.
 _signatures = threading.RLock()
 
@@ -457,9 +457,10 @@ def _numbers_of_ml_dtypes(
     x: np.ndarray[Any, np.dtype[Any]], device: Any, copy: bool | None, usm_type: str | None
 ) -> DLPackTensor:
     """Copy a NumPy array to USM whose dtype is of ml_dtypes, which NumPy itself does not export."""
+    dtype = _dtypes.to_dlpack_dtype(x.dtype)  # refuses another byte order
     bits = from_dlpack(x.view(f"u{x.itemsize}"), device=device, copy=copy, usm_type=usm_type)
     flags = _SUBBYTE_PADDED if _dtypes.is_subbyte_padded(x.dtype) else 0
-    return _core.reinterpret(bits, *_dtypes.to_dlpack_dtype(x.dtype), flags)
+    return _core.reinterpret(bits, *dtype, flags)
 
 
 def _split_queue(device: Any) -> tuple[Any, Any]:

@@ -46,6 +46,16 @@ def address_of(owner: Any) -> int:
     return int(owner.__sycl_usm_array_interface__["data"][0])
 
 
+class Carrier:
+    """An object of another library, which gives a capsule of the queue or context in it."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped = wrapped
+
+    def _get_capsule(self) -> Any:
+        return self.wrapped._get_capsule()
+
+
 class TypedArray:
     """An array over dpctl memory: float32, compact, unless a test changes the interface."""
 

@@ -500,11 +500,12 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name: str, view:
     assert (again.dtype, again.numpy().tobytes()) == (dtype, values.tobytes())
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float32])
-def test_numpy_arrays_of_another_byte_order_are_numpys_to_refuse(dtype: Any) -> None:
-    swapped = np.array([1, 2, 3], np.dtype(dtype).newbyteorder(">"))
-    with pytest.raises((BufferError, TypeError)):
+def test_numpy_arrays_of_another_byte_order_are_refused() -> None:
+    swapped = np.array([1, 2, 3], np.dtype(ml_dtypes.bfloat16).newbyteorder(">"))
+    with wrong_argument(TypeError, "dtype", "native byte order"):
         from_dlpack(swapped, device=HERE)
+    with pytest.raises(BufferError):  # NumPy's own
+        from_dlpack(np.array([1, 2, 3], ">f4"), device=HERE)
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, np.float32])

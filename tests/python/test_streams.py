@@ -27,7 +27,7 @@ from capsules import (
 from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate, new_queue
+from memory_sources import Carrier, TypedArray, address_of, allocate, new_queue
 from pending_work import COUNT, VALUES, ZEROS, PendingFill, Reader
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor
@@ -82,16 +82,6 @@ def tensor(memory: Any, queue: Any) -> DLPackTensor:
 
 class Derived(dpctl.SyclQueue):
     """A queue of somebody's own class."""
-
-
-class Carrier:
-    """An object that gives a capsule of its queue."""
-
-    def __init__(self, queue: Any) -> None:
-        self.queue = queue
-
-    def _get_capsule(self) -> Any:
-        return self.queue._get_capsule()
 
 
 class Stream:

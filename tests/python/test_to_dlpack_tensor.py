@@ -17,13 +17,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 import usm_dlpack
-from capsules import FLOAT8, content_of, integers
+from capsules import FLOAT8, ForeignArray, ForeignTensor, content_of, integers
 from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate, kept
+from memory_sources import Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
-from usm_dlpack import ConversionError, DLPackTensor, to_dlpack_tensor
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor
 from usm_dlpack._core import read_fields
 from usm_dlpack._dtypes import _of_name, name_of
 
@@ -542,16 +542,6 @@ def test_dpctl_memory_is_writable_though_its_flag_says_otherwise(memory: Any) ->
     assert to_dlpack_tensor(memory).readonly is False
 
 
-class Carrier:
-    """An object of another library, which gives a capsule of what it wraps."""
-
-    def __init__(self, wrapped: Any) -> None:
-        self.wrapped = wrapped
-
-    def _get_capsule(self) -> Any:
-        return self.wrapped._get_capsule()
-
-
 class Capsuled:
     """An object whose capsule is something else."""
 
@@ -659,6 +649,18 @@ def test_a_tensor_of_any_dtype_is_read_anew(
     assert gone() is not None  # the new one keeps it, and it the memory
     del again
     assert gone() is None
+
+
+@pytest.mark.parametrize("dtype", ["f4", "float32x2"])
+def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory: Any, dtype: str) -> None:
+    width = 4 if dtype == "f4" else 8
+    lanes = width // 4
+    foreign = ForeignTensor(address_of(memory), shape=(48 // width,), dtype=(2, 32, lanes))
+    foreign.managed.flags = 4
+    tensor = from_dlpack(ForeignArray(foreign))
+    again = to_dlpack_tensor(tensor, byte_offset=8)
+    assert (again.shape, again.data) == (((48 - 8) // width,), address_of(memory) + 8)
+    assert to_dlpack_tensor(tensor, dtype="u2").shape == (24,)
 
 
 def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory: Any) -> None:

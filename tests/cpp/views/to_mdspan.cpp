@@ -480,27 +480,18 @@ TEST(ToMdspan, RefusesALayoutThatTakesStridesForOthers) {
 template <bool FromStrides>
 struct layout_of_narrow_rows {
   template <class Extents>
-  struct mapping : odd::mapping_base<Extents, layout_of_narrow_rows> {
-    using base = odd::mapping_base<Extents, layout_of_narrow_rows>;
-    using index_type = typename base::index_type;
+  struct mapping : odd::layout_numbered::mapping<Extents> {
+    using base = odd::layout_numbered::mapping<Extents>;
+    using numbers = std::array<typename base::index_type, Extents::rank()>;
 
     constexpr mapping() noexcept = default;
     template <bool Made = !FromStrides, std::enable_if_t<Made, int> = 0>
-    constexpr explicit mapping(const Extents& extents) noexcept : base(extents) {}
+    constexpr explicit mapping(const Extents& extents) noexcept : base(extents, numbers{}) {}
     template <bool Made = FromStrides, std::enable_if_t<Made, int> = 0>
-    constexpr mapping(const Extents& extents,
-                      const std::array<index_type, Extents::rank()>&) noexcept
-        : base(extents) {}
-    template <class... Indices>
-    constexpr index_type operator()(Indices... indices) const noexcept {
-      return this->position(indices...);
-    }
-    constexpr index_type stride(std::size_t r) const noexcept { return this->c_stride(r); }
+    constexpr mapping(const Extents& extents, const numbers& given) noexcept
+        : base(extents, given) {}
     static constexpr bool is_always_strided() noexcept { return false; }
     constexpr bool is_strided() const noexcept { return this->all_extents.extent(1) <= 2; }
-    friend constexpr bool operator==(const mapping& a, const mapping& b) noexcept {
-      return a.all_extents == b.all_extents;
-    }
   };
 };
 
