@@ -69,14 +69,13 @@ struct native_table {
   }
 
  private:
-  native_table() {
+  native_table() : platforms(device_table::get().platforms.size()) {
     const device_table& devices = device_table::get();
-    for (std::size_t place = 0; place < devices.platforms.size(); ++place) {
+    for (std::size_t place = 0; place < platforms.size(); ++place) {
       try {
-        platforms.push_back({make_opencl_platform(devices, place),
-                             make_level_zero_platform(devices.platforms[place])});
-      } catch (const sycl::exception&) {
-        platforms.emplace_back();
+        platforms[place] = {make_opencl_platform(devices, place),
+                            make_level_zero_platform(devices.platforms[place])};
+      } catch (const sycl::exception&) {  // as it was made: without handles
       }
     }
   }

@@ -107,7 +107,7 @@ void check_shape(const Shape& shape) {
       refuse_extent_mismatch(r, fixed, extent);
     }
     if (!fits<index_type>(extent)) {
-      refuse_index_type<index_type>(indexed("shape", r), extent);
+      refuse_index_type(indexed("shape", r), name_of_integer<index_type>(), extent);
     }
   }
 }

@@ -12,7 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -53,9 +53,11 @@ sycl::context default_context_of(const Platform& platform) {
 
 struct platform_entry {
   sycl::platform platform;
-  std::optional<sycl::context> context;  ///< empty if the platform failed to make it
-  std::int32_t first_device = 0;         ///< the lowest device id on the platform
-  std::int32_t device_count = 0;         ///< root devices on the platform
+  /// Null if the platform failed to make it. Not std::optional: SYCL's headers have compiled
+  /// this template already.
+  std::shared_ptr<sycl::context> context;
+  std::int32_t first_device = 0;  ///< the lowest device id on the platform
+  std::int32_t device_count = 0;  ///< root devices on the platform
 };
 
 struct device_entry {
@@ -129,12 +131,13 @@ struct device_table {
       }
       if (place == platforms.size()) {
         const auto id = static_cast<std::int32_t>(devices.size() - 1);
-        platforms.push_back(platform_entry{platform, std::nullopt, id, 0});
+        platforms.push_back(platform_entry{platform, nullptr, id, 0});
       }
       entry.platform = place;
       ++platforms[place].device_count;
-      if (!platforms[place].context) {
-        platforms[place].context = default_context_of(platform);
+      if (platforms[place].context == nullptr) {
+        sycl::context context = default_context_of(platform);
+        platforms[place].context = std::make_shared<sycl::context>(context);
       }
     } catch (const sycl::exception& error) {
       entry.failure = error.what();

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <usm_dlpack/config.hpp>
+#include <usm_dlpack/refusal_text.hpp>
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -120,33 +120,61 @@ struct refusal {
 
 namespace detail {
 
-/// A refusal that copies of an exception share, so that copying one while it propagates cannot
-/// throw. Not std::shared_ptr: `<memory>` takes as long to compile as all that is here.
+/// The parts of a refusal, which copies of an exception share, so that copying one while it
+/// propagates cannot throw. Not std::shared_ptr: `<memory>` takes as long to compile as all
+/// that is here.
 class shared_refusal {
  public:
-  explicit shared_refusal(refusal parts) : kept_(new kept{std::move(parts), 1}) {}
-  shared_refusal(const shared_refusal& other) noexcept : kept_(other.kept_) {
-    __atomic_add_fetch(&kept_->owners, 1, __ATOMIC_RELAXED);
+  enum part : unsigned { field, expected, found, remedy };
+  static constexpr unsigned parts = 4;
+
+  [[gnu::cold, gnu::noinline]] explicit shared_refusal(const borrowed_text (&given)[parts])
+      : kept_(new kept) {
+    for (unsigned i = 0; i < parts; ++i) {
+      kept_->texts[i].assign(given[i].c_str());
+    }
   }
+  shared_refusal(const shared_refusal& other) noexcept : kept_(other.shared()) {}
   shared_refusal& operator=(const shared_refusal& other) noexcept {
-    shared_refusal copy(other);
-    std::swap(kept_, copy.kept_);
+    kept* const taken = other.shared();  // before ours goes, which may be the same
+    drop();
+    kept_ = taken;
     return *this;
   }
-  ~shared_refusal() {
+  ~shared_refusal() { drop(); }
+  const std::string& operator[](part which) const noexcept { return kept_->texts[which]; }
+
+  /// `<field>: expected <expected>, found <found>; <remedy>`.
+  [[gnu::cold, gnu::noinline]] std::string sentence() const {
+    const char* const after[parts] = {": expected ", ", found ", "; ", ""};
+    std::string whole;
+    for (unsigned i = 0; i < parts; ++i) {
+      whole.append(kept_->texts[i]).append(after[i]);
+    }
+    return whole;
+  }
+
+ private:
+  struct kept {
+    std::string texts[parts];
+    int owners = 1;
+  };
+
+  kept* shared() const noexcept {
+    __atomic_add_fetch(&kept_->owners, 1, __ATOMIC_RELAXED);
+    return kept_;
+  }
+  void drop() noexcept {
     if (__atomic_sub_fetch(&kept_->owners, 1, __ATOMIC_ACQ_REL) == 0) {
       delete kept_;
     }
   }
-  const refusal* operator->() const noexcept { return &kept_->parts; }
 
- private:
-  struct kept {
-    refusal parts;
-    int owners;
-  };
   kept* kept_;
 };
+
+[[noreturn]] void refuse(errc code, borrowed_text field, borrowed_text expected,
+                         borrowed_text found, borrowed_text remedy);
 
 }  // namespace detail
 
@@ -154,23 +182,30 @@ class shared_refusal {
 /// then.
 class conversion_error : public std::invalid_argument {
  public:
-  conversion_error(errc code, refusal parts)
-      : std::invalid_argument(parts.field + ": expected " + parts.expected + ", found " +
-                              parts.found + "; " + parts.remedy),
-        code_(code),
-        parts_(std::move(parts)) {}
+  /// @param parts each up to its first 0 character, if it has one
+  conversion_error(errc code, const refusal& parts)
+      : conversion_error(code, detail::shared_refusal({parts.field, parts.expected,
+                                                       parts.found, parts.remedy})) {}
   // Copied where it could be moved: an exception without its parts must not exist.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
 
   /// The rule that was broken.
   errc code() const noexcept { return code_; }
-  const std::string& field() const noexcept { return parts_->field; }
-  const std::string& expected() const noexcept { return parts_->expected; }
-  const std::string& found() const noexcept { return parts_->found; }
-  const std::string& remedy() const noexcept { return parts_->remedy; }
+  const std::string& field() const noexcept { return parts_[detail::shared_refusal::field]; }
+  const std::string& expected() const noexcept {
+    return parts_[detail::shared_refusal::expected];
+  }
+  const std::string& found() const noexcept { return parts_[detail::shared_refusal::found]; }
+  const std::string& remedy() const noexcept { return parts_[detail::shared_refusal::remedy]; }
 
  private:
+  friend void detail::refuse(errc code, detail::borrowed_text field,
+                             detail::borrowed_text expected, detail::borrowed_text found,
+                             detail::borrowed_text remedy);
+  conversion_error(errc code, const detail::shared_refusal& parts)
+      : std::invalid_argument(parts.sentence()), code_(code), parts_(parts) {}
+
   errc code_;
   detail::shared_refusal parts_;
 };
@@ -178,17 +213,11 @@ class conversion_error : public std::invalid_argument {
 namespace detail {
 
 /// Throws `conversion_error`; out of line of the hot paths, whose code it keeps small.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, std::string field,
-                                                          std::string expected,
-                                                          std::string found,
-                                                          std::string remedy) {
-  throw conversion_error(code, refusal{std::move(field), std::move(expected), std::move(found),
-                                       std::move(remedy)});
-}
-
-/// `name[r]`, the field of a rule about one dimension.
-inline std::string indexed(const char* name, std::size_t r) {
-  return std::string(name) + "[" + std::to_string(r) + "]";
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, borrowed_text field,
+                                                          borrowed_text expected,
+                                                          borrowed_text found,
+                                                          borrowed_text remedy) {
+  throw conversion_error(code, shared_refusal({field, expected, found, remedy}));
 }
 
 }  // namespace detail

@@ -10,10 +10,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -41,22 +41,49 @@ constexpr bool fits_int64(Integer value) noexcept {
   }
 }
 
+/// A type that has every value of an integer type, and stands for all those whose code it
+/// serves.
+template <class Integer>
+using widest_of = std::conditional_t<
+    (sizeof(Integer) > sizeof(std::int64_t)), Integer,
+    std::conditional_t<is_signed_integer<Integer>, long long, unsigned long long>>;
+template <class Integer>
+constexpr widest_of<Integer> widest(Integer value) noexcept {
+  return value;
+}
+
+[[gnu::cold, gnu::noinline]] inline short_text widest_digits(long long value) {
+  short_text text;
+  std::snprintf(text.characters, sizeof text.characters, "%lld", value);
+  return text;
+}
+[[gnu::cold, gnu::noinline]] inline short_text widest_digits(unsigned long long value) {
+  short_text text;
+  std::snprintf(text.characters, sizeof text.characters, "%llu", value);
+  return text;
+}
+template <class Integer>
+short_text widest_digits(Integer value) {
+  short_text text{};
+  char* const end = text.characters + sizeof text.characters;
+  char* first = end - 1;
+  Integer left = value;
+  do {
+    const int digit = static_cast<int>(left % 10);
+    *--first = static_cast<char>('0' + (digit < 0 ? -digit : digit));
+    left /= 10;
+  } while (left != 0);
+  if (value < Integer{0}) {
+    *--first = '-';
+  }
+  std::char_traits<char>::move(text.characters, first, static_cast<std::size_t>(end - first));
+  return text;
+}
+
 /// Decimal digits of any integer.
 template <class Integer>
-std::string digits(Integer value) {
-  if constexpr (sizeof(Integer) > sizeof(std::int64_t)) {
-    std::string text;
-    for (Integer left = value; left != 0; left /= 10) {
-      const int digit = static_cast<int>(left % 10);
-      text.insert(text.begin(), static_cast<char>('0' + (digit < 0 ? -digit : digit)));
-    }
-    const char* const sign = is_signed_integer<Integer> && value < Integer{0} ? "-" : "";
-    return text.empty() ? "0" : sign + text;
-  } else if constexpr (std::is_signed_v<Integer>) {
-    return std::to_string(static_cast<long long>(value));
-  } else {
-    return std::to_string(static_cast<unsigned long long>(value));
-  }
+short_text digits(Integer value) {
+  return detail::widest_digits(detail::widest(value));
 }
 
 template <class Integer>
@@ -77,7 +104,7 @@ template <class Integer>
 template <class Integer>
 constexpr std::int64_t to_extent(Integer value, std::size_t r) {
   if (value < Integer{0} || !fits_int64(value)) {
-    refuse_extent(r, value);
+    detail::refuse_extent(r, detail::widest(value));
   }
   return static_cast<std::int64_t>(value);
 }
@@ -86,7 +113,7 @@ constexpr std::int64_t to_extent(Integer value, std::size_t r) {
 template <class Integer>
 constexpr std::int64_t to_stride(Integer value, std::size_t r) {
   if (!fits_int64(value)) {
-    refuse_stride(r, value);
+    detail::refuse_stride(r, detail::widest(value));
   }
   return static_cast<std::int64_t>(value);
 }
@@ -165,18 +192,21 @@ constexpr bool fits(std::int64_t value) noexcept {
   }
 }
 
+/// `int64_t`.
 template <class Integer>
-std::string name_of_integer() {
-  return std::string(std::is_signed_v<Integer> ? "int" : "uint") +
-         std::to_string(8 * sizeof(Integer)) + "_t";
+short_text name_of_integer() {
+  short_text text;
+  std::snprintf(text.characters, sizeof text.characters, "%sint%zu_t",
+                is_signed_integer<Integer> ? "" : "u", 8 * sizeof(Integer));
+  return text;
 }
 
-template <class Index>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_index_type(std::string field,
-                                                              std::int64_t value) {
-  refuse(errc::index_type_too_small, std::move(field),
-         "a value that the view's index type " + name_of_integer<Index>() + " holds",
-         digits(value), "use extents of a wider index type");
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index_type(borrowed_text field,
+                                                                     const short_text& type,
+                                                                     std::int64_t value) {
+  refuse(errc::index_type_too_small, field,
+         "a value that the view's index type " + type + " holds", digits(value),
+         "use extents of a wider index type");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,

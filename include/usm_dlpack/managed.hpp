@@ -153,7 +153,7 @@ inline void check_flags(std::uint64_t flags) {
 /// and PyTorch refuse null, and what no consumer could take is refused here already.
 template <class View>
 dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
-  const auto described = detail::describe(view, device, empty_data::kept);
+  const auto described = detail::describe<empty_data::kept>(view, device);
   usm_dlpack::check_structure(described.get(), storage_of(flags_of<View>()));
   return described;
 }

@@ -6,7 +6,6 @@
 #include <usm_dlpack/config.hpp>
 
 #include <cstddef>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -44,10 +43,15 @@ class managed_owner {
   explicit operator bool() const noexcept { return owned_ != nullptr; }
 
   /// Gives the tensor away: the caller runs its deleter, or hands it on.
-  Managed* release() noexcept { return std::exchange(owned_, nullptr); }
+  Managed* release() noexcept {
+    Managed* const given = owned_;
+    owned_ = nullptr;
+    return given;
+  }
   /// Runs the deleter of what is owned, and owns another, or nothing.
   void reset(Managed* other = nullptr) noexcept {
-    Managed* gone = std::exchange(owned_, other);
+    Managed* const gone = owned_;
+    owned_ = other;
     if (gone != nullptr && gone->deleter != nullptr) {
       gone->deleter(gone);
     }

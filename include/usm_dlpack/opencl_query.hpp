@@ -58,10 +58,12 @@ inline opencl_platform make_opencl_platform(const device_table& table, std::size
     return made;
   }
   made.context = sycl::get_native<sycl::backend::opencl>(*entry.context);
-  for (const device_entry& device : table.devices) {
-    const bool here = device.platform == place && device.failure.empty();
-    made.devices.push_back(here ? sycl::get_native<sycl::backend::opencl>(device.device)
-                                : nullptr);
+  made.devices = std::vector<cl_device_id>(table.devices.size());
+  for (std::size_t id = 0; id < table.devices.size(); ++id) {
+    const device_entry& device = table.devices[id];
+    if (device.platform == place && device.failure.empty()) {
+      made.devices[id] = sycl::get_native<sycl::backend::opencl>(device.device);
+    }
   }
   const auto native = sycl::get_native<sycl::backend::opencl>(entry.platform);
   made.query =

@@ -86,7 +86,8 @@ struct package_interface {
                   PyCapsule_GetPointer(capsule.ptr(), capsule_name))
             : nullptr;
     if (table == nullptr || table->version != known_version) {
-      const std::string found = table == nullptr ? "none" : digits(table->version);
+      const std::string found =
+          table == nullptr ? std::string("none") : digits(table->version);
       PyErr_SetString(
           PyExc_ImportError,
           ("usm_dlpack: expected a package with the interface " + digits(known_version) +

@@ -35,7 +35,7 @@ constexpr auto first_element(const View& view) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(typename View::element_type));
   if (!fits_int64(index) || static_cast<std::int64_t>(index) > highest / size ||
       static_cast<std::int64_t>(index) < -(highest / size)) {
-    refuse_offset(index);
+    detail::refuse_offset(detail::widest(index));
   }
   const auto handle = view.data_handle();
   return handle == nullptr ? handle : handle + static_cast<std::ptrdiff_t>(index);
@@ -108,50 +108,34 @@ constexpr bool is_doubtful(const std::array<Extent, sizeof...(Ranks)>& extents,
   }
 }
 
-/// The first element of a view; for one without elements, what its data becomes. Refuses the
-/// first extent or stride that no DLTensor holds.
-template <class View>
-[[gnu::always_inline]] constexpr handle_of<View> settle(const View& view,
-                                                        empty_data when_empty) {
-  bool empty = false;
-  for (std::size_t r = 0; r < View::rank(); ++r) {
-    empty = to_extent(view.extent(r), r) == 0 || empty;
-  }
-  if constexpr (!always_fits_int64<std::decay_t<decltype(view.mapping().stride(0))>>) {
-    for (std::size_t r = 0; r < View::rank(); ++r) {
-      static_cast<void>(to_stride(view.mapping().stride(r), r));
+/// Whether the type of a compact layout says that no number is in doubt and no view empty:
+/// g++ keeps what it has once been told of refusals, also where it never calls it.
+template <class Mapping>
+constexpr bool is_beyond_doubt() noexcept {
+  bool sound = false;
+  if constexpr (stride_rule_v<Mapping> != stride_rule::each && !has_padding<Mapping>) {
+    using extents_type = typename Mapping::extents_type;
+    std::uint64_t left = std::uint64_t{1} << 62U;
+    for (std::size_t r = 0; r < extents_type::rank(); ++r) {
+      const std::size_t fixed = extents_type::static_extent(r);
+      left = fixed == 0 ? 0 : left / fixed;  // a dynamic one is the largest of all
     }
+    sound = left != 0;
   }
-  if (!empty) {
-    return detail::first_element(view);
-  }
-  return when_empty == empty_data::kept ? view.data_handle() : handle_of<View>{};
+  return sound;
 }
 
-/// The same out of line, for a view of which a number is in doubt.
-template <class View>
-[[gnu::cold, gnu::noinline]] constexpr handle_of<View> settle_doubts(const View& view,
-                                                                     empty_data when_empty) {
-  return detail::settle(view, when_empty);
-}
-
-/// What the data of a view becomes whose handle points at its first element, if it has one.
-/// Refuses the first extent that no DLTensor holds. For views of all ranks, so that one more
-/// rank adds no code. Not cold: g++ would make its callers for size, with a call for each
-/// number.
+/// Whether a view is empty. Refuses the first extent or stride that no DLTensor holds. The
+/// same code for all ranks. Not cold: g++ would make its callers for size, with a call for
+/// each number.
 template <class Extent>
-[[gnu::noinline]] constexpr const volatile void* settle_extents(const Extent* extents,
-                                                                std::size_t rank,
-                                                                const volatile void* handle,
-                                                                empty_data when_empty) {
+[[gnu::noinline]] constexpr bool settle_extents(const Extent* extents, std::size_t rank) {
   bool empty = false;
   for (std::size_t r = 0; r < rank; ++r) {
     empty = to_extent(extents[r], r) == 0 || empty;
   }
-  return empty && when_empty == empty_data::null ? nullptr : handle;
+  return empty;
 }
-
-/// Refuses the first stride that no DLTensor holds, as above.
 template <class Step>
 [[gnu::noinline]] constexpr void settle_strides(const Step* strides, std::size_t rank) {
   for (std::size_t r = 0; r < rank; ++r) {
@@ -159,20 +143,27 @@ template <class Step>
   }
 }
 
-/// The same for a view of a compact layout, whose handle points at its first element.
-template <class View, std::size_t... Ranks>
-[[gnu::noinline]] constexpr const volatile void* settle_compact(
-    const View& view, empty_data when_empty, std::index_sequence<Ranks...>) {
-  using extent_type = std::decay_t<decltype(view.extent(0))>;
-  using step_type = std::decay_t<decltype(view.mapping().stride(0))>;
-  const extent_type extents[] = {view.extent(Ranks)...};
-  const volatile void* const data =
-      settle_extents(extents, sizeof...(Ranks), view.data_handle(), when_empty);
-  if constexpr (!always_fits_int64<step_type>) {
-    const step_type strides[] = {view.mapping().stride(Ranks)...};
-    settle_strides(strides, sizeof...(Ranks));
+/// What the data of a view becomes.
+template <empty_data WhenEmpty, class View>
+constexpr handle_of<View> data_of(const View& view, bool empty) {
+  if (!empty) {
+    return detail::first_element(view);
   }
-  return data;
+  return WhenEmpty == empty_data::kept ? view.data_handle() : handle_of<View>{};
+}
+
+/// The same, out of line, for a view of which a number is in doubt.
+template <empty_data WhenEmpty, class View, std::size_t... Ranks>
+[[gnu::noinline]] constexpr handle_of<View> settle_doubts(
+    const View& view, std::index_sequence<Ranks...> ranks) {
+  using extent_type = std::decay_t<decltype(view.extent(0))>;
+  const std::array<extent_type, View::rank()> extents{view.extent(Ranks)...};
+  const bool empty = detail::settle_extents(extents.data(), View::rank());
+  const auto strides = detail::strides_of(view.mapping(), extents, ranks);
+  if constexpr (!always_fits_int64<typename decltype(strides)::value_type>) {
+    detail::settle_strides(strides.data(), View::rank());
+  }
+  return detail::data_of<WhenEmpty>(view, empty);
 }
 
 /// A handle as `DLTensor::data`, which has no pointer to const: constness is the managed
@@ -182,48 +173,52 @@ constexpr void* as_data(const volatile void* first) noexcept {
 }
 
 /// The one reader of views: checks every extent and stride, and finds the first element.
-template <class View, std::size_t... Ranks>
-constexpr dlpack_tensor<View::rank()> describe(
-    const View& view, DLDevice device, [[maybe_unused]] empty_data when_empty,
-    [[maybe_unused]] std::index_sequence<Ranks...> ranks) {
-  using array_type = typename dlpack_tensor<View::rank()>::array_type;
-  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
-  if constexpr (View::rank() == 0) {
-    return {as_data(detail::first_element(view)), device, dtype, array_type{}, array_type{}};
-  } else {
-    const auto& mapping = view.mapping();
-    detail::check_strided(mapping);
-    const std::array<std::decay_t<decltype(view.extent(0))>, View::rank()> extents{
-        view.extent(Ranks)...};
-    const auto steps = detail::strides_of(mapping, extents, ranks);
-    // Stored before the branch, so that no number has to live through it.
-    dlpack_tensor<View::rank()> result(
-        nullptr, device, dtype, array_type{static_cast<std::int64_t>(extents[Ranks])...},
-        array_type{static_cast<std::int64_t>(steps[Ranks])...});
-    using mapping_type = std::decay_t<decltype(mapping)>;
-    if constexpr (View::rank() == 1) {  // two numbers are settled sooner than doubted
-      detail::put(result, device, as_data(detail::settle(view, when_empty)));
-    } else {
-      const bool doubtful = is_doubtful<mapping_type>(extents, steps, ranks);
-      if constexpr (stride_rule_v<mapping_type> == stride_rule::each ||
-                    has_padding<mapping_type>) {
-        detail::put(result, device,
-                    as_data(doubtful ? detail::settle_doubts(view, when_empty)
-                                     : detail::first_element(view)));
-      } else {
-        detail::put(result, device,
-                    as_data(__builtin_expect(doubtful, false) != 0
-                                ? detail::settle_compact(view, when_empty, ranks)
-                                : detail::first_element(view)));
-      }
-    }
-    return result;
-  }
-}
-template <class View>
+/// `result` stands in the outermost block: g++ 12 copies one of an inner block to where the
+/// caller wants it.
+template <empty_data WhenEmpty, class View, std::size_t... Ranks>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
-                                               empty_data when_empty) {
-  return detail::describe(view, device, when_empty, std::make_index_sequence<View::rank()>{});
+                                               std::index_sequence<Ranks...> ranks) {
+  using array_type = typename dlpack_tensor<View::rank()>::array_type;
+  using extent_type = std::decay_t<decltype(view.extent(0))>;
+  using mapping_type = mapping_of<View>;
+  const auto& mapping = view.mapping();
+  detail::check_strided(mapping);
+  const std::array<extent_type, View::rank()> extents{view.extent(Ranks)...};
+  const auto steps = detail::strides_of(mapping, extents, ranks);
+  // Stored before the branch, so that no number has to live through it.
+  dlpack_tensor<View::rank()> result(nullptr, device, data_type_v<typename View::element_type>,
+                                     array_type{static_cast<std::int64_t>(extents[Ranks])...},
+                                     array_type{static_cast<std::int64_t>(steps[Ranks])...});
+  if constexpr (is_beyond_doubt<mapping_type>()) {
+    detail::put(result, device, detail::as_data(detail::first_element(view)));
+  } else if (__builtin_expect(detail::is_doubtful<mapping_type>(extents, steps, ranks),
+                              false) != 0) {
+    detail::put(result, device,
+                detail::as_data(detail::settle_doubts<WhenEmpty>(view, ranks)));
+  } else {
+    detail::put(result, device, detail::as_data(detail::first_element(view)));
+  }
+  return result;
+}
+/// Two numbers are settled sooner than doubted.
+template <empty_data WhenEmpty, class View>
+constexpr dlpack_tensor<1> describe(const View& view, DLDevice device,
+                                    std::index_sequence<0>) {
+  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
+  detail::check_strided(view.mapping());
+  const std::int64_t extent = to_extent(view.extent(0), 0);
+  const std::int64_t stride = to_stride(view.mapping().stride(0), 0);
+  const auto first = detail::data_of<WhenEmpty>(view, extent == 0);
+  return {detail::as_data(first), device, dtype, {extent}, {stride}};
+}
+template <empty_data, class View>
+constexpr dlpack_tensor<0> describe(const View& view, DLDevice device, std::index_sequence<>) {
+  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
+  return {detail::as_data(detail::first_element(view)), device, dtype, {}, {}};
+}
+template <empty_data WhenEmpty, class View>
+constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device) {
+  return detail::describe<WhenEmpty>(view, device, std::make_index_sequence<View::rank()>{});
 }
 
 }  // namespace detail
@@ -237,14 +232,13 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 /// shape and strides; the data must outlive every use of the result. Source: DLPack
 /// `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
 /// @param device taken as it is: the caller vouches that the memory belongs to it
-/// @throws conversion_error `extent_out_of_range`, `stride_out_of_range`,
-/// `offset_out_of_range`,
-///         `layout_not_strided`
+/// @throws conversion_error `layout_not_strided`, `extent_out_of_range`,
+///         `stride_out_of_range`, `offset_out_of_range`
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] constexpr auto to_dlpack_tensor(const View& view, DLDevice device)
     -> dlpack_tensor<View::rank()> {
-  return detail::describe(view, device, detail::empty_data::null);
+  return detail::describe<detail::empty_data::null>(view, device);
 }
 
 }  // namespace usm_dlpack

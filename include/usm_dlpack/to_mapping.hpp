@@ -122,7 +122,8 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   }
   for (std::size_t r = 0; r < Rank; ++r) {
     if (!fits<stride_type>(given.strides[r])) {
-      refuse_index_type<stride_type>(indexed("strides", r), given.strides[r]);
+      refuse_index_type(indexed("strides", r), name_of_integer<stride_type>(),
+                        given.strides[r]);
     }
     strides[r] = static_cast<stride_type>(given.strides[r]);
   }

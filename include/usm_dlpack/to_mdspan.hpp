@@ -91,13 +91,13 @@ template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
   for (std::size_t r = 0; r < Rank; ++r) {
     if (!fits<Index>(given.shape[r])) {
-      refuse_index_type<Index>(indexed("shape", r), given.shape[r]);
+      refuse_index_type(indexed("shape", r), name_of_integer<Index>(), given.shape[r]);
     }
   }
   const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
   const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
   if (!fits<Index>(size)) {
-    refuse_index_type<Index>("shape", size);
+    refuse_index_type("shape", name_of_integer<Index>(), size);
   }
 }
 

@@ -50,7 +50,7 @@ std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> kno
   std::string names;
   for (const Enum value : known) {
     if (some.contains(value)) {
-      names += (names.empty() ? "" : " or ") + std::string(to_string(value));
+      names.append(names.empty() ? "" : " or ").append(to_string(value));
     }
   }
   return names.empty() ? "no" : names;

@@ -138,8 +138,8 @@ class usm_array {
   static std::size_t size_to_allocate(const mapping_type& mapping) {
     detail::check_product<mapping_type>(mapping.extents());
     constexpr DLDevice any_device{kDLOneAPI, 0};
-    static_cast<void>(detail::describe(View(typename View::data_handle_type{}, mapping),
-                                       any_device, detail::empty_data::kept));
+    static_cast<void>(detail::describe<detail::empty_data::kept>(
+        View(typename View::data_handle_type{}, mapping), any_device));
     constexpr auto most =
         static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()) /
         sizeof(element_type);

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -40,15 +39,25 @@ class usm_block {
              "null: the SYCL runtime had none to give", "free other memory, or use less");
     }
   }
-  usm_block(usm_block&& other) noexcept
-      : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
+  usm_block(usm_block&& other) noexcept : queue_(other.queue_), address_(other.address_) {
+    other.address_ = nullptr;
+  }
   usm_block& operator=(usm_block&& other) noexcept {
-    usm_block taken(std::move(other));
-    std::swap(queue_, taken.queue_);
-    std::swap(address_, taken.address_);
+    if (this != &other) {
+      free();
+      queue_ = other.queue_;
+      address_ = other.address_;
+      other.address_ = nullptr;
+    }
     return *this;
   }
-  ~usm_block() {
+  ~usm_block() { free(); }
+
+  const sycl::queue& queue() const noexcept { return queue_; }
+  void* address() const noexcept { return address_; }
+
+ private:
+  void free() noexcept {
     if (address_ != nullptr && is_idle()) {
       try {
         sycl::free(address_, queue_.get_context());
@@ -57,10 +66,6 @@ class usm_block {
     }
   }
 
-  const sycl::queue& queue() const noexcept { return queue_; }
-  void* address() const noexcept { return address_; }
-
- private:
   /// Waits for what the queue has got so far. False where the runtime does not say that it is
   /// done: then the memory is not freed, because a kernel may still write to it.
   bool is_idle() noexcept {

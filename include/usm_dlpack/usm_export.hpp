@@ -180,7 +180,7 @@ inline DLDevice export_device(const void* pointer, bool empty,
 /// Describes a view, and finds its device by one of the three functions above.
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
-  auto made = detail::describe(view, DLDevice{kDLOneAPI, 0}, empty_data::kept);
+  auto made = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
   bool empty = false;
   for (const std::int64_t extent : made.shape()) {
     empty = empty || extent == 0;

@@ -20,7 +20,8 @@ INCLUDE = Path("include", "usm_dlpack")
 # Each room, and the rooms right below it; a header may include what is reachable by these arrows.
 CORE_ROOMS = {
     "config": (),
-    "error": ("config",),
+    "refusal_text": (),
+    "error": ("config", "refusal_text"),
     "dtype_name": ("error",),
     "dtype": ("dtype_name",),
     "checked_arithmetic": ("config",),

@@ -2,8 +2,8 @@
 """Check that static extents fold to constants, in the assembly that the compiler writes.
 
 Each function ``folded_*`` of static_extents.cpp must have no multiplication and no jump, and the
-consumer as its only call; ``not_folded`` must have a multiplication, which shows that the test sees
-one.
+consumer as its only call, and nothing of a refusal may be left beside them. Their twin
+``not_folded`` must have a multiplication, and refusals, which shows that the test sees them.
 
 Called by ctest as ``check.py <file> -- <compiler> <flags>...``.
 """
@@ -23,7 +23,10 @@ JUMP = re.compile(r"^\s+(j\w+|b\.\w+|cbn?z)\s+(?!\*)", re.MULTILINE)
 CALL = re.compile(r"^\s+(call\w*|bl|jmp)\s+(?=\S*[^\s*])(?!\*)", re.MULTILINE)
 
 
-def faults(assembly: str) -> list[str]:
+REFUSAL = "conversion_error"
+
+
+def faults(folded_alone: str, assembly: str) -> list[str]:
     """Return what is wrong with the functions, in sentences."""
     functions = {found[1]: found[2] for found in FUNCTION.finditer(assembly)}
     folded = {name: body for name, body in functions.items() if name != "not_folded"}
@@ -41,6 +44,10 @@ def faults(assembly: str) -> list[str]:
     ]
     if not MULTIPLICATION.search(functions["not_folded"]):
         found.append("not_folded: expected a multiplication, found none; the test sees nothing")
+    if REFUSAL in folded_alone:
+        found.append("the folded functions alone: expected no code of refusals, found some")
+    if REFUSAL not in assembly:
+        found.append("not_folded: expected code of refusals, found none; the test sees nothing")
     return found
 
 
@@ -49,13 +56,15 @@ def main() -> int:
     source, separator, *command = sys.argv[1:]
     if separator != "--":
         raise SystemExit(__doc__)
-    done = subprocess.run(
-        [*command, "-O2", "-S", source, "-o", "-"], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        print(done.stderr, file=sys.stderr)
-        return 1
-    wrong = faults(done.stdout)
+    assemblies = []
+    for macros in ([], ["-DUSM_DLPACK_TEST_TWIN"]):
+        compile_source = [*command, *macros, "-O2", "-S", source, "-o", "-"]
+        done = subprocess.run(compile_source, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(done.stderr, file=sys.stderr)
+            return 1
+        assemblies.append(done.stdout)
+    wrong = faults(*assemblies)
     print("\n".join(wrong) or "static extents fold to constants")
     return 1 if wrong else 0
 

@@ -77,8 +77,22 @@ TEST(Error, TravelsThroughAnExceptionPointer) {
 }
 
 TEST(Error, NamesOneDimensionByItsIndex) {
-  EXPECT_EQ(usm_dlpack::detail::indexed("strides", 0), "strides[0]");
-  EXPECT_EQ(usm_dlpack::detail::indexed("shape", 11), "shape[11]");
+  EXPECT_EQ(std::string(usm_dlpack::detail::indexed("strides", 0)), "strides[0]");
+  EXPECT_EQ(std::string(usm_dlpack::detail::indexed("shape", 11)), "shape[11]");
+}
+
+TEST(Error, KeepsLongTextsWhole) {
+  const std::string found(1000, 'x');
+  const conversion_error error(errc::runtime_error, {"queue", "no error", found, "read it"});
+  EXPECT_EQ(error.found(), found);
+  EXPECT_EQ(error.what(), "queue: expected no error, found " + found + "; read it");
+}
+
+TEST(Error, TakesEachTextUpToItsFirstZero) {
+  const std::string found("a\0b", 3);
+  const conversion_error error(errc::runtime_error, {"queue", "no error", found, "read it"});
+  EXPECT_EQ(error.found(), "a");
+  EXPECT_STREQ(error.what(), "queue: expected no error, found a; read it");
 }
 
 }  // namespace

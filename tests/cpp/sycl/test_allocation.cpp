@@ -184,7 +184,8 @@ TEST(Allocation, TheSyclQueriesAnswerWhereTheBackendCannotBeAsked) {
 TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(1)});
-  platform_entry entry{root_devices().at(0).get_platform(), context, 0, 2};
+  platform_entry entry{root_devices().at(0).get_platform(),
+                       std::make_shared<sycl::context>(context), 0, 2};
   const usm_memory memory(alloc::device, 64, parts[1], context);
   const allocation one_of_two = usm_dlpack::detail::find_by_sycl(memory.at(), entry);
   EXPECT_EQ(one_of_two.device, device_proof::runtime);

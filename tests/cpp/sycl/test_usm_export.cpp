@@ -369,8 +369,9 @@ TEST(TwoDevicesUsmExport, AQueueDoesNotFitViewsOfAnotherDevice) {
 
 TEST(UsmExport, HostMemoryHasTheIdOfTheQueueOrElseOfTheFirstDeviceOfItsPlatform) {
   using usm_dlpack::detail::export_device;
-  const usm_dlpack::detail::platform_entry entry{root_devices().at(0).get_platform(),
-                                                 usm_dlpack::default_context(0), 4, 3};
+  const usm_dlpack::detail::platform_entry entry{
+      root_devices().at(0).get_platform(),
+      std::make_shared<sycl::context>(usm_dlpack::default_context(0)), 4, 3};
   usm_dlpack::detail::memory_place found{true, -1};
   EXPECT_EQ(export_device(found, entry, -1).device_id, 4);
   EXPECT_EQ(export_device(found, entry, 6).device_id, 6);
