@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(HERE))
 
+from compile_cost import call, code_sizes, instructions_of_compiling  # noqa: E402
 from speed_page import write_page  # noqa: E402
 
 from dev import (  # noqa: E402
@@ -117,23 +116,6 @@ def units(ranks: tuple[int, ...]) -> Iterator[tuple[str, str, list[str]]]:
         if rank > 0:
             yield f"padded-{rank}", "padded_cells.cpp", [chosen]
         yield f"structure-{rank}", "structure_cells.cpp", [chosen]
-
-
-def call(command: list[str | Path], **variables: str) -> str:
-    """Run a command at a low priority, and return what it printed."""
-    done = subprocess.run(
-        ["nice", *map(str, command)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | variables,
-    )
-    if done.returncode != 0:
-        raise RefusalError(
-            f"{Path(command[0]).name}: expected exit status 0, found {done.returncode}; "
-            f"read what it printed:\n{done.stderr[-4000:]}"
-        )
-    return done.stdout
 
 
 def build(compiler: str, folder: Path, flags: list[str], ranks: tuple[int, ...]) -> Path:
@@ -242,75 +224,7 @@ def guard(flags: list[str], folder: Path, renew: bool) -> int:
     return 1 if faults else 0
 
 
-def seconds_of(command: list[str | Path]) -> float:
-    """Return the processor seconds of a command: those of a busy machine vary less than time."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    call(command)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-
-
-COMPILED = {
-    "nothing": "",
-    "core": "#include <usm_dlpack/core.hpp>\n",
-    "cuda": "#include <cuda/mdspan>\n",
-    "sycl": "#include <sycl/sycl.hpp>\n#include <mdspan/mdspan.hpp>\n",
-    "sycl and ours": "#include <sycl/sycl.hpp>\n#include <mdspan/mdspan.hpp>\n"
-    "#include <usm_dlpack/usm_dlpack.hpp>\n",
-}
-
-
-def compile_costs(
-    compiler: str, folder: Path, flags: list[str], rounds: int
-) -> dict[str, tuple[float, float]]:
-    """Return the seconds, the fewest and the median, in which headers alone are compiled."""
-    spent: dict[str, list[float]] = {name: [] for name in COMPILED}
-    for name, text in COMPILED.items():
-        (folder / f"{name}.cpp").write_text(text)
-    for _ in range(rounds):
-        for name in COMPILED:
-            source = folder / f"{name}.cpp"
-            quiet = ["-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
-            spent[name].append(
-                seconds_of(
-                    [compiler, *FLAGS, *quiet, *flags, "-c", source, "-o", folder / "headers.o"]
-                )
-            )
-    return {name: (min(times), statistics.median(times)) for name, times in spent.items()}
-
-
-OURS = "auto w = usm_dlpack::to_dlpack_tensor(v, DLDevice{kDLCPU, 0}); auto t = w.get(); keep(t);"
-THEIRS = "auto w = cuda::to_dlpack_tensor(v); auto t = w.get(); keep(t);"
-INSTANTIATION = """\
-#include <cell.hpp>
-#include <cuda/mdspan>
-#include <usm_dlpack/to_dlpack.hpp>
-template <std::size_t R> using extents = cuda::std::dextents<std::int64_t, R>;
-void first(const cuda::{view}<float, extents<2>>& v) {{ {body} }}
-void second(const cuda::{view}<float, extents<3>>& v) {{ {body} }}
-"""
-THIRD = "void third(const cuda::{view}<float, extents<4>>& v) {{ {body} }}\n"
-
-
-def code_sizes(compiler: str, folder: Path, flags: list[str]) -> dict[str, int]:
-    """Return the bytes of code that one more rank adds to two, of ours and of CCCL's."""
-    added = {}
-    for subject, view, body in (
-        ("ours", "std::mdspan", OURS),
-        ("CCCL", "host_mdspan", THEIRS),
-    ):
-        sizes = []
-        for text in (INSTANTIATION, INSTANTIATION + THIRD):
-            source = folder / "instantiation.cpp"
-            source.write_text(text.format(view=view, body=body))
-            made = folder / "instantiation.o"
-            call([compiler, *FLAGS, *flags, "-w", "-c", source, "-o", made])
-            listed = call(["size", "--format=sysv", made]).splitlines()
-            sizes.append(sum(int(line.split()[1]) for line in listed if line.startswith(".text")))
-        added[subject] = sizes[1] - sizes[0]
-    return added
-
-
-def full(flags: list[str], folder: Path, rounds: int, compiles: int, write: bool) -> int:
+def full(flags: list[str], folder: Path, rounds: int, write: bool) -> int:
     """Measure everything with both compilers."""
     measured = {}
     faults = []
@@ -322,10 +236,10 @@ def full(flags: list[str], folder: Path, rounds: int, compiles: int, write: bool
         measured[compiler] = {
             "version": version_of(compiler),
             "groups": groups,
-            "compiled": compile_costs(compiler, made, flags, compiles),
-            "sizes": code_sizes(compiler, made, flags),
+            "compiled": instructions_of_compiling([compiler, *FLAGS, *flags], made),
+            "sizes": code_sizes([compiler, *FLAGS, *flags], made),
         }
-    page, plot = write_page(measured, FLAGS, rounds, compiles)
+    page, plot = write_page(measured, FLAGS, rounds)
     print(page)
     if write:
         (ROOT / "docs" / "speed.md").write_text(page, encoding="utf-8")
@@ -342,7 +256,6 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --full")
     parser.add_argument("--renew", action="store_true", help="renew counts.json")
     parser.add_argument("--rounds", type=int, default=1000, help="in which cells take turns")
-    parser.add_argument("--compiles", type=int, default=5, help="of each header")
     options = parser.parse_args()
     try:
         clang = {"clang-19": "/usr/bin/clang++-19"}
@@ -354,7 +267,7 @@ def main() -> int:
         if options.full:
             environment.install(*(wheel for wheel in WHEELS if "sycl" in wheel))
             sycl = ["-isystem", str(environment.folder / "include")]
-            return full([*flags, *sycl], folder, options.rounds, options.compiles, options.write)
+            return full([*flags, *sycl], folder, options.rounds, options.write)
         return guard(flags, folder, options.renew)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)

@@ -18,10 +18,11 @@ more than it did before (`benchmarks/core/counts.json`).
 check less. *The floor* is code by hand for one rank and one layout, with our checks and the same
 fields stored (`benchmarks/core/by_hand.hpp`). A ratio of instructions is exact: callgrind counts
 one call, and those of a call of nothing are taken off. A ratio of times is of the fastest of
-{rounds} rounds in which all cells take turns, 256 calls each; in parentheses that of the median
-round. It holds for one processor and one run; that of instructions for all. Times include the call
-itself, about 1.3 ns for all alike. No cell allocates: the program ends if one does. Extents are
-those of a (2, 3, 4, 2, 3, 2, 3, 2) array, as many as the rank.
+{rounds} rounds in which all cells take turns, 256 calls each, a quarter of them at each place of a
+cache line that a stack may begin at; in parentheses that of the median round. It holds for one
+processor and one run; that of instructions for all. Times include the call itself, about 1.3 ns for
+all alike. No cell allocates: the program ends if one does. Extents are those of a
+(2, 3, 4, 2, 3, 2, 3, 2) array, as many as the rank.
 Flags: `{flags}`; each layout and rank is a translation unit of its own.
 
 CCCL has no padded layouts, and `cuda::to_host_mdspan` makes only views of `int64_t` and dynamic
@@ -29,10 +30,16 @@ extents: where a cell says "none", there is nothing to compare with.
 
 Not every promise is kept. The last column of each table of promises says in how many cells the
 floor keeps it; that of `to_mdspan` takes ordinary tensors alone. A view of layout stride is made
-only of strides that are proved not to overlap, which CCCL leaves to its caller. One more rank has a
+only of strides that are proved not to overlap, which CCCL leaves to its caller. A conversion has a
 few instructions out of line, for a view of which a number is in doubt, which CCCL takes as it is.
 
 ![Instructions of one conversion, by rank](speed.svg)
+"""
+
+_SIZES = """\
+Bytes of `.text`. *One alone* is a translation unit with nothing but one conversion, of rank 4:
+where the type of the view leaves a number in doubt, it has all that a refusal is made of, once for
+all conversions. *Seven more* are those of the ranks 1 to 7 beside that of rank 8.
 """
 
 INDEXES = ("int32", "int64", "size_t")
@@ -186,38 +193,37 @@ def structure_lines(groups: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def compile_lines(measured: dict[str, Any]) -> list[str]:
-    """Return what headers and one more instantiation cost, with each compiler."""
+    """Return what the headers cost with each compiler."""
     lines = [
-        "| processor time, bytes of code | " + " | ".join(measured) + " | at most |",
+        "| instructions of the compiler | " + " | ".join(measured) + " | at most |",
         "|---|" + "---|" * (len(measured) + 1),
     ]
+    for title, of, to, less, most in (
+        ("our headers / SYCL's and mdspan's beside them", "sycl and ours", "sycl", 1, 0.05),
+        ("`core.hpp` / `<cuda/mdspan>`", "core", "cuda", 0, 0.25),
+    ):
+        ratios = [one["compiled"][of] / one["compiled"][to] - less for one in measured.values()]
+        lines.append(f"| {title} | " + " | ".join(f"{r:.3f}" for r in ratios) + f" | {most:g} |")
+    return lines
 
-    def row(title: str, value: Callable[[Any], float], most: float) -> str:
-        values = " | ".join(f"{value(one):.3f}" for one in measured.values())
-        return f"| {title} | {values} | {most:g} |"
 
-    def share(one: Any, number: int) -> float:
-        times = one["compiled"]
-        return float(times["sycl and ours"][number] / times["sycl"][number] - 1)
-
-    lines.append(
-        row("our headers / SYCL's and mdspan's beside them", lambda one: share(one, 0), 0.05)
-    )
-    lines.append(row("the same, of medians", lambda one: share(one, 1), 0.05))
-    lines.append(
-        row(
-            "`core.hpp` / `<cuda/mdspan>`",
-            lambda one: one["compiled"]["core"][0] / one["compiled"]["cuda"][0],
-            0.25,
-        )
-    )
-    lines.append(
-        row(
-            "code of a third rank, 4, of `to_dlpack_tensor` + `get()`, int64, right / CCCL's",
-            lambda one: one["sizes"]["ours"] / one["sizes"]["CCCL"],
-            1,
-        )
-    )
+def size_lines(sizes: dict[tuple[str, str, str], dict[str, tuple[int, int]]]) -> list[str]:
+    """Return the bytes of code of conversions, beside CCCL's, over the index types."""
+    lines = [
+        "| layout | extents | one alone, bytes | CCCL's | seven more / CCCL's | by hand / CCCL's |",
+        "|---|---|---|---|---|---|",
+    ]
+    for layout, extents in dict.fromkeys((layout, extents) for layout, _, extents in sizes):
+        found = [one for kind, one in sizes.items() if kind[0] == layout and kind[2] == extents]
+        alone = [
+            f"{min(counts)}-{max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
+            for counts in ([one[subject][0] for one in found] for subject in ("ours", "CCCL"))
+        ]
+        more = [
+            span_of([one[subject][1] / one["CCCL"][1] for one in found])
+            for subject in ("ours", "floor")
+        ]
+        lines.append(f"| {layout} | {extents} | " + " | ".join([*alone, *more]) + " |")
     return lines
 
 
@@ -282,21 +288,16 @@ def plot(groups: dict[str, dict[str, Any]], compiler: str) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def write_page(
-    measured: dict[str, Any], flags: list[str], rounds: int, compiles: int
-) -> tuple[str, str]:
+def write_page(measured: dict[str, Any], flags: list[str], rounds: int) -> tuple[str, str]:
     """Return the text of the page and the plot."""
     lines = [_PREFACE.format(flags=" ".join(flags), rounds=rounds)]
     lines += ["## What the headers cost to compile", ""]
-    lines += [
-        f"The fewest of {compiles} compilations each, in turns. Where the first two rows are far",
-        "apart or below 0, they are the noise of the machine.",
-        "",
-    ]
     lines += [*compile_lines(measured), ""]
     for compiler, one in measured.items():
         groups = one["groups"]
         lines += [f"## {compiler}: {one['version']}", "", *verdicts(groups), ""]
+        lines += ["### Code of `to_dlpack_tensor(view, device)` and `get()`", "", _SIZES]
+        lines += [*size_lines(one["sizes"]), ""]
         lines += ["### `to_dlpack_tensor(view, device)` and `get()`", ""]
         layouts = ("right", "left", "stride", "right padded", "left padded")
         lines += [*table(groups, "to_dlpack_tensor", layouts), ""]

@@ -21,7 +21,8 @@ HERE = Path(__file__).resolve().parent
 CORE = ROOT / "benchmarks" / "core"
 sys.path[:0] = [str(ROOT), str(CORE), str(ROOT / "tests" / "devices")]
 
-from beside_cccl import MOST_GROWTH, Group, call, header_flags, measure, version_of  # noqa: E402
+from beside_cccl import MOST_GROWTH, Group, header_flags, measure, version_of  # noqa: E402
+from compile_cost import call  # noqa: E402
 from driver_copies import copy_driver  # noqa: E402
 from protocol_page import Measured, write_page  # noqa: E402
 
