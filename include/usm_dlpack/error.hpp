@@ -128,8 +128,9 @@ class shared_refusal {
   enum part : unsigned { field, expected, found, remedy };
   static constexpr unsigned parts = 4;
 
+  // Delegates, so that what is made so far is freed where there is no memory for a text.
   [[gnu::cold, gnu::noinline]] explicit shared_refusal(const borrowed_text (&given)[parts])
-      : kept_(new kept) {
+      : shared_refusal() {
     for (unsigned i = 0; i < parts; ++i) {
       kept_->texts[i].assign(given[i].c_str());
     }
@@ -160,6 +161,7 @@ class shared_refusal {
     int owners = 1;
   };
 
+  shared_refusal() : kept_(new kept) {}
   kept* shared() const noexcept {
     __atomic_add_fetch(&kept_->owners, 1, __ATOMIC_RELAXED);
     return kept_;

@@ -15,8 +15,9 @@ std::size_t allocations() noexcept;
 std::size_t deallocations() noexcept;
 /// Bytes that the calls of any `operator new` asked for since the program started.
 std::size_t allocated_bytes() noexcept;
-/// Makes the next call of an `operator new` throw `std::bad_alloc`.
-void fail_next_allocation() noexcept;
+/// Makes one of the next calls of an `operator new`, counted from 1, throw `std::bad_alloc`; 0
+/// lets all succeed.
+void fail_allocation(std::ptrdiff_t number) noexcept;
 
 /// Allocations, deallocations and bytes allocated since its construction.
 class allocation_count {

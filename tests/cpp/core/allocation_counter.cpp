@@ -17,11 +17,11 @@ namespace {
 std::atomic<std::size_t> made{0};
 std::atomic<std::size_t> freed{0};
 std::atomic<std::size_t> bytes{0};
-std::atomic<std::ptrdiff_t> aligned{0};  // made by the aligned form and not freed by it
-std::atomic<bool> fail_next{false};
+std::atomic<std::ptrdiff_t> aligned{0};        // made by the aligned form and not freed by it
+std::atomic<std::ptrdiff_t> until_failure{0};  // the allocation that fails, counted from 1
 
 void* count_and_allocate(std::size_t size, std::size_t alignment) {
-  if (fail_next.exchange(false)) {
+  if (until_failure.load() > 0 && until_failure.fetch_sub(1) == 1) {
     throw std::bad_alloc();
   }
   ++made;
@@ -65,7 +65,7 @@ namespace usm_dlpack_test {
 std::size_t allocations() noexcept { return made; }
 std::size_t deallocations() noexcept { return freed; }
 std::size_t allocated_bytes() noexcept { return bytes; }
-void fail_next_allocation() noexcept { fail_next = true; }
+void fail_allocation(std::ptrdiff_t number) noexcept { until_failure = number; }
 
 }  // namespace usm_dlpack_test
 
@@ -94,7 +94,8 @@ TEST(AllocationCounter, SeesOrdinaryAndOverAlignedObjects) {
 }
 
 TEST(AllocationCounter, MakesOneAllocationFail) {
-  usm_dlpack_test::fail_next_allocation();
+  usm_dlpack_test::fail_allocation(2);
+  EXPECT_NO_THROW(::operator delete(::operator new(8)));
   EXPECT_THROW(::operator delete(::operator new(8)), std::bad_alloc);
   EXPECT_NO_THROW(::operator delete(::operator new(8)));
 }

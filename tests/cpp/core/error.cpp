@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sentence of a refusal and its parts, and that they survive copying.
+#include <allocation_counter.hpp>
 #include <refusal.hpp>
 
 #include <usm_dlpack/error.hpp>
@@ -86,6 +87,25 @@ TEST(Error, KeepsLongTextsWhole) {
   const conversion_error error(errc::runtime_error, {"queue", "no error", found, "read it"});
   EXPECT_EQ(error.found(), found);
   EXPECT_EQ(error.what(), "queue: expected no error, found " + found + "; read it");
+}
+
+TEST(Error, KeepsNothingWhereThereIsNoMemoryForIt) {
+  const std::string longer_than_a_small_string(100, 'x');
+  const char* const text = longer_than_a_small_string.c_str();
+  std::ptrdiff_t failed = 0;
+  for (bool refused = false; !refused;) {
+    const usm_dlpack_test::allocation_count count;
+    usm_dlpack_test::fail_allocation(++failed);
+    try {
+      usm_dlpack::detail::refuse(errc::data_null, text, text, text, text);
+    } catch (const conversion_error&) {
+      refused = true;
+    } catch (const std::bad_alloc&) {
+    }
+    usm_dlpack_test::fail_allocation(0);
+    EXPECT_EQ(count.made(), count.freed()) << "with allocation " << failed << " failing";
+  }
+  EXPECT_GT(failed, 5) << "the parts and the sentence are allocated";
 }
 
 TEST(Error, TakesEachTextUpToItsFirstZero) {

@@ -299,7 +299,7 @@ TEST(Managed, LeavesTheOwnerWithTheCallerWhereMemoryRunsOut) {
   std::array<float, 6> elements{};
   int freed = 0;
   counting_owner owner(freed);
-  usm_dlpack_test::fail_next_allocation();
+  usm_dlpack_test::fail_allocation(1);
   EXPECT_THROW(static_cast<void>(to_managed_tensor(view_2d<float>(elements.data(), 2, 3),
                                                    some_device, std::move(owner))),
                std::bad_alloc);
