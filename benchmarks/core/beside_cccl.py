@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(HERE))
 
 from compile_cost import call, code_sizes, instructions_of_compiling  # noqa: E402
-from speed_page import write_page  # noqa: E402
+from speed_page import OTHER_TENSORS, write_page  # noqa: E402
 
 from dev import (  # noqa: E402
     VALGRIND,
@@ -170,13 +170,17 @@ def measure(program: Path, rounds: int) -> dict[str, Group]:
 def faults_of_relations(compiler: str, groups: dict[str, Group]) -> list[str]:
     """Find where our conversion takes more instructions than CCCL's, or than the floor allows.
 
-    The floor of ``to_mdspan`` takes ordinary tensors alone: it is shown, and binds nothing.
+    The floor of ``to_mdspan`` takes ordinary tensors alone: it is shown, and binds nothing. Nor does
+    CCCL where it makes a view of strides that it does not prove, and that are not compact.
     """
     faults = []
     for name, group in groups.items():
         ours = group["ours"].instructions
         for subject, most in (("CCCL", MOST_OF_CCCL), ("floor", MOST_OF_FLOOR)):
-            if subject in group and not (subject == "floor" and name.startswith("to_mdspan/")):
+            binds = name.split("/")[3] not in OTHER_TENSORS and not (
+                subject == "floor" and name.startswith("to_mdspan/")
+            )
+            if subject in group and binds:
                 allowed = most * group[subject].instructions
                 if ours > allowed:
                     faults.append(
@@ -209,7 +213,7 @@ def guard(flags: list[str], folder: Path, renew: bool) -> int:
         groups = measure(build(compiler, folder / compiler, flags, GUARDED_RANKS), rounds=0)
         faults += faults_of_relations(compiler, groups)
         version = version_of(compiler)
-        chosen = {n: g["ours"].instructions for n, g in groups.items() if "/int64/dynamic/" in n}
+        chosen = {n: g["ours"].instructions for n, g in groups.items() if "/int64/dynamic" in n}
         if renew:
             kept[compiler] = {"version": version, "counts": chosen}
         elif kept.get(compiler, {}).get("version") == version:

@@ -19,8 +19,9 @@ struct input_tensor {
   std::int64_t strides[Rank + 1] = {};
   DLTensor tensor{};
 
-  explicit input_tensor(bool left) {
-    std::int64_t product = 1;
+  /// @param innermost the smallest stride: that of a slice, where it is above 1
+  explicit input_tensor(bool left, std::int64_t innermost = 1) {
+    std::int64_t product = innermost;
     for (std::size_t step = 0; step < Rank; ++step) {
       const std::size_t r = left ? step : Rank - 1 - step;
       shape[r] = static_cast<std::int64_t>(extents_of_cells[r]);

@@ -41,10 +41,20 @@ void add_view(const std::string& group, const input_tensor<Rank>& input) {
   cells().push_back({group + "/floor", &convert_by_hand<Order, View>, &input.tensor});
 }
 
+/// A view's own conversion and CCCL's, of another tensor.
+template <class View, std::size_t Rank>
+void add_beside_cccl(const std::string& group, const input_tensor<Rank>& input) {
+  cells().push_back({group + "/ours", &convert<View>, &input.tensor});
+  cells().push_back(
+      {group + "/CCCL", &convert_by_cccl<typename View::layout_type, Rank>, &input.tensor});
+}
+
 template <class Layout, order Order, std::size_t... Ranks>
 void add_rank(const char* layout, std::index_sequence<Ranks...>) {
   constexpr std::size_t rank = sizeof...(Ranks);
   static const input_tensor<rank> input(Order == order::left);
+  static const input_tensor<rank> sliced(false, 2);
+  static const input_tensor<rank> columns(true);
   const auto add = [&](auto index) {
     using index_type = decltype(index);
     using dynamic = md::dextents<index_type, rank>;
@@ -57,6 +67,11 @@ void add_rank(const char* layout, std::index_sequence<Ranks...>) {
     if constexpr (std::is_same_v<index_type, std::int64_t>) {
       cells().push_back(
           {group("dynamic") + "/CCCL", &convert_by_cccl<Layout, rank>, &input.tensor});
+      if constexpr (Order == order::stride && rank > 1) {
+        using view = md::mdspan<float, dynamic, Layout>;
+        add_beside_cccl<view>(group("dynamic, of a slice"), sliced);
+        add_beside_cccl<view>(group("dynamic, of columns"), columns);
+      }
     }
     if constexpr (rank != 0) {
       add_view<md::mdspan<float, fixed, Layout>, Order>(group("static"), input);

@@ -14,62 +14,89 @@
 
 namespace usm_dlpack::detail {
 
-/// Whether a dimension goes on as a compact layout does, of which the dimensions so far have
-/// `product` elements; multiplies that by the extent, whatever it is. Inlined, like all of
-/// this, because g++ leaves most of a pack of eight as calls.
-[[gnu::always_inline]] constexpr bool is_compact_step(std::int64_t extent,
-                                                      const std::int64_t& stride,
-                                                      std::int64_t& product) noexcept {
-  return (__builtin_expect(stride == product, 1) != 0 || extent == 1) &&
-         !__builtin_mul_overflow(product, extent, &product);
-}
-
-/// Whether a dimension has neighbours and steps over what the dimensions so far reach; adds it
-/// to them.
-[[gnu::always_inline]] constexpr bool is_nested_step(std::int64_t extent,
+/// Whether a dimension steps over just what the dimensions so far have, `product` elements;
+/// multiplies that by the extent. Inlined, like all of this, because g++ leaves most of a pack
+/// of eight as calls.
+[[gnu::always_inline]] constexpr bool is_packed_step(const std::int64_t& extent,
                                                      const std::int64_t& stride,
-                                                     std::int64_t& reach) noexcept {
-  return extent > 1 && stride >= reach && !__builtin_mul_overflow(stride, extent, &reach);
+                                                     std::uint64_t& product) noexcept {
+  return __builtin_expect(static_cast<std::uint64_t>(stride) == product, true) != 0 &&
+         !__builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
 }
 
-/// Whether the strides of a tensor are those of the compact layout of a rule, where those of
-/// dimensions of extent 1 are free; if so, `size` becomes the product of the extents, which no
-/// one has looked at: it is the number of elements if all of them are above 0.
+/// The same, where the stride of a dimension of extent 1 is free.
+[[gnu::always_inline]] constexpr bool is_compact_step(const std::int64_t& extent,
+                                                      const std::int64_t& stride,
+                                                      std::uint64_t& product) noexcept {
+  return (__builtin_expect(static_cast<std::uint64_t>(stride) == product, true) != 0 ||
+          extent == 1) &&
+         !__builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
+}
+
+/// Whether a dimension steps over what the dimensions so far reach, and that is more than
+/// nothing; `reach` becomes what it reaches itself.
+[[gnu::always_inline]] constexpr bool is_nested_step(const std::int64_t& extent,
+                                                     const std::int64_t& stride,
+                                                     std::uint64_t& reach) noexcept {
+  const auto step = static_cast<std::uint64_t>(stride);
+  return step > reach - 1 &&
+         !__builtin_mul_overflow(step, static_cast<std::uint64_t>(extent), &reach);
+}
+
+// Where a tensor has such strides, `span` becomes a number of elements that no offset reaches.
+// All numbers count as unsigned: what is negative is then large, and so is each product that
+// has it for a factor, unless another one is 0. So wherever a span is from 1 to the most of
+// int64_t, every extent is one of these numbers too, and so is every stride that is not free,
+// and none is above the span.
+
+/// The strides of layout right, without exception.
 /// @tparam Shape a pointer to the extents, or what is indexed like it
+template <class Shape, std::size_t... Steps>
+[[gnu::always_inline]] inline constexpr bool has_packed_strides(
+    [[maybe_unused]] Shape shape, [[maybe_unused]] const std::int64_t* strides,
+    std::index_sequence<Steps...>, std::uint64_t& span) noexcept {
+  [[maybe_unused]] constexpr std::size_t last = sizeof...(Steps) - 1;
+  std::uint64_t product = 1;
+  if (!(is_packed_step(shape[last - Steps], strides[last - Steps], product) && ...)) {
+    return false;
+  }
+  span = product;
+  return true;
+}
+
+/// The strides of the compact layout of a rule, where those of dimensions of extent 1 are
+/// free.
 template <stride_rule Rule, class Shape, std::size_t... Steps>
-inline constexpr bool has_compact_strides([[maybe_unused]] Shape shape,
-                                          [[maybe_unused]] const std::int64_t* strides,
-                                          std::index_sequence<Steps...>,
-                                          std::int64_t& size) noexcept {
+[[gnu::always_inline]] inline constexpr bool has_compact_strides(
+    [[maybe_unused]] Shape shape, [[maybe_unused]] const std::int64_t* strides,
+    std::index_sequence<Steps...>, std::uint64_t& span) noexcept {
   [[maybe_unused]] constexpr std::size_t last = sizeof...(Steps) - 1;
   [[maybe_unused]] constexpr bool right = Rule == stride_rule::right;
-  std::int64_t product = 1;
+  std::uint64_t product = 1;
   if (!(is_compact_step(shape[right ? last - Steps : Steps],
                         strides[right ? last - Steps : Steps], product) &&
         ...)) {
     return false;
   }
-  size = product;
+  span = product;
   return true;
 }
 
-/// Whether the dimensions of a tensor all have neighbours, each of them a whole step beyond
-/// the next one (right) or the previous one (left); if so, `reach` becomes a number that no
-/// offset reaches.
+/// Strides of which each is a whole step beyond the next dimension (right) or the previous one
+/// (left).
 template <stride_rule Rule, class Shape, std::size_t... Steps>
-inline constexpr bool has_nested_strides([[maybe_unused]] Shape shape,
-                                         [[maybe_unused]] const std::int64_t* strides,
-                                         std::index_sequence<Steps...>,
-                                         std::int64_t& reach) noexcept {
+[[gnu::always_inline]] inline constexpr bool has_nested_strides(
+    [[maybe_unused]] Shape shape, [[maybe_unused]] const std::int64_t* strides,
+    std::index_sequence<Steps...>, std::uint64_t& span) noexcept {
   [[maybe_unused]] constexpr std::size_t last = sizeof...(Steps) - 1;
   [[maybe_unused]] constexpr bool right = Rule == stride_rule::right;
-  std::int64_t reached = 1;
+  std::uint64_t reach = 1;
   if (!(is_nested_step(shape[right ? last - Steps : Steps],
-                       strides[right ? last - Steps : Steps], reached) &&
+                       strides[right ? last - Steps : Steps], reach) &&
         ...)) {
     return false;
   }
-  reach = reached;
+  span = reach;
   return true;
 }
 

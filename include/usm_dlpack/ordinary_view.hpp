@@ -10,9 +10,11 @@
 #include <usm_dlpack/to_mapping.hpp>
 #include <usm_dlpack/view.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -60,14 +62,19 @@ constexpr bool has_static_extents([[maybe_unused]] const std::int64_t* shape,
 }
 
 /// The extents of a tensor that has the static ones: these are constants, and so is what is
-/// computed of them.
-template <class Extents>
-struct known_shape {
+/// computed of them. Read from a table, because g++ calls `static_extent` in what it takes for
+/// rare.
+template <class Extents, class Ranks = std::make_index_sequence<Extents::rank()>>
+struct known_shape;
+template <class Extents, std::size_t... Ranks>
+struct known_shape<Extents, std::index_sequence<Ranks...>> {
+  static constexpr std::array<std::size_t, sizeof...(Ranks)> fixed{
+      Extents::static_extent(Ranks)...};
+
   const std::int64_t* extents;
 
   [[gnu::always_inline]] constexpr std::int64_t operator[](std::size_t r) const noexcept {
-    const std::size_t fixed = Extents::static_extent(r);
-    return fixed == dynamic_extent ? extents[r] : static_cast<std::int64_t>(fixed);
+    return fixed[r] == dynamic_extent ? extents[r] : static_cast<std::int64_t>(fixed[r]);
   }
 };
 
@@ -77,30 +84,46 @@ inline bool may_be_null(const void* a, const void* b) noexcept {
   return static_cast<std::intptr_t>(before(a) | before(b)) < 0;
 }
 
-/// Whether the strides of a tensor are ordinary for a layout; if so, `span` becomes an upper
-/// bound of the elements from the first one to the last, if all extents are above 0.
-template <class Mapping, class Shape, class Ranks>
+/// Which tensors are ordinary for a layout that is made from strides: those that are common
+/// are recognised where the conversion is inlined, others in a function of their own.
+enum class commonness { common, rare };
+
+/// Whether the strides of a tensor are ordinary for a layout; if so, `span` becomes a number
+/// of elements that no offset reaches.
+template <class Mapping, commonness How, class Shape, class Ranks>
 inline constexpr bool has_ordinary_strides(Shape shape, const std::int64_t* strides,
-                                           Ranks ranks, std::int64_t& span) noexcept {
+                                           Ranks ranks, std::uint64_t& span) noexcept {
   if constexpr (is_compact_layout<Mapping>) {
     return has_compact_strides<stride_rule_v<Mapping>>(shape, strides, ranks, span);
+  } else if constexpr (How == commonness::common) {
+    return __builtin_expect(has_packed_strides(shape, strides, ranks, span), true) != 0 ||
+           has_nested_strides<stride_rule::right>(shape, strides, ranks, span);
   } else {
-    return has_nested_strides<stride_rule::right>(shape, strides, ranks, span) ||
-           has_nested_strides<stride_rule::left>(shape, strides, ranks, span);
+    return has_nested_strides<stride_rule::left>(shape, strides, ranks, span);
   }
 }
 
-/// Bits of which a high one is set if a span is not above 0, or too large, or one of the
-/// extents that nobody has looked at is not above 0.
-template <class Mapping, class Shape, std::size_t... Ranks>
-constexpr std::uint64_t bits_of_span([[maybe_unused]] Shape shape,
-                                     std::index_sequence<Ranks...>,
-                                     std::int64_t span) noexcept {
-  const std::uint64_t bits = static_cast<std::uint64_t>(span) - 1;
-  if constexpr (is_compact_layout<Mapping>) {
-    return (bits | ... | static_cast<std::uint64_t>(shape[Ranks]));
+/// The smallest of some integer types' largest values, as far as uint64_t has them.
+template <class... Integers>
+constexpr std::uint64_t most_of_all() noexcept {
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const auto bound = [&](std::uint64_t other) { most = other < most ? other : most; };
+  (bound(sizeof(Integers) > sizeof most
+             ? most
+             : static_cast<std::uint64_t>(std::numeric_limits<Integers>::max())),
+   ...);
+  return most;
+}
+
+/// The most that extents and strides of a mapping may be.
+template <class Mapping>
+constexpr std::uint64_t most_of_mapping() noexcept {
+  using index_type = typename Mapping::extents_type::index_type;
+  if constexpr (is_compact_layout<Mapping> || Mapping::extents_type::rank() == 0) {
+    return most_of_all<index_type>();
   } else {
-    return bits;
+    using stride_type = std::decay_t<decltype(std::declval<const Mapping&>().stride(0))>;
+    return most_of_all<index_type, stride_type>();
   }
 }
 
@@ -116,7 +139,7 @@ constexpr unsigned roomy_bits(std::size_t size) noexcept {
 
 /// Whether a tensor is ordinary and the view's type holds it; if so, `first` becomes the
 /// address of its first element.
-template <class View, std::size_t... Ranks>
+template <class View, commonness How, std::size_t... Ranks>
 inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ranks,
                         std::uintptr_t& first) noexcept {
   using element_type = typename View::element_type;
@@ -125,11 +148,11 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
   constexpr DLDataType wanted = data_type_v<element_type>;
   constexpr std::size_t rank = sizeof...(Ranks);
   const known_shape<extents_type> shape{tensor.shape};
-  std::int64_t span = 1;
+  std::uint64_t span = 1;
   if (!detail::is_exactly(tensor, {static_cast<std::int32_t>(rank), wanted}) ||
       (rank != 0 && may_be_null(tensor.shape, tensor.strides)) ||
       !has_static_extents<extents_type>(tensor.shape, ranks) ||
-      !has_ordinary_strides<mapping_type>(shape, tensor.strides, ranks, span)) {
+      !has_ordinary_strides<mapping_type, How>(shape, tensor.strides, ranks, span)) {
     return false;
   }
   constexpr std::uintptr_t scalar = element_alignment(wanted);
@@ -139,10 +162,10 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
   first = data + static_cast<std::uintptr_t>(tensor.byte_offset);
   // Where these are small, no sum of them and no product with the element's size overflows,
   // and neither is the data null.
-  const std::uint64_t together =
-      (data - 1) | tensor.byte_offset | bits_of_span<mapping_type>(shape, ranks, span);
+  const std::uint64_t together = (data - 1) | tensor.byte_offset | (span - 1);
   constexpr unsigned bits = roomy_bits(sizeof(element_type));
-  return fits<typename extents_type::index_type>(span) &&
+  constexpr std::uint64_t most = most_of_mapping<mapping_type>();
+  return (most >> bits != 0 || span <= most) &&
          ((together >> bits) | (first & (alignment - 1))) == 0;
 }
 
@@ -198,14 +221,18 @@ template <class Mapping, std::size_t... Ranks>
   }
 }
 
-/// Whether a mapping has a tensor's strides: one made from numbers may take them for something
-/// else.
+/// Whether the mapping of an ordinary tensor has its strides: one made from numbers may take
+/// them for something else. If so, `offset` becomes the index of its first element.
 template <class Mapping, std::size_t... Ranks>
-bool has_strides([[maybe_unused]] const Mapping& mapping,
-                 [[maybe_unused]] const DLTensor& tensor, std::index_sequence<Ranks...>) {
+[[gnu::always_inline]] inline bool holds_strides(ordinary_numbers given,
+                                                 std::index_sequence<Ranks...> ranks,
+                                                 std::ptrdiff_t& offset) {
+  const auto mapping = ordinary_mapping<Mapping>(given, ranks);
+  offset = static_cast<std::ptrdiff_t>(detail::first_index(mapping, ranks));
   return is_compact_layout<Mapping> ||
          (detail::is_strided(mapping) && ... &&
-          (static_cast<std::int64_t>(mapping.stride(Ranks)) == tensor.strides[Ranks]));
+          (mapping.stride(Ranks) ==
+           static_cast<std::decay_t<decltype(mapping.stride(Ranks))>>(given.strides[Ranks])));
 }
 
 }  // namespace usm_dlpack::detail

@@ -130,6 +130,22 @@ template <class View>
   return make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage), storage);
 }
 
+/// What is ordinary, and rare: so that it costs no more, it is converted out of line.
+template <class View>
+[[gnu::noinline, gnu::flatten]] View convert_rare(const DLTensor& tensor, subbyte storage) {
+  using mapping_type = typename View::mapping_type;
+  constexpr std::make_index_sequence<View::rank()> ranks{};
+  std::uintptr_t first = 0;
+  std::ptrdiff_t offset = 0;
+  if (const ordinary_numbers given{tensor.shape, tensor.strides};
+      is_ordinary<View, commonness::rare>(tensor, ranks, first) &&
+      holds_strides<mapping_type>(given, ranks, offset)) {
+    return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
+                ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
+  }
+  return convert_in_full<View>(tensor, storage);
+}
+
 /// `inline`, as the public functions above it, although a template: clang and g++ then inline
 /// more of it, and the caller pays no call.
 template <class View>
@@ -138,17 +154,19 @@ inline View convert(const DLTensor& tensor, subbyte storage) {
                 "accessor: expected one that is made of nothing, found another; construct the "
                 "view by hand after validate");
   if constexpr (may_be_ordinary<View>) {
+    using mapping_type = typename View::mapping_type;
     constexpr std::make_index_sequence<View::rank()> ranks{};
     if (std::uintptr_t first = 0;
-        __builtin_expect(is_ordinary<View>(tensor, ranks, first), true) != 0) {
-      using mapping_type = typename View::mapping_type;
+        __builtin_expect(is_ordinary<View, commonness::common>(tensor, ranks, first), true) !=
+        0) {
       const ordinary_numbers given{tensor.shape, tensor.strides};
-      const auto mapping = ordinary_mapping<mapping_type>(given, ranks);
-      if (detail::has_strides(mapping, tensor, ranks)) {
-        const auto offset = static_cast<std::ptrdiff_t>(detail::first_index(mapping, ranks));
+      if (std::ptrdiff_t offset = 0; holds_strides<mapping_type>(given, ranks, offset)) {
         return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
                     ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
       }
+    }
+    if constexpr (!is_compact_layout<mapping_type>) {
+      return convert_rare<View>(tensor, storage);
     }
   }
   return convert_in_full<View>(tensor, storage);
@@ -170,13 +188,12 @@ void check_writable(std::uint64_t flags) {
 /// extent, the span and every stride, and the layout holds the strides. Refuses at the first
 /// broken rule, in this order (docs/checks.md).
 ///
-/// Strides of dimensions of extent 1 and of empty tensors are free. Zero and negative strides
-/// need `layout_relaxed`, or another layout for which `holds_any_stride_v` is true. The tensor
-/// is taken as writable and packed: a bare DLTensor carries no flags. The device is not looked
-/// at.
+/// Strides of dimensions of extent 1 and of empty tensors are free: the view may have others
+/// there. Zero and negative strides need `layout_relaxed`, or another layout for which
+/// `holds_any_stride_v` is true. The tensor is taken as writable and packed: a bare DLTensor
+/// carries no flags. The device is not looked at.
 /// @tparam View an mdspan type whose layout is made from extents (right, left), from extents
-/// and
-///         strides (stride, relaxed, a user's), or from extents and a padding
+///         and strides (stride, relaxed, a user's), or from extents and a padding
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping
 /// @throws conversion_error of the first broken rule
 template <class View, int = detail::require_view<View, true>(),

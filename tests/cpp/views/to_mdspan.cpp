@@ -72,6 +72,17 @@ struct layout_of_twice_the_steps {
     }
   };
 };
+/// Shows its strides in a type that does not hold all of them.
+struct layout_of_short_steps {
+  template <class Extents>
+  struct mapping : odd::layout_stepped::mapping<Extents> {
+    using base = odd::layout_stepped::mapping<Extents>;
+    using base::base;
+    constexpr short stride(std::size_t r) const noexcept {
+      return static_cast<short>(base::stride(r));
+    }
+  };
+};
 /// Takes strides as `Numbers` alone, which `strides()` of the mapping shows, or does not.
 template <class Extents, class Numbers>
 struct mapping_of : odd::layout_stepped::mapping<Extents> {
@@ -336,6 +347,20 @@ TEST(ToMdspan, GivesAnOpenStrideAStepPastAllOthersWhereItFits) {
   EXPECT_EQ(to_mdspan<view<md::layout_stride>>(sample.tensor).mapping().stride(0), 10);
 }
 
+TEST(ToMdspan, KeepsAnOpenStrideThatStepsPastThoseBeforeOrAfterIt) {
+  const auto kept = [](std::int64_t first, std::int64_t open, std::int64_t last) {
+    strided_tensor<3> sample({3, 1, 4}, {first, open, last});
+    return to_mdspan<view<md::layout_stride, std::int64_t, float, 3>>(sample.tensor)
+               .mapping()
+               .stride(1) == open;
+  };
+  EXPECT_TRUE(kept(4, 4, 1));
+  EXPECT_TRUE(kept(9, 8, 2));
+  EXPECT_TRUE(kept(2, 7, 8));
+  EXPECT_FALSE(kept(9, 7, 2));
+  EXPECT_FALSE(kept(2, 5, 8));
+}
+
 TEST(ToMdspan, TakesAnEmptyTensorWithoutAndWithData) {
   strided_tensor<2> sample({0, 3}, {-7, int64_min});
   for (void* data : {static_cast<void*>(nullptr), sample.tensor.data}) {
@@ -473,6 +498,28 @@ TEST(ToMdspan, RefusesALayoutThatTakesStridesForOthers) {
   using doubling = view<layout_of_twice_the_steps>;
   EXPECT_REFUSAL(to_mdspan<doubling>(sample.tensor), errc::layout_mismatch, "strides[0]",
                  "18 elements for the view's layout", "9");
+  const strided_tensor<2> columns({2, 3}, {1, 2});
+  EXPECT_REFUSAL(to_mdspan<doubling>(columns.tensor), errc::layout_mismatch, "strides[0]",
+                 "2 elements for the view's layout", "1");
+}
+
+TEST(ToMdspan, RefusesStridesThatALayoutDoesNotShowAsTheyAre) {
+  using shortening = view<layout_of_short_steps>;
+  const strided_tensor<2> rows({2, 3}, {65539, 1});
+  EXPECT_REFUSAL(to_mdspan<shortening>(rows.tensor), errc::layout_mismatch, "strides[0]",
+                 "3 elements for the view's layout", "65539");
+  const strided_tensor<2> columns({3, 2}, {1, 65539});
+  EXPECT_REFUSAL(to_mdspan<shortening>(columns.tensor), errc::layout_mismatch, "strides[1]",
+                 "3 elements for the view's layout", "65539");
+  const strided_tensor<2> small({2, 3}, {9, 2});
+  expect_taken<shortening>(small.tensor);
+}
+
+TEST(ToMdspan, StartsAtTheFirstElementWhateverItsIndex) {
+  for (const auto& strides : {std::array<std::int64_t, 2>{3, 1}, {9, 2}, {1, 2}}) {
+    const strided_tensor<2> sample({2, 3}, strides);
+    expect_taken<view<layout_from_one>>(sample.tensor);
+  }
 }
 
 /// Rows, made from extents, or from extents and strides, which have strides up to two columns:
