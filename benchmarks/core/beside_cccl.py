@@ -170,8 +170,8 @@ def measure(program: Path, rounds: int) -> dict[str, Group]:
 def faults_of_relations(compiler: str, groups: dict[str, Group]) -> list[str]:
     """Find where our conversion takes more instructions than CCCL's, or than the floor allows.
 
-    The floor of ``to_mdspan`` takes ordinary tensors alone: it is shown, and binds nothing. Nor does
-    CCCL where it makes a view of strides that it does not prove, and that are not compact.
+    The floor of ``to_mdspan`` takes ordinary tensors alone: it is shown, and binds nothing. Nor
+    does CCCL where it makes a view of strides that it does not prove, and that are not compact.
     """
     faults = []
     for name, group in groups.items():
