@@ -14,22 +14,18 @@
 
 namespace usm_dlpack::detail {
 
-/// Whether a dimension steps over just what the dimensions so far have, `product` elements;
-/// multiplies that by the extent. Inlined, like all of this, because g++ leaves most of a pack
-/// of eight as calls.
-[[gnu::always_inline]] constexpr bool is_packed_step(const std::int64_t& extent,
-                                                     const std::int64_t& stride,
-                                                     std::uint64_t& product) noexcept {
-  return __builtin_expect(static_cast<std::uint64_t>(stride) == product, true) != 0 &&
-         !__builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
-}
+/// Whether the stride of a dimension of extent 1, which nothing depends on, may be any.
+enum class stride_of_one { any, compact };
 
-/// The same, where the stride of a dimension of extent 1 is free.
+/// Whether a dimension goes on as a compact layout does, of which the dimensions so far have
+/// `product` elements; multiplies that by the extent. Inlined, like all of this, because g++
+/// leaves most of a pack of eight as calls.
+template <stride_of_one OfOne>
 [[gnu::always_inline]] constexpr bool is_compact_step(const std::int64_t& extent,
                                                       const std::int64_t& stride,
                                                       std::uint64_t& product) noexcept {
   return (__builtin_expect(static_cast<std::uint64_t>(stride) == product, true) != 0 ||
-          extent == 1) &&
+          (OfOne == stride_of_one::any && extent == 1)) &&
          !__builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
 }
 
@@ -49,32 +45,17 @@ namespace usm_dlpack::detail {
 // int64_t, every extent is one of these numbers too, and so is every stride that is not free,
 // and none is above the span.
 
-/// The strides of layout right, without exception.
+/// The strides of the compact layout of a rule.
 /// @tparam Shape a pointer to the extents, or what is indexed like it
-template <class Shape, std::size_t... Steps>
-[[gnu::always_inline]] inline constexpr bool has_packed_strides(
-    [[maybe_unused]] Shape shape, [[maybe_unused]] const std::int64_t* strides,
-    std::index_sequence<Steps...>, std::uint64_t& span) noexcept {
-  [[maybe_unused]] constexpr std::size_t last = sizeof...(Steps) - 1;
-  std::uint64_t product = 1;
-  if (!(is_packed_step(shape[last - Steps], strides[last - Steps], product) && ...)) {
-    return false;
-  }
-  span = product;
-  return true;
-}
-
-/// The strides of the compact layout of a rule, where those of dimensions of extent 1 are
-/// free.
-template <stride_rule Rule, class Shape, std::size_t... Steps>
+template <stride_rule Rule, stride_of_one OfOne, class Shape, std::size_t... Steps>
 [[gnu::always_inline]] inline constexpr bool has_compact_strides(
     [[maybe_unused]] Shape shape, [[maybe_unused]] const std::int64_t* strides,
     std::index_sequence<Steps...>, std::uint64_t& span) noexcept {
   [[maybe_unused]] constexpr std::size_t last = sizeof...(Steps) - 1;
   [[maybe_unused]] constexpr bool right = Rule == stride_rule::right;
   std::uint64_t product = 1;
-  if (!(is_compact_step(shape[right ? last - Steps : Steps],
-                        strides[right ? last - Steps : Steps], product) &&
+  if (!(is_compact_step<OfOne>(shape[right ? last - Steps : Steps],
+                               strides[right ? last - Steps : Steps], product) &&
         ...)) {
     return false;
   }

@@ -94,9 +94,12 @@ template <class Mapping, commonness How, class Shape, class Ranks>
 inline constexpr bool has_ordinary_strides(Shape shape, const std::int64_t* strides,
                                            Ranks ranks, std::uint64_t& span) noexcept {
   if constexpr (is_compact_layout<Mapping>) {
-    return has_compact_strides<stride_rule_v<Mapping>>(shape, strides, ranks, span);
+    return has_compact_strides<stride_rule_v<Mapping>, stride_of_one::any>(shape, strides,
+                                                                           ranks, span);
   } else if constexpr (How == commonness::common) {
-    return __builtin_expect(has_packed_strides(shape, strides, ranks, span), true) != 0 ||
+    return __builtin_expect(has_compact_strides<stride_rule::right, stride_of_one::compact>(
+                                shape, strides, ranks, span),
+                            true) != 0 ||
            has_nested_strides<stride_rule::right>(shape, strides, ranks, span);
   } else {
     return has_nested_strides<stride_rule::left>(shape, strides, ranks, span);

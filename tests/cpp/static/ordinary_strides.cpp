@@ -13,7 +13,7 @@ namespace {
 
 using usm_dlpack::detail::has_compact_strides;
 using usm_dlpack::detail::has_nested_strides;
-using usm_dlpack::detail::has_packed_strides;
+using usm_dlpack::detail::stride_of_one;
 using usm_dlpack::detail::stride_rule;
 template <std::size_t Rank>
 using numbers = std::array<std::int64_t, Rank>;
@@ -31,8 +31,8 @@ constexpr std::uint64_t answer(bool taken, std::uint64_t span) {
 template <std::size_t Rank>
 constexpr std::uint64_t packed(numbers<Rank> shape, numbers<Rank> strides) {
   std::uint64_t span = no;
-  const bool taken =
-      has_packed_strides(shape.data(), strides.data(), std::make_index_sequence<Rank>{}, span);
+  const bool taken = has_compact_strides<stride_rule::right, stride_of_one::compact>(
+      shape.data(), strides.data(), std::make_index_sequence<Rank>{}, span);
   return answer(taken, span);
 }
 static_assert(packed<0>({}, {}) == 1);
@@ -51,8 +51,8 @@ static_assert(packed<2>({4, most / 2 + 1}, {most / 2 + 1, 1}) == no, "overflow")
 template <stride_rule Rule, std::size_t Rank>
 constexpr std::uint64_t compact(numbers<Rank> shape, numbers<Rank> strides) {
   std::uint64_t size = no;
-  const bool taken = has_compact_strides<Rule>(shape.data(), strides.data(),
-                                               std::make_index_sequence<Rank>{}, size);
+  const bool taken = has_compact_strides<Rule, stride_of_one::any>(
+      shape.data(), strides.data(), std::make_index_sequence<Rank>{}, size);
   return answer(taken, size);
 }
 constexpr auto right = stride_rule::right;

@@ -345,6 +345,13 @@ TEST(ToMdspan, GivesAnOpenStrideWhatTheIndexTypeHolds) {
 TEST(ToMdspan, GivesAnOpenStrideAStepPastAllOthersWhereItFits) {
   strided_tensor<2> sample({1, 5}, {0, 2});
   EXPECT_EQ(to_mdspan<view<md::layout_stride>>(sample.tensor).mapping().stride(0), 10);
+  for (const std::int64_t open : {int64_min, std::int64_t{-4}, std::int64_t{0},
+                                  std::int64_t{2}}) {  // the others are compact
+    strided_tensor<3> compact({3, 1, 4}, {4, open, 1});
+    const auto made =
+        to_mdspan<view<md::layout_stride, std::int64_t, float, 3>>(compact.tensor);
+    EXPECT_EQ(made.mapping().stride(1), 12) << open;
+  }
 }
 
 TEST(ToMdspan, KeepsAnOpenStrideThatStepsPastThoseBeforeOrAfterIt) {
