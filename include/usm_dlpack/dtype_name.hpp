@@ -11,32 +11,35 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// What DLPack says of a type code: its name, and the widths it may have (0: any whole bytes).
+/// What DLPack says of a type code.
 struct type_code_row {
   const char* name;
-  std::uint8_t bits;
+  std::uint8_t bits;          ///< its only width; 0: it has several
+  std::uint32_t bytes;        ///< bit n: it may be n bytes wide
+  std::uint8_t few_bits = 0;  ///< bit n: it may be n bits wide, n < 8
 };
 
-/// Indexed by `DLDataType::code`; source: `DLDataTypeCode`, dlpack.h 1.3.
+/// Indexed by `DLDataType::code`; source: `DLDataTypeCode`, dlpack.h 1.3. Widths that DLPack
+/// leaves open are taken in whole bytes, and below a byte as 1, 2 or 4 bits.
 inline constexpr type_code_row type_code_rows[] = {
-    {"int", 0},
-    {"uint", 0},
-    {"float", 0},
-    {"opaque_handle", 0},
-    {"bfloat", 16},
-    {"complex", 0},
-    {"bool", 8},
-    {"float8_e3m4", 8},
-    {"float8_e4m3", 8},
-    {"float8_e4m3b11fnuz", 8},
-    {"float8_e4m3fn", 8},
-    {"float8_e4m3fnuz", 8},
-    {"float8_e5m2", 8},
-    {"float8_e5m2fnuz", 8},
-    {"float8_e8m0fnu", 8},
-    {"float6_e2m3fn", 6},
-    {"float6_e3m2fn", 6},
-    {"float4_e2m1fn", 4},
+    {"int", 0, 0xfffffffe, 0x16},
+    {"uint", 0, 0xfffffffe, 0x16},
+    {"float", 0, 0xfffffffc},
+    {"opaque_handle", 0, 0xfffffffe, 0x16},
+    {"bfloat", 16, 0x4},
+    {"complex", 0, 0x55555550},
+    {"bool", 8, 0x2},
+    {"float8_e3m4", 8, 0x2},
+    {"float8_e4m3", 8, 0x2},
+    {"float8_e4m3b11fnuz", 8, 0x2},
+    {"float8_e4m3fn", 8, 0x2},
+    {"float8_e4m3fnuz", 8, 0x2},
+    {"float8_e5m2", 8, 0x2},
+    {"float8_e5m2fnuz", 8, 0x2},
+    {"float8_e8m0fnu", 8, 0x2},
+    {"float6_e2m3fn", 6, 0, 0x40},
+    {"float6_e3m2fn", 6, 0, 0x40},
+    {"float4_e2m1fn", 4, 0, 0x10},
 };
 inline constexpr std::uint8_t type_code_count = 18;
 static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);

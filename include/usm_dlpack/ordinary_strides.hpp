@@ -14,6 +14,10 @@
 
 namespace usm_dlpack::detail {
 
+/// Which tensors are taken: those that are common are recognised where the conversion is
+/// inlined, others in a function of their own.
+enum class commonness { common, rare };
+
 /// Whether the stride of a dimension of extent 1, which nothing depends on, may be any.
 enum class stride_of_one { any, compact };
 

@@ -5,7 +5,6 @@
 // what it does not take, that one decides, with its order of checks and its sentences.
 #pragma once
 
-#include <usm_dlpack/ordinary_strides.hpp>
 #include <usm_dlpack/structure.hpp>
 #include <usm_dlpack/to_mapping.hpp>
 #include <usm_dlpack/view.hpp>
@@ -78,16 +77,6 @@ struct known_shape<Extents, std::index_sequence<Ranks...>> {
   }
 };
 
-/// Whether a pointer may be null: surely, if it is. One branch for both.
-inline bool may_be_null(const void* a, const void* b) noexcept {
-  const auto before = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) - 1; };
-  return static_cast<std::intptr_t>(before(a) | before(b)) < 0;
-}
-
-/// Which tensors are ordinary for a layout that is made from strides: those that are common
-/// are recognised where the conversion is inlined, others in a function of their own.
-enum class commonness { common, rare };
-
 /// Whether the strides of a tensor are ordinary for a layout; if so, `span` becomes a number
 /// of elements that no offset reaches.
 template <class Mapping, commonness How, class Shape, class Ranks>
@@ -158,9 +147,7 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
       !has_ordinary_strides<mapping_type, How>(shape, tensor.strides, ranks, span)) {
     return false;
   }
-  constexpr std::uintptr_t scalar = element_alignment(wanted);
-  constexpr std::uintptr_t alignment =
-      scalar > alignof(element_type) ? scalar : alignof(element_type);
+  constexpr std::uintptr_t misaligned = alignment_mask(wanted) | (alignof(element_type) - 1);
   const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
   first = data + static_cast<std::uintptr_t>(tensor.byte_offset);
   // Where these are small, no sum of them and no product with the element's size overflows,
@@ -169,7 +156,7 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
   constexpr unsigned bits = roomy_bits(sizeof(element_type));
   constexpr std::uint64_t most = most_of_mapping<mapping_type>();
   return (most >> bits != 0 || span <= most) &&
-         ((together >> bits) | (first & (alignment - 1))) == 0;
+         ((together >> bits) | (first & misaligned)) == 0;
 }
 
 /// The shape and strides of a tensor that is ordinary.

@@ -11,28 +11,6 @@
 
 namespace usm_dlpack::detail {
 
-/// Span and uniqueness in one pass, for nearly all tensors: no extent is 0, and each step is
-/// positive and longer than what the dimensions after it reach. Otherwise false, and the span
-/// is as it was.
-/// @pre `shape` and `strides` have `ndim` entries
-constexpr bool ordered_span(const std::int64_t* shape, const std::int64_t* strides,
-                            std::size_t ndim, element_span& span) noexcept {
-  std::int64_t reach = 0;
-  for (std::size_t r = ndim; r-- > 0;) {
-    if (shape[r] == 1) {
-      continue;
-    }
-    std::int64_t last = 0;
-    if (shape[r] < 1 || strides[r] <= reach ||
-        multiply_overflows(shape[r] - 1, strides[r], last) ||
-        add_overflows(reach, last, reach)) {
-      return false;
-    }
-  }
-  span.highest = reach;
-  return true;
-}
-
 /// What a dimension must step over for `strides_step_over`.
 enum class step_over {
   elements,  ///< all elements that the smaller steps reach: then no two indices share one

@@ -5,8 +5,9 @@
 // pointer.
 #pragma once
 
-#include <usm_dlpack/dtype.hpp>
+#include <usm_dlpack/element_storage.hpp>
 #include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/ordinary_structure.hpp>
 #include <usm_dlpack/overlap.hpp>
 
 #include <cstddef>
@@ -25,44 +26,7 @@ struct tensor_structure {
   bool unique = false;  ///< the strides prove that no two elements overlap
 };
 
-/// How the elements of fewer than 8 bits stand in memory: `flag::is_subbyte_type_padded`.
-enum class subbyte { packed, padded };
-
 namespace detail {
-
-/// Bits between neighbours of stride 1, at most 255 * 65535.
-constexpr std::int64_t bits_per_element(DLDataType dtype, subbyte storage) noexcept {
-  const std::int64_t bits = storage == subbyte::padded && dtype.bits < 8 ? 8 : dtype.bits;
-  return bits * dtype.lanes;
-}
-
-/// Whether code, bits and lanes are a dtype of DLPack 1.3. Widths that DLPack leaves open are
-/// taken in whole bytes, and below a byte as 1, 2 or 4 bits.
-constexpr bool dtype_is_known(DLDataType dtype) noexcept {
-  if (dtype.code >= type_code_count || dtype.bits == 0 || dtype.lanes == 0) {
-    return false;
-  }
-  const std::uint8_t fixed = type_code_rows[dtype.code].bits;
-  if (fixed != 0) {
-    return dtype.bits == fixed;
-  }
-  if (dtype.code == kDLComplex) {
-    return dtype.bits % 16 == 0 && dtype.bits >= 32;
-  }
-  if (dtype.code == kDLFloat) {
-    return dtype.bits % 8 == 0 && dtype.bits >= 16;
-  }
-  return dtype.bits % 8 == 0 || dtype.bits == 1 || dtype.bits == 2 || dtype.bits == 4;
-}
-
-/// Alignment of an element in bytes: that of its scalar, a power of two up to 16. (The vector
-/// of `lanes` needs no more: the type that a kernel reads it by is not known here.)
-constexpr std::uintptr_t element_alignment(DLDataType dtype) noexcept {
-  const unsigned bits = dtype.code == kDLComplex ? dtype.bits / 2U : dtype.bits;
-  const unsigned capped = bits | 16U * 8U;
-  const unsigned power = capped & (0U - capped);  // the largest that divides the width
-  return power < 8 ? 1 : power / 8;
-}
 
 /// Indexed by `DLDevice::device_type`; source: `DLDeviceType`, dlpack.h 1.3.
 inline constexpr const char* device_type_names[] = {
@@ -163,36 +127,18 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
          "offsets beyond it", "have the producer correct shape, strides and byte_offset");
 }
 
-}  // namespace detail
-
-/// Checks that a tensor is well formed, and returns what it spans. Refuses at the first broken
-/// rule, in this order (docs/checks.md): `ndim`, `shape` null, `dtype`, negative extents,
-/// `data` null, the span of the view in elements and in bytes, the alignment of the first
-/// element. The device is not looked at. Of any rank, and without an allocation, whatever the
-/// rank.
-///
-/// Taken: null `strides` as compact row-major (before DLPack 1.2), any stride of a dimension
-/// of extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
-/// Stricter than DLPack in one rule: the first element is aligned to its scalar, because
-/// kernels read it so.
-/// @pre `shape`, and `strides` unless null, have `ndim` readable entries
-/// @throws conversion_error of the first broken rule
-inline tensor_structure check_structure(const DLTensor& tensor,
-                                        subbyte storage = subbyte::packed) {
+/// Every check in the documented order, and whatever a tensor may be.
+[[gnu::noinline]] inline void check_structure_in_full(const DLTensor& tensor, subbyte storage,
+                                                      tensor_structure& result) {
+  result = {};
   detail::check_shape(tensor);
-  tensor_structure result;
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  detail::element_span span;
-  result.unique = tensor.strides != nullptr &&
-                  detail::ordered_span(tensor.shape, tensor.strides, ndim, span);
-  if (!result.unique) {
-    detail::check_signs_of_extents(tensor);
-    span = detail::span_of(tensor.shape, tensor.strides, ndim);
-  }
+  detail::check_signs_of_extents(tensor);
+  const element_span span = detail::span_of(tensor.shape, tensor.strides, ndim);
   result.empty = span.empty;
   if (span.empty && tensor.data == nullptr) {
     result.unique = true;
-    return result;
+    return;
   }
   if (tensor.data == nullptr) {
     detail::refuse(errc::data_null, "data", "the address of the elements", "null",
@@ -215,16 +161,54 @@ inline tensor_structure check_structure(const DLTensor& tensor,
       __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
     detail::refuse_span();
   }
-  const std::uintptr_t alignment = detail::element_alignment(tensor.dtype);
-  if (!span.empty && (result.first & (alignment - 1)) != 0) {
+  const std::uintptr_t beyond = result.first & detail::alignment_mask(tensor.dtype);
+  if (!span.empty && beyond != 0) {
     detail::refuse(errc::data_misaligned, "byte_offset",
-                   "data + byte_offset aligned to " + detail::digits(alignment) + " bytes",
-                   detail::digits(result.first % alignment) + " bytes past such an address",
+                   "data + byte_offset aligned to " +
+                       detail::digits(detail::alignment_mask(tensor.dtype) + 1) + " bytes",
+                   detail::digits(beyond) + " bytes past such an address",
                    "copy the array to aligned memory first");
   }
-  result.unique = result.unique || span.empty || tensor.strides == nullptr ||
+  result.unique = span.empty || tensor.strides == nullptr ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
                                                detail::step_over::elements);
+}
+
+/// What is ordinary, and rare, and all else.
+[[gnu::noinline]] inline void check_rare_structure(const DLTensor& tensor, subbyte storage,
+                                                   tensor_structure& result) {
+  if (is_ordinary_structure<commonness::rare>(tensor, result.first, result.nbytes)) {
+    result.lowest = result.first;
+    result.unique = true;
+    return;
+  }
+  detail::check_structure_in_full(tensor, storage, result);
+}
+
+}  // namespace detail
+
+/// Checks that a tensor is well formed, and returns what it spans. Refuses at the first broken
+/// rule, in this order (docs/checks.md): `ndim`, `shape` null, `dtype`, negative extents,
+/// `data` null, the span of the view in elements and in bytes, the alignment of the first
+/// element. The device is not looked at. Of any rank, and without an allocation, whatever the
+/// rank.
+///
+/// Taken: null `strides` as compact row-major (before DLPack 1.2), any stride of a dimension
+/// of extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
+/// Stricter than DLPack in one rule: the first element is aligned to its scalar, because
+/// kernels read it so.
+/// @pre `shape`, and `strides` unless null, have `ndim` readable entries
+/// @throws conversion_error of the first broken rule
+inline tensor_structure check_structure(const DLTensor& tensor,
+                                        subbyte storage = subbyte::packed) {
+  tensor_structure result;
+  if (detail::is_ordinary_structure<detail::commonness::common>(tensor, result.first,
+                                                                result.nbytes)) {
+    result.lowest = result.first;
+    result.unique = true;
+  } else {
+    detail::check_rare_structure(tensor, storage, result);
+  }
   return result;
 }
 

@@ -65,27 +65,4 @@ static_assert(step_over_elements<3>(of_two_each, {5, 3, 1}));
 static_assert(!step_over_extents<3>(of_two_each, {5, 3, 1}));
 static_assert(step_over_extents<3>(of_two_each, {6, 3, 1}));
 
-// --- ordered_span
-// ---------------------------------------------------------------------------------
-
-/// The highest offset in the span, or -1 for dimensions that are not in order.
-template <std::size_t N>
-constexpr std::int64_t ordered(numbers<N> shape, numbers<N> strides) {
-  element_span span;
-  const bool is_ordered = ordered_span(shape.data(), strides.data(), N, span);
-  return is_ordered ? span.highest : -1 - span.highest;
-}
-
-static_assert(ordered<1>({7}, {1}) == 6 && ordered<1>({7}, {3}) == 18);
-static_assert(ordered<2>({2, 3}, {3, 1}) == 5 && ordered<2>({2, 3}, {9, 4}) == 17);
-static_assert(ordered<3>({2, 1, 3}, {3, 0, 1}) == 5, "a step that nobody takes");
-static_assert(ordered<3>({1, 1, 1}, {min, 0, max}) == 0);
-static_assert(ordered<1>({2}, {max}) == max);
-static_assert(ordered<2>({2, 3}, {1, 2}) == -1, "in another order");
-static_assert(ordered<2>({2, 3}, {2, 1}) == -1, "rows share their ends");
-static_assert(ordered<1>({2}, {0}) == -1 && ordered<1>({2}, {-1}) == -1);
-static_assert(ordered<1>({0}, {1}) == -1 && ordered<1>({min}, {1}) == -1);
-static_assert(ordered<1>({max}, {2}) == -1, "an offset beyond int64_t");
-static_assert(ordered<2>({2, 2}, {max, 1}) == -1, "a sum of offsets beyond int64_t");
-
 }  // namespace

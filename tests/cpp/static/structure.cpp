@@ -4,9 +4,11 @@
 // bytes they span.
 #include <usm_dlpack/structure.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace {
 
@@ -56,6 +58,32 @@ constexpr bool nothing_is_known_without_bits_or_lanes() {
 }
 static_assert(nothing_is_known_without_bits_or_lanes());
 
+// By DLPack's words: the codes of floating point numbers below 16 bits and bool have one
+// width each, the others whole bytes of at least so many bits, or few bits.
+constexpr bool documented(unsigned code, unsigned bits) {
+  if (code == kDLBfloat) return bits == 16;
+  if (code == kDLBool || (code >= 7 && code <= 14)) return bits == 8;
+  if (code == 15 || code == 16) return bits == 6;
+  if (code == 17) return bits == 4;
+  if (code == kDLComplex) return bits % 16 == 0 && bits >= 32;
+  if (code == kDLFloat) return bits % 8 == 0 && bits >= 16;
+  return code < 18 && bits != 0 && (bits % 8 == 0 || bits == 1 || bits == 2 || bits == 4);
+}
+constexpr bool what_is_documented_is_known_and_nothing_else(unsigned code) {
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    if (known(code, bits) != documented(code, bits) ||
+        has_whole_bytes(dtype(code, bits)) != (documented(code, bits) && bits % 8 == 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+template <std::size_t... Codes>
+constexpr bool every_code_is_as_documented(std::index_sequence<Codes...>) {
+  return (what_is_documented_is_known_and_nothing_else(Codes) && ...);
+}
+static_assert(every_code_is_as_documented(std::make_index_sequence<32>()));
+
 // --- bits_per_element
 // -----------------------------------------------------------------------------------
 
@@ -66,21 +94,25 @@ static_assert(bits_per_element(dtype(type_code::float4_e2m1fn, 4), subbyte::padd
 static_assert(bits_per_element(dtype(type_code::float4_e2m1fn, 4, 2), subbyte::padded) == 16);
 static_assert(bits_per_element(dtype(kDLInt, 255, 65535), subbyte::packed) == 255 * 65535);
 
-// --- element_alignment
-// ----------------------------------------------------------------------------------
+// --- alignment_mask
+// -------------------------------------------------------------------------------------
 
-static_assert(element_alignment(dtype(kDLInt, 8)) == 1);
-static_assert(element_alignment(dtype(kDLFloat, 16)) == 2);
-static_assert(element_alignment(dtype(kDLFloat, 32)) == 4);
-static_assert(element_alignment(dtype(kDLFloat, 64)) == 8);
-static_assert(element_alignment(dtype(kDLFloat, 128)) == 16);
-static_assert(element_alignment(dtype(kDLUInt, 24)) == 1, "no power of two");
-static_assert(element_alignment(dtype(kDLUInt, 96)) == 4);
-static_assert(element_alignment(dtype(kDLComplex, 64)) == 4, "that of its parts");
-static_assert(element_alignment(dtype(kDLComplex, 128)) == 8);
-static_assert(element_alignment(dtype(kDLFloat, 32, 4)) == 4, "that of its scalar");
-static_assert(element_alignment(dtype(type_code::float4_e2m1fn, 4, 2)) == 1);
-static_assert(element_alignment(dtype(type_code::float6_e2m3fn, 6)) == 1);
+constexpr bool is_aligned_to(std::uintptr_t bytes, DLDataType dtype) {
+  return alignment_mask(dtype) == bytes - 1;
+}
+
+static_assert(is_aligned_to(1, dtype(kDLInt, 8)));
+static_assert(is_aligned_to(2, dtype(kDLFloat, 16)));
+static_assert(is_aligned_to(4, dtype(kDLFloat, 32)));
+static_assert(is_aligned_to(8, dtype(kDLFloat, 64)));
+static_assert(is_aligned_to(16, dtype(kDLFloat, 128)));
+static_assert(is_aligned_to(1, dtype(kDLUInt, 24)), "no power of two");
+static_assert(is_aligned_to(4, dtype(kDLUInt, 96)));
+static_assert(is_aligned_to(4, dtype(kDLComplex, 64)), "that of its parts");
+static_assert(is_aligned_to(8, dtype(kDLComplex, 128)));
+static_assert(is_aligned_to(4, dtype(kDLFloat, 32, 4)), "that of its scalar");
+static_assert(is_aligned_to(1, dtype(type_code::float4_e2m1fn, 4, 2)));
+static_assert(is_aligned_to(1, dtype(type_code::float6_e2m3fn, 6)));
 
 // --- to_bytes
 // -------------------------------------------------------------------------------------------
