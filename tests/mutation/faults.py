@@ -223,6 +223,9 @@ class Generator:
 
     def of_condition(self, what: str, first: int, last: int) -> Iterator[Fault]:
         """Generate the condition of an `if`, perhaps a declaration, or of a loop."""
+        for place in range(first, last):
+            if self.text(place) == ";" and self.at_depth(first - 1, place):
+                first = place + 1  # what stands before declares
         names = [p for p in range(first, last) if self.text(p) == "=" and p - 1 > first]
         if not names:
             yield from self.forced(f"condition of {what}", first, last)
