@@ -152,6 +152,12 @@ TEST(OrdinaryStructure, IsThatOfTensorsInEitherOrderOfSlicesAndOfSwappedDimensio
   sample.tensor.shape = shape.data();
   sample.tensor.strides = strides.data();
   EXPECT_TRUE(is_ordinary(sample.tensor));
+  std::array<std::int64_t, 9> many{2, 1, 1, 1, 1, 1, 1, 1, 3};
+  std::array<std::int64_t, 9> columns{1, 2, 2, 2, 2, 2, 2, 2, 2};
+  sample.tensor.ndim = 9;
+  sample.tensor.shape = many.data();
+  sample.tensor.strides = columns.data();
+  EXPECT_TRUE(is_ordinary(sample.tensor)) << "in order, so there is nothing to sort";
   sample.tensor.ndim = 0;
   EXPECT_TRUE(is_ordinary(sample.tensor));
   sample.tensor.shape = nullptr;

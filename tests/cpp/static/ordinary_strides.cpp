@@ -64,6 +64,7 @@ static_assert(compact<left, 3>({2, 3, 4}, {1, 2, 6}) == 24);
 static_assert(compact<left, 3>({2, 3, 4}, {12, 4, 1}) == no);
 static_assert(compact<right, 3>({2, 3, 4}, {12, 4, 2}) == no);
 static_assert(compact<right, 2>({1, 4}, {-77, 1}) == 4, "free where the extent is 1");
+static_assert(compact<right, 2>({0, 4}, {5, 1}) == no, "and nowhere else");
 static_assert(compact<right, 2>({0, 4}, {4, 1}) == 0 && compact<left, 2>({0, 4}, {1, 0}) == 0);
 static_assert(compact<right, 2>({-1, 4}, {4, 1}) == no);
 static_assert(compact<right, 2>({-1, -4}, {-4, 1}) == no);

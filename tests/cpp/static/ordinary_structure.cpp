@@ -57,6 +57,7 @@ static_assert(ordered<2>({3, 2}, {2, 5}) == 10 && ordered<2>({3, 2}, {2, 4}) == 
 static_assert(ordered<3>({2, 2, 2}, {5, 3, 1}) == 10, "between the others' elements");
 static_assert(ordered<3>({2, 1, 3}, {3, 0, 1}) == 6, "a step that nobody takes");
 static_assert(ordered<3>({1, 1, 1}, {least, 0, most}) == 1);
+static_assert(ordered<3>({1, 2, 3}, {1, 3, 1}) == 6);
 static_assert(ordered<2>({2, 3}, {2, 1}) == no, "rows share their ends");
 static_assert(ordered<2>({2, 2}, {3, 3}) == no && ordered<1>({2}, {0}) == no);
 static_assert(ordered<3>({2, 2, 2}, {4, 1, 2}) == no, "in neither order");

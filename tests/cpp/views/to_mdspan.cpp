@@ -605,6 +605,36 @@ TEST(ToMdspan, RefusesMoreThanAStaticExtentOfATensorInOrder) {
                  errc::extent_mismatch, "shape[0]", "2 for the view's static extent", "3");
   EXPECT_REFUSAL(to_mdspan<fixed>(strided_tensor<2>({2, 4}, {4, 1}).tensor),
                  errc::extent_mismatch, "shape[1]", "3 for the view's static extent", "4");
+  using row = md::mdspan<float, md::extents<int, 3>>;
+  EXPECT_REFUSAL(to_mdspan<row>(strided_tensor<1>({4}, {1}).tensor), errc::extent_mismatch,
+                 "shape[0]", "3 for the view's static extent", "4");
+}
+
+// What is too large in one number must not be taken back by another one.
+template <class View>
+void expect_refusals_of_large_numbers() {
+  constexpr const char* no_room = "a view that the address space can hold";
+  constexpr const char* beyond = "offsets beyond it";
+  constexpr std::uint64_t half = std::uint64_t{1} << 63U;
+  strided_tensor<2> sample({3, 2}, {2, 1});
+  const auto at = [&](std::uint64_t data, std::uint64_t offset) -> const DLTensor& {
+    sample.tensor.data = reinterpret_cast<void*>(data);
+    sample.tensor.byte_offset = offset;
+    return sample.tensor;
+  };
+  EXPECT_REFUSAL(to_mdspan<View>(at(half + 16, half)), errc::span_overflow, "strides", no_room,
+                 beyond);
+  EXPECT_REFUSAL(to_mdspan<View>(at((std::uint64_t{1} << 60U) + 1, 0)), errc::data_misaligned,
+                 "byte_offset", "data + byte_offset aligned to 4 bytes",
+                 "1 bytes past such an address");
+  sample.shape = {std::int64_t{1} << 62U, 2};
+  EXPECT_REFUSAL(to_mdspan<View>(at(16, half - 16)), errc::span_overflow, "strides", no_room,
+                 beyond);
+}
+
+TEST(ToMdspan, RefusesLargeNumbersThatWouldCancelEachOther) {
+  expect_refusals_of_large_numbers<view<md::layout_right, std::uint64_t, float, 2>>();
+  expect_refusals_of_large_numbers<view<md::layout_stride, std::uint64_t, float, 2>>();
 }
 
 // --- dtype
