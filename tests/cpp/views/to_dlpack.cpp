@@ -285,6 +285,63 @@ TEST(ToDlpack, DoubtsExtentsOfALayoutWithoutARule) {
   }
 }
 
+template <class View>
+void expect_doubts_of_all_extents_at_once(View view) {
+  view.extents = {0, 0, 0, 0};
+  EXPECT_EQ(to_dlpack_tensor(view, some_device).data(), nullptr);
+  view.extents = {-1, -1, -1, -1};
+  EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::extent_out_of_range, "shape[0]",
+                 extent_rule, "-1");
+}
+
+// A doubt of one number must not take back that of another one.
+TEST(ToDlpack, RefusesNumbersWhoseDoubtsWouldCancelEachOther) {
+  float element = 0;
+  expect_doubts_of_all_extents_at_once(
+      odd::hand_written_view<float, std::int64_t, 4>{&element, {}, {{1, 1, 1, 1}, 0}});
+  const auto most = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_REFUSAL(
+      to_dlpack_tensor(
+          odd::hand_written_view<float, std::uint64_t, 2>{&element, {0, 1}, {{most, 1}, 0}},
+          some_device),
+      errc::stride_out_of_range, "strides[0]", stride_rule, "18446744073709551615");
+  using compact = md::mdspan<float, md::dextents<std::uint64_t, 4>>;
+  const compact large(&element, beyond_int64, 1U, 1U, 1U);
+  EXPECT_REFUSAL(to_dlpack_tensor(large, some_device), errc::extent_out_of_range, "shape[0]",
+                 extent_rule, "9223372036854775808");
+  const compact large_and_empty(&element, 0U, 1U, 1U, beyond_int64);
+  EXPECT_REFUSAL(to_dlpack_tensor(large_and_empty, some_device), errc::extent_out_of_range,
+                 "shape[3]", extent_rule, "9223372036854775808");
+  const compact two_steps(&element, 1U, 1U, std::uint64_t{1} << 32, std::uint64_t{1} << 31);
+  EXPECT_REFUSAL(to_dlpack_tensor(two_steps, some_device), errc::stride_out_of_range,
+                 "strides[0]", stride_rule, "9223372036854775808");
+}
+
+TEST(ToDlpack, RefusesNegativeNumbersWhateverTheirLowBits) {
+  float element = 0;
+  for (std::int64_t negative = -1; negative >= -65; --negative) {
+    for (const std::int64_t extent : {negative, int64_min - negative}) {
+      const odd::hand_written_view<float, std::int64_t, 2> view{
+          &element, {extent, extent}, {{1, 1}, 0}};
+      EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::extent_out_of_range,
+                     "shape[0]", extent_rule, std::to_string(extent));
+    }
+    const auto stride = static_cast<std::uint64_t>(negative);
+    const odd::hand_written_view<float, std::uint64_t, 2> view{
+        &element, {1, 1}, {{stride, stride}, 0}};
+    EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::stride_out_of_range,
+                   "strides[0]", stride_rule, std::to_string(stride));
+  }
+}
+
+TEST(ToDlpack, GivesAViewThatItsTypeSaysIsEmptyNullData) {
+  float element = 0;
+  const md::mdspan<float, md::extents<int, 2, 0, 3>> right(&element);
+  EXPECT_EQ(to_dlpack_tensor(right, some_device).data(), nullptr);
+  const md::mdspan<float, md::extents<std::int64_t, 0>, md::layout_left> left(&element);
+  EXPECT_EQ(to_dlpack_tensor(left, some_device).data(), nullptr);
+}
+
 TEST(ToDlpack, RefusesANegativeExtentOfEverySignedIndexType) {
   float element = 0;
   EXPECT_REFUSAL(
@@ -321,6 +378,16 @@ TEST(ToDlpack, RefusesNumbersOfMoreThan64Bits) {
   const auto wrapper =
       to_dlpack_tensor(view_type{&element, {2, 3}, {{3, -1}, 0}}, some_device);
   EXPECT_EQ(wrapper.get().strides[1], -1);
+  for (const wide other : {wide{2}, wide{0}, wide{-1}}) {
+    EXPECT_REFUSAL(
+        to_dlpack_tensor(view_type{&element, {-1, other}, {{1, 1}, 0}}, some_device),
+        errc::extent_out_of_range, "shape[0]", extent_rule, "-1");
+  }
+  for (const wide other : {wide{2}, wide{0}}) {
+    EXPECT_EQ(
+        to_dlpack_tensor(view_type{&element, {0, other}, {{1, 1}, 0}}, some_device).data(),
+        nullptr);
+  }
 }
 
 TEST(ToDlpack, LooksAtAllExtentsBeforeAnyStride) {
