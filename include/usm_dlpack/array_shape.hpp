@@ -5,7 +5,6 @@
 #pragma once
 
 #include <usm_dlpack/index_products.hpp>
-#include <usm_dlpack/stride_rule.hpp>
 #include <usm_dlpack/view.hpp>
 
 #include <cstddef>
@@ -14,21 +13,6 @@
 #include <utility>
 
 namespace usm_dlpack::detail {
-
-/// Whether the index type holds the product of all extents, that of one dimension rounded up
-/// to the padding of the layout.
-template <class Mapping, std::size_t Rank>
-bool holds_rounded(const strided_shape<Rank>& given, std::size_t unit) {
-  constexpr auto padding = static_cast<std::int64_t>(Mapping::padding_value);
-  const std::int64_t extent = given.shape[unit];
-  std::int64_t rounded = extent;
-  if constexpr (padding > 1) {
-    if (__builtin_mul_overflow((extent - 1) / padding + 1, padding, &rounded)) {
-      return false;
-    }
-  }
-  return holds_product<typename Mapping::index_type>(given, unit, rounded);
-}
 
 /// That the product of the extents is an index, so that a mapping can count elements and
 /// strides; where the layout rounds the first or the last extent up to a padding, so that it
@@ -44,13 +28,7 @@ void check_product(const typename Mapping::extents_type& extents) {
     const std::int64_t extent = to_extent(extents.extent(r), r);
     given.shape[r] = extent == 0 ? 1 : extent;
   }
-  bool holds = holds_product<index_type>(given, rank, 1);
-  if constexpr (has_static_padding<Mapping> && rank > 1) {
-    constexpr stride_rule rule = stride_rule_v<Mapping>;
-    holds = holds && (rule == stride_rule::right || holds_rounded<Mapping>(given, 0)) &&
-            (rule == stride_rule::left || holds_rounded<Mapping>(given, rank - 1));
-  }
-  if (!holds) {
+  if (!holds_product<index_type>(given, rank, 1) || !holds_padded_product<Mapping>(given)) {
     refuse_product<index_type>();
   }
 }

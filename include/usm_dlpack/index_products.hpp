@@ -5,6 +5,7 @@
 #pragma once
 
 #include <usm_dlpack/layout.hpp>
+#include <usm_dlpack/stride_rule.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,37 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except,
     }
   }
   return holds<Index>(all);
+}
+
+/// Whether the index type holds one extent, rounded up to the padding of the layout, times the
+/// others: as a mapping counts that is made of extents, where that one is contiguous.
+template <class Mapping, std::size_t Rank>
+bool holds_rounded(const strided_shape<Rank>& given, std::size_t unit) {
+  using index_type = typename Mapping::extents_type::index_type;
+  std::int64_t rounded = given.shape[unit];
+  if constexpr (has_static_padding<Mapping>) {
+    constexpr auto padding = static_cast<std::int64_t>(Mapping::padding_value);
+    if (padding > 1) {
+      if (__builtin_add_overflow(rounded, padding - 1, &rounded)) {
+        return false;
+      }
+      rounded = rounded / padding * padding;
+    }
+  }
+  return holds_product<index_type>(given, unit, rounded);
+}
+
+/// The same of a padded layout's first or last extent, whichever is contiguous by the layout's
+/// rule, or else of either. True of other layouts.
+template <class Mapping, std::size_t Rank>
+bool holds_padded_product([[maybe_unused]] const strided_shape<Rank>& given) {
+  if constexpr ((has_padding<Mapping> || has_static_padding<Mapping>) && Rank > 1) {
+    constexpr stride_rule rule = stride_rule_v<Mapping>;
+    return (rule == stride_rule::right || holds_rounded<Mapping>(given, 0)) &&
+           (rule == stride_rule::left || holds_rounded<Mapping>(given, Rank - 1));
+  } else {
+    return true;
+  }
 }
 
 /// `padding` rounded up from an extent, as padded mappings compute it: at most their sum.

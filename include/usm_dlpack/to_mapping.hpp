@@ -74,6 +74,19 @@ inline constexpr bool made_from_padding =
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
+/// Refuses a stride between neighbours that the layout's integers do not hold: one of another
+/// type than the index type, which holds the whole span, or a negative one of an unsigned
+/// type. Of a unique mapping, which takes none, that is refused as a negative one.
+template <class Stride, class Mapping, std::size_t Rank>
+void check_stride_type(const strided_shape<Rank>& given) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (given.shape[r] > 1 && (holds_any_stride_v<Mapping> || given.strides[r] > 0) &&
+        !fits<Stride>(given.strides[r])) {
+      refuse_index_type(indexed("strides", r), name_of_integer<Stride>(), given.strides[r]);
+    }
+  }
+}
+
 /// Refuses what breaks the precondition of a unique mapping: strides above 0, each at least
 /// the extent of what the next smaller one steps through (P0009
 /// `[mdspan.layout.stride.cons]`).
@@ -108,23 +121,18 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
                      bool empty) {
-  if constexpr (!holds_any_stride_v<Mapping>) {
-    if (!empty) {
-      check_unique_strides(given);
-    }
-  }
   auto strides = strides_argument<Mapping>();
   using stride_type = std::decay_t<decltype(strides[0])>;
   if (!empty) {
+    check_stride_type<stride_type, Mapping>(given);
+    if constexpr (!holds_any_stride_v<Mapping>) {
+      check_unique_strides(given);
+    }
     close_open_strides<stride_type>(given);
   } else if (!close_empty_strides<stride_type>(given) && !holds_any_stride_v<Mapping>) {
     refuse_product<stride_type>();
   }
   for (std::size_t r = 0; r < Rank; ++r) {
-    if (!fits<stride_type>(given.strides[r])) {
-      refuse_index_type(indexed("strides", r), name_of_integer<stride_type>(),
-                        given.strides[r]);
-    }
     strides[r] = static_cast<stride_type>(given.strides[r]);
   }
   return Mapping(extents, strides);
@@ -149,13 +157,7 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
   // P0009 `[mdspan.layout.right.cons]`; a broadcast may have more indices than elements.
-  bool holds = holds_product<index_type>(given, Rank, 1);
-  if constexpr (has_static_padding<Mapping> && Rank > 0) {
-    constexpr auto padding = static_cast<std::int64_t>(Mapping::padding_value);
-    holds = holds && (empty || (holds_padding<index_type>(given, 0, padding) &&
-                                holds_padding<index_type>(given, Rank - 1, padding)));
-  }
-  if (!holds) {
+  if (!holds_product<index_type>(given, Rank, 1) || !holds_padded_product<Mapping>(given)) {
     refuse_product<index_type>();
   }
   const Mapping plain(extents);

@@ -22,6 +22,7 @@ namespace {
 using usm_dlpack::errc;
 using usm_dlpack_test::some_device;
 using right_padded = Kokkos::Experimental::layout_right_padded<8>;
+using left_padded = Kokkos::Experimental::layout_left_padded<8>;
 using right_padded_at_run_time =
     Kokkos::Experimental::layout_right_padded<Kokkos::dynamic_extent>;
 
@@ -104,12 +105,56 @@ TEST(ToMdspanOfPaddedLayouts, PadsNoFartherThanTheIndexTypeReaches) {
   EXPECT_FALSE(may_pad<Kokkos::layout_right>(2, 3, INT64_MAX));
 }
 
-TEST(ToMdspanOfPaddedLayouts, RefusesAStaticPaddingOfEitherEndThatTheIndexTypeDoesNotHold) {
+template <class View, std::size_t Rank>
+auto take_as(std::array<std::int64_t, Rank> shape) {
+  alignas(64) static std::array<float, 1> elements{};
+  const DLTensor tensor{elements.data(),
+                        some_device,
+                        static_cast<std::int32_t>(Rank),
+                        {kDLFloat, 32, 1},
+                        shape.data(),
+                        nullptr,
+                        0};
+  return usm_dlpack::to_mdspan<View>(tensor).mapping();
+}
+
+TEST(ToMdspanOfPaddedLayouts, RoundsTheContiguousExtentUpAndNoOther) {
+  EXPECT_EQ((take<right_padded, 2>({1, 100}, {104, 1}).mapping().stride(0)), 104);
+  EXPECT_EQ((take<left_padded, 2>({100, 1}, {1, 104}).mapping().stride(1)), 104);
+  EXPECT_EQ((take<right_padded, 1>({125}, {1}).extent(0)), 125) << "there is nothing to pad";
+  EXPECT_EQ((take<right_padded, 2>({15, 8}, {8, 1}).extent(0)), 15) << "15 times 8 is 120";
   const char* const rule = "a product that the view's index type int8_t holds";
-  EXPECT_REFUSAL((take<right_padded, 2>({1, 100}, {104, 1})), errc::index_type_too_small,
-                 "shape", rule, "a larger one");
   EXPECT_REFUSAL((take<right_padded, 2>({100, 1}, {1, 1})), errc::index_type_too_small,
                  "shape", rule, "a larger one");
+  EXPECT_REFUSAL((take<left_padded, 2>({1, 100}, {1, 1})), errc::index_type_too_small, "shape",
+                 rule, "a larger one");
+  EXPECT_REFUSAL((take<right_padded, 2>({1, 121}, {121, 1})), errc::index_type_too_small,
+                 "shape", rule, "a larger one");
+}
+
+// The rounded extent is one of the mapping's numbers, and the first that the reference
+// implementation counts by.
+TEST(ToMdspanOfPaddedLayouts, RefusesAnEmptyTensorWhosePaddedExtentTheIndexTypeDoesNotHold) {
+  using namespace Kokkos::Experimental;
+  using extents_2 = Kokkos::dextents<int, 2>;
+  using extents_4 = Kokkos::dextents<int, 4>;
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const char* const rule = "a product that the view's index type int32_t holds";
+  using right = Kokkos::mdspan<float, extents_2, layout_right_padded<4>>;
+  EXPECT_REFUSAL((take_as<right, 2>({0, most})), errc::index_type_too_small, "shape", rule,
+                 "a larger one");
+  EXPECT_EQ((take_as<right, 2>({0, most - 3}).stride(0)), most - 3);
+  using left = Kokkos::mdspan<float, extents_2, layout_left_padded<4>>;
+  EXPECT_REFUSAL((take_as<left, 2>({most - 1, 0})), errc::index_type_too_small, "shape", rule,
+                 "a larger one");
+  using wide =
+      Kokkos::mdspan<float, Kokkos::dextents<std::int64_t, 2>, layout_right_padded<4>>;
+  EXPECT_REFUSAL((take_as<wide, 2>({0, INT64_MAX})), errc::index_type_too_small, "shape",
+                 "a product that the view's index type int64_t holds", "a larger one");
+  using at_run_time = Kokkos::mdspan<float, extents_4, right_padded_at_run_time>;
+  EXPECT_REFUSAL((take_as<at_run_time, 4>({4, 0, 2, most})), errc::index_type_too_small,
+                 "shape", rule, "a larger one");
+  EXPECT_EQ((take_as<at_run_time, 4>({4, 0, 2, most / 4}).stride(2)), most / 4);
 }
 
 TEST(ToMdspanOfPaddedLayouts, TakesAnEmptyTensorWhosePaddedExtentsTheIndexTypeDoesNotHold) {

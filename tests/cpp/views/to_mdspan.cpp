@@ -522,6 +522,25 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotShowAsTheyAre) {
   expect_taken<shortening>(small.tensor);
 }
 
+TEST(ToMdspan, RefusesAStrideBeyondTheLayoutsIntegersBeforeOneThatOverlaps) {
+  constexpr const char* rule = "a value that the view's index type int16_t holds";
+  for (const std::int64_t other : {std::int64_t{0}, std::int64_t{65536}, std::int64_t{-1}}) {
+    const strided_tensor<2> wide({2, 3}, {other, 65536});
+    EXPECT_REFUSAL(to_mdspan<view<layout_of_own_numbers>>(wide.tensor),
+                   errc::index_type_too_small, other == 65536 ? "strides[0]" : "strides[1]",
+                   rule, "65536");
+  }
+  const strided_tensor<2> negative({2, 3}, {-65536, 1});
+  EXPECT_REFUSAL(to_mdspan<view<layout_of_own_numbers>>(negative.tensor),
+                 errc::layout_mismatch, "strides[0]",
+                 "a stride above 0, as a precondition of the view's layout", "-65536");
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::uint64_t>>(negative.tensor)),
+                 errc::layout_mismatch, "strides[0]",
+                 "a stride above 0, as a precondition of the view's layout", "-65536");
+  const strided_tensor<2> open({2, 1}, {7, 65536});
+  expect_taken<view<layout_of_own_numbers>>(open.tensor);
+}
+
 TEST(ToMdspan, StartsAtTheFirstElementWhateverItsIndex) {
   for (const auto& strides : {std::array<std::int64_t, 2>{3, 1}, {9, 2}, {1, 2}}) {
     const strided_tensor<2> sample({2, 3}, strides);
