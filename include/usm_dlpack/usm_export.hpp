@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -181,10 +182,7 @@ inline DLDevice export_device(const void* pointer, bool empty,
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
   auto made = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
-  bool empty = false;
-  for (const std::int64_t extent : made.shape()) {
-    empty = empty || extent == 0;
-  }
+  const bool empty = detail::is_empty(view, std::make_index_sequence<View::rank()>{});
   void* data = made.data();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
   const DLDevice device = export_device(data, empty, place..., kind);

@@ -175,5 +175,11 @@ constexpr auto first_index(const Mapping& mapping, std::index_sequence<Zeros...>
   return mapping(static_cast<index_type>(Zeros * 0)...);
 }
 
+/// Whether a view has no elements.
+template <class View, std::size_t... Ranks>
+constexpr bool is_empty([[maybe_unused]] const View& view, std::index_sequence<Ranks...>) {
+  return ((view.extent(Ranks) == 0) || ...);
+}
+
 }  // namespace detail
 }  // namespace usm_dlpack
