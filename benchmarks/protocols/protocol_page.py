@@ -120,7 +120,8 @@ def write_page(measured: Measured) -> tuple[str, str, list[str]]:
         for (count, live), found in measured.alone.items()
     ]
     at_once = [(f"{count}", found) for count, found in measured.at_once.items()]
-    lines = [_PREFACE.format(rounds=measured.rounds), f"At most {MOST:g} is promised; a larger number misses it.", ""]
+    promise = f"At most {MOST:g} is promised; a larger number misses it."
+    lines = [_PREFACE.format(rounds=measured.rounds), promise, ""]
     lines += [*table("time / the queries'", alone), ""]
     lines += ["## From several threads at once", ""]
     lines += [
