@@ -145,7 +145,8 @@ bool holds_compact_strides(const std::vector<wide>& shape, bool by_rows, wide ma
 
 /// Whether the index type counts what the layout counts: the elements from the lowest to the
 /// highest; all indices up to the first empty dimension, for layouts without strides of their
-/// own; strides of rows or of columns, and the span up to there, of an empty `layout_stride`.
+/// own, of a padded one from the padded dimension on; strides of rows or of columns, and the
+/// span up to there, of an empty `layout_stride`.
 template <class View>
 bool index_type_holds(const described_tensor& d) {
   constexpr auto max =
@@ -161,6 +162,12 @@ bool index_type_holds(const described_tensor& d) {
                                  std::is_same_v<layout, right_padded>;
   if (made_from_extents && (d.empty ? indices_before_empty(d.shape) : d.count) > max) {
     return false;
+  }
+  if (d.empty && std::is_same_v<layout, right_padded>) {
+    auto from_the_padded_one = d.shape;
+    std::rotate(from_the_padded_one.begin(), from_the_padded_one.end() - 1,
+                from_the_padded_one.end());
+    return indices_before_empty(from_the_padded_one) <= max;
   }
   if (d.empty && std::is_same_v<layout, Kokkos::layout_stride>) {
     return holds_compact_strides(d.shape, true, max) ||
