@@ -35,18 +35,24 @@ bool may_pad(std::int64_t rows, std::int64_t columns, std::int64_t padding) {
   return usm_dlpack::detail::may_pad<std::int8_t>(plain, given, padding);
 }
 
-template <class Layout, std::size_t Rank>
-auto take(std::array<std::int64_t, Rank> shape, std::array<std::int64_t, Rank> strides) {
+/// A view of a tensor of some extents; null strides are compact row-major.
+template <class View, std::size_t Rank>
+View take_as(std::array<std::int64_t, Rank> shape, std::int64_t* strides = nullptr) {
   alignas(64) static std::array<float, 1> elements{};
   const DLTensor tensor{elements.data(),
                         some_device,
                         static_cast<std::int32_t>(Rank),
                         {kDLFloat, 32, 1},
                         shape.data(),
-                        strides.data(),
+                        strides,
                         0};
-  return usm_dlpack::to_mdspan<
-      Kokkos::mdspan<float, Kokkos::dextents<std::int8_t, Rank>, Layout>>(tensor);
+  return usm_dlpack::to_mdspan<View>(tensor);
+}
+
+template <class Layout, std::size_t Rank>
+auto take(std::array<std::int64_t, Rank> shape, std::array<std::int64_t, Rank> strides) {
+  using view_type = Kokkos::mdspan<float, Kokkos::dextents<std::int8_t, Rank>, Layout>;
+  return take_as<view_type, Rank>(shape, strides.data());
 }
 
 /// Exports a view of one element and takes it back.
@@ -105,19 +111,6 @@ TEST(ToMdspanOfPaddedLayouts, PadsNoFartherThanTheIndexTypeReaches) {
   EXPECT_FALSE(may_pad<Kokkos::layout_right>(2, 3, INT64_MAX));
 }
 
-template <class View, std::size_t Rank>
-auto take_as(std::array<std::int64_t, Rank> shape) {
-  alignas(64) static std::array<float, 1> elements{};
-  const DLTensor tensor{elements.data(),
-                        some_device,
-                        static_cast<std::int32_t>(Rank),
-                        {kDLFloat, 32, 1},
-                        shape.data(),
-                        nullptr,
-                        0};
-  return usm_dlpack::to_mdspan<View>(tensor).mapping();
-}
-
 TEST(ToMdspanOfPaddedLayouts, RoundsTheContiguousExtentUpAndNoOther) {
   EXPECT_EQ((take<right_padded, 2>({1, 100}, {104, 1}).mapping().stride(0)), 104);
   EXPECT_EQ((take<left_padded, 2>({100, 1}, {1, 104}).mapping().stride(1)), 104);
@@ -143,7 +136,7 @@ TEST(ToMdspanOfPaddedLayouts, RefusesAnEmptyTensorWhosePaddedExtentTheIndexTypeD
   using right = Kokkos::mdspan<float, extents_2, layout_right_padded<4>>;
   EXPECT_REFUSAL((take_as<right, 2>({0, most})), errc::index_type_too_small, "shape", rule,
                  "a larger one");
-  EXPECT_EQ((take_as<right, 2>({0, most - 3}).stride(0)), most - 3);
+  EXPECT_EQ((take_as<right, 2>({0, most - 3}).mapping().stride(0)), most - 3);
   using left = Kokkos::mdspan<float, extents_2, layout_left_padded<4>>;
   EXPECT_REFUSAL((take_as<left, 2>({most - 1, 0})), errc::index_type_too_small, "shape", rule,
                  "a larger one");
@@ -154,7 +147,7 @@ TEST(ToMdspanOfPaddedLayouts, RefusesAnEmptyTensorWhosePaddedExtentTheIndexTypeD
   using at_run_time = Kokkos::mdspan<float, extents_4, right_padded_at_run_time>;
   EXPECT_REFUSAL((take_as<at_run_time, 4>({4, 0, 2, most})), errc::index_type_too_small,
                  "shape", rule, "a larger one");
-  EXPECT_EQ((take_as<at_run_time, 4>({4, 0, 2, most / 4}).stride(2)), most / 4);
+  EXPECT_EQ((take_as<at_run_time, 4>({4, 0, 2, most / 4}).mapping().stride(2)), most / 4);
 }
 
 TEST(ToMdspanOfPaddedLayouts, TakesAnEmptyTensorWhosePaddedExtentsTheIndexTypeDoesNotHold) {
