@@ -156,18 +156,17 @@ nb::dict backend_answer(const void* pointer, const sycl::context& context) {
     if (entry == platforms.end() || !entry->context) {
       return;
     }
-    const detail::native_platform& native = detail::native_of(*entry);
-    if (native.opencl.query != nullptr) {
+    if (entry->opencl.query != nullptr) {
       const opencl_handle<cl_context> handle = opencl_context(context);
-      detail::opencl_platform same = native.opencl;
+      detail::opencl_platform same = entry->opencl;
       same.context = handle.get();
       describe_by_opencl(answers, pointer, same);
     }
     std::uintptr_t base = 0;
     std::size_t size = 0;
-    if (native.level_zero.query != nullptr && *entry->context == context) {
+    if (entry->level_zero.query != nullptr && *entry->context == context) {
       answers["query"] = "zeMemGetAddressRange";
-      if (native.level_zero.get_range(pointer, base, size)) {
+      if (entry->level_zero.get_range(pointer, base, size)) {
         answers["base"] = base;
         answers["size"] = size;
       }

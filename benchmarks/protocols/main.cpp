@@ -44,7 +44,7 @@ struct subject {
         tensor(wrapper.get()) {
     const auto& table = usm_dlpack::detail::device_table::get();
     for (const auto& entry : table.platforms) {
-      searched.push_back(&usm_dlpack::detail::native_of(entry).opencl);
+      searched.push_back(&entry.opencl);
       if (&entry == &table.platform_of(device_id)) {
         break;
       }

@@ -7,15 +7,13 @@
 // time; nothing is linked.
 #pragma once
 
-#include <usm_dlpack/level_zero_query.hpp>
-#include <usm_dlpack/opencl_query.hpp>
+#include <usm_dlpack/device.hpp>
 
 #include <sycl/sycl.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace usm_dlpack {
 
@@ -53,50 +51,17 @@ struct allocation_range {
   std::size_t size = 0;
 };
 
-/// The native side of the device table: one entry a platform, found once; `get_native` costs
-/// microseconds. A platform whose handles cannot be had is asked through SYCL instead.
-struct native_platform {
-  opencl_platform opencl;
-  level_zero_platform level_zero;
-};
-
-struct native_table {
-  std::vector<native_platform> platforms;
-
-  static const native_table& get() {
-    static const native_table& table = *new native_table;
-    return table;
-  }
-
- private:
-  native_table() : platforms(device_table::get().platforms.size()) {
-    const device_table& devices = device_table::get();
-    for (std::size_t place = 0; place < platforms.size(); ++place) {
-      try {
-        platforms[place] = {make_opencl_platform(devices, place),
-                            make_level_zero_platform(devices.platforms[place])};
-      } catch (const sycl::exception&) {  // as it was made: without handles
-      }
-    }
-  }
-};
-
-inline const native_platform& native_of(const platform_entry& entry) {
-  const auto place = &entry - device_table::get().platforms.data();
-  return native_table::get().platforms[static_cast<std::size_t>(place)];
-}
-
-inline allocation find_by_opencl(const void* pointer, const opencl_platform& native) {
-  allocation found;
+inline void find_by_opencl(const void* pointer, const opencl_platform& native,
+                           allocation& found) {
   cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
   if (!native.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type)) {
-    return found;
+    return;
   }
   found.kind = kind_of(type);
   cl_device_id device = nullptr;
   if ((found.kind != sycl::usm::alloc::device && found.kind != sycl::usm::alloc::shared) ||
       !native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
-    return found;
+    return;
   }
   found.device_id = root_id_of(native, device);
   found.device = found.device_id < 0 ? device_proof::none : device_proof::backend;
@@ -104,14 +69,12 @@ inline allocation find_by_opencl(const void* pointer, const opencl_platform& nat
       native.devices[static_cast<std::size_t>(found.device_id)] != device) {
     found.part = sycl::make_device<sycl::backend::opencl>(device);
   }
-  return found;
 }
 
-inline allocation find_by_sycl(const void* pointer, const platform_entry& entry) {
-  allocation found;
+inline void find_by_sycl(const void* pointer, const platform_entry& entry, allocation& found) {
   found.kind = sycl::get_pointer_type(pointer, *entry.context);
   if (found.kind != sycl::usm::alloc::device && found.kind != sycl::usm::alloc::shared) {
-    return found;
+    return;
   }
   const sycl::device device = sycl::get_pointer_device(pointer, *entry.context);
   found.device_id = device_id(device);
@@ -119,27 +82,34 @@ inline allocation find_by_sycl(const void* pointer, const platform_entry& entry)
   if (device != root_device(found.device_id)) {
     found.part = device;
   }
-  return found;
 }
 
 /// Asks what a pointer is in the default context of a platform. Nothing is remembered by
 /// address: memory is freed and reused.
 /// @pre `entry.context` is there
 /// @throws conversion_error `runtime_error`
-inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
-  const opencl_platform& native = native_of(entry).opencl;
-  if (native.without_usm) {
-    return {};
+/// @param found what is known; nothing yet
+inline void find_allocation(const void* pointer, const platform_entry& entry,
+                            allocation& found) {
+  if (entry.opencl.without_usm) {
+    return;
   }
-  return ask_runtime("data", [&] {
-    allocation found = native.query != nullptr ? find_by_opencl(pointer, native)
-                                               : find_by_sycl(pointer, entry);
+  ask_runtime("data", [&] {
+    if (entry.opencl.query != nullptr) {
+      find_by_opencl(pointer, entry.opencl, found);
+    } else {
+      find_by_sycl(pointer, entry, found);
+    }
     if (found.kind != sycl::usm::alloc::unknown && found.device_id < 0 &&
         entry.device_count == 1) {
       found.device_id = entry.first_device;
     }
-    return found;
   });
+}
+inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
+  allocation found;
+  find_allocation(pointer, entry, found);
+  return found;
 }
 
 /// Where the memory of a pointer is: what an export needs of `allocation`.
@@ -152,29 +122,34 @@ inline memory_place place_of(const allocation& found) noexcept {
   return {found.kind != sycl::usm::alloc::unknown, found.device_id};
 }
 
-/// One query, which the backend answers with the device of device and shared USM. All else
-/// (host USM, what the context does not know, a device without an id) is unknown here.
-inline memory_place find_device_memory(const void* pointer,
+/// One query, which the backend answers with the device of device and shared USM: the id of
+/// its root. -1 for all else (host USM, what the context does not know, a device without an
+/// id).
+/// @pre `native.query` is there
+inline std::int32_t find_device_memory(const void* pointer,
                                        const opencl_platform& native) noexcept {
   cl_device_id device = nullptr;
-  if (!native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device) || device == nullptr) {
-    return {};
-  }
-  const std::int32_t id = root_id_of(native, device);
-  return {id >= 0, id};
+  return native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device) ? root_id_of(native, device)
+                                                                : -1;
 }
 
-/// The same as `find_allocation`, in one query instead of two for device and shared USM.
+/// The place of any USM, as `find_allocation` finds it. Out of line, because most memory that
+/// is exchanged is found by one query.
+[[gnu::noinline]] inline memory_place find_any_memory(const void* pointer,
+                                                      const platform_entry& entry) {
+  return place_of(find_allocation(pointer, entry));
+}
+
+/// The same, in one query instead of two for device and shared USM.
 /// @pre `entry.context` is there
 /// @throws conversion_error `runtime_error`
 inline memory_place find_place(const void* pointer, const platform_entry& entry) {
-  const opencl_platform& native = native_of(entry).opencl;
-  if (native.query != nullptr) {
-    if (const memory_place found = find_device_memory(pointer, native); found.known) {
-      return found;
+  if (entry.opencl.query != nullptr) {
+    if (const std::int32_t id = find_device_memory(pointer, entry.opencl); id >= 0) {
+      return {true, id};
     }
   }
-  return place_of(find_allocation(pointer, entry));
+  return find_any_memory(pointer, entry);
 }
 
 /// The first platform whose default context knows the pointer, and what it knows; or null.
@@ -190,33 +165,44 @@ inline const platform_entry* find_platform(const void* pointer, allocation& foun
   return nullptr;
 }
 
-/// The same for the place alone: one query for each platform until the one of device or shared
-/// USM is found. Host USM is looked for after that.
-inline const platform_entry* find_platform(const void* pointer, memory_place& found) {
+/// A platform whose default context knows a pointer, or null, and where the memory is.
+struct located_memory {
+  const platform_entry* entry = nullptr;
+  memory_place place;
+};
+
+/// Out of line, because it is rarely asked for.
+[[gnu::cold, gnu::noinline]] inline located_memory locate_any_memory(const void* pointer) {
+  allocation found;
+  const platform_entry* entry = find_platform(pointer, found);
+  return {entry, place_of(found)};
+}
+
+/// Asks the default context of each platform, by one query, until one names the device of the
+/// memory. Host USM, which has none, is looked for after that.
+/// @throws conversion_error `runtime_error`
+inline located_memory locate(const void* pointer) {
   for (const platform_entry& entry : device_table::get().platforms) {
-    if (entry.context) {
-      const opencl_platform& native = native_of(entry).opencl;
-      found = native.query != nullptr ? find_device_memory(pointer, native)
-                                      : place_of(find_allocation(pointer, entry));
-      if (found.known) {
-        return &entry;
+    if (entry.opencl.query != nullptr) {
+      if (const std::int32_t id = find_device_memory(pointer, entry.opencl); id >= 0) {
+        return {&entry, {true, id}};
+      }
+    } else if (entry.context) {
+      if (const memory_place place = find_any_memory(pointer, entry); place.known) {
+        return {&entry, place};
       }
     }
   }
-  allocation other;
-  const platform_entry* entry = find_platform(pointer, other);
-  found = place_of(other);
-  return entry;
+  return locate_any_memory(pointer);
 }
 
 /// Base and size of the allocation that holds `pointer`, where the backend tells.
 inline allocation_range find_range(const void* pointer, const platform_entry& entry) noexcept {
-  const native_platform& native = native_of(entry);
   allocation_range range;
-  const bool known = (native.opencl.query != nullptr &&
-                      native.opencl.get_range(pointer, range.base, range.size)) ||
-                     (native.level_zero.query != nullptr &&
-                      native.level_zero.get_range(pointer, range.base, range.size));
+  const bool known = (entry.opencl.query != nullptr &&
+                      entry.opencl.get_range(pointer, range.base, range.size)) ||
+                     (entry.level_zero.query != nullptr &&
+                      entry.level_zero.get_range(pointer, range.base, range.size));
   return known ? range : allocation_range{};
 }
 

@@ -6,10 +6,9 @@
 // run.
 #pragma once
 
-#include <usm_dlpack/device.hpp>
-
 #include <dlfcn.h>
 #include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl_config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,17 +34,13 @@ struct level_zero_platform {
 };
 
 /// Finds the query through the Level Zero loader that the SYCL runtime has loaded already.
-inline level_zero_platform make_level_zero_platform(const platform_entry& entry) {
-  constexpr auto backend = sycl::backend::ext_oneapi_level_zero;
+inline level_zero_platform make_level_zero_platform(const sycl::context& context) {
   level_zero_platform made;
-  if (!entry.context || entry.platform.get_backend() != backend) {
-    return made;
-  }
   void* loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (loader != nullptr) {
     made.query = reinterpret_cast<level_zero_platform::query_type>(
         dlsym(loader, "zeMemGetAddressRange"));
-    made.context = sycl::get_native<backend>(*entry.context);
+    made.context = sycl::get_native<sycl::backend::ext_oneapi_level_zero>(context);
   }
   return made;
 }

@@ -86,7 +86,7 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
 /// of the platform.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          const opencl_root& root) {
-  const opencl_platform& native = native_of(entry).opencl;
+  const opencl_platform& native = entry.opencl;
   cl_device_id true_device = nullptr;
   if (native.query != nullptr) {
     native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);

@@ -52,8 +52,8 @@ struct opencl_root {
 };
 
 inline opencl_root find_root(cl_device_id device) {
-  for (const native_platform& platform : native_table::get().platforms) {
-    const opencl_platform& native = platform.opencl;
+  for (const platform_entry& entry : device_table::get().platforms) {
+    const opencl_platform& native = entry.opencl;
     const std::int32_t id = native.device_info == nullptr ? -1 : root_id_of(native, device);
     if (id >= 0) {
       return {&native, id};
@@ -106,11 +106,9 @@ inline opencl_root root_with_id(cl_device_id device, const char* field) {
 
 /// The platform whose default context a handle is, or null.
 inline const platform_entry* find_platform(cl_context context) {
-  const device_table& devices = device_table::get();
-  const native_table& natives = native_table::get();
-  for (std::size_t place = 0; place < devices.platforms.size(); ++place) {
-    if (context != nullptr && natives.platforms[place].opencl.context == context) {
-      return &devices.platforms[place];
+  for (const platform_entry& entry : device_table::get().platforms) {
+    if (context != nullptr && entry.opencl.context == context) {
+      return &entry;
     }
   }
   return nullptr;

@@ -5,11 +5,10 @@
 // none tells base and size. The library is found at run time; nothing is linked.
 #pragma once
 
-#include <usm_dlpack/device.hpp>
-
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
 #include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl_config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +23,7 @@ struct opencl_platform {
   clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
   bool without_usm = false;           ///< an OpenCL without USM; SYCL's query throws there
   std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
+  std::size_t first_device = 0;       ///< the lowest id of those that are not null
   decltype(&clGetDeviceInfo) device_info = nullptr;
 
   /// Base address and size in bytes of the allocation that holds `pointer`; false if unknown.
@@ -42,12 +42,14 @@ struct opencl_platform {
 };
 
 /// Finds the query through the OpenCL loader that the SYCL runtime has loaded already.
-inline opencl_platform make_opencl_platform(const device_table& table, std::size_t place) {
+/// @param context its default context
+/// @param roots its root devices that work, by device id; null for all others
+inline opencl_platform make_opencl_platform(const sycl::platform& platform,
+                                            const sycl::context& context,
+                                            const std::vector<const sycl::device*>& roots) {
   opencl_platform made;
-  const platform_entry& entry = table.platforms[place];
   void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (!entry.context || entry.platform.get_backend() != sycl::backend::opencl ||
-      loader == nullptr) {
+  if (loader == nullptr) {
     return made;
   }
   const auto find = reinterpret_cast<decltype(&clGetExtensionFunctionAddressForPlatform)>(
@@ -57,15 +59,15 @@ inline opencl_platform make_opencl_platform(const device_table& table, std::size
   if (find == nullptr || made.device_info == nullptr) {
     return made;
   }
-  made.context = sycl::get_native<sycl::backend::opencl>(*entry.context);
-  made.devices = std::vector<cl_device_id>(table.devices.size());
-  for (std::size_t id = 0; id < table.devices.size(); ++id) {
-    const device_entry& device = table.devices[id];
-    if (device.platform == place && device.failure.empty()) {
-      made.devices[id] = sycl::get_native<sycl::backend::opencl>(device.device);
+  made.context = sycl::get_native<sycl::backend::opencl>(context);
+  made.devices = std::vector<cl_device_id>(roots.size());
+  for (std::size_t id = roots.size(); id-- != 0;) {
+    if (roots[id] != nullptr) {
+      made.devices[id] = sycl::get_native<sycl::backend::opencl>(*roots[id]);
+      made.first_device = id;
     }
   }
-  const auto native = sycl::get_native<sycl::backend::opencl>(entry.platform);
+  const auto native = sycl::get_native<sycl::backend::opencl>(platform);
   made.query =
       reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
   made.without_usm = made.query == nullptr;
@@ -84,7 +86,7 @@ constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noe
 /// The id of the root that an OpenCL device is, or is a part of.
 inline std::int32_t root_id_of(const opencl_platform& native, cl_device_id device) noexcept {
   while (device != nullptr) {
-    for (std::size_t id = 0; id < native.devices.size(); ++id) {
+    for (std::size_t id = native.first_device; id < native.devices.size(); ++id) {
       if (native.devices[id] == device) {
         return static_cast<std::int32_t>(id);
       }

@@ -185,6 +185,17 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
   detail::check_structure_in_full(tensor, storage, result);
 }
 
+/// `usm_dlpack::check_structure`, which says what this does. @pre `result` is `{}`
+inline void check_structure(const DLTensor& tensor, subbyte storage,
+                            tensor_structure& result) {
+  if (is_ordinary_structure<commonness::common>(tensor, result.first, result.nbytes)) {
+    result.lowest = result.first;
+    result.unique = true;
+  } else {
+    detail::check_rare_structure(tensor, storage, result);
+  }
+}
+
 }  // namespace detail
 
 /// Checks that a tensor is well formed, and returns what it spans. Refuses at the first broken
@@ -202,13 +213,7 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 inline tensor_structure check_structure(const DLTensor& tensor,
                                         subbyte storage = subbyte::packed) {
   tensor_structure result;
-  if (detail::is_ordinary_structure<detail::commonness::common>(tensor, result.first,
-                                                                result.nbytes)) {
-    result.lowest = result.first;
-    result.unique = true;
-  } else {
-    detail::check_rare_structure(tensor, storage, result);
-  }
+  detail::check_structure(tensor, storage, result);
   return result;
 }
 

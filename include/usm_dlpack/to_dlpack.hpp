@@ -125,9 +125,8 @@ constexpr bool is_beyond_doubt() noexcept {
   return sound;
 }
 
-/// Whether a view is empty. Refuses the first extent or stride that no DLTensor holds. The
-/// same code for all ranks. Not cold: g++ would make its callers for size, with a call for
-/// each number.
+/// Whether a view is empty. Refuses the first number that no DLTensor holds. The same code for
+/// all ranks. Not cold: g++ would make its callers for size, with a call for each number.
 template <class Extent>
 [[gnu::noinline]] constexpr bool settle_extents(const Extent* extents, std::size_t rank) {
   bool empty = false;
@@ -174,9 +173,9 @@ constexpr void* as_data(const volatile void* first) noexcept {
 
 /// The one reader of views: checks every extent and stride, and finds the first element.
 /// `result` stands in the outermost block: g++ 12 copies one of an inner block to where the
-/// caller wants it.
+/// caller wants it. Where data is kept, `empty` becomes true of an empty view.
 template <empty_data WhenEmpty, class View, std::size_t... Ranks>
-constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
+constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device, bool& empty,
                                                std::index_sequence<Ranks...> ranks) {
   using array_type = typename dlpack_tensor<View::rank()>::array_type;
   using extent_type = std::decay_t<decltype(view.extent(0))>;
@@ -195,6 +194,9 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
                               false) != 0) {
     detail::put(result, device,
                 detail::as_data(detail::settle_doubts<WhenEmpty>(view, ranks)));
+    if constexpr (WhenEmpty == empty_data::kept) {
+      empty = detail::is_empty(view, ranks);
+    }
   } else {
     detail::put(result, device, detail::as_data(detail::first_element(view)));
   }
@@ -202,23 +204,27 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 }
 /// Two numbers are settled sooner than doubted.
 template <empty_data WhenEmpty, class View>
-constexpr dlpack_tensor<1> describe(const View& view, DLDevice device,
+constexpr dlpack_tensor<1> describe(const View& view, DLDevice device, bool& empty,
                                     std::index_sequence<0>) {
   constexpr DLDataType dtype = data_type_v<typename View::element_type>;
   detail::check_strided(view.mapping());
   const std::int64_t extent = to_extent(view.extent(0), 0);
   const std::int64_t stride = to_stride(view.mapping().stride(0), 0);
-  const auto first = detail::data_of<WhenEmpty>(view, extent == 0);
-  return {detail::as_data(first), device, dtype, {extent}, {stride}};
+  empty = extent == 0;
+  void* const first = detail::as_data(detail::data_of<WhenEmpty>(view, empty));
+  return {first, device, dtype, {extent}, {stride}};
 }
 template <empty_data, class View>
-constexpr dlpack_tensor<0> describe(const View& view, DLDevice device, std::index_sequence<>) {
-  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
-  return {detail::as_data(detail::first_element(view)), device, dtype, {}, {}};
+constexpr dlpack_tensor<0> describe(const View& view, DLDevice device, bool&,
+                                    std::index_sequence<>) {
+  void* const first = detail::as_data(detail::first_element(view));
+  return {first, device, data_type_v<typename View::element_type>, {}, {}};
 }
 template <empty_data WhenEmpty, class View>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device) {
-  return detail::describe<WhenEmpty>(view, device, std::make_index_sequence<View::rank()>{});
+  bool empty = false;
+  return detail::describe<WhenEmpty>(view, device, empty,
+                                     std::make_index_sequence<View::rank()>{});
 }
 
 }  // namespace detail

@@ -7,92 +7,19 @@
 // it finished, or hands over the queue; memory that is freed while exported dangles.
 #pragma once
 
-#include <usm_dlpack/allocation.hpp>
+#include <usm_dlpack/export_refusals.hpp>
 #include <usm_dlpack/sycl_dtype.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
 #include <usm_dlpack/usm_accessor.hpp>
 
 #include <sycl/sycl.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 namespace usm_dlpack {
 namespace detail {
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_pointer(const std::string& context,
-                                                                  const char* remedy) {
-  refuse(errc::pointer_unknown, "data", "USM of " + context, "an allocation unknown to it",
-         remedy);
-}
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_queue(std::int32_t memory_id,
-                                                                std::int32_t queue_id) {
-  refuse(errc::queue_device_mismatch, "queue",
-         "a queue on device " + digits(memory_id) + ", where the memory is",
-         "one on device " + digits(queue_id),
-         "pass a queue of the memory's device, or its context");
-}
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_null() {
-  refuse(errc::data_null, "data", "the address of USM", "null",
-         "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
-}
-
-/// Says more than "unknown" where a queue was given and the memory is of another platform.
-/// @param queue_id device id of the queue, or -1 if only a context was given
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
-                                                                  std::int32_t queue_id) {
-  if (pointer == nullptr) {
-    refuse_null();
-  }
-  allocation found;
-  const platform_entry* entry = queue_id < 0 ? nullptr : find_platform(pointer, found);
-  if (entry != nullptr) {
-    const std::int32_t memory_id = found.device_id < 0 ? entry->first_device : found.device_id;
-    if (memory_id != queue_id) {
-      refuse_queue(memory_id, queue_id);
-    }
-  }
-  refuse_pointer(
-      "the given context",
-      "check that it is USM and not freed, and allocate it with a queue made from a "
-      "root device alone");
-}
-
-/// The second rule of the export protocol: exchanged memory lives in a default context,
-/// because that is the only one that a consumer can find by a device id.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(const void* pointer,
-                                                                  bool empty,
-                                                                  const sycl::context& context,
-                                                                  std::int32_t queue_id) {
-  const bool known =
-      empty || ask_runtime("context", [&] {
-        return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
-      });
-  if (!known) {
-    refuse_unknown(pointer, queue_id);
-  }
-  const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
-  const std::string platform = ask_runtime("context", [&] {
-    return context.get_platform().template get_info<sycl::info::platform::name>();
-  });
-  refuse(errc::context_not_default, "context",
-         "the default context of the platform \"" + platform + "\"",
-         "another one, of " + std::to_string(devices.size()) + " device(s)",
-         "allocate with a queue made from a root device alone, or copy to such memory");
-}
-
-/// The rule of a view whose type names the USM kind.
-inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
-  if (found.kind != sycl::usm::alloc::unknown && kind != found.kind) {
-    refuse(errc::usm_type_not_accepted, "data",
-           std::string(usm_dlpack::to_string(kind)) + " USM, as the type of the view says",
-           std::string(usm_dlpack::to_string(found.kind)) + " USM",
-           "use a view of the kind that was allocated, or copy the elements");
-  }
-}
 
 /// The DLPack device of USM, by its platform: known pointer -> true device -> root -> id.
 /// @param preferred device id for host USM, which belongs to no device of its context
@@ -115,25 +42,23 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry,
   return place_of(found);
 }
 
-/// The platform whose default context knows the pointer, or null; otherwise as above.
-inline const platform_entry* find_platform(const void* pointer, sycl::usm::alloc kind,
-                                           memory_place& place) {
+/// The same of memory that may be of any platform.
+inline located_memory locate(const void* pointer, sycl::usm::alloc kind) {
   if (kind == sycl::usm::alloc::unknown) {
-    return find_platform(pointer, place);
+    return locate(pointer);
   }
   allocation found;
   const platform_entry* entry = find_platform(pointer, found);
   check_kind(found, kind);
-  place = place_of(found);
-  return entry;
+  return {entry, place_of(found)};
 }
 
-/// Export protocol for memory of a given context, and the queue's device id if there is a
-/// queue.
+/// Export protocol for memory of a given context, whose platform is found already.
+/// @param entry the platform whose default context `context` is, or null
+/// @param queue_id device id of the queue, or -1 if only a context was given
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
-                              sycl::usm::alloc kind = sycl::usm::alloc::unknown,
-                              std::int32_t queue_id = -1) {
-  const platform_entry* entry = device_table::get().find(context);
+                              const platform_entry* entry, sycl::usm::alloc kind,
+                              std::int32_t queue_id) {
   if (entry == nullptr) {
     refuse_context(pointer, empty, context, queue_id);
   }
@@ -144,12 +69,25 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::conte
   return export_device(found, *entry, queue_id);
 }
 
+/// Export protocol for memory of a given context.
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
+  return export_device(pointer, empty, context, device_table::get().find(context), kind, -1);
+}
+
 /// Export protocol for memory that a queue works on: the queue's root device must be the
 /// memory's.
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
-  const std::int32_t queue_id = device_id(queue.get_device());
-  const DLDevice device = export_device(pointer, empty, queue.get_context(), kind, queue_id);
+  const device_table& table = device_table::get();
+  const sycl::context context = queue.get_context();
+  const platform_entry* entry = table.find(context);
+  std::int32_t queue_id =
+      entry == nullptr ? -1 : table.find(queue.get_device(), entry->first_device);
+  if (queue_id < 0) {
+    queue_id = device_id(queue.get_device());  // a sub-device, or of no default context
+  }
+  const DLDevice device = export_device(pointer, empty, context, entry, kind, queue_id);
   if (device.device_id != queue_id) {
     refuse_queue(device.device_id, queue_id);
   }
@@ -160,18 +98,18 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
 /// once, until one knows the pointer.
 inline DLDevice export_device(const void* pointer, bool empty,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
-  const device_table& table = device_table::get();
-  memory_place found;
-  if (const platform_entry* entry = find_platform(pointer, kind, found)) {
-    return export_device(found, *entry, -1);
+  const located_memory found = locate(pointer, kind);
+  if (found.entry != nullptr) {
+    return export_device(found.place, *found.entry, -1);
   }
-  if (table.devices.empty()) {
+  const std::size_t count = device_table::get().devices.size();
+  if (count == 0) {
     refuse_device_id(0, 0);
   }
   if (pointer == nullptr && !empty) {
     refuse_null();
   }
-  if (empty && table.devices.size() == 1) {
+  if (empty && count == 1) {
     return {kDLOneAPI, 0};  // no memory to look up, and no choice of device
   }
   refuse_pointer("the default context of a platform",
@@ -181,8 +119,9 @@ inline DLDevice export_device(const void* pointer, bool empty,
 /// Describes a view, and finds its device by one of the three functions above.
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
-  auto made = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
-  const bool empty = detail::is_empty(view, std::make_index_sequence<View::rank()>{});
+  bool empty = false;
+  auto made = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0}, empty,
+                                                 std::make_index_sequence<View::rank()>{});
   void* data = made.data();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
   const DLDevice device = export_device(data, empty, place..., kind);

@@ -36,35 +36,37 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
 /// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
 class import_protocol {
  public:
-  import_protocol(const DLTensor& tensor, const requirements& wanted) noexcept
-      : tensor_(tensor), wanted_(wanted) {}
+  import_protocol(const DLTensor& tensor, const requirements& wanted,
+                  usm_allocation& result) noexcept
+      : tensor_(tensor), wanted_(wanted), result_(result) {}
 
-  usm_allocation run(subbyte storage) {
+  void run(subbyte storage) {
     detail::check_device_type(tensor_);
-    result_.structure_ = usm_dlpack::check_structure(tensor_, storage);
-    check_description();
-    find_device();
-    if (result_.structure_.empty && result_.structure_.first == 0) {
-      return result_;
+    detail::check_structure(tensor_, storage, result_.structure_);
+    if (wanted_.dtype || wanted_.ndim || wanted_.unique) {
+      check_wanted_description();
     }
-    const platform_entry& entry = device_table::get().platform_of(result_.device_id_);
-    result_.found_ = find_allocation(result_.data(), entry);
+    const platform_entry& entry = find_device();
+    if (result_.structure_.empty && result_.structure_.first == 0) {
+      return;
+    }
+    find_allocation(result_.data(), entry, result_.found_);
     if (result_.found_.kind == sycl::usm::alloc::unknown) {
       if (!result_.structure_.empty) {
         refuse_unknown();
       }
-      return result_;  // an empty view may point anywhere, one past the end for example
+      return;  // an empty view may point anywhere, one past the end for example
     }
     check_usm_type(result_.found_.kind, wanted_);
     check_device();
     if (!result_.structure_.empty) {
       check_bounds(entry);
     }
-    return result_;
   }
 
  private:
-  void check_description() const {
+  // Out of line: most consumers take every description.
+  [[gnu::noinline]] void check_wanted_description() const {
     if (wanted_.dtype && !usm_dlpack::same_data_type(*wanted_.dtype, tensor_.dtype)) {
       refuse(errc::dtype_mismatch, "dtype",
              usm_dlpack::to_string(*wanted_.dtype) + ", as asked for",
@@ -80,22 +82,32 @@ class import_protocol {
     }
   }
 
-  void find_device() {
+  /// The platform of the device that the tensor names.
+  const platform_entry& find_device() {
     const std::int32_t id = tensor_.device.device_id;
     if (wanted_.device_id && *wanted_.device_id != id) {
-      refuse(errc::device_not_accepted, "device.device_id",
-             digits(*wanted_.device_id) + ", as asked for", digits(id),
-             "copy the array to that device first");
+      refuse_named_device();
     }
-    const sycl::backend backend =
-        ask_runtime("device", [&] { return working_device(id).device.get_backend(); });
-    if (!wanted_.backends.contains(backend)) {
-      refuse(errc::backend_not_accepted, "device.device_id",
-             "a device of the backend " + names_of(wanted_.backends, known_backends),
-             "device " + digits(id) + " of the backend " + usm_dlpack::to_string(backend),
-             "move the array to a device of an accepted backend");
+    const platform_entry& entry = working_platform(id);
+    if (!wanted_.backends.contains(entry.backend)) {
+      refuse_backend(entry.backend);
     }
     result_.device_id_ = id;
+    return entry;
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_named_device() const {
+    refuse(errc::device_not_accepted, "device.device_id",
+           digits(*wanted_.device_id) + ", as asked for", digits(tensor_.device.device_id),
+           "copy the array to that device first");
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_backend(sycl::backend backend) const {
+    refuse(errc::backend_not_accepted, "device.device_id",
+           "a device of the backend " + names_of(wanted_.backends, known_backends),
+           "device " + digits(tensor_.device.device_id) + " of the backend " +
+               usm_dlpack::to_string(backend),
+           "move the array to a device of an accepted backend");
   }
 
   // Says more than "unknown" where the memory is that of another platform's device.
@@ -160,8 +172,16 @@ class import_protocol {
 
   const DLTensor& tensor_;
   const requirements& wanted_;
-  usm_allocation result_{};
+  usm_allocation& result_;
 };
+
+/// Runs the import protocol for a tensor with elements stored in some way.
+inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
+                                    subbyte storage) {
+  usm_allocation result;
+  import_protocol(tensor, wanted, result).run(storage);
+  return result;
+}
 
 }  // namespace detail
 
@@ -176,7 +196,7 @@ class import_protocol {
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {
-  return detail::import_protocol(tensor, wanted).run(subbyte::packed);
+  return detail::import_tensor(tensor, wanted, subbyte::packed);
 }
 
 /// The same for a managed tensor, whose version, flags and padding are looked at first. Never
@@ -189,8 +209,7 @@ inline usm_allocation validate(const DLManagedTensorVersioned& managed,
     detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
                    "copy the array, or read only");
   }
-  return detail::import_protocol(managed.dl_tensor, wanted)
-      .run(detail::storage_of(managed.flags));
+  return detail::import_tensor(managed.dl_tensor, wanted, detail::storage_of(managed.flags));
 }
 
 /// The same for a legacy managed tensor, which carries neither version nor flags: as its

@@ -61,8 +61,7 @@ inline cl_device_id native_root(std::size_t device_id = 0) {
 /// The handle of the default context of a root device's platform: the device table's own.
 inline cl_context native_default_context(std::size_t device_id = 0) {
   const auto& table = usm_dlpack::detail::device_table::get();
-  const auto& natives = usm_dlpack::detail::native_table::get();
-  return natives.platforms.at(table.devices.at(device_id).platform).opencl.context;
+  return table.platforms.at(table.devices.at(device_id).platform).opencl.context;
 }
 
 /// The first of a root device's parts, made by OpenCL code, which keeps it: the SYCL runtime

@@ -136,7 +136,7 @@ TEST(Allocation, ThePlatformThatKnowsAPointerIsFound) {
 
 /// The native side of a context of sub-devices, which no default context is.
 opencl_platform native_side_of(const sycl::context& context) {
-  opencl_platform native = usm_dlpack::detail::native_table::get().platforms.at(0).opencl;
+  opencl_platform native = usm_dlpack::detail::device_table::get().platforms.at(0).opencl;
   native.context = sycl::get_native<sycl::backend::opencl>(context);
   return native;
 }
@@ -149,7 +149,8 @@ TEST(Allocation, TheBackendNamesTheTrueDeviceWhereTheSyclQueryNamesTheFirst) {
     for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
       const usm_memory memory(kind, 64, parts[place], context);
       EXPECT_EQ(sycl::get_pointer_device(memory.at(), context), parts[0]);
-      const allocation found = usm_dlpack::detail::find_by_opencl(memory.at(), native);
+      allocation found;
+      usm_dlpack::detail::find_by_opencl(memory.at(), native, found);
       EXPECT_EQ(found.kind, kind);
       EXPECT_EQ(found.device_id, 0);
       EXPECT_EQ(found.device, device_proof::backend);
@@ -187,10 +188,12 @@ TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
   platform_entry entry{root_devices().at(0).get_platform(),
                        std::make_shared<sycl::context>(context), 0, 2};
   const usm_memory memory(alloc::device, 64, parts[1], context);
-  const allocation one_of_two = usm_dlpack::detail::find_by_sycl(memory.at(), entry);
+  allocation one_of_two;
+  usm_dlpack::detail::find_by_sycl(memory.at(), entry, one_of_two);
   EXPECT_EQ(one_of_two.device, device_proof::runtime);
   entry.device_count = 1;
-  const allocation the_only = usm_dlpack::detail::find_by_sycl(memory.at(), entry);
+  allocation the_only;
+  usm_dlpack::detail::find_by_sycl(memory.at(), entry, the_only);
   EXPECT_EQ(the_only.device, device_proof::only_device);
   EXPECT_EQ(the_only.device_id, 0);
   ASSERT_TRUE(the_only.part.has_value());

@@ -18,7 +18,7 @@ namespace {
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
 using usm_dlpack::to_dlpack_tensor;
-using usm_dlpack::detail::native_table;
+using usm_dlpack::detail::device_table;
 
 std::vector<cl_mem_info_intel> asked;
 std::map<cl_context, clGetMemAllocInfoINTEL_fn> backends;
@@ -56,7 +56,7 @@ class noted_queries {
 
  private:
   // The table itself is no constant; only the reference that it is handed out by is.
-  static native_table& table() { return const_cast<native_table&>(native_table::get()); }
+  static device_table& table() { return const_cast<device_table&>(device_table::get()); }
 };
 
 using queries = std::vector<cl_mem_info_intel>;

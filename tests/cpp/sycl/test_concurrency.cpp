@@ -35,7 +35,6 @@ using usm_dlpack::to_managed_tensor;
 using usm_dlpack::usm_allocation;
 using usm_dlpack::validate;
 using usm_dlpack::detail::device_table;
-using usm_dlpack::detail::native_table;
 
 // --- Once in a process --------------------------------------------------------------------
 
@@ -57,14 +56,14 @@ TEST(Concurrency, EightThreadsRacingOnTheFirstCallGetTheSameAnswers) {
   });
 }
 
-// The runtime has been used before, the tables of devices and of native handles have not.
+// The runtime has been used before, the table has not.
 TEST(Concurrency, EightThreadsRacingOnTheFirstExportAndImportGetTheSameAnswers) {
   in_a_new_process({}, [] {
     const usm_tensor valid;
     const sycl::queue queue = queue_on();
     const auto view = view_of(valid.memory.as<float>(), 24);
     of_each_thread<std::int32_t> ids;
-    of_each_thread<const native_table*> tables;
+    of_each_thread<const device_table*> tables;
     on_eight_threads([&](std::size_t number) {
       std::int32_t& id = ids[number].value;
       switch (number % 4) {
@@ -73,13 +72,13 @@ TEST(Concurrency, EightThreadsRacingOnTheFirstExportAndImportGetTheSameAnswers) 
         case 2: id = id_of(to_dlpack_tensor(view, queue)); break;
         default: id = id_of(to_dlpack_tensor(view, queue.get_context())); break;
       }
-      tables[number].value = &native_table::get();
+      tables[number].value = &device_table::get();
     });
     for (std::size_t number = 0; number < thread_count; ++number) {
       EXPECT_EQ(ids[number].value, 0);
       EXPECT_EQ(tables[number].value, tables[0].value);
     }
-    EXPECT_EQ(native_table::get().platforms.size(), 1U);
+    EXPECT_EQ(device_table::get().platforms.size(), 1U);
   });
 }
 

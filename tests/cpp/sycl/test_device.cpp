@@ -278,10 +278,10 @@ TEST(BrokenDevice, AnUnknownPointerIsStillCalledUnknown) {
 }
 
 TEST(BrokenDevice, HasNoNativeHandlesAndTheOtherHas) {
-  const auto& natives = usm_dlpack::detail::native_table::get();
-  ASSERT_EQ(natives.platforms.size(), 2U);
-  EXPECT_NE(natives.platforms[0].opencl.query, nullptr);
-  EXPECT_EQ(natives.platforms[1].opencl.query, nullptr);
+  const auto& table = usm_dlpack::detail::device_table::get();
+  ASSERT_EQ(table.platforms.size(), 2U);
+  EXPECT_NE(table.platforms[0].opencl.query, nullptr);
+  EXPECT_EQ(table.platforms[1].opencl.query, nullptr);
 }
 
 }  // namespace

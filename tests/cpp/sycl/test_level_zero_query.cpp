@@ -10,17 +10,12 @@
 namespace {
 
 using namespace usm_dlpack_test;
-using usm_dlpack::detail::level_zero_platform;
 
 TEST(LevelZeroQuery, AnOpenClPlatformIsNotAskedThroughIt) {
-  const auto& table = usm_dlpack::detail::device_table::get();
-  const level_zero_platform made =
-      usm_dlpack::detail::make_level_zero_platform(table.platforms.at(0));
-  EXPECT_EQ(made.query, nullptr);
-  EXPECT_EQ(made.context, nullptr);
-  const auto& native = usm_dlpack::detail::native_table::get().platforms.at(0);
-  EXPECT_EQ(native.level_zero.query, nullptr);
-  EXPECT_NE(native.opencl.query, nullptr);
+  const auto& entry = usm_dlpack::detail::device_table::get().platforms.at(0);
+  EXPECT_EQ(entry.level_zero.query, nullptr);
+  EXPECT_EQ(entry.level_zero.context, nullptr);
+  EXPECT_NE(entry.opencl.query, nullptr);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using usm_dlpack::detail::opencl_platform;
 
 TEST(OpenclQuery, ANativeDeviceHasTheIdOfItsRoot) {
   const opencl_platform& native =
-      usm_dlpack::detail::native_table::get().platforms.at(0).opencl;
+      usm_dlpack::detail::device_table::get().platforms.at(0).opencl;
   const auto id_of_native = [&](const sycl::device& device) {
     return usm_dlpack::detail::root_id_of(native,
                                           sycl::get_native<sycl::backend::opencl>(device));
@@ -32,7 +32,7 @@ TEST(OpenclQuery, ANativeDeviceHasTheIdOfItsRoot) {
 
 TEST(OpenclQuery, TheRangeIsToldFromEveryByteAndOfNothingElse) {
   const opencl_platform& native =
-      usm_dlpack::detail::native_table::get().platforms.at(0).opencl;
+      usm_dlpack::detail::device_table::get().platforms.at(0).opencl;
   ASSERT_NE(native.query, nullptr);
   const usm_memory memory(sycl::usm::alloc::device, 96, queue_on());
   for (const std::ptrdiff_t at : {std::ptrdiff_t{0}, std::ptrdiff_t{95}}) {
@@ -50,11 +50,11 @@ TEST(OpenclQuery, TheRangeIsToldFromEveryByteAndOfNothingElse) {
 }
 
 TEST(TwoDevicesOpenclQuery, ANativeDeviceOfAnotherPlatformHasNoIdHere) {
-  const auto& natives = usm_dlpack::detail::native_table::get();
-  ASSERT_EQ(natives.platforms.size(), 2U);
+  const auto& table = usm_dlpack::detail::device_table::get();
+  ASSERT_EQ(table.platforms.size(), 2U);
   const auto second = sycl::get_native<sycl::backend::opencl>(root_devices().at(1));
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[0].opencl, second), -1);
-  EXPECT_EQ(usm_dlpack::detail::root_id_of(natives.platforms[1].opencl, second), 1);
+  EXPECT_EQ(usm_dlpack::detail::root_id_of(table.platforms[0].opencl, second), -1);
+  EXPECT_EQ(usm_dlpack::detail::root_id_of(table.platforms[1].opencl, second), 1);
 }
 
 }  // namespace

@@ -170,27 +170,30 @@ struct usm_managed_tensor {
 /// of sub-devices in a default context). The queries and their answers stay real.
 class changed_natives {
  public:
-  using native_table = usm_dlpack::detail::native_table;
+  using native_platforms = std::vector<usm_dlpack::detail::platform_entry>;
 
   template <class Change>
-  explicit changed_natives(const Change& change) : kept_(table()) {
-    change(table().platforms);
+  explicit changed_natives(const Change& change) : kept_(platforms()) {
+    change(platforms());
   }
-  ~changed_natives() { table() = kept_; }
+  ~changed_natives() { platforms() = kept_; }
   changed_natives(const changed_natives&) = delete;
   changed_natives& operator=(const changed_natives&) = delete;
 
  private:
   // The table is made by a non-const `new`, so it may be written to.
-  static native_table& table() { return const_cast<native_table&>(native_table::get()); }
-  native_table kept_;
+  static native_platforms& platforms() {
+    using usm_dlpack::detail::device_table;
+    return const_cast<device_table&>(device_table::get()).platforms;
+  }
+  native_platforms kept_;
 };
 
-using native_platforms = std::vector<usm_dlpack::detail::native_platform>;
+using native_platforms = changed_natives::native_platforms;
 
 /// A backend whose handles cannot be had: the SYCL queries answer.
 inline void silence_backends(native_platforms& platforms) {
-  for (usm_dlpack::detail::native_platform& platform : platforms) {
+  for (usm_dlpack::detail::platform_entry& platform : platforms) {
     platform.opencl.query = nullptr;
   }
 }
