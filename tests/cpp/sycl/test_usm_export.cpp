@@ -244,16 +244,44 @@ TEST(UsmExport, EmptyViewsOfAContextOfItsOwnAreRefusedLikeOthers) {
   }
 }
 
+template <class View>
+void expect_empty_in_three_ways(const View& view, const sycl::queue& queue) {
+  for (const auto& exported : {to_dlpack_tensor(view), to_dlpack_tensor(view, queue),
+                               to_dlpack_tensor(view, queue.get_context())}) {
+    EXPECT_EQ(id_of(exported), 0);
+    EXPECT_EQ(exported.data(), nullptr);
+  }
+}
+
+/// Views whose extents are 2, but one, which is 0.
+template <std::size_t Rank>
+void expect_empty_at_rank(const sycl::queue& queue) {
+  using extents = md::dextents<std::int64_t, Rank>;
+  std::array<float, 1> on_stack{};
+  for (std::size_t empty = 0; empty < Rank; ++empty) {
+    std::array<std::int64_t, Rank> shape{};
+    shape.fill(2);
+    shape[empty] = 0;
+    std::array<std::int64_t, Rank> strides{};
+    strides.fill(1);
+    for (float* const pointer : {static_cast<float*>(nullptr), on_stack.data()}) {
+      const md::mdspan<float, extents> right(pointer, extents(shape));
+      expect_empty_in_three_ways(right, queue);
+      using mapping = md::layout_stride::mapping<extents>;
+      const md::mdspan<float, extents, md::layout_stride> strided(
+          pointer, mapping(extents(shape), strides));
+      expect_empty_in_three_ways(strided, queue);
+    }
+  }
+}
+
 TEST(UsmExport, AnyExtentOf0MakesAViewEmpty) {
   const sycl::queue queue = queue_on();
-  for (const std::array<std::int64_t, 3>& shape :
-       {std::array<std::int64_t, 3>{0, 2, 3}, {2, 0, 3}, {2, 3, 0}}) {
-    const md::mdspan<float, md::dextents<std::int64_t, 3>> view(nullptr, shape[0], shape[1],
-                                                                shape[2]);
-    EXPECT_EQ(id_of(to_dlpack_tensor(view)), 0);
-    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
-    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), 0);
-  }
+  expect_empty_at_rank<1>(queue);
+  expect_empty_at_rank<2>(queue);
+  expect_empty_at_rank<3>(queue);
+  expect_empty_at_rank<4>(queue);
+  expect_empty_at_rank<5>(queue);
 }
 
 // --- Several root devices -------------------------------------------------------------------
