@@ -204,6 +204,30 @@ TEST(UsmExport, TheViewIsCheckedBeforeTheMemory) {
                  "-2");
 }
 
+// --- Backends that do not answer ------------------------------------------------------------
+
+TEST(UsmExport, WhereTheBackendCannotBeAskedSyclIs) {
+  const sycl::queue queue = queue_on();
+  std::array<float, 4> on_stack{};
+  const changed_natives backends_are_silent(silence_backends);
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 64, queue);
+    const auto view = view_of(memory.as<float>(), 16);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view)), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
+    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), 0);
+  }
+  expect_unknown_to_all(view_of(on_stack.data(), 4), queue);
+}
+
+TEST(UsmExport, AQueryThatFailsTellsNothing) {
+  const sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::device, 64, queue);
+  const changed_natives without_context(
+      [](native_platforms& platforms) { platforms.at(0).opencl.context = nullptr; });
+  expect_unknown_to_all(view_of(memory.as<float>(), 16), queue);
+}
+
 // --- Empty views ----------------------------------------------------------------------------
 
 template <std::size_t Rank>

@@ -119,6 +119,28 @@ TEST(UsmImport, DtypeNdimAndDeviceAreRefusedIfOthersAreAskedFor) {
                  "1, as asked for", "0");
 }
 
+TEST(UsmImport, EachOfDtypeNdimAndNoOverlapIsAskedForAlone) {
+  usm_tensor valid;
+  valid.strides = {0, 1};
+  requirements dtype;
+  dtype.dtype = DLDataType{kDLFloat, 32, 1};
+  EXPECT_FALSE(validate(valid.tensor, dtype).structure().unique);
+  dtype.dtype = DLDataType{kDLInt, 32, 1};
+  EXPECT_REFUSAL(validate(valid.tensor, dtype), errc::dtype_mismatch, "dtype",
+                 "int32 (code 0, bits 32, lanes 1), as asked for",
+                 "float32 (code 2, bits 32, lanes 1)");
+  requirements ndim;
+  ndim.ndim = 2;
+  EXPECT_FALSE(validate(valid.tensor, ndim).structure().unique);
+  ndim.ndim = 1;
+  EXPECT_REFUSAL(validate(valid.tensor, ndim), errc::rank_mismatch, "ndim",
+                 "1 dimensions, as asked for", "2");
+  requirements unique;
+  unique.unique = true;
+  EXPECT_REFUSAL(validate(valid.tensor, unique), errc::overlapping, "strides",
+                 "elements that do not overlap", "strides that do not prove it");
+}
+
 // --- The device -----------------------------------------------------------------------------
 
 TEST(UsmImport, AnIdThatNamesNoRootDeviceIsRefused) {
