@@ -55,7 +55,7 @@ def build(environment: Environment, folder: Path, places: int = 1) -> list[Path]
     folder.mkdir(parents=True, exist_ok=True)
     library = environment.folder / "lib"
     code = folder / "main.o"
-    include = ["-isystem", environment.folder / "include", f"-I{CORE}"]
+    include = ["-isystem", str(environment.folder / "include"), f"-I{CORE}"]
     flags = [*FLAGS, *header_flags(environment), *include]
     call([COMPILER, *flags, "-c", HERE / "main.cpp", "-o", code])
     programs = []
