@@ -21,7 +21,15 @@ HERE = Path(__file__).resolve().parent
 CORE = ROOT / "benchmarks" / "core"
 sys.path[:0] = [str(ROOT), str(CORE), str(ROOT / "tests" / "devices")]
 
-from beside_cccl import MOST_GROWTH, Group, header_flags, measure, version_of  # noqa: E402
+from beside_cccl import (  # noqa: E402
+    MOST_GROWTH,
+    PLACES,
+    Group,
+    header_flags,
+    link,
+    measure,
+    version_of,
+)
 from compile_cost import call  # noqa: E402
 from driver_copies import copy_driver  # noqa: E402
 from protocol_page import Measured, write_page  # noqa: E402
@@ -41,32 +49,19 @@ FLAGS = ["-std=c++17", "-O2", "-DNDEBUG", "-w"]
 DEVICES = (1, 2, 4)
 LIVE = (10, 10_000)
 THREADS = (1, 2, 4, 8)
-PLACES = 8
-PLACE_BYTES = 80  # a cache line and an alignment of functions: both move
 REMEDY = "make it fewer, or run `python3 benchmarks/protocols/beside_queries.py --renew`, say why"
 
 
 def build(environment: Environment, folder: Path, places: int = 1) -> list[Path]:
-    """Build the program against the environment's SYCL runtime, its code at some places.
-
-    Where the code of a call stands decides which branches a processor foretells: the same code has
-    been a tenth faster or slower.
-    """
+    """Build the program against the environment's SYCL runtime, its code at some places."""
     folder.mkdir(parents=True, exist_ok=True)
     library = environment.folder / "lib"
     code = folder / "main.o"
     include = ["-isystem", str(environment.folder / "include"), f"-I{CORE}"]
     flags = [*FLAGS, *header_flags(environment), *include]
     call([COMPILER, *flags, "-c", HERE / "main.cpp", "-o", code])
-    programs = []
-    for place in range(places):
-        before = folder / f"before_{place}.cpp"
-        before.write_text(f'asm(".text\\n.skip {place * PLACE_BYTES + 1}, 0x90");\n')
-        program = folder / f"protocols_{place}"
-        link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lsycl", "-ldl", "-pthread"]
-        call([COMPILER, before, code, "-o", program, *link])
-        programs.append(program)
-    return programs
+    libraries = [f"-L{library}", f"-Wl,-rpath,{library}", "-lsycl", "-ldl", "-pthread"]
+    return link([COMPILER, code, *libraries], folder / "protocols", places)
 
 
 def drivers(environment: Environment, folder: Path, count: int) -> str:
@@ -86,10 +81,10 @@ def shares(groups: dict[str, Group]) -> dict[str, int]:
     }
 
 
-def guard(program: Path, renew: bool) -> int:
+def guard(programs: list[Path], renew: bool) -> int:
     """Count one call of each protocol, and compare our share with what was kept."""
     version = version_of(COMPILER)
-    found = shares(measure(program, rounds=0))
+    found = shares(measure(programs, rounds=0))
     if renew:
         COUNTS.write_text(json.dumps({"version": version, "counts": found}, indent=1) + "\n")
     kept = json.loads(COUNTS.read_text(encoding="utf-8"))
@@ -124,7 +119,7 @@ def full(
     """Measure everything; fail where a target is missed."""
     each = rounds // len(programs)
     measured = Measured(
-        rounds=each, places=len(programs), instructions=measure(programs[0], rounds=0)
+        rounds=each, places=len(programs), instructions=measure(programs[:1], rounds=0)
     )
     for count in DEVICES:
         os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, count)
@@ -165,7 +160,7 @@ def main() -> int:
         os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, 1)
         if options.full:
             return full(environment, programs, folder, options.rounds, options.write)
-        return guard(programs[0], options.renew)
+        return guard(programs, options.renew)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
