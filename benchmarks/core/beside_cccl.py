@@ -179,7 +179,7 @@ def measure(programs: list[Path], rounds: int) -> dict[str, Group]:
     """
     times: dict[str, list[tuple[float, float]]] = {}
     for program in programs if rounds else []:
-        for line in call([program, "time", str(rounds // len(programs))]).splitlines():
+        for line in call([program, "time", str(max(1, rounds // len(programs)))]).splitlines():
             name, fastest, median = line.split("\t")
             times.setdefault(name, []).append((float(fastest), float(median)))
     groups: dict[str, Group] = {}
@@ -265,7 +265,7 @@ def full(flags: list[str], folder: Path, rounds: int, write: bool) -> int:
             "compiled": instructions_of_compiling([compiler, *FLAGS, *flags], made),
             "sizes": code_sizes([compiler, *FLAGS, *flags], made),
         }
-    page, plot = write_page(measured, FLAGS, rounds // PLACES, PLACES)
+    page, plot = write_page(measured, FLAGS, max(1, rounds // PLACES), PLACES)
     print(page)
     if write:
         (ROOT / "docs" / "speed.md").write_text(page, encoding="utf-8")

@@ -117,9 +117,13 @@ def full(
     environment: Environment, programs: list[Path], folder: Path, rounds: int, write: bool
 ) -> int:
     """Measure everything; fail where a target is missed."""
-    each = rounds // len(programs)
+    each = max(1, rounds // len(programs))
+    each_at_once = max(1, each // 10)
     measured = Measured(
-        rounds=each, places=len(programs), instructions=measure(programs[:1], rounds=0)
+        rounds=each,
+        rounds_at_once=each_at_once,
+        places=len(programs),
+        instructions=measure(programs[:1], rounds=0),
     )
     for count in DEVICES:
         os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, count)
@@ -130,7 +134,7 @@ def full(
     os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, 1)
     for threads in THREADS:
         measured.at_once[threads] = [
-            times(program, "threads", each // 10, threads) for program in programs
+            times(program, "threads", each_at_once, threads) for program in programs
         ]
     page, plot, missed = write_page(measured)
     print(page)

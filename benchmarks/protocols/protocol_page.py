@@ -37,7 +37,8 @@ does not say whose it is |
 | `validate` | the backend's kind, device, base and size of the pointer | a consumer chooses by \
 the kind; the device must be the one named; base and size are the two ends of the allocation |
 
-Host USM has no device, so its kind is asked too: one query more. All of them are asked in the
+Host USM has no device, so its kind is asked too: one query more, and without a context given one
+more for each platform. All of them are asked in the
 platform's default context, whose native handle is kept: to get it costs fifty queries.
 
 ![Calls of ours by the queries' time](protocol_speed.svg)
@@ -48,7 +49,8 @@ platform's default context, whose native handle is kept: to get it costs fifty q
 class Measured:
     """What one run found."""
 
-    rounds: int  # of each program
+    rounds: int  # of each program, in one thread
+    rounds_at_once: int  # of each program, in several
     places: int  # programs
     instructions: dict[str, Any]
     alone: dict[tuple[int, int], list[Times]] = field(default_factory=dict)
@@ -124,13 +126,15 @@ def write_page(measured: Measured) -> tuple[str, str, list[str]]:
         for (count, live), found in measured.alone.items()
     ]
     at_once = [(f"{count}", found) for count, found in measured.at_once.items()]
-    promise = f"At most {MOST:g} is promised; a larger number misses it."
+    promise = f"At most {MOST:g} is promised of the fastest rounds; a larger number misses it."
     lines = [_PREFACE.format(rounds=measured.rounds, places=measured.places), promise, ""]
     lines += [*table("time / the queries'", alone), ""]
     lines += ["## From several threads at once", ""]
     lines += [
         "The runtime serialises queries by itself: each call is divided by the queries of as many",
-        "threads. This machine has two processors.",
+        f"threads. This machine has two processors. Of {measured.rounds_at_once} rounds of each",
+        "program, 2048 calls of each thread; the fastest ones are those in which the threads met least,",
+        "and differ more from run to run than the median ones.",
         "",
         *table("threads", at_once),
         "",

@@ -49,7 +49,7 @@ struct platform_entry {
   std::int32_t device_count = 0;  ///< root devices on the platform
   sycl::backend backend = platform.get_backend();
   /// What the backend itself is asked by, found once: `get_native` costs microseconds. Without
-  /// handles, SYCL is asked instead.
+  /// handles, SYCL is asked instead; an OpenCL without USM is not asked at all.
   opencl_platform opencl{};
   level_zero_platform level_zero{};
 };
@@ -78,8 +78,9 @@ struct device_table {
   }
 
   /// The process's table. Never destroyed: SYCL's own statics may be gone before ours. One for
-  /// each extension module that includes this header, by choice.
-  static const device_table& get() {
+  /// each program and each shared library that includes this header, also where its symbols
+  /// are visible: another's may be of another version, and look otherwise.
+  [[gnu::visibility("hidden")]] static const device_table& get() {
     static const device_table& table = make();
     return table;
   }

@@ -34,6 +34,7 @@ struct level_zero_platform {
 };
 
 /// Finds the query through the Level Zero loader that the SYCL runtime has loaded already.
+/// @pre the context is of the backend ext_oneapi_level_zero
 inline level_zero_platform make_level_zero_platform(const sycl::context& context) {
   level_zero_platform made;
   void* loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);

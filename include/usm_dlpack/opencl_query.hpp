@@ -5,10 +5,11 @@
 // none tells base and size. The library is found at run time; nothing is linked.
 #pragma once
 
-#include <CL/cl_ext.h>
-#include <dlfcn.h>
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl_config.hpp>
+
+#include <CL/cl_ext.h>  // after SYCL's, which says which OpenCL it wants
+#include <dlfcn.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,7 @@ struct opencl_platform {
 /// Finds the query through the OpenCL loader that the SYCL runtime has loaded already.
 /// @param context its default context
 /// @param roots its root devices that work, by device id; null for all others
+/// @pre the platform is of the backend opencl
 inline opencl_platform make_opencl_platform(const sycl::platform& platform,
                                             const sycl::context& context,
                                             const std::vector<const sycl::device*>& roots) {

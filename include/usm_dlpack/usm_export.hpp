@@ -94,8 +94,7 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
   return device;
 }
 
-/// Export protocol for memory whose context is not given: asks each platform's default context
-/// once, until one knows the pointer.
+/// Export protocol for memory whose context is not given: `locate` finds it.
 inline DLDevice export_device(const void* pointer, bool empty,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   const located_memory found = locate(pointer, kind);
@@ -156,8 +155,9 @@ template <class View, int = detail::require_view<View>(),
 }
 
 /// The same without a context: the default contexts of the platforms are asked in turn, one
-/// query each, until one knows the pointer. An empty view that none knows is refused where the
-/// process has several root devices: nothing says which is meant.
+/// query each, until one names the device of the memory. For what has none (host USM, unknown
+/// pointers) they are asked once more, for its kind. An empty view that none knows is refused
+/// where the process has several root devices: nothing says which is meant.
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {

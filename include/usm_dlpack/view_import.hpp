@@ -51,7 +51,7 @@ class array_offer {
       check_usm_type(offered_.proved_kind, wanted);
       return convert<View>(offered_.tensor, storage);
     }
-    const auto proved = import_protocol(offered_.tensor, wanted).run(storage);
+    const usm_allocation proved = import_tensor(offered_.tensor, wanted, storage);
     return make_view<View>(offered_.tensor, proved.structure(), storage);
   }
 

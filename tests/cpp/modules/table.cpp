@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A shared library, with visible symbols, that uses the headers.
+#include <usm_dlpack/device.hpp>
+
+/// The address of the device table, and how many root devices it has.
+extern "C" const void* device_table_here(std::size_t& count) {
+  const auto& table = usm_dlpack::detail::device_table::get();
+  count = table.devices.size();
+  return &table;
+}
