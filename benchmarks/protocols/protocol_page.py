@@ -133,7 +133,7 @@ def write_page(measured: Measured) -> tuple[str, str, list[str]]:
     lines += [
         "The runtime serialises queries by itself: each call is divided by the queries of as many",
         f"threads. This machine has two processors. Of {measured.rounds_at_once} rounds of each",
-        "program, 2048 calls of each thread; the fastest ones are those in which the threads met least,",
+        "program, 2048 calls of each thread; the fastest are those in which the threads met least,",
         "and differ more from run to run than the median ones.",
         "",
         *table("threads", at_once),
