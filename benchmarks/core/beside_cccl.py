@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -44,8 +43,6 @@ FLAGS = ["-std=c++17", "-O2", "-DNDEBUG"]
 COMPILERS = {"g++": "g++", "clang++-19": "clang++-19"}
 LAYOUTS = ("right", "left", "stride")
 GUARDED_RANKS = (1, 4, 8)
-PLACES = 8
-PLACE_BYTES = 80  # a cache line and an alignment of functions: the place in either changes
 MOST_GROWTH = 1.02
 MOST_OF_CCCL = 1.0
 MOST_OF_FLOOR = 1.5
@@ -121,25 +118,7 @@ def units(ranks: tuple[int, ...]) -> Iterator[tuple[str, str, list[str]]]:
         yield f"structure-{rank}", "structure_cells.cpp", [chosen]
 
 
-def link(program: list[str | Path], made: Path, places: int) -> list[Path]:
-    """Link a program, whose compiler, objects and flags are given, its code at some places.
-
-    Where code stands decides which of its branches a processor foretells: the same code has taken
-    a tenth more or less.
-    """
-    compiler, *rest = program
-    programs = []
-    for place in range(places):
-        before = made.with_name(f"before_{place}.cpp")
-        before.write_text(f'asm(".text\\n.skip {place * PLACE_BYTES + 1}, 0x90");\n')
-        programs.append(made.with_name(f"{made.name}_{place}"))
-        call([compiler, before, *rest, "-o", programs[-1]])
-    return programs
-
-
-def build(
-    compiler: str, folder: Path, flags: list[str], ranks: tuple[int, ...], places: int = 1
-) -> list[Path]:
+def build(compiler: str, folder: Path, flags: list[str], ranks: tuple[int, ...]) -> Path:
     """Build the program of the cells of some ranks."""
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -151,7 +130,9 @@ def build(
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(compile_unit, units(ranks)))
-    return link([compiler, *objects], folder / "cells", places)
+    program = folder / "cells"
+    call([compiler, *objects, "-o", program])
+    return program
 
 
 def count(program: Path) -> dict[str, int]:
@@ -172,21 +153,17 @@ def count(program: Path) -> dict[str, int]:
     return {name: total - nothing for name, total in counts.items()}
 
 
-def measure(programs: list[Path], rounds: int) -> dict[str, Group]:
-    """Return the costs of all cells by group; the times only where there are rounds.
-
-    Times are means of the programs, which share the rounds.
-    """
-    times: dict[str, list[tuple[float, float]]] = {}
-    for program in programs if rounds else []:
-        for line in call([program, "time", str(max(1, rounds // len(programs)))]).splitlines():
+def measure(program: Path, rounds: int) -> dict[str, Group]:
+    """Return the costs of all cells by group; the times only where there are rounds."""
+    times: dict[str, tuple[float, float]] = {}
+    if rounds:
+        for line in call([program, "time", str(rounds)]).splitlines():
             name, fastest, median = line.split("\t")
-            times.setdefault(name, []).append((float(fastest), float(median)))
+            times[name] = (float(fastest), float(median))
     groups: dict[str, Group] = {}
-    for name, instructions in count(programs[0]).items():
+    for name, instructions in count(program).items():
         group, subject = name.rsplit("/", 1)
-        means = map(mean, zip(*times.get(name, [(0.0, 0.0)]), strict=True))
-        groups.setdefault(group, {})[subject] = Cost(instructions, *means)
+        groups.setdefault(group, {})[subject] = Cost(instructions, *times.get(name, (0.0, 0.0)))
     return groups
 
 
@@ -256,16 +233,17 @@ def full(flags: list[str], folder: Path, rounds: int, write: bool) -> int:
     measured = {}
     faults = []
     for compiler in COMPILERS:
-        made = folder / f"full-{compiler}"
-        groups = measure(build(compiler, made, flags, tuple(range(9)), PLACES), rounds)
+        program = build(compiler, folder / f"full-{compiler}", flags, tuple(range(9)))
+        groups = measure(program, rounds)
         faults += faults_of_relations(compiler, groups)
+        made = folder / f"full-{compiler}"
         measured[compiler] = {
             "version": version_of(compiler),
             "groups": groups,
             "compiled": instructions_of_compiling([compiler, *FLAGS, *flags], made),
             "sizes": code_sizes([compiler, *FLAGS, *flags], made),
         }
-    page, plot = write_page(measured, FLAGS, max(1, rounds // PLACES), PLACES)
+    page, plot = write_page(measured, FLAGS, rounds)
     print(page)
     if write:
         (ROOT / "docs" / "speed.md").write_text(page, encoding="utf-8")
@@ -281,7 +259,7 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="the whole grid, and times")
     parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --full")
     parser.add_argument("--renew", action="store_true", help="renew counts.json")
-    parser.add_argument("--rounds", type=int, default=2000, help="in which cells take turns")
+    parser.add_argument("--rounds", type=int, default=1000, help="in which cells take turns")
     options = parser.parse_args()
     try:
         clang = {"clang-19": "/usr/bin/clang++-19"}

@@ -19,13 +19,11 @@ check less. *The floor* is code by hand for one rank and one layout, with our ch
 fields stored (`benchmarks/core/by_hand.hpp`). A ratio of instructions is exact: callgrind counts
 one call, and those of a call of nothing are taken off. A ratio of times is of the fastest of
 {rounds} rounds in which all cells take turns, 256 calls each, a quarter of them at each place of a
-cache line that a stack may begin at; in parentheses that of the median round. Each time is the mean
-of {places} programs, which are one, linked to other addresses: where code stands decides how well a
-processor foretells its branches. A ratio of times holds for one processor and one run; that of
-instructions for all. Times include the call itself, about 1.3 ns for all alike. No cell allocates:
-the program ends if one does. Extents are those of a (2, 3, 4, 2, 3, 2, 3, 2) array, as many as the
-rank. It is compact; views of layout stride are made also of a slice with every second of its
-elements, and of columns, where the first stride is 1.
+cache line that a stack may begin at; in parentheses that of the median round. It holds for one
+processor and one run; that of instructions for all. Times include the call itself, about 1.3 ns for
+all alike. No cell allocates: the program ends if one does. Extents are those of a
+(2, 3, 4, 2, 3, 2, 3, 2) array, as many as the rank. It is compact; views of layout stride are made
+also of a slice with every second of its elements, and of columns, where the first stride is 1.
 Flags: `{flags}`; each layout and rank is a translation unit of its own.
 
 CCCL has no padded layouts, and `cuda::to_host_mdspan` makes only views of `int64_t` and dynamic
@@ -310,11 +308,9 @@ def plot(groups: dict[str, dict[str, Any]], compiler: str) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def write_page(
-    measured: dict[str, Any], flags: list[str], rounds: int, places: int
-) -> tuple[str, str]:
+def write_page(measured: dict[str, Any], flags: list[str], rounds: int) -> tuple[str, str]:
     """Return the text of the page and the plot."""
-    lines = [_PREFACE.format(flags=" ".join(flags), rounds=rounds, places=places)]
+    lines = [_PREFACE.format(flags=" ".join(flags), rounds=rounds)]
     lines += ["## What the headers cost to compile", ""]
     lines += [
         "Counted by cachegrind. Those of clang move by some tenths of a percent of the whole with",
