@@ -3,6 +3,7 @@
 // usm_export.hpp: the export protocol, with a context, with a queue and with neither.
 #include <usm_dlpack/relaxed_layout.hpp>
 #include <usm_dlpack/usm_export.hpp>
+#include <usm_dlpack/usm_import.hpp>
 
 #include <refusal.hpp>
 
@@ -11,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -202,6 +205,28 @@ TEST(UsmExport, TheViewIsCheckedBeforeTheMemory) {
                  "shape[0]", expected, "-2");
   EXPECT_REFUSAL(to_dlpack_tensor(view), errc::extent_out_of_range, "shape[0]", expected,
                  "-2");
+}
+
+// --- Work on the memory ---------------------------------------------------------------------
+
+TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
+  sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::device, 64, queue);
+  const auto view = view_of(memory.as<float>(), 16);
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  sycl::event work = queue.submit([&](sycl::handler& handler) {
+    handler.host_task([opened] { opened.wait_for(std::chrono::seconds(30)); });
+  });
+  static_cast<void>(to_dlpack_tensor(view));
+  static_cast<void>(to_dlpack_tensor(view, queue.get_context()));
+  const auto exported = to_dlpack_tensor(view, queue);
+  static_cast<void>(usm_dlpack::validate(exported.get()));
+  usm_dlpack::check_queue(queue, view);
+  EXPECT_NE(work.get_info<sycl::info::event::command_execution_status>(),
+            sycl::info::event_command_status::complete);
+  gate.set_value();
+  work.wait();
 }
 
 // --- Backends that do not answer ------------------------------------------------------------
