@@ -56,9 +56,13 @@ inline std::string to_string(DLDataType dtype) {
     const bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
     name += says_width ? "" : std::to_string(dtype.bits);
   }
-  name += dtype.lanes == 1 ? "" : "x" + std::to_string(dtype.lanes);
-  return name + " (code " + std::to_string(dtype.code) + ", bits " +
-         std::to_string(dtype.bits) + ", lanes " + std::to_string(dtype.lanes) + ")";
+  const std::string lanes = std::to_string(dtype.lanes);
+  if (dtype.lanes != 1) {
+    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
+  }
+  name.append(" (code ").append(std::to_string(dtype.code));
+  name.append(", bits ").append(std::to_string(dtype.bits));
+  return name.append(", lanes ").append(lanes).append(")");
 }
 
 }  // namespace usm_dlpack

@@ -29,7 +29,7 @@ constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
 
 /// Whether code, bits and lanes are a dtype of DLPack 1.3.
 constexpr bool dtype_is_known(DLDataType dtype) noexcept {
-  return has_whole_bytes(dtype) ||
+  return detail::has_whole_bytes(dtype) ||
          (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&
           (type_code_rows[dtype.code].few_bits >> dtype.bits & 1) != 0);
 }

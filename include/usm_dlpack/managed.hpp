@@ -113,8 +113,8 @@ Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner
     throw;
   }
   void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
-  write_header(block->managed, flags);
-  write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
+  detail::write_header(block->managed, flags);
+  detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
   detail::begin_at_lowest(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;

@@ -133,7 +133,7 @@ owned_view<View> own_array(nb::handle object, const View& view, array_offer& arr
   const DLTensor tensor = array.tensor();
   const std::uint64_t flags = array.flags() & ~flag::is_copied;
   return {view, std::move(queue),
-          to_managed_tensor(tensor, python_owner(array.release()), flags)};
+          usm_dlpack::to_managed_tensor(tensor, python_owner(array.release()), flags)};
 }
 
 }  // namespace detail

@@ -43,7 +43,7 @@ template <class View, class... Traits>
   static_assert(!is_read_only || detail::has_const_elements<View>,
                 "view: expected const elements for a read-only nb::ndarray, found mutable "
                 "ones; use a view of const elements");
-  return to_mdspan<View>(detail::tensor_of(array), wanted);
+  return usm_dlpack::to_mdspan<View>(detail::tensor_of(array), wanted);
 }
 
 /// Makes an `nb::ndarray` of a view with an owner, which it takes over.

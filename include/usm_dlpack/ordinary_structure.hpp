@@ -112,7 +112,7 @@ inline bool is_ordinary_structure(const DLTensor& tensor, std::uintptr_t& first,
   nbytes = span * (dtype.bits / 8U * dtype.lanes);
   // Null data and a span of 0 are large numbers here.
   return ((data - 1) | tensor.byte_offset) >> roomy_bits_of_address == 0 &&
-         (span - 1) >> roomy_bits_of_span == 0 && (first & alignment_mask(dtype)) == 0;
+         (span - 1) >> roomy_bits_of_span == 0 && (first & detail::alignment_mask(dtype)) == 0;
 }
 
 }  // namespace usm_dlpack::detail

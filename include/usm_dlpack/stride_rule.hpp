@@ -24,22 +24,33 @@ enum class stride_rule {
   left,   ///< the mirror image: 1 for the first dimension, products after the first two
 };
 
-/// Whether an index type holds the product of the numbers from 2 on, as many as the rank, also
-/// if one of them is rounded up to a multiple of a padding.
+/// Whether an index type holds the product of the numbers from 2 on, as many as the rank and
+/// each times `scale`, also if one of them is rounded up to a multiple of a padding.
 template <class Index>
-constexpr bool holds_probe(std::size_t rank, std::uint64_t padding) {
+constexpr bool holds_probe(std::size_t rank, std::uint64_t padding, std::uint64_t scale = 1) {
   std::uint64_t left = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
   if (padding > 1) {
     left = padding > left ? 0 : left / (padding + rank);
   }
   for (std::size_t r = 0; r < rank; ++r) {
-    left /= r + 2;
+    left /= (r + 2) * scale;
   }
   return left != 0;
 }
 
-/// The extents of two probes of a view's rank and index type: all static, no two the same, so
-/// that a product says which extents it is of. None where the index type does not hold it.
+/// How much larger a probe may be: as far as the index type holds it.
+template <class Index>
+constexpr std::size_t largest_scale(std::size_t rank, std::uint64_t padding) {
+  std::size_t scale = 1;
+  while (scale < 65536 && holds_probe<Index>(rank, padding, scale * 2)) {
+    scale *= 2;
+  }
+  return scale;
+}
+
+/// The extents of two probes of a view's rank and index type, a small and a large one: all
+/// static, no two the same, so that a product says which extents it is of. None where the
+/// index type does not hold it.
 template <class Extents, std::uint64_t Padding,
           class Ranks = std::make_index_sequence<Extents::rank()>, class = void>
 struct probe_extents {};
@@ -47,8 +58,9 @@ template <template <class, std::size_t...> class Extents, class Index, std::size
           std::uint64_t Padding, std::size_t... Ranks>
 struct probe_extents<Extents<Index, Sizes...>, Padding, std::index_sequence<Ranks...>,
                      std::enable_if_t<holds_probe<Index>(sizeof...(Ranks), Padding)>> {
+  static constexpr std::size_t scale = largest_scale<Index>(sizeof...(Ranks), Padding);
   using growing = Extents<Index, (Ranks + 2)...>;
-  using shrinking = Extents<Index, (sizeof...(Ranks) + 1 - Ranks)...>;
+  using shrinking = Extents<Index, (sizeof...(Ranks) + 1 - Ranks) * scale...>;
 };
 
 template <class Mapping, class Extents>
@@ -58,7 +70,8 @@ using probe_of = typename Mapping::layout_type::template mapping<Extents>;
 template <class Mapping, class = void>
 inline constexpr bool has_padding = false;
 template <class Mapping>
-inline constexpr bool has_padding<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
+inline constexpr bool has_padding<
+    Mapping, std::enable_if_t<std::is_integral_v<decltype(Mapping::padding_value)>>> =
     Mapping::is_always_unique() && Mapping::is_always_strided();
 
 /// The padding that stands in a layout's type, or 0.
@@ -75,11 +88,12 @@ constexpr std::uint64_t padding_of() {
 template <class Mapping>
 using probes_of = probe_extents<typename Mapping::extents_type, padding_of<Mapping>()>;
 
-/// Whether the extents alone decide the strides, and the strides reach every element once:
-/// then they are products of extents in some order.
-template <class Probe>
-inline constexpr bool is_compact = std::is_empty_v<Probe> && Probe::is_always_unique() &&
-                                   Probe::is_always_exhaustive() && Probe::is_always_strided();
+/// Whether the strides reach every element once: then they are products of extents in some
+/// order.
+template <class Mapping>
+inline constexpr bool is_compact = Mapping::is_always_unique() &&
+                                   Mapping::is_always_exhaustive() &&
+                                   Mapping::is_always_strided();
 
 /// Whether the strides of a probe are products of its extents, taken in an order of
 /// dimensions.
@@ -106,7 +120,7 @@ constexpr bool follows([[maybe_unused]] const Probe& probe, [[maybe_unused]] con
 template <class Probe>
 constexpr stride_rule shown_rule() {
   using extents_type = typename Probe::extents_type;
-  if constexpr ((has_padding<Probe> || is_compact<Probe>) &&
+  if constexpr ((has_padding<Probe> || (std::is_empty_v<Probe> && is_compact<Probe>)) &&
                 std::is_constructible_v<Probe, extents_type>) {
     const Probe probe(extents_type{});
     if (follows(probe, [](std::size_t place) { return extents_type::rank() - 1 - place; })) {
@@ -120,20 +134,29 @@ constexpr stride_rule shown_rule() {
 }
 
 template <class Mapping, class = void>
-struct rule_of {
+struct probed_rule {
   static constexpr stride_rule value = stride_rule::each;
 };
-/// Chosen where a mapping can be probed at compile time. Growing and shrinking extents must
-/// show the same rule: then it is not one that goes by their size. The probes are of the
-/// mapping's own rank, because a layout may have a rule for each.
+/// Chosen where a mapping can be probed at compile time. Growing and shrinking extents, small
+/// and large ones, must show the same rule: then it is not one that goes by their size. The
+/// probes are of the mapping's own rank, because a layout may have a rule for each.
 template <class Mapping>
-struct rule_of<Mapping,
-               std::enable_if_t<
-                   shown_rule<probe_of<Mapping, typename probes_of<Mapping>::growing>>() ==
-                   shown_rule<probe_of<Mapping, typename probes_of<Mapping>::shrinking>>()>> {
+struct probed_rule<
+    Mapping, std::enable_if_t<
+                 shown_rule<probe_of<Mapping, typename probes_of<Mapping>::growing>>() ==
+                 shown_rule<probe_of<Mapping, typename probes_of<Mapping>::shrinking>>()>> {
   static constexpr stride_rule value =
       shown_rule<probe_of<Mapping, typename probes_of<Mapping>::growing>>();
 };
+
+template <class Mapping, class = void>
+struct rule_of {
+  static constexpr stride_rule value = stride_rule::each;
+};
+/// Probed only if the mapping itself, and not just one of static extents, may follow a rule.
+template <class Mapping>
+struct rule_of<Mapping, std::enable_if_t<has_padding<Mapping> || is_compact<Mapping>>>
+    : probed_rule<Mapping> {};
 
 /// The rule of a mapping's layout.
 template <class Mapping>

@@ -177,7 +177,7 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 /// What is ordinary, and rare, and all else.
 [[gnu::noinline]] inline void check_rare_structure(const DLTensor& tensor, subbyte storage,
                                                    tensor_structure& result) {
-  if (is_ordinary_structure<commonness::rare>(tensor, result.first, result.nbytes)) {
+  if (detail::is_ordinary_structure<commonness::rare>(tensor, result.first, result.nbytes)) {
     result.lowest = result.first;
     result.unique = true;
     return;
@@ -188,7 +188,7 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 /// `usm_dlpack::check_structure`, which says what this does. @pre `result` is `{}`
 inline void check_structure(const DLTensor& tensor, subbyte storage,
                             tensor_structure& result) {
-  if (is_ordinary_structure<commonness::common>(tensor, result.first, result.nbytes)) {
+  if (detail::is_ordinary_structure<commonness::common>(tensor, result.first, result.nbytes)) {
     result.lowest = result.first;
     result.unique = true;
   } else {

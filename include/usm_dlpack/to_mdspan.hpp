@@ -108,10 +108,10 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   using mapping_type = typename View::mapping_type;
   using extents_type = typename View::extents_type;
   constexpr std::size_t rank = extents_type::rank();
-  check_element_type<View>(tensor, storage);
-  check_extents<extents_type>(tensor);
+  detail::check_element_type<View>(tensor, storage);
+  detail::check_extents<extents_type>(tensor);
   check_alignment(structure, alignof(typename View::element_type));
-  const strided_shape<rank> given = read_strides<rank>(tensor);
+  const strided_shape<rank> given = detail::read_strides<rank>(tensor);
   check_index_type<typename extents_type::index_type>(given, structure.empty);
   const auto extents =
       make_extents<extents_type>(given.shape.data(), std::make_index_sequence<rank>{});
@@ -127,7 +127,7 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
 /// Every check in the documented order, and whatever strides a tensor may have.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
-  return make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage), storage);
+  return detail::make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage), storage);
 }
 
 /// What is ordinary, and rare: so that it costs no more, it is converted out of line.
@@ -138,12 +138,12 @@ template <class View>
   std::uintptr_t first = 0;
   std::ptrdiff_t offset = 0;
   if (const ordinary_numbers given{tensor.shape, tensor.strides};
-      is_ordinary<View, commonness::rare>(tensor, ranks, first) &&
+      detail::is_ordinary<View, commonness::rare>(tensor, ranks, first) &&
       holds_strides<mapping_type>(given, ranks, offset)) {
     return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
                 ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
   }
-  return convert_in_full<View>(tensor, storage);
+  return detail::convert_in_full<View>(tensor, storage);
 }
 
 /// `inline`, as the public functions above it, although a template: clang and g++ then inline
@@ -157,7 +157,7 @@ inline View convert(const DLTensor& tensor, subbyte storage) {
     using mapping_type = typename View::mapping_type;
     constexpr std::make_index_sequence<View::rank()> ranks{};
     if (std::uintptr_t first = 0;
-        __builtin_expect(is_ordinary<View, commonness::common>(tensor, ranks, first), true) !=
+        __builtin_expect(detail::is_ordinary<View, commonness::common>(tensor, ranks, first), true) !=
         0) {
       const ordinary_numbers given{tensor.shape, tensor.strides};
       if (std::ptrdiff_t offset = 0; holds_strides<mapping_type>(given, ranks, offset)) {
@@ -166,10 +166,10 @@ inline View convert(const DLTensor& tensor, subbyte storage) {
       }
     }
     if constexpr (!is_compact_layout<mapping_type>) {
-      return convert_rare<View>(tensor, storage);
+      return detail::convert_rare<View>(tensor, storage);
     }
   }
-  return convert_in_full<View>(tensor, storage);
+  return detail::convert_in_full<View>(tensor, storage);
 }
 
 template <class View>
@@ -222,7 +222,7 @@ template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           std::enable_if_t<detail::is_anywhere<View>, int> = 0>
 [[nodiscard]] inline View to_mdspan(const DLManagedTensor& managed) {
-  return to_mdspan<View>(managed.dl_tensor);
+  return usm_dlpack::to_mdspan<View>(managed.dl_tensor);
 }
 
 }  // namespace usm_dlpack

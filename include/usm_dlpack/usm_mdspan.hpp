@@ -117,7 +117,7 @@ template <class View, int = detail::require_view<View, true>(),
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLManagedTensor& managed, const requirements& wanted) {
-  return to_mdspan<View>(managed.dl_tensor, wanted);
+  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, wanted);
 }
 
 /// The same without requirements but those of the view's type. Of a type that names no kind,
@@ -126,19 +126,19 @@ template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           detail::if_kind_named<View> = 0>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor) {
-  return to_mdspan<View>(tensor, requirements{});
+  return usm_dlpack::to_mdspan<View>(tensor, requirements{});
 }
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           detail::if_kind_named<View> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
-  return to_mdspan<View>(managed, requirements{});
+  return usm_dlpack::to_mdspan<View>(managed, requirements{});
 }
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           detail::if_kind_named<View> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
-  return to_mdspan<View>(managed.dl_tensor, requirements{});
+  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, requirements{});
 }
 
 }  // namespace usm_dlpack

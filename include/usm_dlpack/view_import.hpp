@@ -49,10 +49,10 @@ class array_offer {
     }
     if (offered_.proved_kind != sycl::usm::alloc::unknown) {
       check_usm_type(offered_.proved_kind, wanted);
-      return convert<View>(offered_.tensor, storage);
+      return detail::convert<View>(offered_.tensor, storage);
     }
-    const usm_allocation proved = import_tensor(offered_.tensor, wanted, storage);
-    return make_view<View>(offered_.tensor, proved.structure(), storage);
+    const usm_allocation proved = detail::import_tensor(offered_.tensor, wanted, storage);
+    return detail::make_view<View>(offered_.tensor, proved.structure(), storage);
   }
 
  private:
@@ -64,9 +64,9 @@ class array_offer {
 /// overload to try.
 template <class View>
 void check_type(const array_offer& array) {
-  check_element_type<View>(array.tensor(), storage_of(array.flags()));
+  detail::check_element_type<View>(array.tensor(), storage_of(array.flags()));
   if (array.tensor().ndim != static_cast<std::int32_t>(View::rank())) {
-    check_extents<typename View::extents_type>(array.tensor());
+    detail::check_extents<typename View::extents_type>(array.tensor());
   }
 }
 
