@@ -174,7 +174,8 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   const sycl::queue* known = find_queue(queue.is_none() ? place : queue);
   nb::object made = make_tensor(described, proof, flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
-  filled.own(std::move(owner));
+  filled.own(is_tensor(owner) ? nb::inst_ptr<tensor>(owner)->owner_for_others(owner)
+                              : std::move(owner));
   filled.know(known == nullptr ? std::nullopt : std::optional<sycl::queue>(*known));
   return made;
 }

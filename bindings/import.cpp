@@ -178,7 +178,7 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   }
   nb::object made = make_tensor(shown.dl_tensor, proof, shown.flags);
   tensor& taken = *nb::inst_ptr<tensor>(made);
-  taken.own(nb::borrow(x));
+  taken.own(source.owner_for_others(x));
   taken.know(consumer ? consumer : source.queue());
   return made;
 }

@@ -46,6 +46,7 @@ struct producer_type {
   bool takes_stream = false;
   bool takes_max_version = false;
   bool takes_copy = false;
+  bool is_guessed = false;  ///< the keywords are: nothing says which it takes
   bool says_device = false;
   bool says_queue = false;
   bool is_usm = false;
@@ -89,9 +90,9 @@ void keep_type(nb::handle type, producer_type made) {
   std::swap(known.types[type.ptr()], made);
 }
 
-/// An attribute of a type, or an invalid object where there is none.
-nb::object type_attribute(nb::handle type, const char* name) {
-  PyObject* found = PyObject_GetAttrString(type.ptr(), name);
+/// An attribute of a type or an array, or an invalid object where there is none.
+nb::object find_attribute(nb::handle object, const char* name) {
+  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
   if (found == nullptr) {
     if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
       throw nb::python_error();
@@ -103,7 +104,7 @@ nb::object type_attribute(nb::handle type, const char* name) {
 
 /// The table of a type's C exchange API of a version that is known here, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
-  const nb::object capsule = type_attribute(type, "__dlpack_c_exchange_api__");
+  const nb::object capsule = find_attribute(type, "__dlpack_c_exchange_api__");
   if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") == 0) {
     return nullptr;
   }
@@ -119,37 +120,63 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   return complete ? api : nullptr;
 }
 
-producer_type read_type(nb::handle type, nb::handle method) {
-  const nb::object keywords =
+/// What the attributes of a type, or of an array that has its own, say.
+producer_type read_attributes(nb::handle object, nb::handle method) {
+  const nb::object read =
       nb::module_::import_("usm_dlpack._exchange").attr("_read_signature")(method);
+  const nb::object keywords = read[0];
   const auto takes = [&](const char* name) {
     return PySequence_Contains(keywords.ptr(), nb::str(name).ptr()) == 1;
   };
   producer_type made;
-  made.type = identity(type);
-  made.method = identity(method);
   made.takes_stream = takes("stream");
   made.takes_max_version = takes("max_version");
   made.takes_copy = takes("copy");
-  made.says_device = type_attribute(type, "__dlpack_device__").is_valid();
-  made.says_queue = type_attribute(type, "sycl_queue").is_valid();
-  made.is_usm = type_attribute(type, "__sycl_usm_array_interface__").is_valid();
+  made.is_guessed = !nb::cast<bool>(read[1]);
+  made.says_device = find_attribute(object, "__dlpack_device__").is_valid();
+  made.says_queue = find_attribute(object, "sycl_queue").is_valid();
+  made.is_usm = find_attribute(object, "__sycl_usm_array_interface__").is_valid();
+  return made;
+}
+
+producer_type read_type(nb::handle type, nb::handle method) {
+  producer_type made = read_attributes(type, method);
+  made.type = identity(type);
+  made.method = identity(method);
   made.api = exchange_api_of(type);
   return made;
 }
 
-/// @throws nb::type_error for a type without __dlpack__
-producer_type type_of(nb::handle x) {
-  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())));
-  const nb::object method = type_attribute(type, "__dlpack__");
+/// Whether `__dlpack__` is a method of a type: not one of its metaclass, nor a property or a
+/// slot, of which the signature says nothing.
+bool is_method(nb::handle type, nb::handle found) {
+  return found.is_valid() && PyCallable_Check(found.ptr()) != 0 &&
+         nb::cast<bool>(nb::module_::import_("usm_dlpack._exchange").attr("_defines")(
+             type, "__dlpack__"));
+}
+
+/// What an array is that has `__dlpack__` itself, as a proxy has: not remembered.
+producer_type read_object(nb::handle x) {
+  const nb::object method = find_attribute(x, "__dlpack__");
   if (!method.is_valid()) {
     const std::string sentence =
         "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
         "; pass the array itself, or use to_dlpack_tensor for memory";
     throw nb::type_error(sentence.c_str());
   }
-  if (std::optional<producer_type> known = find_type(type, method)) {
+  return read_attributes(x, method);
+}
+
+/// @throws nb::type_error for an array without __dlpack__
+producer_type type_of(nb::handle x) {
+  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())));
+  const nb::object method = find_attribute(type, "__dlpack__");
+  std::optional<producer_type> known;
+  if (method.is_valid() && (known = find_type(type, method))) {
     return *std::move(known);
+  }
+  if (!is_method(type, method)) {
+    return read_object(x);
   }
   producer_type made = read_type(type, method);  // runs Python, which may come here again
   keep_type(type, made);
@@ -197,6 +224,10 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   }
   PyObject* capsule = PyObject_VectorcallMethod(method, arguments, 1,
                                                 names.is_valid() ? names.ptr() : nullptr);
+  if (capsule == nullptr && type.is_guessed && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+    PyErr_Clear();  // an old one, which takes none
+    capsule = PyObject_VectorcallMethod(method, arguments, 1, nullptr);
+  }
   if (capsule == nullptr) {
     throw nb::python_error();
   }

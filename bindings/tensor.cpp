@@ -13,6 +13,66 @@
 #include <utility>
 
 namespace usm_dlpack::python {
+namespace {
+
+using owner_type = tensor::owner_type;
+
+/// Drops an owner. It may be a tensor's last reference, which drops the next owner from within,
+/// and so on through an array that was exported and imported many times: below some of them the
+/// owners wait for the outermost drop of the thread, because a stack has an end.
+class owner_drop {
+ public:
+  static void drop(owner_type owner) noexcept {
+    owner_drop& now = of_thread();
+    if (now.depth_ >= deepest && now.wait(owner)) {
+      return;
+    }
+    ++now.depth_;
+    { const owner_type gone = std::move(owner); }
+    --now.depth_;
+    if (now.depth_ == 0) {
+      now.drop_waiting();
+    }
+  }
+
+ private:
+  static constexpr int deepest = 16;
+
+  // Trivial to destroy, since a thread may drop tensors up to its very end.
+  static owner_drop& of_thread() noexcept {
+    thread_local owner_drop drop;
+    return drop;
+  }
+
+  bool wait(owner_type& owner) noexcept {
+    auto* made = new (std::nothrow) waiting_owner{nullptr, nb::object()};
+    if (made != nullptr) {
+      made->owner = std::move(owner);
+      made->next = std::exchange(first_, made);
+    }
+    return made != nullptr;
+  }
+
+  void drop_waiting() noexcept {
+    while (first_ != nullptr) {
+      const std::unique_ptr<waiting_owner> taken(first_);
+      first_ = taken->next;
+      ++depth_;
+      taken->owner = nb::object();
+      --depth_;
+    }
+  }
+
+  struct waiting_owner {
+    waiting_owner* next;
+    owner_type owner;
+  };
+
+  int depth_ = 0;
+  waiting_owner* first_ = nullptr;
+};
+
+}  // namespace
 
 tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
     : proof_(proof),
@@ -58,7 +118,9 @@ void tensor::release() noexcept {
     // behind in the parent, and waits for ever.
     using kept = std::pair<owner_type, std::optional<sycl::queue>>;
     new (std::nothrow) kept(std::move(gone), std::move(queue_));
+    return;
   }
+  owner_drop::drop(std::move(gone));
 }
 
 DLTensor tensor::get() const {

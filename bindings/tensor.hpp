@@ -40,6 +40,12 @@ class tensor {
   bool queue_knows_memory() const noexcept { return queue_knows_memory_; }
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
+  /// What keeps the memory alive for another tensor of it, too: the Python owner, so that a
+  /// tensor of a tensor of a tensor does not keep all of them, or else `self`.
+  /// @param self the Python object of this tensor
+  nb::object owner_for_others(nb::handle self) const noexcept {
+    return nb::borrow(python_owner() == nullptr ? self : nb::handle(python_owner()));
+  }
   /// Lets the owner go: the tensor describes nothing any more. For the cyclic garbage
   /// collector. In a child made by fork() the memory is the parent's, and is not freed.
   void release() noexcept;

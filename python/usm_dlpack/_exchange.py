@@ -307,23 +307,35 @@ _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
 _signatures = threading.RLock()
 
 
-def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
-    """Return the keywords that a type's ``__dlpack__`` takes: its signature says how old it is."""
+def _defines(kind: type, name: str) -> bool:
+    """Return whether a type or one of its bases, and not its metaclass, has an attribute."""
+    return any(name in base.__dict__ for base in kind.__mro__)
+
+
+def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
+    """Return the keywords that ``__dlpack__`` takes, and whether that is known.
+
+    Its signature says how old it is. A decorator has one of its own: what it does not pass on is
+    not taken, and neither is what the decorated method does not take.
+    """
     try:
         with _signatures:
-            parameters = inspect.signature(method).parameters.values()
+            signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
     except (ValueError, TypeError, SystemError):
         # Compiled code without a signature: its docstring names the keywords, or nothing does.
         text = getattr(method, "__doc__", None) or ""
         named = frozenset(word for word in _KEYWORDS if word in text)
-        return named if "(" in text else _KEYWORDS
+        return (named, True) if "(" in text else (_KEYWORDS, False)
+    return _keywords_of(signatures[0]) & _keywords_of(signatures[1]), True
+
+
+def _keywords_of(signature: inspect.Signature) -> frozenset[str]:
+    parameters = signature.parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return _KEYWORDS
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return (
-        frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
-        & _KEYWORDS
-    )
+    named = frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
+    return named & _KEYWORDS
 
 
 def _device_of(x: object) -> tuple[int, int] | None:

@@ -200,7 +200,7 @@ def test_signatures_are_read_by_one_thread_at_a_time() -> None:
 
     def work(number: int) -> bool:
         wanted = frozenset({"stream", "max_version", "dl_device", "copy"})
-        return all(_read_signature(np.ndarray.__dlpack__) == wanted for _ in range(20))
+        return all(_read_signature(np.ndarray.__dlpack__) == (wanted, True) for _ in range(20))
 
     threshold = gc.get_threshold()
     gc.callbacks.append(let_others)
