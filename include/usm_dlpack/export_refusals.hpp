@@ -32,7 +32,15 @@ namespace usm_dlpack::detail {
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
-/// Says more than "unknown" where a queue was given and the memory is of another platform.
+/// No context knows where an empty view points, and there are several root devices.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(std::size_t devices) {
+  refuse(errc::pointer_unknown, "data",
+         "the address of USM, or a context, for a view without elements",
+         "an address unknown to all contexts", "pass a queue or the context of one of the " +
+             digits(devices) + " devices");
+}
+
+/// Says more than "unknown" where some platform knows the memory.
 /// @param queue_id device id of the queue, or -1 if only a context was given
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
                                                                   std::int32_t queue_id) {
@@ -40,12 +48,14 @@ namespace usm_dlpack::detail {
     refuse_null();
   }
   allocation found;
-  const platform_entry* entry = queue_id < 0 ? nullptr : find_platform(pointer, found);
-  if (entry != nullptr) {
+  if (const platform_entry* entry = find_platform(pointer, found)) {
     const std::int32_t memory_id = found.device_id < 0 ? entry->first_device : found.device_id;
-    if (memory_id != queue_id) {
+    if (queue_id >= 0 && memory_id != queue_id) {
       refuse_queue(memory_id, queue_id);
     }
+    refuse_pointer("the given context",
+                   "pass the context that it is of, the default one of its platform, or a queue "
+                   "made from a root device alone");
   }
   refuse_pointer(
       "the given context",

@@ -29,6 +29,7 @@ inline constexpr bool is_compact_layout =
 template <class View, class Mapping = typename View::mapping_type>
 inline constexpr bool may_be_ordinary =
     data_type_v<typename View::element_type>.bits >= 8 &&
+    promised_alignment<accessor_of<View>> <= alignof(typename View::element_type) &&
     detail::dtype_is_known(data_type_v<typename View::element_type>) &&
     (is_compact_layout<Mapping> ||
      (made_from_strides<Mapping> && !holds_any_stride_v<Mapping>));
@@ -115,7 +116,8 @@ constexpr std::uint64_t most_of_mapping() noexcept {
     return most_of_all<index_type>();
   } else {
     using stride_type = std::decay_t<decltype(std::declval<const Mapping&>().stride(0))>;
-    return most_of_all<index_type, stride_type>();
+    using argument_type = std::decay_t<decltype(strides_argument<Mapping>()[0])>;
+    return most_of_all<index_type, stride_type, argument_type>();
   }
 }
 

@@ -90,10 +90,13 @@ using probes_of = probe_extents<typename Mapping::extents_type, padding_of<Mappi
 
 /// Whether the strides reach every element once: then they are products of extents in some
 /// order.
+template <class Mapping, class = void>
+inline constexpr bool is_compact = false;
 template <class Mapping>
-inline constexpr bool is_compact = Mapping::is_always_unique() &&
-                                   Mapping::is_always_exhaustive() &&
-                                   Mapping::is_always_strided();
+inline constexpr bool is_compact<
+    Mapping,
+    std::enable_if_t<Mapping::is_always_unique() && Mapping::is_always_exhaustive() &&
+                     Mapping::is_always_strided()>> = true;
 
 /// Whether the strides of a probe are products of its extents, taken in an order of
 /// dimensions.

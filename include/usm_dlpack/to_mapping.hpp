@@ -101,8 +101,8 @@ void check_unique_strides(const strided_shape<Rank>& given) {
   }
   if (!strides_are_nested(given.shape.data(), given.strides.data(), Rank)) {
     refuse(errc::layout_mismatch, "strides",
-           "strides of which each steps over all that the smaller ones reach",
-           "overlapping or interleaved dimensions", "use usm_dlpack::layout_relaxed");
+           "strides of which each is at least the next smaller one times its extent",
+           "one that is less", "use usm_dlpack::layout_relaxed");
   }
 }
 

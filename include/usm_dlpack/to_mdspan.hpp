@@ -72,6 +72,18 @@ inline void check_alignment(const tensor_structure& structure, std::uintptr_t al
   }
 }
 
+/// That an accessor may count on the alignment that its type promises of the handle.
+template <std::size_t Alignment>
+void check_promise(const volatile void* handle) {
+  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(handle) % Alignment;
+  if (past != 0) {
+    refuse(errc::data_misaligned, "byte_offset",
+           "elements aligned to " + digits(Alignment) + " bytes, as the view's accessor says",
+           digits(past) + " bytes past such an address",
+           "copy the array to aligned memory first, or use a view without that accessor");
+  }
+}
+
 template <std::size_t Rank>
 strided_shape<Rank> read_strides(const DLTensor& tensor) {
   strided_shape<Rank> given;
@@ -120,8 +132,10 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   if (structure.empty) {
     return View(first, mapping);
   }
-  const auto offset = detail::first_index(mapping, std::make_index_sequence<rank>{});
-  return View(first - static_cast<std::ptrdiff_t>(offset), mapping);
+  first -= static_cast<std::ptrdiff_t>(
+      detail::first_index(mapping, std::make_index_sequence<rank>{}));
+  check_promise<promised_alignment<accessor_of<View>>>(first);
+  return View(first, mapping);
 }
 
 /// Every check in the documented order, and whatever strides a tensor may have.

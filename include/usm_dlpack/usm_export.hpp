@@ -87,9 +87,12 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
   if (queue_id < 0) {
     queue_id = device_id(queue.get_device());  // a sub-device, or of no default context
   }
-  const DLDevice device = export_device(pointer, empty, context, entry, kind, queue_id);
+  DLDevice device = export_device(pointer, empty, context, entry, kind, queue_id);
   if (device.device_id != queue_id) {
-    refuse_queue(device.device_id, queue_id);
+    if (!empty) {
+      refuse_queue(device.device_id, queue_id);
+    }
+    device.device_id = queue_id;  // the memory is another's, which begins where the view ends
   }
   return device;
 }
@@ -110,6 +113,9 @@ inline DLDevice export_device(const void* pointer, bool empty,
   }
   if (empty && count == 1) {
     return {kDLOneAPI, 0};  // no memory to look up, and no choice of device
+  }
+  if (empty) {
+    refuse_empty(count);
   }
   refuse_pointer("the default context of a platform",
                  "allocate with a queue made from a root device alone, or pass the context");

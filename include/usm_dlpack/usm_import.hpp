@@ -51,17 +51,16 @@ class import_protocol {
       return;
     }
     find_allocation(result_.data(), entry, result_.found_);
+    if (result_.structure_.empty) {
+      forget_neighbour();
+      return;
+    }
     if (result_.found_.kind == sycl::usm::alloc::unknown) {
-      if (!result_.structure_.empty) {
-        refuse_unknown();
-      }
-      return;  // an empty view may point anywhere, one past the end for example
+      refuse_unknown();
     }
     check_usm_type(result_.found_.kind, wanted_);
     check_device();
-    if (!result_.structure_.empty) {
-      check_bounds(entry);
-    }
+    check_bounds(entry);
   }
 
  private:
@@ -110,6 +109,15 @@ class import_protocol {
            "move the array to a device of an accepted backend");
   }
 
+  // An empty view may point anywhere. One past the end of its array another allocation may
+  // begin: what is not as asked for, or of another device, is not this view's.
+  void forget_neighbour() noexcept {
+    const allocation& found = result_.found_;
+    if (!wanted_.usm_types.contains(found.kind) || is_elsewhere()) {
+      result_.found_ = allocation{};
+    }
+  }
+
   // Says more than "unknown" where the memory is that of another platform's device.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
     allocation other;
@@ -128,10 +136,14 @@ class import_protocol {
   }
 
   // Host USM belongs to no device: any id of its platform is true of it.
+  bool is_elsewhere() const noexcept {
+    return result_.found_.device != device_proof::none &&
+           result_.found_.device_id != result_.device_id_;
+  }
+
   void check_device() const {
-    const std::int32_t true_id = result_.found_.device_id;
-    if (result_.found_.device != device_proof::none && true_id != result_.device_id_) {
-      refuse_device(true_id);
+    if (is_elsewhere()) {
+      refuse_device(result_.found_.device_id);
     }
   }
 
@@ -191,8 +203,8 @@ inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& 
 /// `check_structure`; dtype, `ndim`, no overlap and the device, if asked; `device_id` names a
 /// root device that works, of an accepted backend; its platform's default context knows the
 /// pointer; the USM kind is accepted; the memory's root device is the one named; every byte of
-/// the view lies in one allocation. An empty tensor has no memory to prove anything of; its
-/// pointer is asked for its kind if it has one.
+/// the view lies in one allocation. An empty tensor has no memory to prove anything of: the
+/// kind of USM that its pointer is in is told, if that is of the device and kind asked for.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {

@@ -37,6 +37,15 @@ inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>(
 
 namespace detail {
 
+/// What an accessor promises of the handle's alignment, in bytes (`std::aligned_accessor`); 1
+/// of one that promises nothing.
+template <class Accessor, class = void>
+inline constexpr std::size_t promised_alignment = 1;
+template <class Accessor>
+inline constexpr std::size_t
+    promised_alignment<Accessor, std::void_t<decltype(Accessor::byte_alignment)>> =
+        Accessor::byte_alignment;
+
 /// Whether the accessor's type says where the memory is, which only who can ask a device may
 /// make of a tensor: `usm_accessor`.
 template <class Accessor>

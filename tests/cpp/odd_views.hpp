@@ -59,6 +59,12 @@ struct restrict_accessor : accessor_base<Element, restrict_accessor> {
   using data_handle_type = Element* __restrict;
 };
 
+/// Promises the alignment of the handle, as std::aligned_accessor does.
+template <class Element>
+struct aligned_accessor : accessor_base<Element, aligned_accessor> {
+  static constexpr std::size_t byte_alignment = 64;
+};
+
 /// Reads elements of a mutable type and writes none; opted in below.
 template <class Element>
 struct reading_accessor : accessor_base<Element, reading_accessor> {

@@ -120,6 +120,67 @@ static_assert(rule_at<md::layout_right, 8> == stride_rule::right);
 static_assert(rule_at<md::layout_left, 8> == stride_rule::left);
 static_assert(rule_at<md::layout_right, 5, std::int8_t> == stride_rule::each);
 
+/// Always compact; columns stand together where the first extent is large.
+struct columns_of_large : layout_like_right<columns_of_large> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    const auto& extents = base.extents();
+    const bool columns = extents.extent(0) >= 64;
+    typename Base::index_type product = 1;
+    for (std::size_t k = 0; k < Base::extents_type::rank(); ++k) {
+      const bool inner = columns ? k < r : k > r;
+      product = static_cast<typename Base::index_type>(inner ? product * extents.extent(k)
+                                                             : product);
+    }
+    return product;
+  }
+};
+static_assert(rule<columns_of_large> == stride_rule::each);
+
+/// Compact where the extents are static; rows of unknown length are padded, and it says so.
+struct padded_if_dynamic {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    using base = md::layout_right::mapping<Extents>;
+    using typename base::index_type;
+    using layout_type = padded_if_dynamic;
+    using base::base;
+    static constexpr bool is_packed = Extents::rank_dynamic() == 0;
+    static constexpr bool is_always_exhaustive() noexcept { return is_packed; }
+    constexpr bool is_exhaustive() const noexcept { return is_packed; }
+    constexpr index_type stride(std::size_t r) const {
+      const bool inner = r + 1 == Extents::rank() || is_packed;
+      return inner ? base::stride(r) : base::stride(r) * 2;
+    }
+  };
+};
+static_assert(rule<padded_if_dynamic> == stride_rule::each);
+static_assert(stride_rule_v<padded_if_dynamic::mapping<md::extents<int, 4, 5, 6>>> ==
+              stride_rule::right);
+
+/// Refuses static extents: it is not probed, because it is not always compact.
+struct dynamic_only {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    static_assert(Extents::rank_dynamic() == Extents::rank());
+    using layout_type = dynamic_only;
+    using md::layout_right::mapping<Extents>::mapping;
+    static constexpr bool is_always_exhaustive() noexcept { return false; }
+  };
+};
+static_assert(rule<dynamic_only> == stride_rule::each);
+
+/// The member of that name is no padding, but what fills the gaps.
+struct filled {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    static constexpr float padding_value = -1;
+    using layout_type = filled;
+    using md::layout_right::mapping<Extents>::mapping;
+  };
+};
+static_assert(rule<filled> == stride_rule::right);
+
 /// Strides that compile time cannot read.
 struct at_run_time : layout_like_right<at_run_time> {
   template <class Base>

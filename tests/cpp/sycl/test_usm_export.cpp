@@ -396,9 +396,30 @@ TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
       expect_empty(to_dlpack_tensor(view, queue), id);
       expect_empty(to_dlpack_tensor(view, queue.get_context()), id);
     }
-    EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data", unknown_everywhere,
-                   unknown);
+    EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data",
+                   "the address of USM, or a context, for a view without elements",
+                   "an address unknown to all contexts");
   }
+}
+
+TEST(UsmExport, TheRemedyForMemoryOfTheDefaultContextNamesIt) {
+  const usm_memory memory(alloc::device, 64, queue_on(0));
+  const sycl::device device = queue_on(0).get_device();
+  const sycl::context other(device);
+  const auto view = view_of(memory.as<float>(), 16);
+  const auto expect_remedy = [&](const auto& place) {
+    try {
+      static_cast<void>(to_dlpack_tensor(view, place));
+      ADD_FAILURE() << "expected a refusal";
+    } catch (const usm_dlpack::conversion_error& error) {
+      EXPECT_EQ(error.code(), errc::pointer_unknown);
+      EXPECT_EQ(error.remedy(),
+                "pass the context that it is of, the default one of its platform, or a queue "
+                "made from a root device alone");
+    }
+  };
+  expect_remedy(other);
+  expect_remedy(sycl::queue(other, device));
 }
 
 // --- Several root devices on one platform
@@ -415,6 +436,15 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
     EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::queue_device_mismatch, "queue",
                    "a queue on device 1, where the memory is", "one on device 0");
   }
+}
+
+TEST(TwoDevicesUsmExport, AnEmptyViewIsOfTheQueuesDeviceWhereverItPoints) {
+  const changed_natives moved(move_to_id_1);
+  const sycl::queue queue = queue_on(0);
+  const usm_memory memory(alloc::device, 64, queue);
+  const empty_view view(memory.as<float>(), 3, 0);
+  expect_empty(to_dlpack_tensor(view, queue), 0);
+  usm_dlpack::check_queue(queue, view);
 }
 
 TEST(UsmExport, AQueueFitsViewsOfItsDeviceAndContext) {

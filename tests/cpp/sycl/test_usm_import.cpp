@@ -428,13 +428,27 @@ TEST(UsmImport, TheDeviceOfAnEmptyTensorIsChecked) {
                  "from 0 to 0 (root devices in this process)", "1");
 }
 
-TEST(UsmImport, TheKindOfAnEmptyTensorIsCheckedIfItIsKnown) {
+// Where an empty tensor points, one past the end of its array, another one may begin.
+TEST(UsmImport, TheKindOfAnEmptyTensorIsToldIfItIsOneThatIsAskedFor) {
   usm_tensor valid(alloc::shared);
   valid.shape = {0, 6};
-  EXPECT_REFUSAL(validate(valid.tensor, only_kinds({alloc::device})),
-                 errc::usm_type_not_accepted, "data", "device USM", "shared USM");
+  EXPECT_EQ(validate(valid.tensor).usm_type(), alloc::shared);
+  const usm_allocation proved = validate(valid.tensor, only_kinds({alloc::device}));
+  EXPECT_EQ(proved.usm_type(), alloc::unknown);
+  EXPECT_EQ(proved.device_proved(), device_proof::none);
+  EXPECT_EQ(proved.device_id(), 0);
   valid.tensor.data = nullptr;
   EXPECT_EQ(validate(valid.tensor, only_kinds({alloc::device})).usm_type(), alloc::unknown);
+}
+
+TEST(TwoDevicesUsmImport, AnEmptyTensorIsTakenWithThePointerOfAnotherDeviceOfItsPlatform) {
+  const changed_natives moved(move_to_id_1);
+  usm_tensor valid;
+  valid.shape = {0, 6};
+  EXPECT_EQ(validate(valid.tensor).usm_type(), alloc::unknown);
+  valid.shape = {1, 6};
+  EXPECT_REFUSAL(validate(valid.tensor), errc::device_mismatch, "device.device_id",
+                 "1 (the root device of the memory)", "0");
 }
 
 TEST(TwoDevicesUsmImport, AnEmptyTensorIsTakenWithThePointerOfAnotherDevice) {

@@ -83,6 +83,7 @@ struct layout_of_short_steps {
     }
   };
 };
+int negative_strides_given = 0;
 /// Takes strides as `Numbers` alone, which `strides()` of the mapping shows, or does not.
 template <class Extents, class Numbers>
 struct mapping_of : odd::layout_stepped::mapping<Extents> {
@@ -90,13 +91,14 @@ struct mapping_of : odd::layout_stepped::mapping<Extents> {
   using index_type = typename base::index_type;
 
   constexpr mapping_of() noexcept = default;
-  constexpr mapping_of(const Extents& extents, const Numbers& numbers) noexcept
+  mapping_of(const Extents& extents, const Numbers& numbers) noexcept
       : base(extents, to_strides(numbers)) {}
 
  private:
-  static constexpr typename base::strides_type to_strides(const Numbers& numbers) noexcept {
+  static typename base::strides_type to_strides(const Numbers& numbers) noexcept {
     typename base::strides_type strides{};
     for (std::size_t r = 0; r < Extents::rank(); ++r) {
+      negative_strides_given += numbers[r] < 0 ? 1 : 0;
       strides[r] = static_cast<index_type>(numbers[r]);
     }
     return strides;
@@ -227,6 +229,26 @@ TEST(ToMdspan, TakesAPlainAccessorAndARestrictPointer) {
       valid.tensor);
   expect_taken<md::mdspan<float, extents, md::layout_right, odd::restrict_accessor<float>>>(
       valid.tensor);
+}
+
+TEST(ToMdspan, RefusesMemoryThatIsNotAlignedAsTheAccessorPromises) {
+  using extents = md::dextents<int, 2>;
+  using right = md::mdspan<float, extents, md::layout_right, odd::aligned_accessor<float>>;
+  using stride = md::mdspan<float, extents, md::layout_stride, odd::aligned_accessor<float>>;
+  alignas(64) std::array<float, 32> elements{};
+  strided_tensor<2> sample({2, 3}, {3, 1});
+  sample.tensor.data = elements.data();
+  expect_taken<right>(sample.tensor);
+  expect_taken<stride>(sample.tensor);
+  sample.tensor.byte_offset = 4;
+  constexpr const char* rule = "elements aligned to 64 bytes, as the view's accessor says";
+  constexpr const char* found = "4 bytes past such an address";
+  EXPECT_REFUSAL(to_mdspan<right>(sample.tensor), errc::data_misaligned, "byte_offset", rule,
+                 found);
+  EXPECT_REFUSAL(to_mdspan<stride>(sample.tensor), errc::data_misaligned, "byte_offset", rule,
+                 found);
+  sample.shape[0] = 0;
+  EXPECT_EQ(to_mdspan<right>(sample.tensor).extent(0), 0);
 }
 
 TEST(ToMdspan, AddsTheByteOffset) {
@@ -437,8 +459,8 @@ TEST(ToMdspan, NamesTheRelaxedLayoutInTheRefusal) {
 
 TEST(ToMdspan, RefusesOverlappingAndInterleavedStridesOfAUniqueLayout) {
   constexpr const char* rule =
-      "strides of which each steps over all that the smaller ones reach";
-  constexpr const char* found = "overlapping or interleaved dimensions";
+      "strides of which each is at least the next smaller one times its extent";
+  constexpr const char* found = "one that is less";
   strided_tensor<2> sample({2, 3}, {1, 1});
   for (const std::array<std::int64_t, 2>& strides :
        {std::array<std::int64_t, 2>{1, 1}, std::array<std::int64_t, 2>{2, 1},
@@ -520,6 +542,15 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotShowAsTheyAre) {
                  "3 elements for the view's layout", "65539");
   const strided_tensor<2> small({2, 3}, {9, 2});
   expect_taken<shortening>(small.tensor);
+}
+
+TEST(ToMdspan, GivesNoStrideToALayoutWhoseIntegersCutItOff) {
+  const strided_tensor<2> wide({2, 3}, {40000, 1});
+  negative_strides_given = 0;
+  EXPECT_REFUSAL(to_mdspan<view<layout_of_own_numbers>>(wide.tensor),
+                 errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type int16_t holds", "40000");
+  EXPECT_EQ(negative_strides_given, 0);
 }
 
 TEST(ToMdspan, RefusesAStrideBeyondTheLayoutsIntegersBeforeOneThatOverlaps) {
