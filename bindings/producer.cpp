@@ -151,8 +151,8 @@ producer_type read_type(nb::handle type, nb::handle method) {
 /// slot, of which the signature says nothing.
 bool is_method(nb::handle type, nb::handle found) {
   return found.is_valid() && PyCallable_Check(found.ptr()) != 0 &&
-         nb::cast<bool>(nb::module_::import_("usm_dlpack._exchange").attr("_defines")(
-             type, "__dlpack__"));
+         nb::cast<bool>(nb::module_::import_("usm_dlpack._exchange")
+                            .attr("_defines")(type, "__dlpack__"));
 }
 
 /// What an array is that has `__dlpack__` itself, as a proxy has: not remembered.

@@ -17,9 +17,9 @@ namespace {
 
 using owner_type = tensor::owner_type;
 
-/// Drops an owner. It may be a tensor's last reference, which drops the next owner from within,
-/// and so on through an array that was exported and imported many times: below some of them the
-/// owners wait for the outermost drop of the thread, because a stack has an end.
+/// Drops an owner. It may be a tensor's last reference, which drops the next owner from
+/// within, and so on through an array that was exported and imported many times: below some of
+/// them the owners wait for the outermost drop of the thread, because a stack has an end.
 class owner_drop {
  public:
   static void drop(owner_type owner) noexcept {
@@ -28,7 +28,9 @@ class owner_drop {
       return;
     }
     ++now.depth_;
-    { const owner_type gone = std::move(owner); }
+    {
+      const owner_type gone = std::move(owner);
+    }
     --now.depth_;
     if (now.depth_ == 0) {
       now.drop_waiting();

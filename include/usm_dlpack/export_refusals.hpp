@@ -36,8 +36,8 @@ namespace usm_dlpack::detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(std::size_t devices) {
   refuse(errc::pointer_unknown, "data",
          "the address of USM, or a context, for a view without elements",
-         "an address unknown to all contexts", "pass a queue or the context of one of the " +
-             digits(devices) + " devices");
+         "an address unknown to all contexts",
+         "pass a queue or the context of one of the " + digits(devices) + " devices");
 }
 
 /// Says more than "unknown" where some platform knows the memory.
@@ -53,9 +53,10 @@ namespace usm_dlpack::detail {
     if (queue_id >= 0 && memory_id != queue_id) {
       refuse_queue(memory_id, queue_id);
     }
-    refuse_pointer("the given context",
-                   "pass the context that it is of, the default one of its platform, or a queue "
-                   "made from a root device alone");
+    refuse_pointer(
+        "the given context",
+        "pass the context that it is of, the default one of its platform, or a queue "
+        "made from a root device alone");
   }
   refuse_pointer(
       "the given context",

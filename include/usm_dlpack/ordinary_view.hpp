@@ -149,7 +149,8 @@ inline bool is_ordinary(const DLTensor& tensor, std::index_sequence<Ranks...> ra
       !has_ordinary_strides<mapping_type, How>(shape, tensor.strides, ranks, span)) {
     return false;
   }
-  constexpr std::uintptr_t misaligned = detail::alignment_mask(wanted) | (alignof(element_type) - 1);
+  constexpr std::uintptr_t misaligned =
+      detail::alignment_mask(wanted) | (alignof(element_type) - 1);
   const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
   first = data + static_cast<std::uintptr_t>(tensor.byte_offset);
   // Where these are small, no sum of them and no product with the element's size overflows,

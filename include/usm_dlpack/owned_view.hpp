@@ -40,8 +40,9 @@ class owned_view {
   owned_view(const View& view, const sycl::queue& queue, Owner&& owner)
       : view_(view),
         queue_(queue),
-        managed_(usm_dlpack::to_managed_tensor(view, DLDevice{kDLOneAPI, detail::export_id(queue)},
-                                   std::forward<Owner>(owner))) {}
+        managed_(usm_dlpack::to_managed_tensor(
+            view, DLDevice{kDLOneAPI, detail::export_id(queue)}, std::forward<Owner>(owner))) {
+  }
 
   /// A result of an array that owns its memory, of the same type of view or one that this
   /// type can be made of. Frees it without the GIL: it waits before.
@@ -76,10 +77,11 @@ class owned_view {
   static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
     const View view(array.view());
     const DLDevice device{kDLOneAPI, array.device_id()};
-    return usm_dlpack::to_managed_tensor(view, device,
-                             array_and_kept<Made, std::decay_t<Kept>...>{
-                                 {std::forward<Kept>(kept)...},
-                                 detail::unlocked_owner<usm_array<Made>>(std::move(array))});
+    return usm_dlpack::to_managed_tensor(
+        view, device,
+        array_and_kept<Made, std::decay_t<Kept>...>{
+            {std::forward<Kept>(kept)...},
+            detail::unlocked_owner<usm_array<Made>>(std::move(array))});
   }
 
   View view_;

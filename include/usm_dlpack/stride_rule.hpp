@@ -94,9 +94,8 @@ template <class Mapping, class = void>
 inline constexpr bool is_compact = false;
 template <class Mapping>
 inline constexpr bool is_compact<
-    Mapping,
-    std::enable_if_t<Mapping::is_always_unique() && Mapping::is_always_exhaustive() &&
-                     Mapping::is_always_strided()>> = true;
+    Mapping, std::enable_if_t<Mapping::is_always_unique() && Mapping::is_always_exhaustive() &&
+                              Mapping::is_always_strided()>> = true;
 
 /// Whether the strides of a probe are products of its extents, taken in an order of
 /// dimensions.

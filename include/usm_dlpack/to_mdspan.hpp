@@ -141,7 +141,8 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
 /// Every check in the documented order, and whatever strides a tensor may have.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
-  return detail::make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage), storage);
+  return detail::make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage),
+                                 storage);
 }
 
 /// What is ordinary, and rare: so that it costs no more, it is converted out of line.
@@ -171,8 +172,8 @@ inline View convert(const DLTensor& tensor, subbyte storage) {
     using mapping_type = typename View::mapping_type;
     constexpr std::make_index_sequence<View::rank()> ranks{};
     if (std::uintptr_t first = 0;
-        __builtin_expect(detail::is_ordinary<View, commonness::common>(tensor, ranks, first), true) !=
-        0) {
+        __builtin_expect(detail::is_ordinary<View, commonness::common>(tensor, ranks, first),
+                         true) != 0) {
       const ordinary_numbers given{tensor.shape, tensor.strides};
       if (std::ptrdiff_t offset = 0; holds_strides<mapping_type>(given, ranks, offset)) {
         return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,

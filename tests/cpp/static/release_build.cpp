@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program calls, emitted: also built as a release is (-O3, C++20), where compilers warn of
-// more, and of headers that are included as a system's too.
+// What a program calls, emitted: also built as a release is (-O3, C++20), where compilers warn
+// of more, and of headers that are included as a system's too.
 #include <mdspan_under_test.hpp>
 
 #include <usm_dlpack/managed.hpp>
@@ -19,9 +19,7 @@ using strided = md::mdspan<float, md::dextents<int, 3>, md::layout_stride>;
 usm_dlpack::tensor_structure structure_of(const DLTensor& tensor) {
   return usm_dlpack::check_structure(tensor);
 }
-strided to_strided(const DLTensor& tensor) {
-  return usm_dlpack::to_mdspan<strided>(tensor);
-}
+strided to_strided(const DLTensor& tensor) { return usm_dlpack::to_mdspan<strided>(tensor); }
 usm_dlpack::dlpack_tensor<3> to_wrapper(const strided& view, DLDevice device) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
