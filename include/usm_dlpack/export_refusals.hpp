@@ -33,11 +33,11 @@ namespace usm_dlpack::detail {
 }
 
 /// No context knows where an empty view points, and there are several root devices.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(std::size_t devices) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty() {
   refuse(errc::pointer_unknown, "data",
          "the address of USM, or a context, for a view without elements",
          "an address unknown to all contexts",
-         "pass a queue or the context of one of the " + digits(devices) + " devices");
+         "pass a queue, or the context, of the device that is meant");
 }
 
 /// Says more than "unknown" where some platform knows the memory.

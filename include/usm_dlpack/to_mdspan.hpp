@@ -80,7 +80,7 @@ void check_promise(const volatile void* handle) {
     refuse(errc::data_misaligned, "byte_offset",
            "elements aligned to " + digits(Alignment) + " bytes, as the view's accessor says",
            digits(past) + " bytes past such an address",
-           "copy the array to aligned memory first, or use a view without that accessor");
+           "copy the array to aligned memory first");
   }
 }
 

@@ -399,6 +399,11 @@ TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
     EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data",
                    "the address of USM, or a context, for a view without elements",
                    "an address unknown to all contexts");
+    try {
+      static_cast<void>(to_dlpack_tensor(view));
+    } catch (const usm_dlpack::conversion_error& error) {
+      EXPECT_EQ(error.remedy(), "pass a queue, or the context, of the device that is meant");
+    }
   }
 }
 
