@@ -44,18 +44,30 @@ const char* const export_doc =
 
 namespace {
 
+/// An integer, or the one of a member of an enumeration; an invalid object for anything else.
+/// What ends the program goes on.
+nb::object read_integer(nb::handle item) {
+  if (PyLong_CheckExact(item.ptr()) != 0) {
+    return nb::borrow(item);
+  }
+  try {
+    return nb::module_::import_("usm_dlpack._exchange").attr("_index")(item);
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
+    return {};
+  }
+}
+
 /// A pair of integers that fit int64_t.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
     return false;
   }
   for (Py_ssize_t i = 0; i < 2; ++i) {
-    PyObject* item = PyTuple_GetItem(object.ptr(), i);
-    // PyLong_AsLongLong would take floats by __index__ and fail on the others with a
-    // TypeError.
-    const nb::object number = nb::steal(PyNumber_Index(item));
+    const nb::object number = read_integer(PyTuple_GetItem(object.ptr(), i));
     if (!number.is_valid()) {
-      PyErr_Clear();
       return false;
     }
     pair[i] = PyLong_AsLongLong(number.ptr());

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import math
 import operator
@@ -33,9 +34,25 @@ def _type_name(x: object) -> str:
 
 def _integer(field: str, value: object) -> int:
     try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
+        return _index(value)
+    except Exception:
         raise TypeError(f"{field}: expected an int, found {shown(value)}; pass one") from None
+
+
+def _index(value: Any) -> int:
+    """Return an integer, or the one of a member of an enumeration.
+
+    The array API names device types by members, which need not be integers themselves.
+    """
+    return operator.index(value.value if issubclass(type(value), enum.Enum) else value)
+
+
+def _device_type_in(device: tuple[Any, ...]) -> int | None:
+    """Return the first of the two integers that name a device; None if it is none."""
+    try:
+        return _index(device[0]) if len(device) == 2 else None
+    except Exception:
+        return None
 
 
 def _integers(field: str, values: object) -> list[int]:
@@ -345,11 +362,10 @@ def _device_of(x: object) -> tuple[int, int] | None:
         return None
     answer = ask()
     try:
-        device_type, number = map(operator.index, answer)
-        in_range = all(-(2**31) <= part < 2**31 for part in (device_type, number))
+        own = tuple(map(_index, answer))
     except (TypeError, ValueError):
-        in_range = False
-    if not in_range:
+        own = ()
+    if len(own) != 2 or not all(-(2**31) <= part < 2**31 for part in own):
         raise ConversionError(
             "device_type_unsupported",
             "__dlpack_device__",
@@ -357,7 +373,7 @@ def _device_of(x: object) -> tuple[int, int] | None:
             shown(answer),
             "correct the producer",
         )
-    return device_type, number
+    return own[0], own[1]
 
 
 def _check_device_type(x: object, host: bool) -> bool:
@@ -479,7 +495,7 @@ def _split_queue(device: Any) -> tuple[Any, Any]:
     """Return a device and the queue that it was named by, if it was."""
     import dpctl
 
-    if isinstance(device, tuple) and len(device) == 2 and device[0] == _KDL_CPU:
+    if isinstance(device, tuple) and _device_type_in(device) == _KDL_CPU:
         raise ConversionError(
             "request_unsupported",
             "device",
@@ -520,7 +536,7 @@ def _int32(field: str, value: object) -> int:
 def _device_id_of(device: Any) -> int:
     """Return the DLPack id that a device, its filter string or ``(14, device_id)`` stands for."""
     if isinstance(device, tuple):
-        if len(device) != 2 or device[0] != _KDL_ONEAPI:
+        if _device_type_in(device) != _KDL_ONEAPI:
             raise ValueError(
                 f"device: expected (14, device_id), found {shown(device)}; "
                 "pass the pair that __dlpack_device__ gives"

@@ -439,6 +439,44 @@ ODD_VALUES: list[Any] = [
     (-1, -1), ("1", "0"), (None, None), (1.0, 0), (True, False), ((1, 0), 0), [1, 0], [14, 0],
     Pair(1, 0), Pair(14, 0), range(2), {1, 0}, {1: 0}, {}, iter(()),
     np.int64(1), np.int64(-1), np.float32(1), np.True_, np.array(1), np.array([14, 0]), np.zeros(0),
+class Ending:
+    """What ends the program where it is taken for a number."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def __index__(self) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("keyword", ["max_version", "dl_device"])
+def test_what_ends_the_program_is_no_refusal(
+    tensor: DLPackTensor, keyword: str, error: type[BaseException]
+) -> None:
+    keywords: dict[str, Any] = {keyword: (14, Ending(error))}
+    with pytest.raises(error):
+        tensor.__dlpack__(**keywords)
+
+
+class DeviceType(enum.Enum):
+    """What the array API calls a device type, which need be no int."""
+
+    CPU = 1
+    ONE_API = 14
+    NONE = "none"
+
+
+def test_a_device_type_may_be_a_member_of_an_enumeration(tensor: DLPackTensor) -> None:
+    here: Any = (DeviceType.ONE_API, 0)
+    host: Any = (DeviceType.CPU, 0)
+    none: Any = (DeviceType.NONE, 0)
+    assert name_of(tensor.__dlpack__(dl_device=here)) == LEGACY
+    assert len(on_host(tensor.__dlpack__(dl_device=host))) == 48
+    with refused("request_unsupported", "dl_device", found="DeviceType.NONE"):
+        tensor.__dlpack__(dl_device=none)
+
+
     Unprintable(), (Unprintable(), 0), Surrogate(), (Surrogate(), 1),
     NoTruth(), (NoTruth(), NoTruth()),
     BadIndex(TypeError), BadIndex(RuntimeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)),

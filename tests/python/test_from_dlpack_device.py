@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import json
 import math
@@ -310,10 +311,40 @@ def test_an_old_producer_is_copied_here(memory: Any) -> None:
 # --- wrong arguments
 
 
+class Said:
+    """What is printed as something else."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class BadEq:
+    """What cannot be compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class DeviceType(enum.Enum):
+    """What the array API calls a device type, which need be no int."""
+
+    CPU = 1
+    ONE_API = 14
+    NONE = "none"
+
+
 @pytest.mark.parametrize(
     "device",
-    [(14,), (14, 0, 0), (13, 0), (2, 0), ("14", 0), (None, None), (), "cpu:99", "nonsense", ""],
-)
+    [
+        (14,), (14, 0, 0), (13, 0), (2, 0), ("14", 0), (None, None), (), "cpu:99", "nonsense", "",
+        (14.0, 0), (np.array([14]), 0), (np.array([14, 14]), 0), (BadEq(), 0), (DeviceType.NONE, 0),
+    ],
+)  # fmt: skip
 def test_a_device_that_is_none_is_a_value_error(device: Any) -> None:
     for x in (np.zeros(3), object()):
         with wrong_argument(ValueError, "device"):
@@ -341,7 +372,27 @@ def test_a_number_that_is_no_int32_is_a_value_error(number: int) -> None:
         from_dlpack(np.zeros(3), device=(14, number))
 
 
-@pytest.mark.parametrize("number", [0.0, "0", None])
+def test_a_device_type_may_be_a_member_of_an_enumeration(memory: Any) -> None:
+    pair: Any = (DeviceType.ONE_API, 0)
+    tensor = to_dlpack_tensor(memory)
+    assert from_dlpack(np.zeros(3), device=pair).device == HERE
+    assert validate(tensor, device=pair).device_id == 0
+    with refused("request_unsupported", "device", expected="a root device"):
+        from_dlpack(tensor, device=(DeviceType.CPU, 0))  # type: ignore[arg-type]
+
+
+def test_an_array_may_name_its_device_by_a_member_of_an_enumeration(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    assert from_dlpack(ForeignArray(foreign, device=(DeviceType.ONE_API, 0))).device == HERE
+
+    class OnHost(OldArray):
+        def __dlpack_device__(self) -> Any:
+            return DeviceType.CPU, 0
+
+    assert from_dlpack(OnHost(np.zeros(3).__dlpack__()), device=HERE).shape == (3,)
+
+
+@pytest.mark.parametrize("number", [0.0, "0", None, BadEq(), np.zeros(2, int)])
 def test_a_device_id_that_is_no_integer_is_a_type_error(number: Any) -> None:
     with wrong_argument(TypeError, "device"):
         from_dlpack(np.zeros(3), device=(14, number))
