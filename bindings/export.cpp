@@ -125,20 +125,15 @@ copying read_copy(nb::handle copy) {
   if (copy.is_none()) {
     return copying::when_needed;
   }
-  if (PyBool_Check(copy.ptr()) != 0) {
-    return copy.ptr() == Py_True ? copying::always : copying::never;
+  const nb::object says =
+      PyBool_Check(copy.ptr()) != 0
+          ? nb::borrow(copy)
+          : nb::object(nb::module_::import_("usm_dlpack._exchange").attr("_truth")(copy));
+  if (says.is_none()) {
+    detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
+                   "pass one of these");
   }
-  // NumPy's bool (NumPy 1 calls it as Python's) and 0 or 1 count as well; anything else would
-  // be a guess.
-  const std::string text = text_of(copy);
-  if (text == "1" || text == "np.True_" || text == "True") {
-    return copying::always;
-  }
-  if (text == "0" || text == "np.False_" || text == "False") {
-    return copying::never;
-  }
-  detail::refuse(errc::request_unsupported, "copy", "None, True or False", text,
-                 "pass one of these");
+  return says.is(Py_True) ? copying::always : copying::never;
 }
 
 template <class Owner>

@@ -463,7 +463,7 @@ def from_dlpack(
     """
     if device is None and copy is None and usm_type is None:
         return _core.import_array(x)
-    _flag("copy", copy)
+    copy = _read_copy(copy)
     if usm_type is not None and not isinstance(usm_type, str):
         raise TypeError(f"usm_type: expected None or a str, found {shown(usm_type)}; pass a name")
     if usm_type is not None and usm_type not in _USM_TYPES:
@@ -519,6 +519,22 @@ def _names(field: str, values: Sequence[str] | str) -> list[str]:
                 )
             return some
     raise TypeError(f"{field}: expected a sequence of str, found {shown(values)}; pass names")
+
+
+def _truth(value: object) -> bool | None:
+    """Return what a bool, NumPy's bool, 0 or 1 says, by its type; None for anything else."""
+    kind = type(value)
+    if kind is bool or kind is np.bool_:
+        return bool(value)
+    number = int.__index__(value) if issubclass(kind, int) else 2  # type: ignore[arg-type]
+    return bool(number) if number in (0, 1) else None
+
+
+def _read_copy(copy: object) -> bool | None:
+    says = _truth(copy)
+    if says is None and copy is not None:
+        raise TypeError(f"copy: expected None, True or False, found {shown(copy)}; pass one")
+    return says
 
 
 def _flag(field: str, value: object) -> None:

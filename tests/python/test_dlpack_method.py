@@ -330,7 +330,16 @@ def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor, copy: A
     assert content_of(capsule).dl_tensor.data == tensor.data
 
 
-@pytest.mark.parametrize("copy", ["no", "True", 2, -1, 1.0, (), object, np.float32(1), np.array(1)])
+class Said:
+    """What is printed as a bool, and is none."""
+
+    def __repr__(self) -> str:
+        return "True"
+
+
+@pytest.mark.parametrize(
+    "copy", ["no", "True", 2, -1, 1.0, (), object, np.float32(1), np.array(1), Said(), np.int64(1)]
+)
 def test_a_copy_that_is_no_yes_or_no_is_a_buffer_error(tensor: DLPackTensor, copy: Any) -> None:
     with refused("request_unsupported", "copy", expected="None, True or False", found=repr(copy)):
         tensor.__dlpack__(copy=copy)
@@ -430,15 +439,6 @@ class Pair(NamedTuple):
     second: int
 
 
-ODD_VALUES: list[Any] = [
-    object(), type, len, lambda: None, Ellipsis, NotImplemented, ValueError("x"),
-    "", "cpu", "True", b"", b"\xff", bytearray(b"1"), memoryview(b"1"), Text("x"),
-    0, 1, 2, -1, -2, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, Kind.ONE,
-    0.0, 1.0, -1.0, float("nan"), float("inf"), 1j,
-    (), (1,), (1, 0), (1, 0, 0), (14, 0), (14, 1), (14, -1), (2, 0), (2**80, 0), (1, 2**80),
-    (-1, -1), ("1", "0"), (None, None), (1.0, 0), (True, False), ((1, 0), 0), [1, 0], [14, 0],
-    Pair(1, 0), Pair(14, 0), range(2), {1, 0}, {1: 0}, {}, iter(()),
-    np.int64(1), np.int64(-1), np.float32(1), np.True_, np.array(1), np.array([14, 0]), np.zeros(0),
 class Ending:
     """What ends the program where it is taken for a number."""
 
@@ -477,6 +477,15 @@ def test_a_device_type_may_be_a_member_of_an_enumeration(tensor: DLPackTensor) -
         tensor.__dlpack__(dl_device=none)
 
 
+ODD_VALUES: list[Any] = [
+    object(), type, len, lambda: None, Ellipsis, NotImplemented, ValueError("x"),
+    "", "cpu", "True", b"", b"\xff", bytearray(b"1"), memoryview(b"1"), Text("x"),
+    0, 1, 2, -1, -2, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, Kind.ONE,
+    0.0, 1.0, -1.0, float("nan"), float("inf"), 1j,
+    (), (1,), (1, 0), (1, 0, 0), (14, 0), (14, 1), (14, -1), (2, 0), (2**80, 0), (1, 2**80),
+    (-1, -1), ("1", "0"), (None, None), (1.0, 0), (True, False), ((1, 0), 0), [1, 0], [14, 0],
+    Pair(1, 0), Pair(14, 0), range(2), {1, 0}, {1: 0}, {}, iter(()),
+    np.int64(1), np.int64(-1), np.float32(1), np.True_, np.array(1), np.array([14, 0]), np.zeros(0),
     Unprintable(), (Unprintable(), 0), Surrogate(), (Surrogate(), 1),
     NoTruth(), (NoTruth(), NoTruth()),
     BadIndex(TypeError), BadIndex(RuntimeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)),

@@ -405,7 +405,13 @@ def test_an_id_of_no_device_is_refused_for_host_and_usm(number: int, memory: Any
             from_dlpack(x, device=(14, number))
 
 
-@pytest.mark.parametrize("copy", [0, 1, "yes", np.True_, object()])
+@pytest.mark.parametrize("copy", [False, 0, np.False_, True, 1, np.True_])
+def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(copy: Any, memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
+
+
+@pytest.mark.parametrize("copy", [2, -1, 1.0, "yes", np.int64(1), np.array(1), Said("True"), ()])
 def test_a_copy_that_is_no_bool_is_a_type_error(copy: Any, memory: Any) -> None:
     with wrong_argument(TypeError, "copy"):
         from_dlpack(to_dlpack_tensor(memory), copy=copy)
