@@ -131,12 +131,20 @@ def is_of_ml_dtypes(x: object) -> bool:
     )
 
 
+def to_numpy_dtype(dtype: object) -> np.dtype[Any]:
+    """Return NumPy's dtype of anything that it takes for one; a TypeError or ValueError if none."""
+    try:
+        return np.dtype(dtype)  # type: ignore[call-overload,no-any-return]
+    except SyntaxError as error:  # of "i4,,", which NumPy hands to Python's parser
+        raise TypeError(f"the data type {shown(dtype)}") from error
+
+
 def is_subbyte_padded(dtype: object) -> bool:
     """Return whether a dtype is one of ml_dtypes that keeps fewer than 8 bits in a byte."""
     if isinstance(dtype, str):  # the name of a dtype whose elements are packed
         return False
     try:
-        found = np.dtype(dtype)  # type: ignore[call-overload]
+        found = to_numpy_dtype(dtype)
     except (TypeError, ValueError):
         return False
     return found.name in _SUBBYTE
@@ -164,7 +172,7 @@ def to_dlpack_dtype(dtype: object) -> DLDataType:
     if numbers and (checked := _checked(*dtype)):  # type: ignore[misc]
         return checked
     try:
-        found = np.dtype(dtype)  # type: ignore[call-overload]
+        found = to_numpy_dtype(dtype)
     except (TypeError, ValueError):
         raise TypeError(
             f"dtype: expected one of NumPy's or DLPack's dtypes, found {shown(dtype)}; "

@@ -101,6 +101,8 @@ def shown(value: object) -> str:
     try:
         text = ascii(value)
     except Exception:
+        if type(value) is int:  # of more digits than Python writes
+            return f"an int of {value.bit_length()} bits"
         text = "0x"
     return f"an object of type {type_name(value)}" if "0x" in text else text
 

@@ -71,8 +71,8 @@ def _fits(field: str, values: Sequence[int], low: int) -> None:
     for r, value in enumerate(values):
         if not low <= value < 2**63:
             raise ValueError(
-                f"{field}[{r}]: expected from {low} to {2**63 - 1} elements, found {value}; "
-                "correct the value"
+                f"{field}[{r}]: expected from {low} to {2**63 - 1} elements, "
+                f"found {shown(value)}; correct the value"
             )
 
 
@@ -133,13 +133,14 @@ class _Interface:
         self.offset = operator.index(interface.get("offset", 0))
         self.place = interface["syclobj"]
         if not 0 <= self.data < 2**64:
-            raise ValueError(f"the address {self.data}")
+            raise ValueError(f"the address {shown(self.data)}")
         if not isinstance(typestr, str):  # NumPy reads None as float64
             raise TypeError(f"the typestr {shown(typestr)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise ValueError(f"{len(self.strides)} strides for {len(self.shape)} dimensions")
-        self.dtype = _dtypes.to_dlpack_dtype(np.dtype(typestr))
-        self.itemsize = np.dtype(typestr).itemsize
+        dtype = _dtypes.to_numpy_dtype(typestr)
+        self.dtype = _dtypes.to_dlpack_dtype(dtype)
+        self.itemsize = dtype.itemsize
         self.bits = 8 * self.itemsize
 
     def is_compact(self) -> bool:
@@ -190,12 +191,12 @@ def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[
     if nbytes < 0:
         raise ValueError(
             f"byte_offset: expected at most {nbytes + byte_offset}, the bytes of the array, "
-            f"found {byte_offset}; correct byte_offset"
+            f"found {shown(byte_offset)}; correct byte_offset"
         )
     if nbytes * 8 % bits != 0:
         raise ValueError(
-            f"shape: expected a whole number of elements of {bits} bits, found {nbytes} bytes "
-            "behind byte_offset; pass shape"
+            f"shape: expected a whole number of elements of {bits} bits, "
+            f"found {shown(nbytes)} bytes behind byte_offset; pass shape"
         )
     return [nbytes * 8 // bits]
 
@@ -298,7 +299,7 @@ def to_dlpack_tensor(
     start = base.data + base.offset * base.itemsize + byte_offset
     if not 0 <= start < 2**64:
         raise ValueError(
-            f"byte_offset: expected an address after it, found {start}; correct byte_offset"
+            f"byte_offset: expected an address after it, found {shown(start)}; correct byte_offset"
         )
     flags = _READ_ONLY if base.readonly else 0
     if padded:
@@ -485,7 +486,15 @@ def _numbers_of_ml_dtypes(
     x: np.ndarray[Any, np.dtype[Any]], device: Any, copy: bool | None, usm_type: str | None
 ) -> DLPackTensor:
     """Copy a NumPy array to USM whose dtype is of ml_dtypes, which NumPy itself does not export."""
-    dtype = _dtypes.to_dlpack_dtype(x.dtype)  # refuses another byte order
+    if not x.dtype.isnative:
+        raise ConversionError(
+            "dtype_unsupported",
+            "dtype",
+            "a number in native byte order",
+            shown(x.dtype),
+            "convert the array, or reinterpret its memory",
+        )
+    dtype = _dtypes.to_dlpack_dtype(x.dtype)
     bits = from_dlpack(x.view(f"u{x.itemsize}"), device=device, copy=copy, usm_type=usm_type)
     flags = _SUBBYTE_PADDED if _dtypes.is_subbyte_padded(x.dtype) else 0
     return _core.reinterpret(bits, *dtype, flags)
@@ -545,7 +554,7 @@ def _flag(field: str, value: object) -> None:
 def _int32(field: str, value: object) -> int:
     number = _integer(field, value)
     if not -(2**31) <= number < 2**31:
-        raise ValueError(f"{field}: expected an int32_t, found {number}; correct the value")
+        raise ValueError(f"{field}: expected an int32_t, found {shown(number)}; correct the value")
     return number
 
 
@@ -571,7 +580,7 @@ def _device_id_of(device: Any) -> int:
     if isinstance(device, int):
         raise TypeError(
             "device: expected (14, device_id), a filter string or a dpctl.SyclDevice, "
-            f"found {shown(device)}; pass (14, {int(device)})"
+            f"found {shown(device)}; pass (14, {shown(int(device))})"
         )
     return device_id(device)
 
@@ -706,7 +715,7 @@ def root_device(device_id: int, /) -> dpctl.SyclDevice:
             "device_id_out_of_range",
             "device.device_id",
             "an int32_t",
-            str(number),
+            shown(number),
             "pass an id of usm_dlpack.device_id",
         )
     return _core.root_device(number)

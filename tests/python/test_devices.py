@@ -66,6 +66,11 @@ def test_an_id_that_dlpack_cannot_hold_is_refused(number: int) -> None:
         root_device(number)
 
 
+def test_an_id_of_more_digits_than_python_writes_is_refused() -> None:
+    with refused("device_id_out_of_range", "device.device_id", found="an int of 16610 bits"):
+        root_device(10**5000)
+
+
 @pytest.mark.parametrize("number", [None, 0.0, "0", (14, 0), object()])
 def test_an_id_that_is_no_integer_is_a_type_error(number: Any) -> None:
     with pytest.raises(TypeError, match="expected an int"):

@@ -112,6 +112,7 @@ def test_a_refusal_names_no_address(memory: Any) -> None:
         (5, "5"),
         ("é\ud800", r"'\xe9\ud800'"),
         ((1, 0), "(1, 0)"),
+        ((10**5000,), "an object of type tuple"),
         (object(), "an object of type object"),
         ([object()], "an object of type list"),
         (print, "<built-in function print>"),
@@ -119,6 +120,10 @@ def test_a_refusal_names_no_address(memory: Any) -> None:
 )
 def test_values_are_shown_without_addresses(value: Any, text: str) -> None:
     assert shown(value) == text
+
+
+def test_an_int_of_more_digits_than_python_writes_is_shown_by_its_size() -> None:
+    assert shown(10**5000) == "an int of 16610 bits"
 
 
 def test_a_value_that_cannot_be_printed_is_shown_by_its_type() -> None:

@@ -474,6 +474,7 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(
         "m8[ns]",
         "V8",
         "f4,f4",
+        "i4,,",
         "(2,2)f4",
         np.dtype([("x", "f4")]),
         [("x", "f4"), ("x", "f4")],
@@ -754,6 +755,7 @@ def test_an_interface_without_a_field_is_refused_by_name(memory: Any, key: str) 
         ("typestr", "|O8"),
         ("typestr", "f4,f4"),
         ("typestr", "no such"),
+        ("typestr", "i4,,"),
         ("offset", 1.5),
         ("offset", "1"),
     ],
@@ -761,6 +763,26 @@ def test_an_interface_without_a_field_is_refused_by_name(memory: Any, key: str) 
 def test_a_field_of_nonsense_is_refused(memory: Any, key: str, value: Any) -> None:
     with wrong_argument(ValueError, "__sycl_usm_array_interface__"):
         to_dlpack_tensor(TypedArray(memory, **{key: value}))
+
+
+@pytest.mark.parametrize("number", [10**5000, -(10**5000)], ids=["high", "low"])
+@pytest.mark.parametrize("keyword", ["shape", "strides", "byte_offset"])
+def test_a_number_of_more_digits_than_python_writes_is_out_of_range(
+    memory: Any, keyword: str, number: int
+) -> None:
+    keywords: dict[str, Any] = {keyword: number if keyword == "byte_offset" else (number,)}
+    if keyword == "strides":
+        keywords["shape"] = (1,)
+    field = keyword if keyword == "byte_offset" else f"{keyword}[0]"
+    if keyword == "byte_offset" and number < 0:
+        field = "shape[0]"  # of all bytes behind it
+    with wrong_argument(ValueError, field, "of 1661"):
+        to_dlpack_tensor(memory, **keywords)
+    if keyword == "byte_offset":
+        with wrong_argument(ValueError, "byte_offset", "an int of 1661"):
+            to_dlpack_tensor(memory, shape=1, byte_offset=number)
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__", "of 1661"):
+        to_dlpack_tensor(TypedArray(memory, data=(number, False)))
 
 
 @pytest.mark.parametrize(
