@@ -179,16 +179,22 @@ copy_memory::~copy_memory() {
   }
 }
 
-copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind) {
+copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
+                     sycl::usm::alloc kind) {
   const sycl::context context = default_context(device_id);
   if (kind == sycl::usm::alloc::unknown) {
     kind = sycl::usm::alloc::device;
   }
-  void* memory = detail::ask_runtime("copy", [&] {
+  void* memory = detail::ask_runtime(field, [&] {
     return sycl::aligned_alloc(copy_alignment, nbytes == 0 ? 1 : nbytes,
                                root_device(device_id), context, kind);
   });
-  if (memory == nullptr) {
+  return {memory, context};
+}
+
+copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind) {
+  copy_memory memory = find_usm("copy", nbytes, device_id, kind);
+  if (memory.get() == nullptr) {
     refuse_memory(nbytes);
   }
   return {memory, context};

@@ -131,7 +131,10 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   wanted.data = reinterpret_cast<void*>(std::uintptr_t{256});
   const tensor_structure structure = check_structure(wanted);
   copy_memory memory =
-      allocate_usm(structure.nbytes, wanted.device.device_id, sycl::usm::alloc::device);
+      find_usm("data", structure.nbytes, wanted.device.device_id, sycl::usm::alloc::device);
+  if (memory.get() == nullptr) {
+    throw std::bad_alloc();
+  }
   wanted.data = memory.get();
   return to_managed_tensor(wanted, std::move(memory));
 }
@@ -147,7 +150,7 @@ int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out
   } catch (const conversion_error& error) {
     set_error(context, kind, error.what());
   } catch (const std::bad_alloc&) {
-    set_error(context, "MemoryError", "usm_dlpack: no memory for a managed tensor");
+    set_error(context, "MemoryError", "data: expected memory for a managed tensor, found none; free some");
   } catch (const std::exception& error) {
     set_error(context, "RuntimeError", error.what());
   }
