@@ -638,18 +638,20 @@ def test_another_byte_order_is_refused(memory: Any, dtype: Any) -> None:
 def test_a_tensor_of_any_dtype_is_read_anew(
     memory: Any, dtype: Any, changes: Any, shape: Any, strides: Any, found: str
 ) -> None:
-    tensor = to_dlpack_tensor(memory, dtype=dtype)
+    owner = TypedArray(memory)
+    tensor = to_dlpack_tensor(owner, dtype=dtype)
     again = to_dlpack_tensor(tensor, **changes)
     assert (again.shape, again.strides, str(again.dtype)) == (shape, strides, found)
     assert again.data == tensor.data + changes.get("byte_offset", 0)
     padded = content_of(tensor.__dlpack__(max_version=(1, 3))).flags & 4
     flags = content_of(again.__dlpack__(max_version=(1, 3))).flags
     assert flags & 4 == (0 if "dtype" in changes else padded)
-    gone = weakref.ref(tensor)
-    del tensor
-    assert gone() is not None  # the new one keeps it, and it the memory
+    gone = [weakref.ref(tensor), weakref.ref(owner)]
+    del tensor, owner
+    assert gone[0]() is None  # the new one keeps the memory, and not the tensor
+    assert gone[1]() is not None
     del again
-    assert gone() is None
+    assert gone[1]() is None
 
 
 @pytest.mark.parametrize("dtype", ["f4", "float32x2"])
