@@ -197,7 +197,7 @@ copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm
   if (memory.get() == nullptr) {
     refuse_memory(nbytes);
   }
-  return {memory, context};
+  return memory;
 }
 
 void write_compact(const copy_source& source, void* to) {

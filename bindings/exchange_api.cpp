@@ -59,7 +59,7 @@ work_streams& streams_of_thread() {
 
 const tensor& tensor_in(void* object) {
   const nb::handle handle(static_cast<PyObject*>(object));
-  if (object == nullptr || !is_tensor(handle)) {
+  if (object == nullptr || !has_tensor_type(handle)) {
     const std::string sentence =
         "py_object: expected a usm_dlpack.DLPackTensor, found " +
         (object == nullptr ? std::string("null")
@@ -67,6 +67,7 @@ const tensor& tensor_in(void* object) {
         "; look up the exchange API of the object's own type";
     throw nb::type_error(sentence.c_str());
   }
+  check_ready(handle);
   return *nb::inst_ptr<tensor>(handle);
 }
 

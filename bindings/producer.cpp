@@ -275,6 +275,7 @@ bool is_on_host(nb::handle x, bool host) {
 /// Our own tensor, without the C exchange API: nobody borrows it, and the queue that consumers
 /// of this thread are to work on stays as it is.
 offered_tensor offer_own(nb::handle x) {
+  check_ready(x);
   const tensor& source = *nb::inst_ptr<tensor>(x);
   offered_tensor offered(export_managed(x));
   offered.pending = source.queue();
@@ -284,7 +285,7 @@ offered_tensor offer_own(nb::handle x) {
 }  // namespace
 
 offered_tensor ask_producer(nb::handle x, const import_request& request) {
-  if (is_tensor(x)) {
+  if (has_tensor_type(x)) {
     return offer_own(x);
   }
   producer_type type = type_of(x);

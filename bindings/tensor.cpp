@@ -241,9 +241,13 @@ void check_ready(nb::handle self) {
   }
 }
 
-bool is_tensor(nb::handle object) noexcept {
+bool has_tensor_type(nb::handle object) noexcept {
   static const auto* const type = reinterpret_cast<PyTypeObject*>(nb::type<tensor>().ptr());
-  return Py_TYPE(object.ptr()) == type && nb::inst_ready(object);
+  return Py_TYPE(object.ptr()) == type;
+}
+
+bool is_tensor(nb::handle object) noexcept {
+  return has_tensor_type(object) && nb::inst_ready(object);
 }
 
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,

@@ -83,6 +83,9 @@ class tensor {
 /// @throws conversion_error `tensor_released`
 void check_ready(nb::handle self);
 
+/// Whether an object is a DLPackTensor, also one that `__new__` made by itself.
+bool has_tensor_type(nb::handle object) noexcept;
+
 /// Whether an object is a DLPackTensor that was made.
 bool is_tensor(nb::handle object) noexcept;
 

@@ -102,8 +102,9 @@ class import_protocol {
   }
 
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_backend(sycl::backend backend) const {
+    const std::string names = names_of(wanted_.backends, known_backends);
     refuse(errc::backend_not_accepted, "device.device_id",
-           "a device of the backend " + names_of(wanted_.backends, known_backends),
+           names == "no" ? "a device of no backend" : "a device of the backend " + names,
            "device " + digits(tensor_.device.device_id) + " of the backend " +
                usm_dlpack::to_string(backend),
            "move the array to a device of an accepted backend");

@@ -162,6 +162,13 @@ def _is_dpctl_memory(obj: object) -> bool:
     return isinstance(obj, kinds)
 
 
+def _filter_string(text: str) -> str:
+    """Return the text itself of what dpctl reads up to the first zero character."""
+    if "\0" in (plain := str.__str__(text)):
+        raise ValueError
+    return plain
+
+
 def _place_of(syclobj: Any) -> Any:
     """Return what a context is taken from; a filter string names a device's default context."""
     import dpctl
@@ -172,7 +179,7 @@ def _place_of(syclobj: Any) -> Any:
         return syclobj if get_capsule is None else get_capsule()
     _core.check_process()
     try:
-        return dpctl.SyclContext(dpctl.SyclDevice(str.__str__(syclobj)))
+        return dpctl.SyclContext(dpctl.SyclDevice(_filter_string(syclobj)))
     except (dpctl.SyclDeviceCreationError, ValueError) as error:
         raise ValueError(
             f"syclobj: expected the filter string of a device, found {shown(syclobj)}; "
@@ -571,7 +578,7 @@ def _device_id_of(device: Any) -> int:
         import dpctl
 
         try:
-            device = dpctl.SyclDevice(str.__str__(device))
+            device = dpctl.SyclDevice(_filter_string(device))
         except (dpctl.SyclDeviceCreationError, ValueError):
             raise ValueError(
                 f"device: expected the filter string of a device, found {shown(device)}; "

@@ -164,6 +164,13 @@ def test_an_object_of_another_type_is_a_type_error(api: ExchangeAPI, wrong: Any)
         api.borrow(wrong)
 
 
+def test_a_tensor_that_was_never_made_is_refused(api: ExchangeAPI) -> None:
+    raw = DLPackTensor.__new__(DLPackTensor)
+    for function in (api.export, api.borrow):
+        with refused("tensor_released", "data", found="one that was not initialised"):
+            function(raw)
+
+
 def test_no_object_is_a_type_error(api: ExchangeAPI) -> None:
     functions = (
         api.table.managed_tensor_from_py_object_no_sync,
@@ -390,13 +397,6 @@ def test_a_shape_that_no_memory_holds_is_an_error_of_the_caller(
     assert [kind for kind, _ in made.errors] == ["BufferError"]
 
 
-# --- from other threads
-
-
-def test_any_thread_that_holds_the_gil_may_call(api: ExchangeAPI, tensor: DLPackTensor) -> None:
-    def work(_: int) -> None:
-        for _ in range(100):
-            assert api.borrow(tensor).data == tensor.data
 def test_a_prototype_that_there_is_no_memory_for_is_a_memory_error(api: ExchangeAPI) -> None:
     made = Allocation(api, prototype_of((2**45,)))
     assert (made.status, made.managed) == (-1, None)
@@ -405,6 +405,13 @@ def test_a_prototype_that_there_is_no_memory_for_is_a_memory_error(api: Exchange
     assert message.startswith("data: expected memory for a managed tensor, found none; ")
 
 
+# --- from other threads
+
+
+def test_any_thread_that_holds_the_gil_may_call(api: ExchangeAPI, tensor: DLPackTensor) -> None:
+    def work(_: int) -> None:
+        for _ in range(100):
+            assert api.borrow(tensor).data == tensor.data
             assert api.take(api.export(tensor)).data == tensor.data
             assert api.stream(0)
             made = Allocation(api, prototype_of((3,))).managed

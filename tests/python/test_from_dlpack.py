@@ -30,7 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
-from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 
 def values(tensor: DLPackTensor) -> Any:
@@ -588,6 +588,20 @@ def test_the_protocol_is_looked_up_on_an_object_whose_class_has_none(
     plain: Any = Plain()
     plain.__dlpack__ = versioned.capsule
     assert from_dlpack(plain).data == versioned.tensor.data
+
+
+def test_a_tensor_that_was_never_made_is_refused() -> None:
+    raw = DLPackTensor.__new__(DLPackTensor)
+    calls: list[Callable[[], Any]] = [
+        lambda: from_dlpack(raw),
+        lambda: from_dlpack(raw, device=(14, 0)),
+        lambda: from_dlpack(raw, copy=True),
+        lambda: validate(raw),
+        lambda: to_dlpack_tensor(raw),
+    ]
+    for call in calls:
+        with refused("tensor_released", "data", found="one that was not initialised"):
+            call()
 
 
 @pytest.mark.parametrize("x", [None, 5, "abc", object(), [1, 2], memoryview(b"ab")])

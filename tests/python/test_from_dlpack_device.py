@@ -342,6 +342,7 @@ class DeviceType(enum.Enum):
     "device",
     [
         (14,), (14, 0, 0), (13, 0), (2, 0), ("14", 0), (None, None), (), "cpu:99", "nonsense", "",
+        "cpu\0", "cpu\0x",
         (14.0, 0), (np.array([14]), 0), (np.array([14, 14]), 0), (BadEq(), 0), (DeviceType.NONE, 0),
     ],
 )  # fmt: skip

@@ -797,6 +797,7 @@ def test_a_number_of_more_digits_than_python_writes_is_out_of_range(
         ("byte_offset", {"offset": -(2**62)}),
         ("syclobj", {"syclobj": "no:such:9"}),
         ("syclobj", {"syclobj": ""}),
+        ("syclobj", {"syclobj": "cpu\0x"}),
     ],
 )
 def test_a_value_out_of_range_in_the_interface_is_refused(

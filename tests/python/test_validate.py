@@ -138,6 +138,14 @@ def test_each_kind_is_refused_unless_it_is_accepted(usm_type: str, queue: Any) -
             validate(tensor, usm_types=accepted)
 
 
+def test_nothing_is_taken_where_nothing_is_accepted(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    with refused("usm_type_not_accepted", "data", expected="no USM"):
+        validate(tensor, usm_types=())
+    with refused("backend_not_accepted", "device.device_id", expected="a device of no backend"):
+        validate(tensor, backends=())
+
+
 def test_the_backend_may_be_required(memory: Any) -> None:
     tensor = to_dlpack_tensor(memory)
     for accepted in ("opencl", ["opencl"], ("level_zero", "opencl"), None):
