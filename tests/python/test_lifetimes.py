@@ -167,6 +167,98 @@ def test_a_cycle_through_a_tensor_of_a_tensor_is_collected(queue: Any, keywords:
     assert gone() is None
 
 
+# --- chains of tensors
+
+
+def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory: Any) -> None:
+    owner = TypedArray(memory)
+    kept = weakref.ref(owner)
+    ways: list[Callable[[DLPackTensor], DLPackTensor]] = [
+        from_dlpack,
+        to_dlpack_tensor,
+        lambda tensor: to_dlpack_tensor(tensor, shape=(12,)),
+        lambda tensor: from_dlpack(tensor, device=(14, 0), copy=False),
+    ]
+    tensor = to_dlpack_tensor(owner)
+    del owner
+    for way in ways:
+        gone = weakref.ref(tensor)
+        tensor = way(tensor)
+        assert gone() is None
+        assert kept() is not None
+    del tensor
+    assert kept() is None
+
+
+def test_the_first_tensor_of_what_was_imported_is_kept_by_all(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    tensor = from_dlpack(ForeignArray(foreign))
+    first = weakref.ref(tensor)
+    tensor = from_dlpack(tensor)
+    second = weakref.ref(tensor)
+    tensor = to_dlpack_tensor(tensor)
+    assert (first() is None, second() is None, foreign.deletions) == (False, True, 0)
+    del tensor
+    assert (first() is None, foreign.deletions) == (True, 1)
+
+
+CHAIN = """
+import sys, threading, weakref
+import dpctl.memory, usm_dlpack
+from usm_dlpack import from_dlpack, to_dlpack_tensor
+
+class Owner:
+    def __init__(self, memory):
+        self.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+        self.memory = memory
+
+class Forwards:
+    def __init__(self, tensor):
+        self.tensor = tensor
+    def __dlpack__(self, *, max_version=None, stream=None, dl_device=None, copy=None):
+        return self.tensor.__dlpack__(max_version=max_version)
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+links = {
+    "from_dlpack": (100000, from_dlpack),
+    "to_dlpack_tensor": (100000, to_dlpack_tensor),
+    "a wrapper": (60000, lambda tensor: from_dlpack(Forwards(tensor))),
+}
+count, link = links[sys.argv[1]]
+
+def run():
+    owner = Owner(dpctl.memory.MemoryUSMShared(64))
+    gone = weakref.ref(owner)
+    tensor = to_dlpack_tensor(owner, dtype="float32")
+    del owner
+    for _ in range(count):
+        tensor = link(tensor)
+    assert gone() is not None
+    del tensor
+    assert gone() is None
+
+if sys.argv[2] == "small stack":
+    usm_dlpack.root_device(0)
+    threading.stack_size(256 * 1024)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+else:
+    run()
+print("all is gone")
+"""
+
+
+@pytest.mark.parametrize("stack", ["main thread", "small stack"])
+@pytest.mark.parametrize("link", ["from_dlpack", "to_dlpack_tensor", "a wrapper"])
+def test_a_long_chain_of_tensors_ends_at_once(
+    new_process: Callable[..., Any], link: str, stack: str
+) -> None:
+    done = new_process(arguments=("-c", CHAIN, link, stack))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "all is gone\n", "")
+
+
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickling_is_refused_in_words(memory: Any, protocol: int) -> None:
     with pytest.raises(TypeError, match=r"DLPackTensor: expected .+, found .+; copy its values"):
