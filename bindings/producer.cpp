@@ -155,10 +155,11 @@ bool is_method(nb::handle type, nb::handle found) {
                             .attr("_defines")(type, "__dlpack__"));
 }
 
-/// What an array is that has `__dlpack__` itself, as a proxy has: not remembered.
+/// What an array is that has `__dlpack__` itself, as a proxy has: not remembered. A class has that
+/// of its instances.
 producer_type read_object(nb::handle x) {
   const nb::object method = find_attribute(x, "__dlpack__");
-  if (!method.is_valid()) {
+  if (!method.is_valid() || PyType_Check(x.ptr()) != 0) {
     const std::string sentence =
         "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
         "; pass the array itself, or use to_dlpack_tensor for memory";

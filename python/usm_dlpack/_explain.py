@@ -46,7 +46,7 @@ def _directions(
         return list(implied)
     if is_capsule(x) or not _has(x, "__sycl_usm_array_interface__"):
         return ["import"]
-    return ["export", "import"] if _has(type(x), "__dlpack__") else ["export"]
+    return ["export", "import"] if _has(x, "__dlpack__") else ["export"]
 
 
 def explain(

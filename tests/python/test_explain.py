@@ -8,6 +8,7 @@ import gc
 import json
 import os
 import re
+import types
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -265,6 +266,22 @@ def test_an_array_of_both_kinds_is_explained_in_both_directions(memory: Any) -> 
         check_walk(walk, None)
     assert explanation.error is None
     assert [walk.direction for walk in explain(memory).walks] == ["export"]
+
+
+def test_an_object_that_has_the_protocols_itself_is_explained(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    holder = types.SimpleNamespace(
+        __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
+    )
+    (walk,) = explain(holder).walks
+    assert walk.direction == "import"
+    check_walk(walk, None)
+    holder.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
+    explanation = explain(holder)
+    assert [walk.direction for walk in explanation.walks] == ["export", "import"]
+    assert explanation.error is None
+    (walk,) = explain(weakref.proxy(tensor)).walks
+    check_walk(walk, None)
 
 
 def _with(memory: Any, **changes: Any) -> Any:

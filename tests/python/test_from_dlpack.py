@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import gc
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -579,15 +582,136 @@ def test_an_error_of_the_device_question_reaches_the_caller() -> None:
         from_dlpack(Raising())
 
 
-def test_the_protocol_is_looked_up_on_an_object_whose_class_has_none(
-    versioned: ForeignTensor,
-) -> None:
+# --- where __dlpack__ is, and what it takes
+
+
+@pytest.mark.parametrize("keywords", [{}, {"device": (14, 0)}, {"copy": False}], ids=str)
+def test_an_object_may_have_the_protocol_itself(memory: Any, keywords: Any) -> None:
+    tensor = to_dlpack_tensor(memory)
+    holder = types.SimpleNamespace(
+        __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
+    )
+    proxy = weakref.proxy(tensor)
+    for x in (holder, proxy):
+        assert same_view(from_dlpack(x, **keywords), tensor)
+        assert validate(x).data == tensor.data
+
+
+def test_what_an_object_itself_has_is_not_remembered_of_its_type(versioned: ForeignTensor) -> None:
     class Plain:
         pass
 
     plain: Any = Plain()
     plain.__dlpack__ = versioned.capsule
-    assert from_dlpack(plain).data == versioned.tensor.data
+    assert from_dlpack(plain).shape == (3, 4)
+    with wrong_argument(TypeError, "x", "found an object of type Plain"):
+        from_dlpack(Plain())
+
+
+def test_a_host_array_may_have_the_protocol_itself() -> None:
+    array = np.arange(3.0)
+    holder = types.SimpleNamespace(
+        __dlpack__=array.__dlpack__, __dlpack_device__=array.__dlpack_device__
+    )
+    assert from_dlpack(holder, device=(14, 0)).numpy().tolist() == [0.0, 1.0, 2.0]
+    with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
+        from_dlpack(holder)
+
+
+class HasDlpack(type):
+    """A metaclass whose instances, which are classes, are arrays."""
+
+    def __dlpack__(cls, **_: Any) -> Any:
+        return cls.given()  # type: ignore[attr-defined]
+
+
+class OfMetaclass(metaclass=HasDlpack):
+    """Its instances are no arrays."""
+
+    given: Any = None
+
+
+def test_the_protocol_of_a_metaclass_is_that_of_the_class(
+    versioned: ForeignTensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OfMetaclass, "given", versioned.capsule)
+    for call in (from_dlpack, validate):
+        with wrong_argument(TypeError, "x", "found an object of type OfMetaclass"):
+            call(OfMetaclass())
+    assert from_dlpack(OfMetaclass).shape == (3, 4)
+
+
+@pytest.mark.parametrize("kind", [DLPackTensor, np.ndarray, OldArray])
+def test_a_class_is_no_array_of_its_instances(kind: type) -> None:
+    with wrong_argument(TypeError, "x", f"found an object of type {type(kind).__name__}"):
+        from_dlpack(kind)
+
+
+def test_a_property_may_give_a_function_that_takes_no_keywords(foreign: ForeignTensor) -> None:
+    class Array:
+        @property
+        def __dlpack__(self) -> Any:
+            return lambda: foreign.capsule()
+
+    assert from_dlpack(Array()).shape == (3, 4)
+    assert from_dlpack(Array(), copy=True).shape == (3, 4)
+
+
+def test_a_decorator_takes_the_keywords_that_it_passes_on(foreign: ForeignTensor) -> None:
+    def without_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def narrow(self: Any) -> Any:
+            return function(self)
+
+        return narrow
+
+    class Array:
+        @without_keywords
+        def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
+            assert max_version is None
+            return foreign.capsule()
+
+    assert from_dlpack(Array()).shape == (3, 4)
+    assert from_dlpack(Array(), copy=True).shape == (3, 4)
+
+
+class PyMethodDef(ctypes.Structure):
+    """``PyMethodDef`` of Python's C API."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_METH_NOARGS = 4
+_new_method = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.py_object, ctypes.POINTER(PyMethodDef)
+)(("PyDescr_NewMethod", ctypes.pythonapi))
+
+
+@pytest.mark.parametrize("doc", [None, b"Return a capsule (a legacy one).", b"Return a capsule."])
+def test_compiled_code_without_a_signature_may_take_no_keywords(
+    foreign: ForeignTensor, doc: bytes | None
+) -> None:
+    class Array:
+        pass
+
+    @ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+    def function(_self: Any, _nothing: int | None) -> Any:
+        return foreign.capsule()
+
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    definition = PyMethodDef(b"__dlpack__", address, _METH_NOARGS, doc)
+    Array.__dlpack__ = _new_method(Array, definition)  # type: ignore[attr-defined]
+    assert from_dlpack(Array()).shape == (3, 4)
+    assert from_dlpack(Array(), copy=True).shape == (3, 4)
+    assert validate(Array()).nbytes == 48
+
+
+# --- what has none
 
 
 def test_a_tensor_that_was_never_made_is_refused() -> None:
