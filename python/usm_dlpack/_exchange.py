@@ -370,10 +370,11 @@ def _device_of(x: object) -> tuple[int, int] | None:
         return None
     answer = ask()
     try:
-        own = tuple(map(_index, answer))
+        device_type, number = map(_index, answer)  # of an endless answer, no more than three
+        in_range = all(-(2**31) <= part < 2**31 for part in (device_type, number))
     except (TypeError, ValueError):
-        own = ()
-    if len(own) != 2 or not all(-(2**31) <= part < 2**31 for part in own):
+        in_range = False
+    if not in_range:
         raise ConversionError(
             "device_type_unsupported",
             "__dlpack_device__",
@@ -381,7 +382,7 @@ def _device_of(x: object) -> tuple[int, int] | None:
             shown(answer),
             "correct the producer",
         )
-    return own[0], own[1]
+    return device_type, number
 
 
 def _check_device_type(x: object, host: bool) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import itertools
 import types
 import weakref
 from collections.abc import Callable
@@ -568,6 +569,12 @@ def test_a_device_of_nonsense_is_refused(versioned: ForeignTensor, device: Any) 
         with refused("device_type_unsupported", "__dlpack_device__", found=repr(device)):
             from_dlpack(array, device=asked)
     assert array.asked == []
+
+
+def test_an_endless_answer_to_the_device_question_is_refused(versioned: ForeignTensor) -> None:
+    endless: Any = itertools.count(14)
+    with refused("device_type_unsupported", "__dlpack_device__", found="count("):
+        from_dlpack(ForeignArray(versioned, device=endless))
 
 
 def test_an_error_of_the_device_question_reaches_the_caller() -> None:
