@@ -131,7 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_as_program() -> int:
     try:
         status = main()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where it was closed before Python began
+            sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has enough, as `head` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -15,7 +15,12 @@ CHOICES = ("auto", "always", "never")
 _CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
-def wants_colour(stream: TextIO, choice: str = "auto") -> bool:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a stream is a terminal; one that was closed before Python began is None."""
+    return stream is not None and stream.isatty()
+
+
+def wants_colour(stream: TextIO | None, choice: str = "auto") -> bool:
     """Return whether text for a stream is to be coloured.
 
     ``auto`` heeds NO_COLOR and FORCE_COLOR (https://no-color.org, https://force-color.org), of
@@ -27,7 +32,7 @@ def wants_colour(stream: TextIO, choice: str = "auto") -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return os.environ.get("TERM") != "dumb" and stream.isatty()
+    return os.environ.get("TERM") != "dumb" and is_terminal(stream)
 
 
 def styled(text: str, style: str, colour: bool) -> str:
@@ -48,7 +53,7 @@ class Progress:
 
     def __init__(self, total: int = 0) -> None:
         self._stream = sys.stderr
-        self._shown = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._shown = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
         self._total = total
         self._done = 0
 

@@ -342,6 +342,28 @@ def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
     return written[0].decode(), written[1].decode()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("devices",), ("devices", "--json"), ("doctor",), ("explain", "dpctl:get_devices()[0]")],
+    ids=lambda arguments: " ".join(arguments),
+)
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
+    arguments: tuple[str, ...], closed: str
+) -> None:
+    command = [sys.executable, "-m", "usm_dlpack", *arguments]
+    plain = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == plain.returncode
+    assert done.stdout == ("" if closed.startswith(">&-") else plain.stdout)
+    assert done.stderr == ("" if "2>&-" in closed else plain.stderr)
+
+
 COLOUR = "\x1b[1m"
 
 
