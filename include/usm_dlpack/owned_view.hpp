@@ -45,7 +45,7 @@ class owned_view {
   }
 
   /// A result of an array that owns its memory, of the same type of view or one that this
-  /// type can be made of. Frees it without the GIL: it waits before.
+  /// type can be made of. The array waits when it goes, without the GIL.
   /// @param kept what the work on the array's queue reads, other views with owners for
   ///        example: it goes after the array, hence when that work is done
   template <class Made, class... Kept,
@@ -70,18 +70,16 @@ class owned_view {
   template <class Made, class... Kept>
   struct array_and_kept {
     std::tuple<Kept...> kept;
-    detail::unlocked_owner<usm_array<Made>> array;
+    usm_array<Made> array;
   };
 
   template <class Made, class... Kept>
   static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
     const View view(array.view());
     const DLDevice device{kDLOneAPI, array.device_id()};
-    return usm_dlpack::to_managed_tensor(
-        view, device,
-        array_and_kept<Made, std::decay_t<Kept>...>{
-            {std::forward<Kept>(kept)...},
-            detail::unlocked_owner<usm_array<Made>>(std::move(array))});
+    return usm_dlpack::to_managed_tensor(view, device,
+                                         array_and_kept<Made, std::decay_t<Kept>...>{
+                                             {std::forward<Kept>(kept)...}, std::move(array)});
   }
 
   View view_;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/usm_block.hpp>
 
 #include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
@@ -54,19 +55,18 @@ struct package_interface {
   /// Runs a function without the GIL, if this thread has it.
   void (*run_unlocked)(void (*function)(void*), void* argument) noexcept;
 
-  /// The table of the package in this environment, imported with the first call.
+  /// The table of the package in this environment, imported with the first call; what waits
+  /// in this module's arrays gives up the GIL from then on.
   /// @throws nb::python_error ImportError where there is none, or one of another version
   static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    if (loaded() == nullptr) {
-      kept().store(find(), std::memory_order_release);
+    const package_interface* table = kept().load(std::memory_order_acquire);
+    if (table == nullptr) {
+      table = find();
+      kept().store(table, std::memory_order_release);
+      runner_of_waits.store(table->run_unlocked, std::memory_order_release);
     }
-    return *loaded();
-  }
-
-  /// The same table, or null before the first call of `get`.
-  static const package_interface* loaded() noexcept {
-    return kept().load(std::memory_order_acquire);
+    return *table;
   }
 
  private:
@@ -136,25 +136,6 @@ class python_owner {
 
  private:
   PyObject* object_;
-};
-
-/// Owns something that may wait when it goes, for work that needs the GIL.
-template <class Owned>
-class unlocked_owner {
- public:
-  explicit unlocked_owner(Owned owned) : owned_(std::move(owned)) {}
-  unlocked_owner(unlocked_owner&&) noexcept = default;
-  unlocked_owner& operator=(unlocked_owner&&) = delete;
-  ~unlocked_owner() {
-    // Without the package nothing has gone to Python yet.
-    if (const package_interface* package = package_interface::loaded()) {
-      package->run_unlocked(
-          [](void* owned) { static_cast<std::optional<Owned>*>(owned)->reset(); }, &owned_);
-    }
-  }
-
- private:
-  std::optional<Owned> owned_;
 };
 
 }  // namespace detail

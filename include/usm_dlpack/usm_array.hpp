@@ -32,6 +32,7 @@ namespace usm_dlpack {
 /// managed tensor. Work on other queues must be done, or the array's queue depend on it. If
 /// the runtime cannot say that the queue is done (it throws, or the queue records a graph),
 /// the memory is left alone for good rather than freed under a kernel. It never throws.
+/// In an extension of Python it gives up the GIL meanwhile.
 /// @pre the array does not go in a host task of its queue, which would wait for itself
 template <class View>
 class usm_array {

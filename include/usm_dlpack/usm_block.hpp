@@ -8,6 +8,7 @@
 
 #include <sycl/sycl.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,6 +24,14 @@ inline std::int32_t export_id(const sycl::queue& queue) {
   }
   return device_id(queue.get_device());
 }
+
+/// Calls a function with its argument, and returns once it has returned.
+using function_runner = void (*)(void (*function)(void*), void* argument) noexcept;
+
+/// Runs what waits for a queue; null runs it directly. The queue's work may stand behind a host
+/// task that needs a lock of this thread: in Python the GIL, which `load_package` has given up
+/// here.
+inline std::atomic<function_runner> runner_of_waits{nullptr};
 
 /// Owns one USM allocation of a queue's device and context. Null after a move.
 class usm_block {
@@ -58,7 +67,22 @@ class usm_block {
 
  private:
   void free() noexcept {
-    if (address_ != nullptr && is_idle()) {
+    if (address_ == nullptr) {
+      return;
+    }
+    const auto wait_and_free = [](void* block) {
+      static_cast<usm_block*>(block)->free_when_idle();
+    };
+    if (const function_runner run = runner_of_waits.load(std::memory_order_acquire)) {
+      run(wait_and_free, this);
+    } else {
+      wait_and_free(this);
+    }
+  }
+
+  /// Waits twice: a backend's free may wait too, for kernels of any queue.
+  void free_when_idle() noexcept {
+    if (is_idle()) {
       try {
         sycl::free(address_, queue_.get_context());
       } catch (...) {  // nobody is left to tell

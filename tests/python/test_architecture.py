@@ -71,7 +71,7 @@ SYCL_ROOMS = {
 }
 # For extensions: what of Python and of dpctl they meet.
 NANOBIND_ROOMS = {
-    "package_interface": ("managed", "usm_allocation"),
+    "package_interface": ("managed", "usm_allocation", "usm_block"),
     "argument_refusals": ("package_interface",),
     "dpctl_objects": ("sycl_config",),
     "dpctl_casters": ("dpctl_objects",),

@@ -792,6 +792,45 @@ print(flat.numpy()[0])
     assert run_in_a_new_process(ext, succeed, code) == "3.0\n"
 
 
+_BEHIND_A_TASK_THAT_NEEDS_THE_GIL = """
+import dpctl.program, faulthandler
+faulthandler.dump_traceback_later(60, exit=True)
+source = "kernel void slow(global float *x) {{ int i = get_global_id(0); float a = x[i];"
+source += " for (int k = 0; k < 300; ++k) a = sin(a); x[i] = a; }}"
+kernel = dpctl.program.create_program_from_source(queue, source).get_sycl_kernel("slow")
+memory = dpctl.memory.MemoryUSMDevice(4000000, queue=queue)
+
+def go(before, act):
+    kept = [before()]
+    slow = queue.submit_async(kernel, [memory], [1000000])
+    queue._submit_keep_args_alive([memory], [slow])  # what dpnp does after each of its kernels
+    try:
+        act(kept)
+    except ValueError as error:
+        print(error)
+    queue.wait()
+
+go({before}, {act})
+print("fine")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "act"),
+    [
+        ("int", "lambda kept: ext.use_scratch(queue)"),
+        ("int", "lambda kept: ext.use_scratch(queue, fails=True)"),
+        ("lambda: ext.Workspace(queue)", "lambda kept: kept.clear()"),
+        ("lambda: ext.full(queue, 2, 3)", "lambda kept: kept.clear()"),
+    ],
+)
+def test_an_array_goes_while_work_before_it_needs_the_gil(
+    ext: Any, succeed: Callable[..., str], before: str, act: str
+) -> None:
+    code = _BEHIND_A_TASK_THAT_NEEDS_THE_GIL.format(before=before, act=act)
+    assert run_in_a_new_process(ext, succeed, code).endswith("fine\n")
+
+
 _WITHOUT_THE_PACKAGE = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -80,6 +81,21 @@ std::vector<double> first_elements(
   }
   return first;
 }
+
+/// Makes an array that nobody sees, which goes with the function or with the exception.
+void use_scratch(sycl::queue& queue, bool fails) {
+  const usm_array<device_mdspan<array_view<float, 1>>> scratch(queue,
+                                                               Kokkos::dextents<int, 1>(4));
+  if (fails) {
+    throw std::invalid_argument("scratch: expected no failure, found one as asked for");
+  }
+}
+
+/// A class with an array as a member.
+struct workspace {
+  usm_array<device_mdspan<array_view<float, 1>>> memory;
+  explicit workspace(const sycl::queue& queue) : memory(queue, Kokkos::dextents<int, 1>(4)) {}
+};
 
 struct counter {
   std::shared_ptr<int> alive = std::make_shared<int>(0);
@@ -158,6 +174,8 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("unexplained", &describe<array_view<float, 1>>, "x"_a);
   m.def("unexplained", &describe<array_view<double, 1>>, "x"_a);
 
+  m.def("use_scratch", &use_scratch, "queue"_a, "fails"_a = false);
+  nb::class_<workspace>(m, "Workspace").def(nb::init<const sycl::queue&>(), "queue"_a);
   m.def("full", &full, "queue"_a, "rows"_a, "columns"_a, "value"_a = 1.0f);
   m.def(
       "full_in_other_kind",
