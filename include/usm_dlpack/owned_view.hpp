@@ -62,7 +62,9 @@ class owned_view {
   const View& view() const noexcept { return view_; }
   /// The queue that may still work on the memory, as far as the array says it.
   const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
-  /// What keeps the memory alive; null once it was released.
+  /// What keeps the memory alive, to be looked at; null once it was released.
+  const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
+  /// The same, given away; null once it was released.
   managed_tensor release() && noexcept { return std::move(managed_); }
 
  private:

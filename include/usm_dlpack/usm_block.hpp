@@ -28,9 +28,9 @@ inline std::int32_t export_id(const sycl::queue& queue) {
 /// Calls a function with its argument, and returns once it has returned.
 using function_runner = void (*)(void (*function)(void*), void* argument) noexcept;
 
-/// Runs what waits for a queue; null runs it directly. The queue's work may stand behind a host
-/// task that needs a lock of this thread: in Python the GIL, which `load_package` has given up
-/// here.
+/// Runs what waits for a queue; null runs it directly. The queue's work may stand behind a
+/// host task that needs a lock of this thread: in Python the GIL, which a runner that the
+/// package sets gives up (package_interface.hpp).
 inline std::atomic<function_runner> runner_of_waits{nullptr};
 
 /// Owns one USM allocation of a queue's device and context. Null after a move.

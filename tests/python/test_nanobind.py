@@ -723,6 +723,34 @@ def test_an_ndarray_is_made_of_an_owned_view(ext: Any, queue: Any) -> None:
     assert np.all(back.numpy() == 1)
 
 
+def test_an_ndarray_of_read_only_memory_says_so(ext: Any, queue: Any, floats: Any) -> None:
+    constant = ext.readonly_result(queue, ext.Counter())
+    assert from_dlpack(ext.to_readonly_ndarray(constant)).readonly
+    assert from_dlpack(ext.to_readonly_ndarray(floats)).readonly
+    with refused("read_only", "flags", found="read-only memory"):
+        ext.constant_to_ndarray(constant)
+
+
+def test_an_ndarray_has_the_extents_and_the_order_that_its_type_names(
+    ext: Any, floats: Any
+) -> None:
+    right = to_dlpack_tensor(floats, shape=(3, 4))
+    left = to_dlpack_tensor(floats, shape=(3, 4), strides=(1, 3))
+    assert from_dlpack(ext.to_right_ndarray(right)).strides == (4, 1)
+    assert from_dlpack(ext.to_left_ndarray(left)).strides == (1, 3)
+    with refused("extent_mismatch", "shape[1]", expected="4 for", found="3"):
+        ext.to_right_ndarray(to_dlpack_tensor(floats, shape=(4, 3)))
+    with refused("layout_mismatch", "strides[1]", expected="1 for nb::c_contig", found="3"):
+        ext.to_right_ndarray(left)
+    with refused("layout_mismatch", "strides[0]", expected="1 for nb::f_contig", found="4"):
+        ext.to_left_ndarray(right)
+    # Strides of dimensions without neighbours are free.
+    single = to_dlpack_tensor(floats, shape=(1, 4), strides=(9, 1))
+    assert from_dlpack(ext.to_right_ndarray(single)).shape == (1, 4)
+    empty = to_dlpack_tensor(floats, shape=(0, 4), strides=(7, 5))
+    assert from_dlpack(ext.to_right_ndarray(empty)).shape == (0, 4)
+
+
 # --- Threads, processes, types --------------------------------------------------------------------
 
 
@@ -971,10 +999,18 @@ def test_what_can_have_no_owner_does_not_compile(ext: Any, tmp_path: Path) -> No
     status, printed = compile_case("REFUSED")
     assert status != 0
     sentences = re.findall(r"static assertion failed: (\w+: expected .*)", printed)
-    assert sorted(sentence.split(",")[1] for sentence in sentences) == [
-        " found a usm_array",
-        " found a view alone",
-        " found another; pass the views alone",
+    assert sorted(sentence.split(" found ")[1] for sentence in sentences) == [
+        "a usm_array, which would own memory that is Python's; "
+        "take the mdspan type, or an owned_view",
+        "a view alone, whose memory nothing keeps; return an owned_view or a usm_array",
+        "a writable one; add nb::ro, or make its element type const",
+        "another; name that one, or none",
+        "another; name the view's element type, or none",
+        "another; pass the views alone, without a kernel's other arguments",
+        "another; use the nb::ndim of the view's rank, or none",
+        "fewer, of which an nb::ndarray does not say whether they are padded; "
+        "take the view itself",
+        "padded ones of fewer than 8 bits; return the owned_view itself",
     ]
     assert compile_case() == (0, "")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invalid uses of a function of an extension: ``fill`` of docs/how-to/nanobind.md.
 
-It takes a queue, a view of float32 in one dimension of device USM, and a number. The last two uses
+It takes a queue, a view of float32 in one dimension of device USM, and a number. The last five uses
 are of functions of tests/python/extension_project/extension_under_test_module.cpp. Each function is
-one use, and raises what docs/errors/argument_error.md says.
+one use, and raises what a page in docs/errors/ says.
 """
 
 from __future__ import annotations
@@ -89,3 +89,30 @@ def array_that_was_released() -> None:
     values = usm_dlpack.to_dlpack_tensor(memory, dtype="float32")
     extension_under_test_module.released_to_ndarray(values)
     # [end array_that_was_released]
+
+
+def ndarray_that_may_write_read_only_memory() -> None:
+    """Make an ``nb::ndarray`` without ``nb::ro`` of memory that is read-only."""
+    # [begin ndarray_that_may_write_read_only_memory]
+    counter = extension_under_test_module.Counter()
+    constant = extension_under_test_module.readonly_result(dpctl.SyclQueue(), counter)
+    extension_under_test_module.constant_to_ndarray(constant)
+    # [end ndarray_that_may_write_read_only_memory]
+
+
+def ndarray_of_another_shape() -> None:
+    """Make an ``nb::ndarray`` of ``nb::shape<-1, 4>`` of rows of three."""
+    # [begin ndarray_of_another_shape]
+    memory = dpctl.memory.MemoryUSMShared(48)
+    values = usm_dlpack.to_dlpack_tensor(memory, shape=(4, 3), dtype="float32")
+    extension_under_test_module.to_right_ndarray(values)
+    # [end ndarray_of_another_shape]
+
+
+def ndarray_of_another_order() -> None:
+    """Make an ``nb::ndarray`` of ``nb::c_contig`` of columns."""
+    # [begin ndarray_of_another_order]
+    memory = dpctl.memory.MemoryUSMShared(48)
+    values = usm_dlpack.to_dlpack_tensor(memory, shape=(3, 4), strides=(1, 3), dtype="float32")
+    extension_under_test_module.to_right_ndarray(values)
+    # [end ndarray_of_another_order]

@@ -291,4 +291,36 @@ NB_MODULE(extension_under_test_module, m) {
             std::move(x));
       },
       "x"_a);
+  m.def(
+      "to_readonly_ndarray",
+      [](owned_view<array_view<const float, 1>> x) {
+        return usm_dlpack::to_ndarray<nb::ndarray<nb::array_api, nb::ro, nb::device::oneapi>>(
+            std::move(x));
+      },
+      "x"_a);
+  m.def(
+      "constant_to_ndarray",
+      [](owned_view<array_view<const float, 1>> x) {
+        const array_view<float, 1> view(const_cast<float*>(x.view().data_handle()),
+                                        x.view().extents());
+        owned_view<array_view<float, 1>> held(view, x.queue(), std::move(x).release());
+        return usm_dlpack::to_ndarray<nb::ndarray<nb::array_api, nb::device::oneapi>>(
+            std::move(held));
+      },
+      "x"_a);
+  m.def(
+      "to_right_ndarray",
+      [](owned_view<strided_view<float, 2>> x) {
+        return usm_dlpack::to_ndarray<nb::ndarray<nb::array_api, float, nb::shape<-1, 4>,
+                                                  nb::c_contig, nb::device::oneapi>>(
+            std::move(x));
+      },
+      "x"_a);
+  m.def(
+      "to_left_ndarray",
+      [](owned_view<strided_view<float, 2>> x) {
+        return usm_dlpack::to_ndarray<
+            nb::ndarray<nb::array_api, nb::f_contig, nb::device::oneapi>>(std::move(x));
+      },
+      "x"_a);
 }
