@@ -25,10 +25,14 @@ class dpctl_caster {
   using Cast = nb::detail::movable_cast_t<T>;
   template <class>
   bool can_cast() const noexcept {
-    return refused_ == nullptr;
+    return refused_ == nullptr && value_.has_value();
   }
 
   bool from_python(nb::handle source, std::uint32_t, nb::detail::cleanup_list*) noexcept {
+    value_.reset();  // a container takes all its elements with one caster
+    if (source.is_none()) {
+      return true;
+    }
     try {
       const Object* found = in_capsule<Object>(source);
       found = found == nullptr ? in_dpctl<Object>(source) : found;
@@ -59,13 +63,23 @@ class dpctl_caster {
   }
 
   explicit operator Object&() { return get(); }
-  explicit operator Object*() { return &get(); }
+  /// Null for None, which a parameter says that it takes by `"x"_a.none()`.
+  explicit operator Object*() {
+    check();
+    return value_ ? &*value_ : nullptr;
+  }
   explicit operator Object&&() { return std::move(get()); }
 
  private:
-  Object& get() {
+  void check() const {
     if (refused_ != nullptr) {
       std::rethrow_exception(refused_);
+    }
+  }
+  Object& get() {
+    check();
+    if (!value_) {  // None
+      throw nb::next_overload();
     }
     return *value_;
   }

@@ -693,6 +693,24 @@ def test_another_object_of_dpctl_is_no_queue(ext: Any, queue: Any) -> None:
             ext.same_queue(other)
 
 
+def test_a_pointer_to_a_queue_is_null_for_none(ext: Any, queue: Any) -> None:
+    assert ext.has_queue(queue)
+    assert not ext.has_queue(None)
+    assert ext.has_queue.__doc__ == "has_queue(queue: dpctl.SyclQueue | None) -> bool"
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.has_queue(3)
+    assert ext.queue_or_none(queue) == "a queue"
+    assert ext.queue_or_none(None) == "the next overload"
+
+
+def test_none_in_a_list_is_no_event(ext: Any, queue: Any, floats: Any) -> None:
+    event = ext.fill_after(queue, floats, [])
+    for events in ([None], [event, None], [None, event]):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ext.fill_after(queue, floats, events)
+    event.wait()
+
+
 def test_a_class_that_only_says_it_is_a_queue_is_none(ext: Any) -> None:
     class Liar:
         __class__ = dpctl.SyclQueue  # type: ignore[assignment]

@@ -263,6 +263,10 @@ NB_MODULE(extension_under_test_module, m) {
   m.def(
       "device_of", [](const sycl::context* c) { return c->get_devices().front(); },
       "context"_a);
+  m.def("has_queue", [](const sycl::queue* q) { return q != nullptr; }, "queue"_a.none());
+  m.def(
+      "queue_or_none", [](const sycl::queue&) { return "a queue"; }, "queue"_a.none());
+  m.def("queue_or_none", [](nb::none) { return "the next overload"; }, "queue"_a.none());
   m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); }, "device"_a);
   m.def(
       "fill_after",
