@@ -39,15 +39,21 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// Gives a managed tensor to Python, or a null handle, and the Python error set.
-inline nb::handle to_python(managed_tensor managed,
-                            const std::optional<sycl::queue>& queue) noexcept {
+/// Gives a view with an owner to Python, proved, or a null handle, and the Python error set.
+template <class View>
+nb::handle to_python(owned_view<View>&& made) noexcept {
   try {
-    if (managed == nullptr) {
+    if (made.managed() == nullptr) {
       refuse(errc::request_unsupported, "return", "a view with an owner",
              "one that was moved from or released", "return it before that");
     }
-    return package_interface::get().make_tensor(managed.release(), queue ? &*queue : nullptr);
+    const std::optional<sycl::queue> queue = made.queue();
+    nb::object tensor = nb::steal(package_interface::get().make_tensor(
+        std::move(made).release().release(), queue ? &*queue : nullptr));
+    if (tensor.is_valid() && usm_kind_v<View> != sycl::usm::alloc::unknown) {
+      array_offer(tensor).template check_kind<View>();
+    }
+    return tensor.release();
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const conversion_error& error) {
@@ -56,12 +62,6 @@ inline nb::handle to_python(managed_tensor managed,
     PyErr_NoMemory();
   }
   return {};
-}
-
-template <class View>
-nb::handle to_python(owned_view<View>&& made) noexcept {
-  const std::optional<sycl::queue> queue = made.queue();
-  return to_python(std::move(made).release(), queue);
 }
 
 template <class View>

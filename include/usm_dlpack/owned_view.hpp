@@ -55,9 +55,14 @@ class owned_view {
         queue_(array.queue()),
         managed_(own(std::move(array), std::forward<Kept>(kept)...)) {}
 
-  /// An import, proved. @pre `view` was made of `managed`
+  /// An import, proved. Const elements make the tensor read-only from here on: who gets it
+  /// next may write no more than the view. @pre `view` was made of `managed`
   owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
-      : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {}
+      : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {
+    if (managed_ != nullptr) {
+      managed_.get()->flags |= detail::flags_of<View>();
+    }
+  }
 
   const View& view() const noexcept { return view_; }
   /// The queue that may still work on the memory, as far as the array says it.

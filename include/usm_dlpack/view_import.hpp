@@ -38,6 +38,13 @@ class array_offer {
   /// Gives the reference away.
   PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
 
+  /// @throws conversion_error `usm_type_not_accepted` if the memory, proved before, is not of
+  ///         the kind that the view's type names
+  template <class View>
+  void check_kind() const {
+    check_usm_type(offered_.proved_kind, require_kind<View>({}));
+  }
+
   /// The view, once the memory is proved to be what its type says; nothing is proved twice.
   /// @throws conversion_error as `validate`, then as `to_mdspan`
   template <class View>

@@ -627,6 +627,21 @@ def test_a_result_that_is_no_usm_of_its_queue_is_refused(ext: Any, queue: Any) -
     assert counter.alive == 0
 
 
+def test_a_result_of_another_kind_than_its_view_names_is_refused(ext: Any, queue: Any) -> None:
+    counter = ext.Counter()
+    with refused("usm_type_not_accepted", "data", expected="device USM", found="host USM"):
+        ext.result_in_other_kind(queue, counter)
+    assert counter.alive == 0
+
+
+def test_a_view_of_const_elements_comes_back_read_only(ext: Any, shared: Any, memory: Any) -> None:
+    back = ext.given_back(shared)
+    assert (back.data, back.readonly, shared.readonly) == (shared.data, True, False)
+    with refused("read_only", "flags"):
+        ext.rank_one(back)
+    assert ext.given_back(ForeignArray(ForeignTensor(address_of(memory), shape=(12,)))).readonly
+
+
 def test_the_owner_of_a_result_goes_once(ext: Any, queue: Any) -> None:
     counter = ext.Counter()
     made = ext.readonly_result(queue, counter)

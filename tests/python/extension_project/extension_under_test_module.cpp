@@ -243,6 +243,18 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "queue"_a, "counter"_a);
   m.def(
+      "given_back", [](owned_view<array_view<const float, 1>> x) { return x; }, "x"_a);
+  m.def(
+      "result_in_other_kind",
+      [](sycl::queue& q, counter& c) {
+        auto memory = std::shared_ptr<float>(sycl::malloc_host<float>(3, q),
+                                             [q](float* p) { sycl::free(p, q); });
+        const device_mdspan<array_view<float, 1>> view(memory.get(),
+                                                       Kokkos::dextents<int, 1>(3));
+        return owned_view(view, q, std::make_pair(memory, c.alive));
+      },
+      "queue"_a, "counter"_a);
+  m.def(
       "result_in_other_context",
       [](sycl::queue& q) {
         auto memory = std::shared_ptr<float>(sycl::malloc_shared<float>(3, q),
