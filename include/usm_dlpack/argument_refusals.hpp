@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <type_traits>
@@ -67,27 +68,49 @@ inline std::vector<recorded_refusal> refusals_of(const void* call) {
   return found;
 }
 
-/// Whether an argument is an object, or a list or tuple that holds it. Runs no Python code.
-inline bool is_or_holds(nb::handle argument, PyObject* object) {
-  if (argument.ptr() == object) {
-    return true;
-  }
-  const nb::ft_object_guard alone(argument);
-  if (PyList_Check(argument.ptr()) != 0) {
-    for (Py_ssize_t i = 0; i < PyList_Size(argument.ptr()); ++i) {
-      if (PyList_GetItem(argument.ptr(), i) == object) {
-        return true;
+/// Looks for an object in lists, tuples and values of dictionaries, in each other. Runs no
+/// Python code, and ends also where they hold themselves.
+class object_search {
+ public:
+  explicit object_search(PyObject* wanted) noexcept : wanted_(wanted) {}
+
+  /// Whether an argument is the object, or holds it.
+  bool finds_in(PyObject* here, int depth = 0) {
+    if (here == wanted_) {
+      return true;
+    }
+    if (depth == deepest || ++looks_ > most_looks) {
+      return false;
+    }
+    const nb::ft_object_guard alone{nb::handle(here)};
+    if (PyList_Check(here) != 0) {
+      for (Py_ssize_t i = 0; i < PyList_Size(here); ++i) {
+        if (finds_in(PyList_GetItem(here, i), depth + 1)) {
+          return true;
+        }
+      }
+    } else if (PyTuple_Check(here) != 0) {
+      for (Py_ssize_t i = 0; i < PyTuple_Size(here); ++i) {
+        if (finds_in(PyTuple_GetItem(here, i), depth + 1)) {
+          return true;
+        }
+      }
+    } else if (PyDict_Check(here) != 0) {
+      Py_ssize_t position = 0;
+      for (PyObject* value = nullptr; PyDict_Next(here, &position, nullptr, &value) != 0;) {
+        if (finds_in(value, depth + 1)) {
+          return true;
+        }
       }
     }
-  } else if (PyTuple_Check(argument.ptr()) != 0) {
-    for (Py_ssize_t i = 0; i < PyTuple_Size(argument.ptr()); ++i) {
-      if (PyTuple_GetItem(argument.ptr(), i) == object) {
-        return true;
-      }
-    }
+    return false;
   }
-  return false;
-}
+
+ private:
+  static constexpr int deepest = 8, most_looks = 1000000;
+  PyObject* wanted_;
+  int looks_ = 0;
+};
 
 /// The type of a parameter that takes nothing before the second round of a call, in which
 /// nanobind lets arguments be converted implicitly: so the other overloads come first.
@@ -125,9 +148,10 @@ inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& recor
   nb::list reasons;
   for (const recorded_refusal& record : records) {
     // An object that stands in several places was refused in one of them; which, nobody said.
+    // One that a container made for the call stands in none, and has its reason all the same.
     nb::object place;
     const auto add = [&](nb::handle here, nb::handle argument) {
-      if (is_or_holds(argument, record.argument.ptr())) {
+      if (object_search(record.argument.ptr()).finds_in(argument.ptr())) {
         place = place.is_valid() ? nb::object(nb::str("{} or {}").format(place, here))
                                  : nb::borrow(here);
       }
@@ -140,7 +164,7 @@ inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& recor
       add(name, argument);
     }
     if (!place.is_valid()) {
-      continue;
+      place = nb::none();
     }
     try {
       std::rethrow_exception(record.reason);
@@ -156,6 +180,13 @@ inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& recor
   throw nb::python_error();
 }
 
+/// Whether a class has a static method of a name, whose last overload must be one too.
+inline bool is_static_method(nb::handle scope, const char* name) {
+  const nb::object found = nb::getattr(scope, name, nb::none());
+  const nb::str type(found.type().attr("__name__"));
+  return std::strcmp(type.c_str(), "nb_func") == 0;  // that of a method is nb_method
+}
+
 }  // namespace detail
 
 /// Adds the last overload of a function, which takes what no other overload took and raises
@@ -164,31 +195,32 @@ inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& recor
 /// (device, context, USM kind, bounds, read-only), is raised as itself, a
 /// `usm_dlpack.ConversionError`. To be called after the last `def` of that name.
 /// @param scope a `nanobind::module_` or `nanobind::class_`
+/// @param name of a function, a method or a static method
 template <class Scope>
 void explain_refusals(Scope& scope, const char* name) {
   namespace nb = nanobind;
+  constexpr bool is_module = std::is_base_of_v<nb::module_, Scope>;
+  const bool is_bound = !is_module && !detail::is_static_method(scope, name);
   const std::string function = name;
   // For type checkers: takes nothing.
-  const std::string signature = "def " + function + "(" +
-                                (std::is_base_of_v<nb::module_, Scope> ? "" : "self, ") +
+  const std::string signature = "def " + function + "(" + (is_bound ? "self, " : "") +
                                 "*, _: typing.NoReturn) -> typing.NoReturn";
   const auto last = nb::arg("_").none() = nb::none();
-  if constexpr (std::is_base_of_v<nb::module_, Scope>) {
-    scope.def(
-        name,
-        [function](const nb::args& args, detail::second_round round,
-                   const nb::kwargs& kwargs) {
-          detail::raise_refusals(function, args, round, kwargs);
-        },
-        nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
+  const auto refuse = [function](const nb::args& args, detail::second_round round,
+                                 const nb::kwargs& kwargs) {
+    detail::raise_refusals(function, args, round, kwargs);
+  };
+  const auto add = [&](auto&& define, const auto& body) {
+    define(name, body, nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
+  };
+  if constexpr (is_module) {
+    add([&](const auto&... parts) { scope.def(parts...); }, refuse);
+  } else if (is_bound) {
+    add([&](const auto&... parts) { scope.def(parts...); },
+        [refuse](nb::handle, const nb::args& args, detail::second_round round,
+                 const nb::kwargs& kwargs) { refuse(args, round, kwargs); });
   } else {
-    scope.def(
-        name,
-        [function](nb::handle, const nb::args& args, detail::second_round round,
-                   const nb::kwargs& kwargs) {
-          detail::raise_refusals(function, args, round, kwargs);
-        },
-        nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
+    add([&](const auto&... parts) { scope.def_static(parts...); }, refuse);
   }
 }
 

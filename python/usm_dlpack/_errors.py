@@ -117,7 +117,7 @@ def from_arguments(
     function: str,
     args: tuple[object, ...],
     kwargs: dict[str, object],
-    refusals: list[tuple[int | str, str, str, str, str, str]],
+    refusals: list[tuple[int | str | None, str, str, str, str, str]],
 ) -> ArgumentError:
     """Make the exception of a call that no overload took.
 
@@ -128,7 +128,8 @@ def from_arguments(
     args, kwargs
         What it was called with.
     refusals
-        The place of an argument, from 1 or by name, and the parts of what an overload said of it;
+        The place of an argument, from 1 or by name or not known, and the parts of what an overload
+        said of it;
         an overload that was tried twice said it twice.
     """
     told = [(place, from_parts(*parts)) for place, *parts in dict.fromkeys(refusals)]
@@ -140,5 +141,8 @@ def from_arguments(
             f"found ({', '.join(types)}); see help({function})"
         )
         return ArgumentError(text, ())
-    lines = [f"{function}: argument {place}: {reason}" for place, reason in told]
+    lines = [
+        f"{function}: {'an argument' if place is None else f'argument {place}'}: {reason}"
+        for place, reason in told
+    ]
     return ArgumentError("\n".join(lines), tuple(reason for _, reason in told))

@@ -337,6 +337,46 @@ def test_a_method_has_a_last_overload(ext: Any, shared: Any, memory: Any) -> Non
         sums.add(to_dlpack_tensor(memory, dtype="float32"))
 
 
+def test_a_static_method_has_a_last_overload(ext: Any, shared: Any, memory: Any) -> None:
+    assert ext.RowSums.of(shared) == ext.RowSums().of(shared) == 6
+    for function in (ext.RowSums.of, ext.RowSums().of):
+        error = refused_call(function, to_dlpack_tensor(memory, dtype="int8"))
+        assert str(error).startswith("of: argument 1: dtype: expected float32")
+    assert "of(*, _: typing.NoReturn)" in ext.RowSums.of.__doc__
+
+
+def test_reasons_reach_out_of_containers_in_containers(ext: Any, memory: Any) -> None:
+    good, bad = (to_dlpack_tensor(memory, dtype=dtype) for dtype in ("float32", "int32"))
+
+    def first_line(*arguments: Any) -> str:
+        error = refused_call(ext.explained_nested, *arguments)
+        assert {reason.code for reason in error.reasons} == {"dtype_mismatch"}
+        return str(error).split(": expected")[0]
+
+    assert ext.explained_nested([[good], []], {"a": good}) == 3
+    assert first_line([[good], [good, bad]]) == "explained_nested: argument 1: dtype"
+    assert first_line([([good]), (bad,)]) == "explained_nested: argument 1: dtype"
+    assert first_line([], {"a": good, "b": bad}) == "explained_nested: argument 2: dtype"
+    assert first_line([[bad]], {"b": bad}) == "explained_nested: argument 1 or 2: dtype"
+    endless: list[Any] = [[bad]]
+    endless.append(endless)
+    assert first_line(endless) == "explained_nested: argument 1: dtype"
+
+
+def test_a_reason_without_a_place_is_told(ext: Any, memory: Any) -> None:
+    class Numbers:
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, _: int) -> Any:
+            if _ == 0:
+                return [to_dlpack_tensor(memory, dtype="int32")]
+            raise IndexError
+
+    error = refused_call(ext.explained_nested, Numbers())
+    assert str(error).startswith("explained_nested: an argument: dtype: expected float32")
+
+
 def test_an_argument_error_is_pickled(ext: Any, queue: Any, memory: Any) -> None:
     error = refused_call(ext.fill, queue, to_dlpack_tensor(memory, dtype="float64"), 1)
     again = pickle.loads(pickle.dumps(error))

@@ -3,16 +3,20 @@
 // Functions over views of USM and SYCL objects, which say what they were given.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -147,6 +151,14 @@ NB_MODULE(extension_under_test_module, m) {
       "x"_a.none());
   m.def("rank_one_or_none", [](nb::none) { return "the next overload"; }, "x"_a.none());
   m.def("first_elements", &first_elements, "arrays"_a);
+  m.def(
+      "explained_nested",
+      [](const std::vector<std::vector<array_view<float, 1>>>& rows,
+         const std::map<std::string, array_view<float, 1>>& named) {
+        return rows.size() + named.size();
+      },
+      "rows"_a, "named"_a = nb::dict());
+  explain_refusals(m, "explained_nested");
 
   m.def(
       "fill",
@@ -269,6 +281,8 @@ NB_MODULE(extension_under_test_module, m) {
   auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
   sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
   explain_refusals(sums, "add");
+  sums.def_static("of", [](shared_mdspan<array_view<const float, 1>> row) { return sum(row); });
+  explain_refusals(sums, "of");
 
   m.def("same_queue", [](const sycl::queue& q) { return q; }, "queue"_a);
   m.def("context_of", [](sycl::queue q) { return q.get_context(); }, "queue"_a);
