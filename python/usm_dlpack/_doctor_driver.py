@@ -10,6 +10,7 @@ from pathlib import Path
 from usm_dlpack import _driver
 from usm_dlpack._finding import PIP, Finding, fine, refused
 from usm_dlpack._listing import HIDING, Device, list_with
+from usm_dlpack._selector import SELECTOR, changes_of_selector, terms_of
 
 _WHEEL = "intel-opencl-rt"
 
@@ -120,27 +121,35 @@ def check_devices(devices: list[Device], failure: str | None, mended: str | None
         command = mended or f"{PIP} {wheel}"
         return [refused("devices", "at least one root device", failure or "none", command)]
     findings = []
-    for number, device in enumerate(devices):
-        if device["failure"] is not None:
-            findings.append(_broken(number, devices))
     working = sum(device["failure"] is None for device in devices)
+    if working < len(devices):
+        command, level = _hide_broken(devices), "warning" if working else "problem"
+        for number, device in enumerate(devices):
+            if device["failure"] is not None:
+                expected = "a device that the SYCL runtime can use"
+                told = (expected, device["failure"], command)
+                findings.append(refused("devices", *told, level=level, field=f"device {number}"))
     return [*findings, fine("devices", f"{working} of {len(devices)} root devices work")]
 
 
-def _broken(number: int, devices: list[Device]) -> Finding:
-    """Return what is said of a device that fails, and a selector of those that do not."""
-    places: dict[str, int] = {}
-    terms = []
-    for device in devices:
-        backend = device["backend"] or "*"
-        if device["failure"] is None:
-            terms.append(f"{backend}:{places.get(backend, 0)}")
-        places[backend] = places.get(backend, 0) + 1
-    failure = devices[number]["failure"]
-    command = f'export ONEAPI_DEVICE_SELECTOR="{";".join(terms)}"'
-    if not terms:
-        command = "python -m usm_dlpack devices"
-    level = "warning" if terms else "problem"
-    field = f"device {number}"
-    expected = "a device that the SYCL runtime can use"
-    return refused("devices", expected, failure, command, level=level, field=field)
+def _hide_broken(devices: list[Device]) -> str:
+    """Return the command that leaves the devices that work, of which one may be hidden now.
+
+    A selector counts the devices that are there without one.
+    """
+    chosen, everything = list(range(len(devices))), devices
+    if SELECTOR in os.environ:
+        changes = changes_of_selector(devices)
+        if changes["without"] is None:
+            return f"unset {SELECTOR}"
+        chosen = changes["without"]
+        placed = dict(zip(chosen, devices, strict=True))
+        placed |= {device["device_id"]: device for device in changes["hidden"]}
+        everything = [placed[place] for place in sorted(placed)]
+    terms = terms_of(everything)
+    working = [terms[place] for place in chosen if everything[place]["failure"] is None]
+    if working:
+        return f'export {SELECTOR}="{";".join(working)}"'
+    if any(device["failure"] is None for device in everything):
+        return f"unset {SELECTOR}"
+    return "python -m usm_dlpack devices"

@@ -15,11 +15,11 @@ from typing import Any
 
 from usm_dlpack._listing import HIDING, Device, list_with
 
-_SELECTOR = "ONEAPI_DEVICE_SELECTOR"
+SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _MOST_EMBEDDINGS = 10_000
 
 
-def _terms(devices: list[Device]) -> list[str]:
+def terms_of(devices: list[Device]) -> list[str]:
     """Return by which term a selector names each device: its backend, and its place there."""
     places: dict[str, int] = {}
     terms = []
@@ -51,8 +51,8 @@ def _chosen(selector: str, devices: list[Device], everything: list[Device]) -> l
         return None
     chosen = [
         place
-        for place, term in enumerate(_terms(everything))
-        if len(list_with({_SELECTOR: f"{selector};{term}"})) == len(devices)
+        for place, term in enumerate(terms_of(everything))
+        if len(list_with({SELECTOR: f"{selector};{term}"})) == len(devices)
     ]
     return chosen if chosen in ways else None
 
@@ -69,14 +69,14 @@ def changes_of_selector(
         device id, the id without the selector; ``failure``, why that could not be found out; and
         ``others``, what other variables hide.
     """
-    value = os.environ.get(_SELECTOR)
+    value = os.environ.get(SELECTOR)
     found: dict[str, Any] = {"value": value, "hidden": [], "without": None, "failure": None}
     found["others"] = _effects_of_others(len(devices), progress)
     if value is None:
         return found
-    progress(f"listing devices without {_SELECTOR}")
+    progress(f"listing devices without {SELECTOR}")
     try:
-        everything = list_with({_SELECTOR: None})
+        everything = list_with({SELECTOR: None})
         progress("finding out which devices it hides")
         chosen = _chosen(value, devices, everything)
     except RuntimeError as error:

@@ -121,6 +121,64 @@ def test_a_device_that_fails_is_a_warning_and_its_command_hides_it(
     assert len(healed["devices"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("selector", "command"),
+    [
+        ("opencl:1,2", 'export ONEAPI_DEVICE_SELECTOR="opencl:2"'),
+        ("opencl:0,1", 'export ONEAPI_DEVICE_SELECTOR="opencl:0"'),
+        ("!level_zero:*", 'export ONEAPI_DEVICE_SELECTOR="opencl:0;opencl:2"'),
+        ("opencl:1", "unset ONEAPI_DEVICE_SELECTOR"),
+    ],
+)
+def test_a_device_that_fails_is_hidden_by_its_place_without_the_selector(
+    new_process: Callable[..., Any],
+    driver: Path,
+    driver_copies: Any,
+    selector: str,
+    command: str,
+) -> None:
+    drivers = os.pathsep.join(map(str, (driver, driver_copies["broken"], driver_copies["second"])))
+    variables = {"OCL_ICD_FILENAMES": drivers, "ONEAPI_DEVICE_SELECTOR": selector}
+    status, found = examined(new_process, **variables)
+    works = [device["failure"] is None for device in found["devices"]]
+    assert works.count(False) == 1
+    assert status == (not any(works))
+    level = "warning" if any(works) else "problem"
+    assert troubles(found) == [(level, "devices", command)]
+    healed = mended(command, **variables)
+    if command.startswith("export"):
+        assert troubles(healed) == []
+        assert len(healed["devices"]) == works.count(True)
+    else:
+        assert [d["failure"] is None for d in healed["devices"]] == [True, False, True]
+
+
+def test_where_no_device_works_the_devices_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEAPI_DEVICE_SELECTOR", raising=False)
+    device = {"backend": "opencl", "name": "x", "failure": "no context"}
+    first, last = _doctor_driver.check_devices([device], None, None)
+    assert (first.level, first.command) == ("problem", "python -m usm_dlpack devices")
+    assert last.sentence == "0 of 1 root devices work"
+
+
+def test_places_of_devices_are_counted_in_each_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEAPI_DEVICE_SELECTOR", raising=False)
+    devices = [
+        {"backend": backend, "name": backend, "failure": failure}
+        for backend, failure in (
+            ("level_zero", None),
+            ("opencl", "no context"),
+            ("level_zero", None),
+            ("opencl", None),
+        )
+    ]
+    finding, _ = _doctor_driver.check_devices(devices, None, None)
+    assert finding.level == "warning"
+    assert finding.sentence.startswith("device 1: expected ")
+    terms = "level_zero:0;level_zero:1;opencl:1"
+    assert finding.command == f'export ONEAPI_DEVICE_SELECTOR="{terms}"'
+
+
 # --- a package that cannot be imported
 
 
