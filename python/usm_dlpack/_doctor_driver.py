@@ -13,6 +13,7 @@ from usm_dlpack._listing import HIDING, Device, list_with
 from usm_dlpack._selector import SELECTOR, changes_of_selector, terms_of
 
 _WHEEL = "intel-opencl-rt"
+_CHOOSING = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER")
 
 
 def _has_wheel() -> bool:
@@ -82,18 +83,35 @@ def check_driver(devices: list[Device]) -> list[Finding]:
     elif library is None and not devices:
         expected = "a driver, such as the CPU driver of the wheel"
         findings.append(refused("driver", expected, "none", f"{PIP} {_WHEEL}"))
+    if not findings and not devices:
+        findings = _check_useless_variables()
     if findings:
         return findings
     told = "no CPU driver of a wheel, and none is needed"
     return [fine("driver", told if library is None else f"CPU driver {library}")]
 
 
-def _without_hiding() -> list[Device]:
-    """Return the devices that are there if nothing hides any."""
+def _without_hiding(*more: str) -> list[Device]:
+    """Return the devices that are there if nothing hides any, without some more variables."""
     try:
-        return list_with(dict.fromkeys(HIDING))
+        return list_with(dict.fromkeys((*HIDING, *more)))
     except RuntimeError:
         return []
+
+
+def _check_useless_variables() -> list[Finding]:
+    """Look whether a variable that chooses the driver keeps one that works from being found."""
+    there = [name for name in _CHOOSING if name in os.environ]
+    if not there or (any(name in os.environ for name in HIDING) and _without_hiding()):
+        return []
+    for names in (*((name,) for name in there), tuple(there)):
+        found = _without_hiding(*names)
+        if found:
+            values = ", ".join(f"{name}={os.environ[name]}" for name in names)
+            told = f"none, and {len(found)} without"
+            command = f"unset {' '.join(names)}"
+            return [refused("driver", f"a root device with {values}", told, command)]
+    return []
 
 
 def list_devices() -> tuple[list[Device], str | None]:

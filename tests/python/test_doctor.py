@@ -36,7 +36,7 @@ def examined(run: Callable[..., Any], **variables: str) -> tuple[int, Any]:
         assert (finding["command"] is None) is (finding["level"] == "ok")
         if finding["level"] != "ok":
             sentence = finding["sentence"]
-            assert SENTENCE.fullmatch(sentence.replace("device ", "device_", 1)), sentence
+            assert SENTENCE.fullmatch(re.sub("^device ", "device_", sentence)), sentence
             assert sentence.endswith(f"; run `{finding['command']}`")
     problems = [f for f in found["findings"] if f["level"] == "problem"]
     assert done.returncode == bool(problems)
@@ -119,6 +119,46 @@ def test_a_device_that_fails_is_a_warning_and_its_command_hides_it(
     healed = mended(command, **drivers)
     assert troubles(healed) == []
     assert len(healed["devices"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OCL_ICD_FILENAMES", ""),
+        ("OCL_ICD_FILENAMES", "/bin/true"),
+        ("OCL_ICD_FILENAMES", "libnothere.so"),
+        ("OCL_ICD_VENDORS", "{folder}"),
+    ],
+)
+@pytest.mark.parametrize("selector", [{}, {"ONEAPI_DEVICE_SELECTOR": "opencl:*"}])
+def test_a_variable_that_names_no_driver_is_found_and_its_command_mends_it(
+    new_process: Callable[..., Any], tmp_path: Path, name: str, value: str, selector: Any
+) -> None:
+    (tmp_path / "missing.icd").write_text("/no/such/driver.so\n")
+    variables = {name: value.format(folder=tmp_path), **selector}
+    status, found = examined(new_process, **variables)
+    assert status == 1
+    command = f"unset {name}"
+    assert troubles(found) == [("problem", "driver", command), ("problem", "devices", command)]
+    assert troubles(mended(command, **variables)) == []
+
+
+def test_variables_that_name_no_driver_together_are_unset_together(
+    new_process: Callable[..., Any],
+) -> None:
+    variables = {"OCL_ICD_FILENAMES": "", "USM_DLPACK_CPU_DRIVER": "0"}
+    _, found = examined(new_process, **variables)
+    command = "unset OCL_ICD_FILENAMES USM_DLPACK_CPU_DRIVER"
+    assert troubles(found) == [("problem", "driver", command), ("problem", "devices", command)]
+    assert troubles(mended(command, **variables)) == []
+
+
+def test_a_selector_that_hides_the_devices_of_a_driver_that_was_named_is_blamed(
+    new_process: Callable[..., Any], driver: Path
+) -> None:
+    variables = {"OCL_ICD_FILENAMES": str(driver), "ONEAPI_DEVICE_SELECTOR": "level_zero:*"}
+    _, found = examined(new_process, **variables)
+    assert troubles(found) == [("problem", "devices", "unset ONEAPI_DEVICE_SELECTOR")]
 
 
 @pytest.mark.parametrize(
