@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import site
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import sysconfig
 import textwrap
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from usm_dlpack import _doctor_driver, _releases
 from usm_dlpack._elf import needed_libraries
@@ -66,20 +69,52 @@ def _major(path: str | Path) -> int | None:
 
 
 def _release_for(major: int) -> str:
-    return f'"intel-sycl-rt=={major + _YEAR_OF_MAJOR_0}.*"'
+    return f'"{_releases.RUNTIME}=={major + _YEAR_OF_MAJOR_0}.*"'
+
+
+def _command_for_libsycl(major: int) -> str:
+    """Return what installs a libsycl, also where its wheel is recorded and its files are gone."""
+    version = _releases.installed_versions().get(_releases.RUNTIME, "")
+    if version.startswith(f"{major + _YEAR_OF_MAJOR_0}."):
+        return f"{PIP} --force-reinstall --no-deps {_release_for(major)}"
+    return f"{PIP} {_release_for(major)} dpctl"
+
+
+def _place_of_package() -> str | None:
+    """Return from where pip installed this package, if it recorded that and it is still there."""
+    try:
+        text = importlib.metadata.distribution("usm-dlpack").read_text("direct_url.json")
+        record = json.loads(text or "")
+        url = str(record["url"])
+        if "vcs_info" in record:
+            told = record["vcs_info"]
+            return shlex.quote(f"{told['vcs']}+{url}@{told['commit_id']}")
+    except (importlib.metadata.PackageNotFoundError, KeyError, TypeError, ValueError):
+        return None
+    if not url.startswith("file:"):
+        return shlex.quote(url)
+    path = url2pathname(urlsplit(url).path)
+    if not os.path.exists(path):
+        return None
+    editable = "-e " if record.get("dir_info", {}).get("editable") else ""
+    return editable + shlex.quote(path)
 
 
 def check_package(file: Path | None, major: int | None, probe: Probe) -> list[Finding]:
     """Look whether the package can be imported, and with which libsycl."""
     if file is None or major is None:
-        command = f"{PIP} --force-reinstall --no-deps usm-dlpack"
+        place = _place_of_package()
+        command = f"{PIP} --force-reinstall --no-deps {place or '.'}"
         found = "none" if file is None else "one that names none"
-        return [refused("package", "a compiled module that needs libsycl", found, command)]
+        expected = "a compiled module that needs libsycl"
+        if place is None:
+            expected += ", which pip builds in a clone of the repository"
+        return [refused("package", expected, found, command)]
     if probe.failure is None:
         return [fine("package", f"usm_dlpack is built for libsycl.so.{major}, and is imported")]
     majors = {_major(path) for path in libsycl_files()}
     there = sorted(number for number in majors if number is not None)
-    command = f"{PIP} {_release_for(major)} dpctl"
+    command = _command_for_libsycl(major)
     if major in there and f"libsycl.so.{major}:" in probe.failure:  # the loader does not find it
         folder = next(path.parent for path in libsycl_files() if _major(path) == major)
         command = f"export LD_LIBRARY_PATH={folder}"
@@ -110,7 +145,11 @@ def check_libsycl(major: int | None, probes: dict[str, Probe]) -> list[Finding]:
             findings.append(refused("libsycl", expected, ", ".join(sorted(loaded)), command))
     if findings:
         return findings
-    told = ", ".join(str(file) for file in files) or "none of a wheel"
+    loaded = {path for probe in probes.values() for path in probe.libraries if _major(path)}
+    told = ", ".join(map(str, files)) or ", ".join(sorted(loaded))
+    if not told:
+        expected = "one libsycl, for which usm_dlpack is built"
+        return [refused("libsycl", expected, "none", _command_for_libsycl(major or 9))]
     return [fine("libsycl", f"one libsycl: {told}")]
 
 
@@ -137,7 +176,9 @@ def check_peers(probes: dict[str, Probe], earlier: list[Finding]) -> list[Findin
 def examine(progress: Progress) -> dict[str, Any]:
     """Look through the environment; return all that was found, for JSON."""
     versions = _releases.installed_versions()
-    peers = [name for name in _PEERS if importlib.util.find_spec(name) is not None]
+    peers = [
+        name for name in _PEERS if name in versions or importlib.util.find_spec(name) is not None
+    ]
     file = _module_file()
     major = _major_needed(file)
     progress.show("importing usm_dlpack")

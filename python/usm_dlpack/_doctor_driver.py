@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 from pathlib import Path
 
 from usm_dlpack import _driver
@@ -14,6 +15,8 @@ from usm_dlpack._selector import SELECTOR, changes_of_selector, terms_of
 
 _WHEEL = "intel-opencl-rt"
 _CHOOSING = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER")
+# What the process that lists devices says where it has half of dpctl.
+_OF_DPCTL = re.compile(r"(ImportError|AttributeError|ModuleNotFoundError): .*\bdpctl\b")
 
 
 def _has_wheel() -> bool:
@@ -136,6 +139,8 @@ def check_devices(devices: list[Device], failure: str | None, mended: str | None
             command = f"unset {' '.join(hiding)}"
             return [refused("devices", f"a root device with {values}", told, command)]
         wheel = f"--force-reinstall --no-deps {_WHEEL}" if _has_wheel() else _WHEEL
+        if failure and _OF_DPCTL.match(failure):
+            wheel = "--force-reinstall --no-deps dpctl"
         command = mended or f"{PIP} {wheel}"
         return [refused("devices", "at least one root device", failure or "none", command)]
     findings = []

@@ -8,6 +8,7 @@ not have: the import of dpnp ends with an undefined symbol. An older oneMKL was 
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ NAMES = (
 _REQUIREMENT = re.compile(
     r"^(\S+) \S+ has requirement ([^,]+(?:,[^,]+)*), but you have (\S+) (.+)\.$"
 )
+_LIBRARY = re.compile(r"\.so(\.\d+)*$")
 _MISSING = re.compile(r"^(\S+) \S+ requires (\S+), which is not installed\.$")
 
 
@@ -71,6 +73,30 @@ def check_onemkl(versions: dict[str, str]) -> list[Finding]:
     return [refused("releases", expected, found, command, level=level)]
 
 
+def _missing_libraries(name: str) -> list[str]:
+    """Return the libraries that the record of a wheel names and that are not there."""
+    try:
+        files = importlib.metadata.files(name) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    libraries = [file for file in files if _LIBRARY.search(file.name)]
+    return sorted({file.name for file in libraries if not os.path.exists(file.locate())})
+
+
+def check_files(versions: dict[str, str]) -> list[Finding]:
+    """Look whether the libraries of the runtime's wheels are where their records say."""
+    findings = []
+    for name in (RUNTIME, *_OF_COMPILER):
+        missing = _missing_libraries(name) if name in versions else []
+        if missing:
+            command = f"{PIP} --force-reinstall --no-deps {name}=={versions[name]}"
+            found = "none of the name " + " or ".join(missing)
+            expected = f"the libraries of {name} {versions[name]}"
+            findings.append(refused("runtime", expected, found, command, level="warning"))
+    told = f"{RUNTIME} {versions[RUNTIME]}, with all its parts"
+    return findings or [fine("runtime", told)]
+
+
 def check_compiler(versions: dict[str, str]) -> list[Finding]:
     """Look whether the pieces of the compiler's runtime are of one release."""
     if RUNTIME not in versions:
@@ -82,7 +108,7 @@ def check_compiler(versions: dict[str, str]) -> list[Finding]:
         name for name in _OF_COMPILER if name in versions and release_of(versions[name]) != release
     ]
     if not odd:
-        return [fine("runtime", f"{RUNTIME} {versions[RUNTIME]}, with all its parts")]
+        return check_files(versions)
     found = ", ".join(f"{name} {versions[name]}" for name in odd)
     expected = f"parts of release {release}, as {RUNTIME} is"
     return [refused("runtime", expected, found, _with_release(odd, release), level="warning")]

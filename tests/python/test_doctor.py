@@ -293,11 +293,51 @@ def test_a_module_that_is_damaged_is_found(new_process: Callable[..., Any], stra
     assert [name for _, name, _ in troubles(found)] == ["package"]
 
 
+REINSTALL = "python -m pip install --force-reinstall --no-deps"
+
+
+@pytest.mark.parametrize(
+    ("record", "place"),
+    [
+        (None, "."),
+        ("not JSON", "."),
+        ({"url": "file://{folder}/no%20such", "dir_info": {}}, "."),
+        ({"url": "file://{folder}/a%20clone", "dir_info": {}}, "'{folder}/a clone'"),
+        ({"url": "file://{folder}", "dir_info": {"editable": True}}, "-e {folder}"),
+        ({"url": "https://example.org/u.whl", "archive_info": {}}, "https://example.org/u.whl"),
+        (
+            {"url": "https://example.org/u", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
+            "git+https://example.org/u@c0ffee",
+        ),
+    ],
+)
+def test_a_module_that_is_missing_is_installed_from_where_it_came(
+    new_process: Callable[..., Any], stray: Path, tmp_path: Path, record: Any, place: str
+) -> None:
+    for module in (stray / "usm_dlpack").glob("_core*.so"):
+        module.unlink()
+    (tmp_path / "a clone").mkdir()
+    metadata = stray / "usm_dlpack-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: usm-dlpack\nVersion: 0.1.0\n")
+    if record is not None:
+        text = record if isinstance(record, str) else json.dumps(record)
+        (metadata / "direct_url.json").write_text(text.replace("{folder}", str(tmp_path)))
+    _, found = examined(new_process, PYTHONPATH=str(stray))
+    command = f"{REINSTALL} {place.format(folder=tmp_path)}"
+    assert troubles(found) == [("problem", "package", command)]
+    (package,) = [f for f in found["findings"] if f["name"] == "package"]
+    assert ("which pip builds in a clone" in package["sentence"]) is (place == ".")
+
+
 # --- environments that lack something
 
 
-def environment_without(folder: Path, *left_out: str) -> Path:
-    """Make a virtual environment of this one's files without some; return its Python."""
+def environment_without(folder: Path, *left_out: str, copied: tuple[str, ...] = ()) -> Path:
+    """Make a virtual environment of this one's files without some; return its Python.
+
+    What is not copied finds the libraries of this environment, of whose files it is.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     here = {name: sysconfig.get_path("data") for name in ("base", "platbase")}
     there = {name: str(folder) for name in here}
@@ -306,15 +346,17 @@ def environment_without(folder: Path, *left_out: str) -> Path:
     for source, target in (sites, libraries):
         for entry in source.iterdir():
             kept = not any(entry.name.startswith(name) for name in left_out)
-            if kept and not (target / entry.name).exists():
+            if kept and entry.name in copied:
+                shutil.copytree(entry, target / entry.name, ignore=shutil.ignore_patterns("tests"))
+            elif kept and not (target / entry.name).exists():
                 (target / entry.name).symlink_to(entry)
     return folder / "bin" / "python"
 
 
-def examined_in(python: Path) -> Any:
+def examined_in(python: Path, **variables: str) -> Any:
     """Return what the doctor finds in another environment."""
     arguments = [str(python), *DOCTOR, "--json"]
-    kept = clean_environment.without()
+    kept = clean_environment.without() | variables
     done = subprocess.run(arguments, env=kept, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return json.loads(done.stdout)
@@ -346,7 +388,72 @@ def test_a_missing_package_is_found_by_the_import_and_by_pip(tmp_path: Path) -> 
     found = examined_in(environment_without(tmp_path / "environment", "numpy"))
     (package,) = [f for f in found["findings"] if f["name"] == "package"]
     assert "ModuleNotFoundError: No module named 'numpy'" in package["sentence"]
+    assert package["command"] == "python -m pip install --force-reinstall numpy dpctl"
     assert ("problem", "requirements", "python -m pip install numpy") in troubles(found)
+
+
+def test_a_libsycl_that_is_missing_is_installed_though_its_wheel_is_recorded(
+    tmp_path: Path,
+) -> None:
+    copied = ("usm_dlpack", "dpctl")
+    python = environment_without(tmp_path / "environment", "libsycl", copied=copied)
+    found = examined_in(python)
+    assert found["libsycl"] == []
+    year = found["versions"]["intel-sycl-rt"].split(".")[0]
+    command = f'{REINSTALL} "intel-sycl-rt=={year}.*"'
+    problems = [(name, told) for level, name, told in troubles(found) if level == "problem"]
+    assert problems == [(name, command) for name in ("package", "libsycl", "peers", "devices")]
+    (runtime,) = [f for f in found["findings"] if f["name"] == "runtime"]
+    assert runtime["level"] == "warning"
+    assert " libsycl.so.9 " in runtime["sentence"]
+    version = found["versions"]["intel-sycl-rt"]
+    assert runtime["command"] == f"{REINSTALL} intel-sycl-rt=={version}"
+
+
+def test_a_libsycl_of_another_year_is_installed_with_a_dpctl_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_doctor, "libsycl_files", list)
+    monkeypatch.setattr(_releases, "installed_versions", lambda: {"intel-sycl-rt": "2025.3.1"})
+    (finding,) = _doctor.check_libsycl(9, {"usm_dlpack": _probe.Probe("ImportError: it")})
+    assert finding.level == "problem"
+    assert finding.command == 'python -m pip install "intel-sycl-rt==2026.*" dpctl'
+    system = _probe.Probe(None, ["/opt/intel/lib/libsycl.so.9.0.0"])
+    (finding,) = _doctor.check_libsycl(9, {"usm_dlpack": system})
+    assert finding.level == "ok"
+    assert finding.sentence == "one libsycl: /opt/intel/lib/libsycl.so.9.0.0"
+
+
+def test_a_library_of_the_runtime_that_is_missing_is_found(tmp_path: Path) -> None:
+    found = examined_in(environment_without(tmp_path / "environment", "libur_adapter_level_zero_v2"))
+    version = found["versions"]["intel-cmplr-lib-ur"]
+    command = f"{REINSTALL} intel-cmplr-lib-ur=={version}"
+    assert ("warning", "runtime", command) in troubles(found)
+
+
+@pytest.mark.parametrize("variables", [{}, {"ONEAPI_DEVICE_SELECTOR": "opencl:*"}])
+@pytest.mark.parametrize("folder_left", [False, True])
+def test_a_dpctl_of_which_only_the_record_is_left_is_reinstalled(
+    tmp_path: Path, folder_left: bool, variables: dict[str, str]
+) -> None:
+    python = environment_without(tmp_path / "environment", copied=("dpctl",))
+    (folder,) = (tmp_path / "environment").glob("lib/python*/site-packages/dpctl")
+    shutil.rmtree(folder)
+    if folder_left:
+        folder.mkdir()
+    told = troubles(examined_in(python, **variables))
+    assert told
+    for level, _, command in told:
+        assert level == "problem"
+        assert command.startswith("python -m pip install --force-reinstall ")
+        assert command.endswith(" dpctl")
+
+
+def test_an_environment_without_pip_is_not_asked_for_requirements(tmp_path: Path) -> None:
+    found = examined_in(environment_without(tmp_path / "environment", "pip"))
+    assert troubles(found) == []
+    (asked,) = [f for f in found["findings"] if f["name"] == "requirements"]
+    assert asked["sentence"] == "not asked: this environment has no pip"
 
 
 def test_a_registered_driver_that_is_not_there_is_found(
