@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from usm_dlpack import explain
+from usm_dlpack import _core, explain
 from usm_dlpack._errors import type_name
 from usm_dlpack._explanation import error_text
 from usm_dlpack._terminal import Progress, wants_colour
@@ -23,17 +25,21 @@ class _UnusableError(Exception):
 def _load_file(path: Path) -> ModuleType:
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ModuleNotFoundError(f"{path} is no Python file", name=str(path))
     module = importlib.util.module_from_spec(specification)
     sys.modules[path.stem] = module  # as an import does, for dataclasses and pickling
     sys.path.insert(0, str(path.parent.resolve()))
-    specification.loader.exec_module(module)
+    arguments, sys.argv = sys.argv, [str(path)]  # as where the file is the program
+    try:
+        specification.loader.exec_module(module)
+    finally:
+        sys.argv = arguments
     return module
 
 
 def _load(name: str) -> ModuleType:
     path = Path(name)
-    if name.endswith(".py") or path.parent != Path():
+    if name.endswith(".py") or os.sep in name:
         return _load_file(path)
     if "" not in sys.path:
         sys.path.insert(0, "")
@@ -43,6 +49,33 @@ def _load(name: str) -> ModuleType:
 def _said(error: BaseException) -> str:
     text = error_text(error) if isinstance(error, Exception) else ""
     return f"{type_name(error)}: {text}" if text else type_name(error)
+
+
+def _is_absent(error: BaseException, module: str) -> bool:
+    """Return whether an error says that the target is not there, and not something it needs."""
+    if isinstance(error, ModuleNotFoundError):
+        name = str(error.name)
+        return name in (module, str(Path(module))) or module.startswith(f"{name}.")
+    path = getattr(error, "filename", None)
+    found = isinstance(error, FileNotFoundError) and isinstance(path, str)
+    return found and os.path.abspath(path) == os.path.abspath(module)
+
+
+def _has_device() -> bool:
+    try:
+        return any(row["failure"] is None for row in _core.device_rows())
+    except Exception:  # a runtime that cannot list devices
+        return False
+
+
+def _remedy() -> str:
+    """Return what to do about an error that comes from what the target does."""
+    if _has_device():
+        return "correct what it raises"
+    return (
+        "run `python -m usm_dlpack doctor`, because this process has no root device that works, "
+        "or correct what it raises"
+    )
 
 
 def find_object(target: str) -> Any:
@@ -62,29 +95,35 @@ def find_object(target: str) -> Any:
     try:
         namespace = _load(module).__dict__
     except (Exception, SystemExit) as error:
+        absent = _is_absent(error, module)
+        remedy = "correct the name, or run where it is found" if absent else _remedy()
         raise _UnusableError(
             f"target: expected a module that can be imported, found {module}, which raises "
-            f"{_said(error)}; correct the name, or run where it is found"
+            f"{_said(error)}; {remedy}"
         ) from error
     try:
         return eval(expression, dict(namespace))
     except (Exception, SystemExit) as error:
+        of_expression = isinstance(error, (NameError, SyntaxError, AttributeError))
+        remedy = "correct the expression" if of_expression else _remedy()
         raise _UnusableError(
             f"target: expected an expression with a value, found {ascii(expression)[1:-1]}, which "
-            f"raises {_said(error)}; correct the expression"
+            f"raises {_said(error)}; {remedy}"
         ) from error
 
 
 def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
     """Explain an object, print it, and return the exit status."""
     try:
-        with Progress() as progress:
+        # What the user's code prints must not be read as the explanation.
+        with Progress() as progress, redirect_stdout(sys.stderr):
             progress.show(f"importing {target.partition(':')[0]}")
             found = find_object(target)
+            progress.clear()
+            explanation = explain(found, direction=direction)
     except _UnusableError as unusable:
         print(unusable, file=sys.stderr)
         return 2
-    explanation = explain(found, direction=direction)
     if as_json:
         print(explanation.as_json())
     else:

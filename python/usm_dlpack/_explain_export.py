@@ -118,8 +118,9 @@ class ExportWalk:
         base = self._interface
         names = ("data", "shape", "strides", "offset", "itemsize")
         facts = {name: getattr(base, name) for name in names}
-        place = base.place if isinstance(base.place, str) else type_name(base.place)
-        facts["syclobj"] = shown(place)
+        is_text = isinstance(base.place, str)
+        text = ascii(str.__str__(base.place))[1:-1] if is_text else type_name(base.place)
+        facts["syclobj"] = text
         size = _answers.plural(base.itemsize, "byte")
         told = f"shape {tuple(base.shape)}, elements of {size}, offset {base.offset}"
         return asked, f"{told}, syclobj of type {type_name(base.place)}", facts

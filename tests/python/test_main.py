@@ -313,6 +313,86 @@ def test_what_explain_cannot_find_is_one_sentence(
     assert part in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("target", "remedy"),
+    [
+        ("no_such_module:x", "; correct the name, or run where it is found"),
+        ("math.no_such_module:x", "; correct the name, or run where it is found"),
+        ("./no_such_file.py:x", "; correct the name, or run where it is found"),
+        ("./raises.txt:x", "; correct the name, or run where it is found"),
+        ("./{folder}/raises.py:x", "; correct what it raises"),
+        ("./{folder}/opens.py:x", "; correct what it raises"),
+        ("./{folder}/imports.py:x", "; correct what it raises"),
+        ("math:nothing", "; correct the expression"),
+        ("math:1 +", "; correct the expression"),
+        ("math:1 / 0", "; correct what it raises"),
+    ],
+)
+def test_what_explain_cannot_find_is_told_from_what_raises(
+    new_process: Callable[..., Any], tmp_path: Path, target: str, remedy: str
+) -> None:
+    (tmp_path / "raises.py").write_text("raise ValueError('no')\n")
+    (tmp_path / "opens.py").write_text("open('no_such_file')\n")
+    (tmp_path / "imports.py").write_text("import no_such_module\n")
+    target = target.replace("./{folder}", str(tmp_path))
+    done = new_process(arguments=(*MAIN, "explain", target))
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"{remedy}\n")
+
+
+@pytest.mark.parametrize("target", ["{arrays}:good", "dpctl.memory:MemoryUSMDevice(48)"])
+def test_what_raises_because_there_is_no_device_is_said_to(
+    new_process: Callable[..., Any], arrays: Path, target: str
+) -> None:
+    arguments = (*MAIN, "explain", target.format(arrays=arrays))
+    done = new_process(arguments=arguments, ONEAPI_DEVICE_SELECTOR="level_zero:*")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert SENTENCE.fullmatch(done.stderr.strip())
+    assert "`python -m usm_dlpack doctor`, because this process has no root device" in done.stderr
+    assert "correct the" not in done.stderr
+
+
+def test_what_the_users_code_prints_is_not_read_as_the_explanation(
+    new_process: Callable[..., Any], arrays: Path
+) -> None:
+    class_of_x = """
+class Loud:
+    @property
+    def __sycl_usm_array_interface__(self):
+        print("walked")
+        return good.__sycl_usm_array_interface__
+
+print("loaded")
+x = Loud()
+"""
+    arrays.write_text(_ARRAYS + class_of_x)
+    arguments = (*MAIN, "explain", f"{arrays}:print('evaluated') or x")
+    done = new_process(arguments=(*arguments, "--json"))
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["passed"] is True
+    said = done.stderr.split()
+    assert said[:2] == ["loaded", "evaluated"]
+    assert set(said[2:]) == {"walked"}
+    assert new_process(arguments=arguments).stdout.startswith("Export of an object of type Loud\n")
+
+
+def test_an_explained_file_is_loaded_as_python_loads_a_program(
+    succeed: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "neighbour.py").write_text("from dpctl.memory import MemoryUSMDevice\n")
+    file = tmp_path / "explained_file.py"
+    file.write_text(
+        "import sys\n"
+        "import neighbour\n"
+        f"assert sys.argv == [{str(file)!r}], sys.argv\n"
+        "assert vars(sys.modules[__name__]) is globals()\n"
+        "good = neighbour.MemoryUSMDevice(48)\n"
+    )
+    told = json.loads(succeed(arguments=(*MAIN, "explain", f"{file}:good", "--json")))
+    assert told["passed"] is True
+    assert told["walks"][0]["steps"][0]["facts"]["syclobj"] == "SyclQueue"
+
+
 def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
     """Run the program with stdout and stderr on terminals; return what was written to each."""
     import pty
