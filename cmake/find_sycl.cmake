@@ -59,9 +59,11 @@ if(NOT TARGET usm_dlpack::sycl_runtime)
       usm_dlpack_find_in_wheel(usm_dlpack_library intel-sycl-rt /libsycl.so)
     endif()
     if(NOT EXISTS "${usm_dlpack_include}/sycl/sycl.hpp" OR NOT EXISTS "${usm_dlpack_library}")
+      usm_dlpack_find_interpreter(usm_dlpack_python)
       message(FATAL_ERROR "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
         "found headers \"${usm_dlpack_include}\" and library \"${usm_dlpack_library}\"; "
         "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
+        "${usm_dlpack_python}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
         "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
         "or use icpx as the compiler")
     endif()

@@ -138,7 +138,9 @@ print(next(file for file in files if file.is_file()))")
   else()
     set(found "no such header")
   endif()
+  usm_dlpack_find_interpreter(interpreter)
   message(FATAL_ERROR "${arg_HEADER}: expected ${arg_EXPECTED}, found ${found}; "
     "run `python -m pip install \"${donor_requirement}\"` in the environment of CMake's Python, "
+    "${interpreter}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
     "or set -D${choice}=<folder>, or set -DUSM_DLPACK_FETCH_HEADERS=ON to clone it")
 endfunction()

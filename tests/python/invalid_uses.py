@@ -217,7 +217,7 @@ def run_command(name: str, folder: Path, environment: dict[str, str]) -> Use:
 def build_wrongly(name: str, folder: Path) -> Use:
     """Return the sentence with which CMake or the compiler refuses a use of building.sh.
 
-    The folder stands in it as ``<folder>``.
+    The folder stands in it as ``<folder>``, CMake's Python as ``<found>``.
     """
     import usm_dlpack
 
@@ -238,6 +238,7 @@ def build_wrongly(name: str, folder: Path) -> Use:
     )
     assert done.returncode != 0, f"{name} builds"
     printed = " ".join(done.stderr.replace(str(folder), "<folder>").split())
+    printed = re.sub(r"(CMake's Python,) [^ ]+,", r"\1 <found>,", printed)
     found = re.search(
         r"(?:#error |\(message\): )([\w/.<>]+: expected .*?)"
         r"(?: Call Stack| \d+ \||(?= -- Configuring)|$)",

@@ -130,6 +130,7 @@ def test_sycl_found_nowhere_stops_with_the_cures(
         "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
         'found headers "" and library ""; '
         "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
+        f"{bare_python}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
         "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
         "or use icpx as the compiler"
     ) in said

@@ -128,6 +128,26 @@ def test_the_program_of_the_page_on_cmake_builds_and_runs(tmp_path: Path) -> Non
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
 
 
+def test_the_prefix_of_the_page_on_cmake_is_one_that_a_program_builds_with(
+    tmp_path: Path, project_root: Path
+) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for name in ("CMakeLists.txt", "LICENSE", "cmake", "include"):
+        (clone / name).symlink_to(project_root / name)
+    project = tmp_path / "program"
+    shutil.copytree(guide.EXAMPLES / "cmake" / "program", project)
+    commands = regions(guide.EXAMPLES / "cmake" / "prefix.sh")
+    for step, folder in (("install", clone), ("use", project)):
+        done = shell(f"PREFIX={tmp_path}/prefix\n{commands[step]}", folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for header in ("dlpack/dlpack/dlpack.h", "mdspan/mdspan/mdspan.hpp"):
+        assert (tmp_path / "prefix" / "third_party" / header).is_file()
+    assert f"usm_dlpack_DIR:PATH={tmp_path}/prefix/" in (project / "build/CMakeCache.txt").read_text()
+    ran = shell(regions(guide.EXAMPLES / "cmake" / "program" / "build.sh")["run"], project)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
+
+
 def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -> None:
     project, _ = built_project("extension", tmp_path)
     (extension,) = (project / "build").glob("mine.*.so")

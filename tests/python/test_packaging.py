@@ -163,13 +163,20 @@ def test_what_is_of_others_comes_with_its_licence() -> None:
         "mdspan/LICENSE",
         "mdspan/LLVM-exception.txt",
         "nanobind/LICENSE",
+        "robin_map/LICENSE",
     ]
+    robin_map = (folder / "robin_map/LICENSE").read_text(encoding="utf-8")
+    assert robin_map.startswith("MIT License\n\nCopyright (c) ")
+    assert robin_map.endswith("\nSOFTWARE.\n")
     assert "Wenzel Jakob" in (folder / "nanobind/LICENSE").read_text(encoding="utf-8")
 
 
 def test_the_licence_is_carried() -> None:
-    assert importlib.metadata.metadata("usm-dlpack")["License-Expression"] == "Apache-2.0"
+    assert importlib.metadata.metadata("usm-dlpack")["License-Expression"] == (
+        "Apache-2.0 AND Apache-2.0 WITH LLVM-exception AND BSD-3-Clause AND MIT"
+    )
     files = importlib.metadata.files("usm-dlpack")
     assert files is not None
     own = [file for file in files if file.parts[0] != "usm_dlpack"]
-    assert [file.name for file in own if file.name.startswith("LICENSE")] == ["LICENSE"]
+    names = [file.name for file in own if file.name.startswith("L")]
+    assert names == ["LICENSE", "LLVM-exception.txt"]
