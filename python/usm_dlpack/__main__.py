@@ -8,6 +8,7 @@ commands say why an exchange fails: ``devices``, ``explain`` and ``doctor``.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ exit status:
   0  everything asked for is there, and works
   1  it is not: no device that works, a refusal, or a problem
   2  the command line or what it names cannot be understood
+  3  what is to be said cannot be written
 
 Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
 """
@@ -44,6 +46,8 @@ Looks through this environment for what keeps USM from being exchanged: the SYCL
 versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
 problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
 """
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _add(
@@ -134,9 +138,24 @@ def _run_as_program() -> int:
         if sys.stdout is not None:  # as it is where it was closed before Python began
             sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has enough, as `head` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_nowhere()
         return 1
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        _write_nowhere()
+        print(
+            f"stdout: expected a file with space for what is said, found {error}; make space, or "
+            "write elsewhere",
+            file=sys.stderr,
+        )
+        return 3
     return status
+
+
+def _write_nowhere() -> None:
+    """Let what is left in the buffer go, which Python writes when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -42,9 +42,9 @@ def test_the_round_trip_says_each_step(printed: str) -> None:
     assert any("a kernel on the producer's side" in step for step in steps)
 
 
-def test_at_least_six_refusals_are_shown_in_whole_sentences(printed: str) -> None:
+def test_nine_refusals_are_shown_in_whole_sentences(printed: str) -> None:
     sentences = re.findall(r"^      (\S+: expected .*)$", printed, re.MULTILINE)
-    assert len(set(sentences)) >= 6
+    assert len(sentences) == len(set(sentences)) == 9
     assert all(SENTENCE.fullmatch(sentence) for sentence in sentences)
 
 
@@ -54,7 +54,12 @@ def test_the_last_line_says_that_it_happened(printed: str) -> None:
 
 def test_no_line_is_wider_than_a_terminal_needs(printed: str) -> None:
     assert all(line == line.rstrip() for line in printed.splitlines())
-    assert printed.isprintable() or "\n" in printed
+    assert all(line.isprintable() for line in printed.splitlines())
+    # A refusal and the tensor are one line each, however long.
+    whole = re.compile(r"      \S+: expected |  ok  exported: DLPackTensor\(")
+    told = [line for line in printed.splitlines() if not whole.match(line)]
+    assert len(printed.splitlines()) - len(told) == 10
+    assert max(map(len, told)) <= 100
     assert "0x" not in printed
 
 
@@ -491,3 +496,21 @@ def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
     done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("devices",), ("doctor",), ("devices", "--json"), ("explain", "math:pi")]
+)
+def test_a_stdout_that_is_full_is_said_in_one_sentence(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "usm_dlpack", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert SENTENCE.fullmatch(done.stderr.strip())
+    assert "\n" not in done.stderr.strip()
+    assert done.stderr.startswith("stdout: expected a file with space for what is said, found ")
