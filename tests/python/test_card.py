@@ -131,6 +131,26 @@ def test_many_elements_are_drawn_by_what_the_first_dimension_spans(queue: Any) -
     assert rects(root, "span") == nearly(expected)
 
 
+@pytest.mark.parametrize(
+    ("shape", "cells"),
+    [((16, 32), 512), ((17, 32), 0), ((16, 33), 0), ((1, 32), 32), ((1, 33), 0), ((33,), 0)],
+)
+def test_each_element_is_drawn_of_so_many_rows_and_columns(
+    queue: Any, shape: tuple[int, ...], cells: int
+) -> None:
+    root = parsed(to_dlpack_tensor(allocate("device", 1024, queue), shape=shape))
+    assert len(rects(root, "cell")) == cells
+    assert bool(rects(root, "span")) is (cells == 0)
+
+
+@pytest.mark.parametrize(("stride", "told"), [(1, "do not overlap"), (0, "may overlap")])
+def test_the_card_of_a_proof_says_whether_elements_overlap(
+    queue: Any, stride: int, told: str
+) -> None:
+    tensor = to_dlpack_tensor(allocate("device", 8, queue), shape=8, strides=(stride,))
+    assert table_of(parsed(validate(tensor)))["elements"] == told
+
+
 @given(
     shape=st.lists(st.integers(1, 40), max_size=4),
     data=st.data(),

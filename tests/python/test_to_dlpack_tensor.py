@@ -976,3 +976,11 @@ def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory: Any) 
         tensor.__sycl_usm_array_interface__  # noqa: B018
     with refused("tensor_released", "data"):
         usm_dlpack.from_dlpack(tensor)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 1), (3, 2), (4, 2)])
+def test_packed_elements_read_as_bytes_are_all_the_bytes_that_they_touch(
+    memory: Any, count: int, size: int
+) -> None:
+    packed = to_dlpack_tensor(memory, shape=count, dtype="float4_e2m1fn")
+    assert to_dlpack_tensor(packed, dtype="uint8").shape == (size,)
