@@ -47,8 +47,8 @@ class copy_memory {
 };
 
 /// USM of a kind (device USM for an unknown one) in the default context of a root device,
-/// aligned to 256 bytes; of one byte at least, so that its address is live. None if there is no
-/// memory.
+/// aligned to 256 bytes; of one byte at least, so that its address is live. None if there is
+/// no memory.
 /// @param field that a failure of the runtime is told of
 /// @throws conversion_error as `root_device`
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,

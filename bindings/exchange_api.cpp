@@ -151,7 +151,8 @@ int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out
   } catch (const conversion_error& error) {
     set_error(context, kind, error.what());
   } catch (const std::bad_alloc&) {
-    set_error(context, "MemoryError", "data: expected memory for a managed tensor, found none; free some");
+    set_error(context, "MemoryError",
+              "data: expected memory for a managed tensor, found none; free some");
   } catch (const std::exception& error) {
     set_error(context, "RuntimeError", error.what());
   }

@@ -155,8 +155,8 @@ bool is_method(nb::handle type, nb::handle found) {
                             .attr("_defines")(type, "__dlpack__"));
 }
 
-/// What an array is that has `__dlpack__` itself, as a proxy has: not remembered. A class has that
-/// of its instances.
+/// What an array is that has `__dlpack__` itself, as a proxy has: not remembered. A class has
+/// that of its instances.
 producer_type read_object(nb::handle x) {
   const nb::object method = find_attribute(x, "__dlpack__");
   if (!method.is_valid() || PyType_Check(x.ptr()) != 0) {

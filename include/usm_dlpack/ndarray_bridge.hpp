@@ -40,7 +40,8 @@ constexpr bool has_dtype_of(DLDataType dtype) noexcept {
          usm_dlpack::same_data_type({said.code, said.bits, said.lanes}, dtype);
 }
 
-/// The extents that the type of an nb::ndarray says, -1 for a free one, and one -1 behind them.
+/// The extents that the type of an nb::ndarray says, -1 for a free one, and one -1 behind
+/// them.
 template <ssize_t... Extents>
 constexpr std::array<std::int64_t, sizeof...(Extents) + 1> extents_said(
     nb::shape<Extents...>) noexcept {
@@ -92,9 +93,10 @@ void check_order_said(const DLTensor& tensor) {
 /// Compares the type of an nb::ndarray with the type of a view that it is made of.
 template <class Array, class View>
 constexpr void require_ndarray_for() {
-  static_assert(Array::ReadOnly || !has_const_elements<View>,
-                "Array: expected a read-only nb::ndarray for a view of const elements, found a "
-                "writable one; add nb::ro, or make its element type const");
+  static_assert(
+      Array::ReadOnly || !has_const_elements<View>,
+      "Array: expected a read-only nb::ndarray for a view of const elements, found a "
+      "writable one; add nb::ro, or make its element type const");
   static_assert(!is_subbyte_padded_v<element_of<View>>,
                 "element_type: expected packed elements, as an nb::ndarray implies, found "
                 "padded ones of fewer than 8 bits; return the owned_view itself");
@@ -135,7 +137,8 @@ template <class View, class... Traits>
 /// elements, are compared by the compiler; extents, order and whether the memory is read-only,
 /// when it is made.
 /// @tparam Array an `nb::ndarray<...>` of the device `nb::device::oneapi`
-/// @throws conversion_error `request_unsupported` if `from` has no owner any more, `read_only`,
+/// @throws conversion_error `request_unsupported` if `from` has no owner any more,
+/// `read_only`,
 ///         `extent_mismatch`, `layout_mismatch`; `from` is then untouched
 template <class Array, class View>
 [[nodiscard]] Array to_ndarray(owned_view<View>&& from) {

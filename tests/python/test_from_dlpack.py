@@ -694,9 +694,9 @@ class PyMethodDef(ctypes.Structure):
 
 
 _METH_NOARGS = 4
-_new_method = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.py_object, ctypes.POINTER(PyMethodDef)
-)(("PyDescr_NewMethod", ctypes.pythonapi))
+_new_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.POINTER(PyMethodDef))(
+    ("PyDescr_NewMethod", ctypes.pythonapi)
+)
 
 
 @pytest.mark.parametrize("doc", [None, b"Return a capsule (a legacy one).", b"Return a capsule."])

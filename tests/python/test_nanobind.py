@@ -1081,8 +1081,7 @@ def test_what_can_have_no_owner_does_not_compile(ext: Any, tmp_path: Path) -> No
         "another; name the view's element type, or none",
         "another; pass the views alone, without a kernel's other arguments",
         "another; use the nb::ndim of the view's rank, or none",
-        "fewer, of which an nb::ndarray does not say whether they are padded; "
-        "take the view itself",
+        "fewer, of which an nb::ndarray does not say whether they are padded; take the view itself",
         "padded ones of fewer than 8 bits; return the owned_view itself",
     ]
     assert compile_case() == (0, "")

@@ -254,8 +254,7 @@ NB_MODULE(extension_under_test_module, m) {
                           std::make_pair(memory, c.alive));
       },
       "queue"_a, "counter"_a);
-  m.def(
-      "given_back", [](owned_view<array_view<const float, 1>> x) { return x; }, "x"_a);
+  m.def("given_back", [](owned_view<array_view<const float, 1>> x) { return x; }, "x"_a);
   m.def(
       "result_in_other_kind",
       [](sycl::queue& q, counter& c) {
@@ -281,7 +280,8 @@ NB_MODULE(extension_under_test_module, m) {
   auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
   sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
   explain_refusals(sums, "add");
-  sums.def_static("of", [](shared_mdspan<array_view<const float, 1>> row) { return sum(row); });
+  sums.def_static("of",
+                  [](shared_mdspan<array_view<const float, 1>> row) { return sum(row); });
   explain_refusals(sums, "of");
 
   m.def("same_queue", [](const sycl::queue& q) { return q; }, "queue"_a);
@@ -290,8 +290,7 @@ NB_MODULE(extension_under_test_module, m) {
       "device_of", [](const sycl::context* c) { return c->get_devices().front(); },
       "context"_a);
   m.def("has_queue", [](const sycl::queue* q) { return q != nullptr; }, "queue"_a.none());
-  m.def(
-      "queue_or_none", [](const sycl::queue&) { return "a queue"; }, "queue"_a.none());
+  m.def("queue_or_none", [](const sycl::queue&) { return "a queue"; }, "queue"_a.none());
   m.def("queue_or_none", [](nb::none) { return "the next overload"; }, "queue"_a.none());
   m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); }, "device"_a);
   m.def(

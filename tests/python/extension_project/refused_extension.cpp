@@ -71,12 +71,11 @@ NB_MODULE(refused_extension, m) {
   m.def("give_back", &give_back);
   m.def("take", &take);
   m.def("check", &check);
-  for (const void* used : {reinterpret_cast<const void*>(show_constant),
-                           reinterpret_cast<const void*>(show_nibbles),
-                           reinterpret_cast<const void*>(show_dtype),
-                           reinterpret_cast<const void*>(show_rank),
-                           reinterpret_cast<const void*>(show_device),
-                           reinterpret_cast<const void*>(&look)}) {
+  for (const void* used :
+       {reinterpret_cast<const void*>(show_constant),
+        reinterpret_cast<const void*>(show_nibbles), reinterpret_cast<const void*>(show_dtype),
+        reinterpret_cast<const void*>(show_rank), reinterpret_cast<const void*>(show_device),
+        reinterpret_cast<const void*>(&look)}) {
     static_cast<void>(used);
   }
 }
