@@ -94,7 +94,7 @@ def _place_of_package() -> str | None:
     if not url.startswith("file:"):
         return shlex.quote(url)
     path = url2pathname(urlsplit(url).path)
-    if not os.path.exists(path):
+    if not Path(path).exists():
         return None
     editable = "-e " if record.get("dir_info", {}).get("editable") else ""
     return editable + shlex.quote(path)

@@ -150,8 +150,9 @@ def check_devices(devices: list[Device], failure: str | None, mended: str | None
         for number, device in enumerate(devices):
             if device["failure"] is not None:
                 expected = "a device that the SYCL runtime can use"
-                told = (expected, device["failure"], command)
-                findings.append(refused("devices", *told, level=level, field=f"device {number}"))
+                field, why = f"device {number}", device["failure"]
+                finding = refused("devices", expected, why, command, level=level, field=field)
+                findings.append(finding)
     return [*findings, fine("devices", f"{working} of {len(devices)} root devices work")]
 
 

@@ -57,8 +57,9 @@ def _is_absent(error: BaseException, module: str) -> bool:
         name = str(error.name)
         return name in (module, str(Path(module))) or module.startswith(f"{name}.")
     path = getattr(error, "filename", None)
-    found = isinstance(error, FileNotFoundError) and isinstance(path, str)
-    return found and os.path.abspath(path) == os.path.abspath(module)
+    if not isinstance(error, FileNotFoundError) or not isinstance(path, str):
+        return False
+    return Path(path).absolute() == Path(module).absolute()
 
 
 def _has_device() -> bool:

@@ -8,10 +8,10 @@ not have: the import of dpnp ends with an undefined symbol. An older oneMKL was 
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from usm_dlpack._finding import PIP, Finding, fine, refused
 
@@ -80,7 +80,7 @@ def _missing_libraries(name: str) -> list[str]:
     except importlib.metadata.PackageNotFoundError:
         return []
     libraries = [file for file in files if _LIBRARY.search(file.name)]
-    return sorted({file.name for file in libraries if not os.path.exists(file.locate())})
+    return sorted({file.name for file in libraries if not Path(str(file.locate())).exists()})
 
 
 def check_files(versions: dict[str, str]) -> list[Finding]:

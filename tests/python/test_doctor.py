@@ -425,7 +425,9 @@ def test_a_libsycl_of_another_year_is_installed_with_a_dpctl_for_it(
 
 
 def test_a_library_of_the_runtime_that_is_missing_is_found(tmp_path: Path) -> None:
-    found = examined_in(environment_without(tmp_path / "environment", "libur_adapter_level_zero_v2"))
+    found = examined_in(
+        environment_without(tmp_path / "environment", "libur_adapter_level_zero_v2")
+    )
     version = found["versions"]["intel-cmplr-lib-ur"]
     command = f"{REINSTALL} intel-cmplr-lib-ur=={version}"
     assert ("warning", "runtime", command) in troubles(found)

@@ -143,7 +143,8 @@ def test_the_prefix_of_the_page_on_cmake_is_one_that_a_program_builds_with(
         assert done.returncode == 0, done.stdout + done.stderr
     for header in ("dlpack/dlpack/dlpack.h", "mdspan/mdspan/mdspan.hpp"):
         assert (tmp_path / "prefix" / "third_party" / header).is_file()
-    assert f"usm_dlpack_DIR:PATH={tmp_path}/prefix/" in (project / "build/CMakeCache.txt").read_text()
+    cache = (project / "build" / "CMakeCache.txt").read_text(encoding="utf-8")
+    assert f"usm_dlpack_DIR:PATH={tmp_path}/prefix/" in cache
     ran = shell(regions(guide.EXAMPLES / "cmake" / "program" / "build.sh")["run"], project)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
 

@@ -502,7 +502,7 @@ def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
     "arguments", [("devices",), ("doctor",), ("devices", "--json"), ("explain", "math:pi")]
 )
 def test_a_stdout_that_is_full_is_said_in_one_sentence(arguments: tuple[str, ...]) -> None:
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "usm_dlpack", *arguments],
             stdout=full,
