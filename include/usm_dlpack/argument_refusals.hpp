@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why a function's overloads did not take an argument: recorded as long as the call lasts, for
-// the last overload, which says it instead of nanobind's "incompatible function arguments".
+// The last overload of a function: it says why the others did not take an argument, instead of
+// nanobind's "incompatible function arguments".
 #pragma once
 
 #include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/recorded_refusals.hpp>
 
 #include <nanobind/nanobind.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -18,55 +18,6 @@
 
 namespace usm_dlpack {
 namespace detail {
-
-/// One reason: the call that it is of, an argument, and what an overload said of it: a
-/// `conversion_error`, or what the array raised.
-struct recorded_refusal {
-  const void* call;
-  nb::object argument;
-  std::exception_ptr reason;
-};
-
-inline std::vector<recorded_refusal*>& recorded_refusals() {
-  thread_local std::vector<recorded_refusal*> records;
-  return records;
-}
-
-inline void forget_refusal(PyObject* capsule) noexcept {
-  const nb::error_scope keep;  // the call may be about to raise
-  auto* record = static_cast<recorded_refusal*>(PyCapsule_GetPointer(capsule, nullptr));
-  auto& records = recorded_refusals();
-  records.erase(std::remove(records.begin(), records.end(), record), records.end());
-  delete record;
-}
-
-/// Records the exception that is being handled until the call ends.
-/// @param cleanup of the call; null records nothing
-inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* cleanup) {
-  if (cleanup == nullptr) {
-    return;
-  }
-  auto* record = new recorded_refusal{cleanup, nb::borrow(argument), std::current_exception()};
-  PyObject* capsule = PyCapsule_New(record, nullptr, &forget_refusal);
-  if (capsule == nullptr) {
-    delete record;
-    throw nb::python_error();
-  }
-  cleanup->append(capsule);  // owns the record from here on, whatever push_back throws
-  recorded_refusals().push_back(record);
-}
-
-/// What was recorded of a call: copies, because what is done with them runs Python code (the
-/// garbage collector does too), which may come here again.
-inline std::vector<recorded_refusal> refusals_of(const void* call) {
-  std::vector<recorded_refusal> found;
-  for (const recorded_refusal* record : recorded_refusals()) {
-    if (record->call == call) {
-      found.push_back(*record);
-    }
-  }
-  return found;
-}
 
 /// Looks for an object in lists, tuples and values of dictionaries, in each other. Runs no
 /// Python code, and ends also where they hold themselves.
@@ -125,14 +76,34 @@ constexpr bool is_of_type(errc rule) noexcept {
          rule == errc::layout_mismatch;
 }
 
+/// Whether an object is one argument of a call, and stands nowhere else in it.
+inline bool is_one_argument(PyObject* object, const nb::args& args, const nb::kwargs& kwargs) {
+  int places = 0;
+  bool is_argument = false;
+  const auto look = [&](nb::handle argument) {
+    places += object_search(object).finds_in(argument.ptr()) ? 1 : 0;
+    is_argument = is_argument || argument.ptr() == object;
+  };
+  for (const nb::handle argument : args) {
+    look(argument);
+  }
+  for (const auto [name, argument] : kwargs) {
+    look(argument);
+  }
+  return is_argument && places == 1;
+}
+
 /// Raises again what no other overload could have mended: what an array raised by itself (an
 /// interrupt is not an argument's fault), and a refusal that is not of the view's type.
-inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& records) {
+/// @param is_at_fault whether an argument is, as far as is known
+template <class Predicate>
+void raise_what_is_not_of_type(const std::vector<recorded_refusal>& records,
+                               const Predicate& is_at_fault) {
   for (const recorded_refusal& record : records) {
     try {
-      std::rethrow_exception(record.reason);
+      record.raise_again();
     } catch (const conversion_error& reason) {
-      if (!is_of_type(reason.code())) {
+      if (!is_of_type(reason.code()) && is_at_fault(record)) {
         set_error(reason);
         throw nb::python_error();
       }
@@ -144,9 +115,18 @@ inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& recor
 [[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
                                         second_round round, const nb::kwargs& kwargs) {
   const std::vector<recorded_refusal> records = refusals_of(round.call);
-  raise_what_is_not_of_type(records);
+  // Where an overload took an argument, another one was the fault. Which of several places it
+  // was taken in, nobody said.
+  const auto is_at_fault = [&](const recorded_refusal& record) {
+    return !was_taken(records, record.argument.ptr()) ||
+           !is_one_argument(record.argument.ptr(), args, kwargs);
+  };
+  raise_what_is_not_of_type(records, is_at_fault);
   nb::list reasons;
   for (const recorded_refusal& record : records) {
+    if (record.reason == nullptr || !is_at_fault(record)) {
+      continue;
+    }
     // An object that stands in several places was refused in one of them; which, nobody said.
     // One that a container made for the call stands in none, and has its reason all the same.
     nb::object place;
@@ -167,7 +147,7 @@ inline void raise_what_is_not_of_type(const std::vector<recorded_refusal>& recor
       place = nb::none();
     }
     try {
-      std::rethrow_exception(record.reason);
+      record.raise_again();
     } catch (const conversion_error& reason) {
       reasons.append(nb::make_tuple(place, to_string(reason.code()), reason.field().c_str(),
                                     reason.expected().c_str(), reason.found().c_str(),
@@ -191,9 +171,9 @@ inline bool is_static_method(nb::handle scope, const char* name) {
 
 /// Adds the last overload of a function, which takes what no other overload took and raises
 /// `usm_dlpack.ArgumentError` (a TypeError): it says of each argument which rule the views of
-/// the other overloads refused it by. What is wrong with an array whatever the view's type is
-/// (device, context, USM kind, bounds, read-only), is raised as itself, a
-/// `usm_dlpack.ConversionError`. To be called after the last `def` of that name.
+/// the other overloads refused it by, unless one of them took it. What is wrong with an array
+/// whatever the view's type is (device, context, USM kind, bounds, read-only), is raised as
+/// itself, a `usm_dlpack.ConversionError`. To be called after the last `def` of that name.
 /// @param scope a `nanobind::module_` or `nanobind::class_`
 /// @param name of a function, a method or a static method
 template <class Scope>

@@ -6,6 +6,7 @@
 
 #include <usm_dlpack/argument_refusals.hpp>
 #include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/recorded_refusals.hpp>
 #include <usm_dlpack/usm_mdspan.hpp>
 
 #include <nanobind/nanobind.h>
@@ -102,7 +103,7 @@ class view_import {
     } catch (nb::python_error&) {
       refused_ = std::current_exception();
       try {
-        record_refusal(object, cleanup);
+        record_refusal(object, cleanup, refused_);
       } catch (...) {
         refused_ = std::current_exception();
       }
@@ -138,9 +139,10 @@ class view_import {
     }
     try {
       keep(view_of<View>(array), array);
+      record_taken(object, cleanup);
       return true;
     } catch (const conversion_error& error) {
-      record_refusal(object, cleanup);
+      record_refusal(object, cleanup, std::current_exception());
       if (!is_of_type(error.code())) {
         throw;
       }

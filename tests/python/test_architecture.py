@@ -72,7 +72,8 @@ SYCL_ROOMS = {
 # For extensions: what of Python and of dpctl they meet.
 NANOBIND_ROOMS = {
     "package_interface": ("managed", "usm_allocation", "usm_block"),
-    "argument_refusals": ("package_interface",),
+    "recorded_refusals": ("package_interface",),
+    "argument_refusals": ("recorded_refusals",),
     "dpctl_objects": ("sycl_config",),
     "dpctl_casters": ("dpctl_objects",),
     "view_import": ("argument_refusals", "usm_mdspan"),

@@ -311,6 +311,33 @@ def test_the_last_overload_has_no_reason_of_an_argument_that_is_no_view(
     )
 
 
+def test_an_argument_that_an_overload_took_is_not_blamed(
+    ext: Any, queue: Any, floats: Any, shared: Any
+) -> None:
+    assert refused_call(ext.fill, queue, floats, "x").reasons == ()
+    assert refused_call(ext.fill, queue, value="x", x=floats).reasons == ()
+    assert (ext.kind_of(floats), ext.kind_of(shared)) == ("device", "shared")
+    assert str(refused_call(ext.kind_of, shared, "x")) == (
+        "kind_of: expected arguments of one of its signatures, "
+        "found (DLPackTensor, str); see help(kind_of)"
+    )
+    # In two places: one of them may be the fault.
+    assert len(refused_call(ext.fill, queue, floats, floats).reasons) == 1
+    assert len(refused_call(ext.fill, queue, floats, [floats]).reasons) == 1
+
+
+def test_an_interrupt_is_raised_also_where_the_array_is_taken_after_it(
+    ext: Any, shared: Any
+) -> None:
+    def interrupt_once() -> None:
+        array.act = int
+        raise KeyboardInterrupt
+
+    array = Calling(shared, interrupt_once)
+    with pytest.raises(KeyboardInterrupt):
+        ext.kind_of(array, "x")
+
+
 def test_reasons_are_those_of_the_call(ext: Any, queue: Any, floats: Any, memory: Any) -> None:
     wrong = to_dlpack_tensor(memory, dtype="float64")
     refused_call(ext.fill, queue, wrong, 1)

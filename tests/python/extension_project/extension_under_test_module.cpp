@@ -176,6 +176,15 @@ NB_MODULE(extension_under_test_module, m) {
       "queue"_a, "x"_a, "value"_a);
   explain_refusals(m, "fill");
   m.def(
+      "kind_of",
+      [](std::optional<device_mdspan<array_view<const float, 1>>>, int) { return "device"; },
+      "x"_a, "n"_a = 0);
+  m.def(
+      "kind_of",
+      [](std::optional<shared_mdspan<array_view<const float, 1>>>, int) { return "shared"; },
+      "x"_a, "n"_a = 0);
+  explain_refusals(m, "kind_of");
+  m.def(
       "checked_fill",
       [](sycl::queue& q, device_mdspan<array_view<float, 1>> x, float value) {
         check_queue(q, x);
