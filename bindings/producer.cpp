@@ -147,19 +147,36 @@ producer_type read_type(nb::handle type, nb::handle method) {
   return made;
 }
 
+/// Whether a type, and not its metaclass alone, has `__dlpack__`.
+bool defines_dlpack(nb::handle type) {
+  return nb::cast<bool>(
+      nb::module_::import_("usm_dlpack._exchange").attr("_defines")(type, "__dlpack__"));
+}
+
 /// Whether `__dlpack__` is a method of a type: not one of its metaclass, nor a property or a
 /// slot, of which the signature says nothing.
 bool is_method(nb::handle type, nb::handle found) {
-  return found.is_valid() && PyCallable_Check(found.ptr()) != 0 &&
-         nb::cast<bool>(nb::module_::import_("usm_dlpack._exchange")
-                            .attr("_defines")(type, "__dlpack__"));
+  return found.is_valid() && PyCallable_Check(found.ptr()) != 0 && defines_dlpack(type);
+}
+
+/// `__dlpack__` of an array itself, or an invalid object where there is none. What a property
+/// raises is the producer's word.
+nb::object find_own_method(nb::handle x) {
+  try {
+    return nb::getattr(x, "__dlpack__");
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_AttributeError) || defines_dlpack(x.type())) {
+      throw;
+    }
+    return {};
+  }
 }
 
 /// What an array is that has `__dlpack__` itself, as a proxy has: not remembered. A class has
 /// that of its instances.
 producer_type read_object(nb::handle x) {
-  const nb::object method = find_attribute(x, "__dlpack__");
-  if (!method.is_valid() || PyType_Check(x.ptr()) != 0) {
+  const nb::object method = PyType_Check(x.ptr()) == 0 ? find_own_method(x) : nb::object();
+  if (!method.is_valid()) {
     const std::string sentence =
         "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
         "; pass the array itself, or use to_dlpack_tensor for memory";

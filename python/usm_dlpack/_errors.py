@@ -100,8 +100,8 @@ def shown(value: object) -> str:
     """Return the text of a value for a sentence: in ASCII, without addresses, and never failing."""
     try:
         text = ascii(value)
-    except Exception:
-        if type(value) is int:  # of more digits than Python writes
+    except Exception as error:
+        if type(value) is int and type(error) is ValueError:  # of more digits than Python writes
             return f"an int of {value.bit_length()} bits"
         text = "0x"
     return f"an object of type {type_name(value)}" if "0x" in text else text

@@ -35,7 +35,7 @@ def _type_name(x: object) -> str:
 def _integer(field: str, value: object) -> int:
     try:
         return _index(value)
-    except Exception:
+    except TypeError:
         raise TypeError(f"{field}: expected an int, found {shown(value)}; pass one") from None
 
 
@@ -51,7 +51,7 @@ def _device_type_in(device: tuple[Any, ...]) -> int | None:
     """Return the first of the two integers that name a device; None if it is none."""
     try:
         return _index(device[0]) if len(device) == 2 else None
-    except Exception:
+    except TypeError:
         return None
 
 

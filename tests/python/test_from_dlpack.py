@@ -664,6 +664,18 @@ def test_a_property_may_give_a_function_that_takes_no_keywords(foreign: ForeignT
     assert from_dlpack(Array(), copy=True).shape == (3, 4)
 
 
+@pytest.mark.parametrize("error", [AttributeError, OSError])
+def test_what_a_property_raises_reaches_the_caller(error: type[Exception]) -> None:
+    class Array:
+        @property
+        def __dlpack__(self) -> Any:
+            raise error("lost")
+
+    for call in (from_dlpack, validate):
+        with pytest.raises(error, match="lost"):
+            call(Array())
+
+
 def test_a_decorator_takes_the_keywords_that_it_passes_on(foreign: ForeignTensor) -> None:
     def without_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
