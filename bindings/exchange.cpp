@@ -218,6 +218,7 @@ nb::dict device_row(std::int32_t id) {
 void register_allocation(nb::module_& module) {
   using self = allocation_object;
   nb::class_<self>(module, "UsmAllocation", nb::is_final(),
+                   nb::sig("@typing.final\nclass UsmAllocation(object)"),
                    "What `validate` proved of a tensor's memory. Keeps nothing alive.")
       .def_prop_ro(
           "data",

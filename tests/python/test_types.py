@@ -49,6 +49,8 @@ number: int = tensor.usm_type
 usm_dlpack.from_dlpack(tensor, copy="yes")
 usm_dlpack.validate(tensor, shape=(3,))
 tensor.data = 5
+class Mine(usm_dlpack.DLPackTensor): ...
+class Proof(usm_dlpack.UsmAllocation): ...
 """
 
 
@@ -57,8 +59,19 @@ def test_wrong_uses_are_found(checker: str, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text(WRONG)
     done = checked_by(checker, wrong, tmp_path)
-    for line in range(4, 9):
+    for line in range(4, 11):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_the_stub_of_the_compiled_module_names_only_what_there_is(
+    checker: str, tmp_path: Path
+) -> None:
+    stub = tmp_path / "stub.pyi"
+    stub.write_text(Path(usm_dlpack.__file__).with_name("_core.pyi").read_text())
+    done = checked_by(checker, stub, tmp_path)
+    assert "PyCapsule" not in done.stdout, done.stdout
+    assert "is not defined" not in done.stdout, done.stdout
 
 
 def test_the_consumer_uses_every_public_name() -> None:
