@@ -263,7 +263,8 @@ void register_tensor(nb::module_& module) {
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
   nb::class_<tensor>(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
-                     nb::type_slots(slots), nb::sig("@typing.final\nclass DLPackTensor(object)"),
+                     nb::type_slots(slots),
+                     nb::sig("@typing.final\nclass DLPackTensor(object)"),
                      "A view of USM that was proved when it was made, and keeps it alive.\n\n"
                      "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.")
       .def_prop_ro(

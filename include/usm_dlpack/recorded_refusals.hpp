@@ -86,10 +86,9 @@ inline void record_taken(nb::handle argument, nb::detail::cleanup_list* cleanup)
     return;
   }
   const std::vector<recorded_refusal> records = refusals_of(cleanup);
-  const bool was_refused =
-      std::any_of(records.begin(), records.end(), [&](const recorded_refusal& record) {
-        return record.argument.ptr() == argument.ptr();
-      });
+  const bool was_refused = std::any_of(
+      records.begin(), records.end(),
+      [&](const recorded_refusal& record) { return record.argument.ptr() == argument.ptr(); });
   if (was_refused && !was_taken(records, argument.ptr())) {
     record_refusal(argument, cleanup, nullptr);
   }

@@ -430,7 +430,7 @@ def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "arguments",
     [(), ("devices",), ("devices", "--json"), ("doctor",), ("explain", "dpctl:get_devices()[0]")],
-    ids=lambda arguments: " ".join(arguments),
+    ids=" ".join,
 )
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
