@@ -126,9 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(options)
     except ImportError as error:  # of _core or what it needs
-        from usm_dlpack import _program
+        from usm_dlpack import _program, _terminal
 
-        print(_program.sentence(_program.failure or error), file=sys.stderr)
+        _terminal.say_error(_program.sentence(_program.failure or error))
         return 1
 
 

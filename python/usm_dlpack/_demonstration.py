@@ -8,7 +8,6 @@ that is printed as done was checked.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 import usm_dlpack
 from usm_dlpack import ConversionError, DLPackTensor
-from usm_dlpack._terminal import Progress
+from usm_dlpack._terminal import Progress, say_error
 
 _ROWS, _COLUMNS = 4, 6
 _COUNT = _ROWS * _COLUMNS
@@ -214,17 +213,16 @@ def show() -> int:
     try:
         import tvm_ffi  # noqa: F401
     except ImportError:
-        print(
+        say_error(
             "consumer: expected apache-tvm-ffi, found no such package; "
-            "run `python -m pip install apache-tvm-ffi`",
-            file=sys.stderr,
+            "run `python -m pip install apache-tvm-ffi`"
         )
         return 1
     try:
         device = _Device()
         _refusals(device, _round_trip(device))
     except _StepError as failed:
-        print(failed, file=sys.stderr)
+        say_error(failed)
         return 1
     print("\nAll of this happened on this machine.")
     return 0

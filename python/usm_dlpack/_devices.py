@@ -11,7 +11,7 @@ from typing import Any
 
 from usm_dlpack import ConversionError, _core
 from usm_dlpack._selector import changes_of_selector
-from usm_dlpack._terminal import Progress, styled, wants_colour
+from usm_dlpack._terminal import Progress, say_error, styled, wants_colour
 
 _NO_DEVICE = (
     "devices: expected at least one root device, found none; install a driver, or the wheel "
@@ -86,7 +86,7 @@ def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
     try:
         devices = list_details()
     except ConversionError as error:  # the runtime cannot even list them
-        print(error, file=sys.stderr)
+        say_error(error)
         return 1
     if not details:
         _print_table(devices, wants_colour(sys.stdout, colour))
@@ -109,7 +109,7 @@ def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
 
 def _status(devices: list[dict[str, Any]]) -> int:
     if not devices:
-        print(_NO_DEVICE, file=sys.stderr)
+        say_error(_NO_DEVICE)
     return 0 if any(device["usable"] for device in devices) else 1
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from usm_dlpack import _core, explain
 from usm_dlpack._errors import type_name
 from usm_dlpack._explanation import error_text
-from usm_dlpack._terminal import Progress, wants_colour
+from usm_dlpack._terminal import Progress, say_error, wants_colour
 
 
 class _UnusableError(Exception):
@@ -123,7 +123,7 @@ def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
             progress.clear()
             explanation = explain(found, direction=direction)
     except _UnusableError as unusable:
-        print(unusable, file=sys.stderr)
+        say_error(unusable)
         return 2
     if as_json:
         print(explanation.as_json())

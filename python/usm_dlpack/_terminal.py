@@ -20,6 +20,12 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def say_error(sentence: object) -> None:
+    """Write a line to standard error, and nowhere if that is closed; print would take output."""
+    if sys.stderr is not None:
+        print(sentence, file=sys.stderr)
+
+
 def wants_colour(stream: TextIO | None, choice: str = "auto") -> bool:
     """Return whether text for a stream is to be coloured.
 
