@@ -382,7 +382,7 @@ def test_reasons_reach_out_of_containers_in_containers(ext: Any, memory: Any) ->
 
     assert ext.explained_nested([[good], []], {"a": good}) == 3
     assert first_line([[good], [good, bad]]) == "explained_nested: argument 1: dtype"
-    assert first_line([([good]), (bad,)]) == "explained_nested: argument 1: dtype"
+    assert first_line(([good], (bad,))) == "explained_nested: argument 1: dtype"
     assert first_line([], {"a": good, "b": bad}) == "explained_nested: argument 2: dtype"
     assert first_line([[bad]], {"b": bad}) == "explained_nested: argument 1 or 2: dtype"
     endless: list[Any] = [[bad]]
@@ -395,8 +395,8 @@ def test_a_reason_without_a_place_is_told(ext: Any, memory: Any) -> None:
         def __len__(self) -> int:
             return 1
 
-        def __getitem__(self, _: int) -> Any:
-            if _ == 0:
+        def __getitem__(self, index: int) -> Any:
+            if index == 0:
                 return [to_dlpack_tensor(memory, dtype="int32")]
             raise IndexError
 

@@ -391,6 +391,27 @@ TEST(UsmArray, AKernelThatStillWritesIsWaitedFor) {
   EXPECT_TRUE(is_done(work));
 }
 
+int runs = 0;
+void run_and_count(void (*function)(void*), void* argument) noexcept {
+  ++runs;
+  function(argument);
+}
+
+TEST(UsmArray, WhatWaitsRunsThroughTheRunnerThatIsSet) {
+  const sycl::queue queue = queue_on();
+  const void* address = nullptr;
+  EXPECT_EQ(detail::runner_of_waits, nullptr);  // no Python: nothing to give up
+  detail::runner_of_waits = &run_and_count;
+  {
+    device_array made(queue, extents(4, 6));
+    address = made.data();
+    const device_array taken(std::move(made));
+  }
+  detail::runner_of_waits = nullptr;
+  EXPECT_EQ(runs, 1);  // none for the array that was moved from
+  EXPECT_EQ(kind_at(address, queue), alloc::unknown);
+}
+
 TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
   for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
     device_array made(queue_on(id), extents(4, 6));
