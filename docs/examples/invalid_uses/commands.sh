@@ -22,4 +22,14 @@ case "$1" in
     python -m usm_dlpack explain numpy:zeroes
     # [end explain_of_an_expression_without_a_value]
     ;;
+  explain_where_there_is_no_device)
+    # [begin explain_where_there_is_no_device]
+    ONEAPI_DEVICE_SELECTOR="level_zero:*" python -m usm_dlpack explain "dpctl.memory:MemoryUSMHost(8)"
+    # [end explain_where_there_is_no_device]
+    ;;
+  stdout_that_is_full)
+    # [begin stdout_that_is_full]
+    python -m usm_dlpack devices >/dev/full
+    # [end stdout_that_is_full]
+    ;;
 esac
