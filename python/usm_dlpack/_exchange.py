@@ -230,8 +230,8 @@ def to_dlpack_tensor(
         An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array; or a
         DLPackTensor of any dtype.
     shape
-        Extents, in elements. If ``dtype`` or ``byte_offset`` is given without it, one dimension
-        that takes all the bytes of `obj` behind ``byte_offset``.
+        Extents, in elements. If a ``dtype`` of another element size or ``byte_offset`` is given
+        without it, one dimension that takes all the bytes of `obj` behind ``byte_offset``.
     dtype
         A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn", "float32x4"), as
         ``DLPackTensor.dtype`` gives it, or a tuple (code, bits, lanes); None is the dtype of `obj`,
@@ -250,7 +250,8 @@ def to_dlpack_tensor(
     Returns
     -------
     :
-        The tensor. It and every capsule made from it keep `obj` alive.
+        The tensor. It and every capsule made from it keep `obj` alive; if that is a DLPackTensor,
+        what it keeps alive itself.
 
     Raises
     ------
@@ -420,8 +421,8 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``, whose keywords are those of its signature, or whose type has
-        the C exchange API. Its memory is USM, or with ``device`` host memory; then a NumPy array of
+        An array with ``__dlpack__``, of its type or its own, whose keywords are those of its
+        signature, or whose type has the C exchange API. Its memory is USM, or with ``device`` host memory; then a NumPy array of
         ml_dtypes is taken too, though NumPy does not export it.
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
@@ -615,7 +616,7 @@ def validate(
         The USM kinds that are accepted: "host", "device", "shared".
     backends
         The backends that are accepted, named as in ``ONEAPI_DEVICE_SELECTOR`` ("opencl",
-        "level_zero", "cuda", "hip"); None accepts all.
+        "level_zero", "cuda", "hip", "native_cpu"); None accepts all.
     dtype
         The dtype that the array must have, as for `to_dlpack_tensor`; None takes any. Elements of
         fewer than 8 bits must have a byte each for a type of ml_dtypes; a name or a tuple leaves

@@ -429,7 +429,10 @@ def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("devices",), ("devices", "--json"), ("doctor",), ("explain", "dpctl:get_devices()[0]")],
+    [
+        (), ("devices",), ("devices", "--json"), ("doctor",),
+        ("explain", "dpctl:get_devices()[0]"), ("explain", "no.such:module"),
+    ],  # fmt: skip
     ids=" ".join,
 )
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
