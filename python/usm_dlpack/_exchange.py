@@ -230,8 +230,10 @@ def to_dlpack_tensor(
         An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array; or a
         DLPackTensor of any dtype.
     shape
-        Extents, in elements. If a ``dtype`` of another element size or ``byte_offset`` is given
-        without it, one dimension that takes all the bytes of `obj` behind ``byte_offset``.
+        Extents, in elements. None keeps shape and strides of `obj`, also with a ``dtype`` of the
+        same width; with one of another width, or a ``byte_offset`` other than 0, it is one
+        dimension that takes all the bytes of `obj`, which must then be compact, behind
+        ``byte_offset``.
     dtype
         A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn", "float32x4"), as
         ``DLPackTensor.dtype`` gives it, or a tuple (code, bits, lanes); None is the dtype of `obj`,
@@ -422,8 +424,8 @@ def from_dlpack(
     ----------
     x
         An array with ``__dlpack__``, of its type or its own, whose keywords are those of its
-        signature, or whose type has the C exchange API. Its memory is USM, or with ``device`` host memory; then a NumPy array of
-        ml_dtypes is taken too, though NumPy does not export it.
+        signature, or whose type has the C exchange API. Its memory is USM, or with ``device`` host
+        memory; then a NumPy array of ml_dtypes is taken too, though NumPy does not export it.
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
         of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or

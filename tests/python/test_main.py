@@ -430,9 +430,13 @@ def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        (), ("devices",), ("devices", "--json"), ("doctor",),
-        ("explain", "dpctl:get_devices()[0]"), ("explain", "no.such:module"),
-    ],  # fmt: skip
+        (),
+        ("devices",),
+        ("devices", "--json"),
+        ("doctor",),
+        ("explain", "dpctl:get_devices()[0]"),
+        ("explain", "no.such:module"),
+    ],
     ids=" ".join,
 )
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
