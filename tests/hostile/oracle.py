@@ -200,15 +200,16 @@ def _broken_requirement(
 def _broken_binding(
     tensor: Any, view: View, wanted: Requirements, there: Allocation | None
 ) -> str | None:
-    if there is not None and there.device_id != tensor.device_id:
-        # It is unknown where it is looked for: an empty view may point anywhere.
-        return None if view.empty else "device_mismatch"
+    if view.empty:  # it may point anywhere, one past the end of its array for example
+        return None
     if there is None:
-        return None if view.empty else "pointer_unknown"
+        return "pointer_unknown"
+    if there.device_id != tensor.device_id:
+        return "device_mismatch"
     if there.usm_type not in wanted.usm_types:
         return "usm_type_not_accepted"
     inside = there.base <= view.lowest and view.past_end <= there.base + there.size
-    return None if view.empty or inside else "out_of_bounds"
+    return None if inside else "out_of_bounds"
 
 
 def judge(managed: Any, process: Process, wanted: Requirements | None = None) -> Verdict:
@@ -230,6 +231,8 @@ def judge(managed: Any, process: Process, wanted: Requirements | None = None) ->
         or _broken_binding(tensor, view, wanted, there)
     )
     known = there if there is not None and there.device_id == tensor.device_id else None
+    if known is not None and view.empty and known.usm_type not in wanted.usm_types:
+        known = None  # another's, which begins where the view ends
     elsewhere = wanted.is_elsewhere(tensor.device_id, known.usm_type if known else "unknown")
     if code is None and wanted.copy is False and (elsewhere or flags & IS_COPIED):
         code = "copy_needed"
