@@ -20,8 +20,8 @@ fields stored (`benchmarks/core/by_hand.hpp`). A ratio of instructions is exact:
 one call, and those of a call of nothing are taken off. A ratio of times is of the fastest of
 {rounds} rounds in which all cells take turns, 256 calls each, a quarter of them at each place of a
 cache line that a stack may begin at; in parentheses that of the median round. It holds for one
-processor and one run; that of instructions for all. Times include the call itself, about 1.3 ns for
-all alike. No cell allocates: the program ends if one does. Extents are those of a
+processor and one run; that of instructions for all. Times include the call itself, the same for
+all. No cell allocates: the program ends if one does. Extents are those of a
 (2, 3, 4, 2, 3, 2, 3, 2) array, as many as the rank. It is compact; views of layout stride are made
 also of a slice with every second of its elements, and of columns, where the first stride is 1.
 Flags: `{flags}`; each layout and rank is a translation unit of its own.
