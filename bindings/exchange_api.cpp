@@ -140,16 +140,17 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   return to_managed_tensor(wanted, std::move(memory));
 }
 
-// Errors go to the caller's function, which may set a Python error or none.
+// Errors go to the caller's function, which may set a Python error or none; so may be null.
 int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out,
-                             void* context, set_error_function set_error) noexcept {
+                             void* context, set_error_function given) noexcept {
   *out = nullptr;
-  const char* kind = "BufferError";
+  const set_error_function set_error =
+      given != nullptr ? given : [](void*, const char*, const char*) {};
   try {
     *out = allocate_like(*prototype).release();
     return 0;
   } catch (const conversion_error& error) {
-    set_error(context, kind, error.what());
+    set_error(context, "BufferError", error.what());
   } catch (const std::bad_alloc&) {
     set_error(context, "MemoryError",
               "data: expected memory for a managed tensor, found none; free some");

@@ -50,6 +50,8 @@ struct producer_type {
   bool says_device = false;
   bool says_queue = false;
   bool is_usm = false;
+  bool is_lazy = false;  ///< arrays may be a conjugate or a negative that is not yet computed
+  bool tracks_gradients = false;
   const DLPackExchangeAPI* api = nullptr;
 };
 
@@ -102,6 +104,11 @@ nb::object find_attribute(nb::handle object, const char* name) {
   return nb::steal(found);
 }
 
+bool has_method(nb::handle object, const char* name) {
+  const nb::object found = find_attribute(object, name);
+  return found.is_valid() && PyCallable_Check(found.ptr()) != 0;
+}
+
 /// The table of a type's C exchange API of a version that is known here, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   const nb::object capsule = find_attribute(type, "__dlpack_c_exchange_api__");
@@ -120,6 +127,19 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   return complete ? api : nullptr;
 }
 
+/// Whether a type, and not its metaclass alone, has `__dlpack__`.
+bool defines_dlpack(nb::handle type) {
+  return nb::cast<bool>(
+      nb::module_::import_("usm_dlpack._exchange").attr("_defines")(type, "__dlpack__"));
+}
+
+/// Whether a class has a `__dlpack__` of its own, and the C exchange API only of a base: that
+/// knows nothing of what the class says.
+bool overrides_exchange_api(nb::handle type) {
+  return nb::cast<bool>(
+      nb::module_::import_("usm_dlpack._exchange").attr("_overrides_exchange_api")(type));
+}
+
 /// What the attributes of a type, or of an array that has its own, say.
 producer_type read_attributes(nb::handle object, nb::handle method) {
   const nb::object read =
@@ -136,6 +156,7 @@ producer_type read_attributes(nb::handle object, nb::handle method) {
   made.says_device = find_attribute(object, "__dlpack_device__").is_valid();
   made.says_queue = find_attribute(object, "sycl_queue").is_valid();
   made.is_usm = find_attribute(object, "__sycl_usm_array_interface__").is_valid();
+  made.is_lazy = has_method(object, "is_conj") && has_method(object, "is_neg");
   return made;
 }
 
@@ -143,14 +164,9 @@ producer_type read_type(nb::handle type, nb::handle method) {
   producer_type made = read_attributes(type, method);
   made.type = identity(type);
   made.method = identity(method);
-  made.api = exchange_api_of(type);
+  made.tracks_gradients = find_attribute(type, "requires_grad").is_valid();
+  made.api = overrides_exchange_api(type) ? nullptr : exchange_api_of(type);
   return made;
-}
-
-/// Whether a type, and not its metaclass alone, has `__dlpack__`.
-bool defines_dlpack(nb::handle type) {
-  return nb::cast<bool>(
-      nb::module_::import_("usm_dlpack._exchange").attr("_defines")(type, "__dlpack__"));
 }
 
 /// Whether `__dlpack__` is a method of a type: not one of its metaclass, nor a property or a
@@ -290,6 +306,40 @@ bool is_on_host(nb::handle x, bool host) {
   return nb::cast<bool>(check(x, host));
 }
 
+/// Refuses an array whose elements are not those in its memory: PyTorch's are conjugated or
+/// negated when they are read, its C exchange API says neither, and its `__dlpack__` only the
+/// first.
+void check_resolved(nb::handle x) {
+  if (nb::getattr(x, "is_conj")().is(Py_True)) {
+    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
+                   "conjugates that are not computed", "pass x.resolve_conj()");
+  }
+  if (nb::getattr(x, "is_neg")().is(Py_True)) {
+    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
+                   "negatives that are not computed", "pass x.resolve_neg()");
+  }
+}
+
+/// Whether the C exchange API is to be used for an array of a type that has it. PyTorch's
+/// exports what its `__dlpack__` refuses because it takes part in a gradient.
+bool takes_exchange_api(nb::handle x, const producer_type& type) {
+  return type.api != nullptr &&
+         !(type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True));
+}
+
+/// The same, or nothing where `__dlpack__` says why there is none: PyTorch's functions in C
+/// fail in words about its source.
+std::optional<offered_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
+  try {
+    return call_exchange_api(x, *type.api);
+  } catch (const nb::python_error& error) {
+    if (!type.tracks_gradients || !error.matches(PyExc_RuntimeError)) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
 /// Our own tensor, without the C exchange API: nobody borrows it, and the queue that consumers
 /// of this thread are to work on stays as it is.
 offered_tensor offer_own(nb::handle x) {
@@ -307,12 +357,16 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
     return offer_own(x);
   }
   producer_type type = type_of(x);
-  if (type.api != nullptr) {
-    offered_tensor offered = call_exchange_api(x, *type.api);
-    if (request.queue && offered.pending) {
-      hand_over(*offered.pending, *request.queue);
+  if (type.is_lazy) {
+    check_resolved(x);
+  }
+  if (takes_exchange_api(x, type)) {
+    if (std::optional<offered_tensor> offered = try_exchange_api(x, type)) {
+      if (request.queue && offered->pending) {
+        hand_over(*offered->pending, *request.queue);
+      }
+      return *std::move(offered);
     }
-    return offered;
   }
   const bool asks = type.says_device && !type.is_usm && !request.anywhere;
   if (asks && is_on_host(x, request.host)) {

@@ -340,6 +340,16 @@ def _defines(kind: type, name: str) -> bool:
     return any(name in base.__dict__ for base in kind.__mro__)
 
 
+def _overrides_exchange_api(kind: type) -> bool:
+    """Return whether a type has ``__dlpack__`` of a class below that of its C exchange API."""
+    for base in kind.__mro__:
+        if "__dlpack_c_exchange_api__" in base.__dict__:
+            return False
+        if "__dlpack__" in base.__dict__:
+            return True
+    return False
+
+
 def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
     """Return the keywords that ``__dlpack__`` takes, and whether that is known.
 

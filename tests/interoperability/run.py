@@ -38,7 +38,7 @@ PEERS = ("dpctl-tensor", "dpnp", "consumers")
 TESTS = {
     "dpctl-tensor": ["dpctl_tensor", "guide_dpctl_tensor"],
     "dpnp": ["dpnp", "onednn", "guide_dpnp"],
-    "consumers": ["guide_consumers"],
+    "consumers": ["guide_consumers", "pytorch"],
 }
 NO_TESTS = 5  # pytest's exit status
 

@@ -295,7 +295,7 @@ def test_the_work_stream_of_no_device_is_refused(api: ExchangeAPI, number: int) 
 class Allocation:
     """What the allocator answers for a prototype: a managed tensor, or a kind and a message."""
 
-    def __init__(self, api: ExchangeAPI, prototype: DLTensor) -> None:
+    def __init__(self, api: ExchangeAPI, prototype: DLTensor, *, hears: bool = True) -> None:
         self.errors: list[tuple[str, str]] = []
         self.contexts: list[int] = []
 
@@ -306,7 +306,7 @@ class Allocation:
         allocate = api.table.managed_tensor_allocator
         _, pointer_to_managed, _, callback = allocate.argtypes
         out = pointer_to_managed._type_()
-        self.status = allocate(prototype, out, 77, callback(set_error))
+        self.status = allocate(prototype, out, 77, callback(set_error) if hears else callback())
         self.managed = out.contents if out else None
 
 
@@ -350,6 +350,13 @@ def test_the_allocator_gives_new_memory_like_a_prototype(
         assert tensor.usm_type == "device"
         assert validate(tensor).base == tensor.data
         assert validate(tensor).size >= nbytes
+
+
+def test_the_allocator_refuses_also_for_who_hears_no_error(api: ExchangeAPI) -> None:
+    prototype = prototype_of((3,))
+    prototype.device_type = 1
+    made = Allocation(api, prototype, hears=False)
+    assert (made.status, made.managed, made.errors) == (-1, None, [])
 
 
 def test_memory_of_the_allocator_is_freed_by_the_deleter(api: ExchangeAPI) -> None:
@@ -796,6 +803,77 @@ def test_without_a_usable_table_the_capsule_is_asked_for(
 def test_the_table_is_looked_up_on_the_type(table: Table) -> None:
     array = ForeignArray(table.foreign)
     array.__dlpack_c_exchange_api__ = table.capsule()  # type: ignore[attr-defined]
+    from_dlpack(array)
+    assert (table.calls, array.asked) == ([], [{"max_version": NEWEST}])
+
+
+def test_a_class_that_overrides_dlpack_is_asked_by_it(table: Table) -> None:
+    class Overriding(type(array_of(table))):  # type: ignore[misc]
+        def __dlpack__(self, **keywords: Any) -> Any:
+            raise BufferError("the class says no")
+
+    class Below(Overriding):
+        pass
+
+    for kind in (Overriding, Below):
+        with pytest.raises(BufferError, match="the class says no"):
+            from_dlpack(kind(table.foreign))
+    assert table.calls == []
+
+
+class Lazy(ForeignArray):
+    """An array whose elements may be computed when they are read, as PyTorch's are."""
+
+    conjugate, negative = False, False
+
+    def is_conj(self) -> bool:
+        """Return whether the elements are the conjugates of those in memory."""
+        return self.conjugate
+
+    def is_neg(self) -> bool:
+        """Return whether the elements are the negatives of those in memory."""
+        return self.negative
+
+
+@pytest.mark.parametrize("offers", [False, True], ids=["capsules", "table"])
+@pytest.mark.parametrize(
+    ("bit", "found", "remedy"),
+    [
+        ("conjugate", "conjugates", "x.resolve_conj()"),
+        ("negative", "negatives", "x.resolve_neg()"),
+    ],
+)
+def test_elements_that_are_not_those_in_memory_are_refused(
+    table: Table, offers: bool, bit: str, found: str, remedy: str
+) -> None:
+    table_of_type = {"__dlpack_c_exchange_api__": table.capsule()} if offers else {}
+    array = type("Array", (Lazy,), table_of_type)(table.foreign)
+    assert from_dlpack(array).shape == (3, 4)
+    table.calls.clear()
+    array.asked.clear()
+    setattr(array, bit, True)
+    for look in (from_dlpack, validate):
+        with refused("copy_needed", "x", found=found, remedy=remedy):
+            look(array)
+    assert (table.calls, array.asked) == ([], [])
+
+
+def test_questions_that_are_no_methods_say_nothing(table: Table) -> None:
+    array = type("Flagged", (ForeignArray,), {"is_conj": True, "is_neg": True})(table.foreign)
+    assert from_dlpack(array).shape == (3, 4)
+
+
+def test_an_array_that_takes_part_in_a_gradient_is_asked_by_dlpack(table: Table) -> None:
+    kind = type(
+        "Tracked",
+        (ForeignArray,),
+        {"__dlpack_c_exchange_api__": table.capsule(), "requires_grad": False},
+    )
+    array = kind(table.foreign)
+    from_dlpack(array)
+    assert (table.calls, array.asked) == (["export", "stream 14 0"], [])
+    table.calls.clear()
+    array.requires_grad = True
     from_dlpack(array)
     assert (table.calls, array.asked) == ([], [{"max_version": NEWEST}])
 

@@ -209,6 +209,42 @@ def exchange_api_that_fails_in_silence() -> None:
     # [end exchange_api_that_fails_in_silence]
 
 
+class LazyArray:
+    """An array whose elements may be conjugated or negated when they are read, as PyTorch's are."""
+
+    def __init__(self, memory: Any, *, conjugate: bool = False, negative: bool = False) -> None:
+        self.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+        self.conjugate, self.negative = conjugate, negative
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        """Hand over the memory: not reached."""
+        raise AssertionError("never asked")
+
+    def is_conj(self) -> bool:
+        """Return whether the elements are the conjugates of those in memory."""
+        return self.conjugate
+
+    def is_neg(self) -> bool:
+        """Return whether the elements are the negatives of those in memory."""
+        return self.negative
+
+
+def conjugates_that_are_not_computed() -> None:
+    """Take an array whose elements are the conjugates of those in its memory."""
+    memory = dpctl.memory.MemoryUSMShared(16)
+    # [begin conjugates_that_are_not_computed]
+    usm_dlpack.from_dlpack(LazyArray(memory, conjugate=True))  # as torch.conj(z) is
+    # [end conjugates_that_are_not_computed]
+
+
+def negatives_that_are_not_computed() -> None:
+    """Take an array whose elements are the negatives of those in its memory."""
+    memory = dpctl.memory.MemoryUSMShared(16)
+    # [begin negatives_that_are_not_computed]
+    usm_dlpack.from_dlpack(LazyArray(memory, negative=True))  # as torch.conj(z).imag is
+    # [end negatives_that_are_not_computed]
+
+
 def host_array_without_a_copy() -> None:
     """Forbid the copy that the way from host memory to USM is."""
     # [begin host_array_without_a_copy]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's tensors whose numbers are not those in memory, or that it does not hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import usm_dlpack
+
+
+def copied(tensor: Any) -> Any:
+    """Return what a tensor is after a copy to USM and back."""
+    return usm_dlpack.from_dlpack(tensor, device=(14, 0)).numpy()
+
+
+def complexes() -> Any:
+    """Return two numbers, as PyTorch computes them."""
+    return torch.tensor([1 + 2j, 3 - 4j])
+
+
+def test_tensors_have_the_exchange_api_that_these_tests_are_about() -> None:
+    assert hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
+
+
+@pytest.mark.parametrize("look", [usm_dlpack.validate, copied], ids=["validate", "from_dlpack"])
+@pytest.mark.parametrize(
+    ("make", "remedy"),
+    [
+        (lambda: torch.conj(complexes()), "resolve_conj"),
+        (lambda: torch.conj(complexes()).imag, "resolve_neg"),
+    ],
+    ids=["conjugates", "negatives"],
+)
+def test_numbers_that_are_not_computed_are_refused(
+    make: Callable[[], Any], remedy: str, look: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(usm_dlpack.ConversionError, match=remedy) as info:
+        look(make())
+    assert info.value.code == "copy_needed"
+
+
+def test_the_remedy_gives_the_numbers() -> None:
+    lazy = torch.conj(complexes())
+    assert np.array_equal(copied(lazy.resolve_conj()), [1 - 2j, 3 + 4j])
+    assert np.array_equal(copied(lazy.imag.resolve_neg()), [-2, 4])
+    assert np.array_equal(copied(complexes()), [1 + 2j, 3 - 4j])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.zeros(2, requires_grad=True),
+        lambda: torch.nn.Parameter(torch.ones(2)),
+        lambda: torch.sparse_coo_tensor([[0]], [1.0], size=(1,), check_invariants=True),
+    ],
+    ids=["requires_grad", "parameter", "sparse"],
+)
+def test_what_pytorch_refuses_is_refused_in_its_words(make: Callable[[], Any]) -> None:
+    tensor = make()
+    with pytest.raises(BufferError) as theirs:
+        tensor.__dlpack__()
+    with pytest.raises(BufferError) as ours:
+        copied(tensor)
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_the_data_of_a_parameter_are_taken() -> None:
+    assert np.array_equal(copied(torch.nn.Parameter(torch.ones(2)).detach()), [1, 1])
+
+
+def test_a_subclass_that_refuses_is_asked() -> None:
+    class Private(torch.Tensor):
+        def __dlpack__(self, *_: Any, **__: Any) -> Any:
+            raise BufferError("not to be shared")
+
+    with pytest.raises(BufferError, match="not to be shared"):
+        copied(torch.zeros(3).as_subclass(Private))
+    plain = type("Plain", (torch.Tensor,), {})
+    assert np.array_equal(copied(torch.zeros(3).as_subclass(plain)), [0, 0, 0])
