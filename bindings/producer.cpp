@@ -230,9 +230,9 @@ struct call_words {
   }
 };
 
-/// Calls x.__dlpack__ with the keywords that it takes and that something is asked by.
-nb::object call_dlpack(nb::handle x, const producer_type& type,
-                       const import_request& request) {
+/// Calls x.__dlpack__ with the keywords that it takes and that something is asked by. An old
+/// one, of which that was guessed, may take none: then `type` says so.
+nb::object call_dlpack(nb::handle x, producer_type& type, const import_request& request) {
   const auto [method, version, version_alone] = call_words::get();
   PyObject* arguments[4] = {x.ptr(), version, nullptr, nullptr};
   nb::object names;
@@ -259,7 +259,8 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   PyObject* capsule = PyObject_VectorcallMethod(method, arguments, 1,
                                                 names.is_valid() ? names.ptr() : nullptr);
   if (capsule == nullptr && type.is_guessed && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
-    PyErr_Clear();  // an old one, which takes none
+    PyErr_Clear();
+    type.takes_stream = type.takes_max_version = type.takes_copy = false;
     capsule = PyObject_VectorcallMethod(method, arguments, 1, nullptr);
   }
   if (capsule == nullptr) {

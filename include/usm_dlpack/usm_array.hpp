@@ -32,8 +32,10 @@ namespace usm_dlpack {
 /// managed tensor. Work on other queues must be done, or the array's queue depend on it. If
 /// the runtime cannot say that the queue is done (it throws, or the queue records a graph),
 /// the memory is left alone for good rather than freed under a kernel. It never throws.
-/// In an extension of Python it gives up the GIL meanwhile.
-/// @pre the array does not go in a host task of its queue, which would wait for itself
+/// In an extension of Python it gives up the GIL while it waits, and keeps it where the queue
+/// has no work.
+/// @pre the array does not go in a host task of its queue, which would wait for itself; nor in
+///      Python under a lock that other threads wait for with the GIL
 template <class View>
 class usm_array {
   static_assert(detail::is_view<View>,

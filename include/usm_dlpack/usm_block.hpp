@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -33,6 +34,64 @@ using function_runner = void (*)(void (*function)(void*), void* argument) noexce
 /// package sets gives up (package_interface.hpp).
 inline std::atomic<function_runner> runner_of_waits{nullptr};
 
+/// USM that nothing shows any more, with the queue whose work it waits for. Freed once, by
+/// `free()`.
+struct dropped_block {
+  sycl::queue queue;
+  void* address;
+
+  /// Frees what is idle at once: to give up the GIL lets other threads run, which may wait for
+  /// a lock that this one has.
+  void free() noexcept {
+    const function_runner run = runner_of_waits.load(std::memory_order_acquire);
+    if (run == nullptr) {
+      free_when_idle();
+    } else if (is_empty()) {
+      give_back();
+    } else {
+      run([](void* block) { static_cast<dropped_block*>(block)->free_when_idle(); }, this);
+    }
+  }
+
+ private:
+  /// Whether the queue says that all its work is done. One that records a graph says so of
+  /// work that was not even begun.
+  bool is_empty() noexcept {
+    using sycl::ext::oneapi::experimental::queue_state;
+    try {
+      return queue.ext_oneapi_get_state() == queue_state::executing &&
+             queue.ext_oneapi_empty();
+    } catch (...) {
+      return false;
+    }
+  }
+
+  /// Waits twice: a backend's free may wait too, for kernels of any queue.
+  void free_when_idle() noexcept {
+    if (is_idle()) {
+      give_back();
+    }
+  }
+
+  /// Waits for what the queue has got so far. False where the runtime does not say that it is
+  /// done: then the memory is not freed, because a kernel may still write to it.
+  bool is_idle() noexcept {
+    try {
+      queue.ext_oneapi_submit_barrier().wait();
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  void give_back() noexcept {
+    try {
+      sycl::free(address, queue.get_context());
+    } catch (...) {  // nobody is left to tell
+    }
+  }
+};
+
 /// Owns one USM allocation of a queue's device and context. Null after a move.
 class usm_block {
  public:
@@ -48,59 +107,25 @@ class usm_block {
              "null: the SYCL runtime had none to give", "free other memory, or use less");
     }
   }
-  usm_block(usm_block&& other) noexcept : queue_(other.queue_), address_(other.address_) {
-    other.address_ = nullptr;
-  }
+  usm_block(usm_block&& other) noexcept
+      : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
+  /// What was here before goes last: while it waits, other threads may look at this block.
   usm_block& operator=(usm_block&& other) noexcept {
-    if (this != &other) {
-      free();
-      queue_ = other.queue_;
-      address_ = other.address_;
-      other.address_ = nullptr;
-    }
+    usm_block taken(std::move(other));
+    std::swap(queue_, taken.queue_);
+    std::swap(address_, taken.address_);
     return *this;
   }
-  ~usm_block() { free(); }
+  ~usm_block() {
+    if (void* const address = std::exchange(address_, nullptr)) {
+      dropped_block{queue_, address}.free();
+    }
+  }
 
   const sycl::queue& queue() const noexcept { return queue_; }
   void* address() const noexcept { return address_; }
 
  private:
-  void free() noexcept {
-    if (address_ == nullptr) {
-      return;
-    }
-    const auto wait_and_free = [](void* block) {
-      static_cast<usm_block*>(block)->free_when_idle();
-    };
-    if (const function_runner run = runner_of_waits.load(std::memory_order_acquire)) {
-      run(wait_and_free, this);
-    } else {
-      wait_and_free(this);
-    }
-  }
-
-  /// Waits twice: a backend's free may wait too, for kernels of any queue.
-  void free_when_idle() noexcept {
-    if (is_idle()) {
-      try {
-        sycl::free(address_, queue_.get_context());
-      } catch (...) {  // nobody is left to tell
-      }
-    }
-  }
-
-  /// Waits for what the queue has got so far. False where the runtime does not say that it is
-  /// done: then the memory is not freed, because a kernel may still write to it.
-  bool is_idle() noexcept {
-    try {
-      queue_.ext_oneapi_submit_barrier().wait();
-      return true;
-    } catch (...) {
-      return false;
-    }
-  }
-
   sycl::queue queue_;
   void* address_;
 };

@@ -693,6 +693,24 @@ def test_an_import_for_a_queue_is_ordered_behind_the_queue_of_a_producer(
     assert reader.seen == VALUES
 
 
+def test_an_import_for_a_queue_is_ordered_behind_a_producer_without_a_signature(
+    producer: Any, consumer: Any, start: Start
+) -> None:
+    """Nothing says which keywords it takes, and it takes none."""
+
+    class Compiled(Producer):
+        def __dlpack__(self) -> Any:  # type: ignore[override]
+            return super().__dlpack__()
+
+    Compiled.__dlpack__.__signature__ = 5  # type: ignore[attr-defined]
+    pending = start(producer)
+    from_dlpack(Compiled(pending.memory, producer), device=consumer)
+    reader = Reader(consumer, pending.memory)
+    assert reader.is_held
+    pending.open()
+    assert reader.seen == VALUES
+
+
 def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory: Any, queue: Any) -> None:
     x = StreamProducer(memory, queue)
     asked = queue_of_the_device()

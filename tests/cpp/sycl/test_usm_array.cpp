@@ -391,25 +391,101 @@ TEST(UsmArray, AKernelThatStillWritesIsWaitedFor) {
   EXPECT_TRUE(is_done(work));
 }
 
-int runs = 0;
-void run_and_count(void (*function)(void*), void* argument) noexcept {
-  ++runs;
-  function(argument);
-}
+/// Counts what runs, and looks at an array meanwhile, as other threads may.
+struct runner_log {
+  int runs = 0;
+  const device_array* seen = nullptr;
+  std::vector<const void*> addresses;
+
+  static runner_log& get() {
+    static runner_log log;
+    return log;
+  }
+  static void run(void (*function)(void*), void* argument) noexcept {
+    runner_log& log = get();
+    ++log.runs;
+    if (log.seen != nullptr) {
+      log.addresses.push_back(log.seen->data());
+    }
+    function(argument);
+  }
+};
+
+/// Sets the runner for as long as it is there.
+struct set_runner {
+  set_runner() {
+    EXPECT_EQ(detail::runner_of_waits, nullptr);  // no Python: nothing to give up
+    runner_log::get() = {};
+    detail::runner_of_waits = &runner_log::run;
+  }
+  set_runner(const set_runner&) = delete;
+  set_runner& operator=(const set_runner&) = delete;
+  ~set_runner() { detail::runner_of_waits = nullptr; }
+};
 
 TEST(UsmArray, WhatWaitsRunsThroughTheRunnerThatIsSet) {
-  const sycl::queue queue = queue_on();
+  sycl::queue queue = queue_on();
+  std::atomic<bool> begun{false};
   const void* address = nullptr;
-  EXPECT_EQ(detail::runner_of_waits, nullptr);  // no Python: nothing to give up
-  detail::runner_of_waits = &run_and_count;
+  const set_runner set;
   {
     device_array made(queue, extents(4, 6));
     address = made.data();
     const device_array taken(std::move(made));
+    submit_slow_work(queue, taken, begun);
   }
-  detail::runner_of_waits = nullptr;
-  EXPECT_EQ(runs, 1);  // none for the array that was moved from
+  EXPECT_EQ(runner_log::get().runs, 1);  // none for the array that was moved from
+  EXPECT_TRUE(begun);
   EXPECT_EQ(kind_at(address, queue), alloc::unknown);
+}
+
+TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdle) {
+  const sycl::queue queues[] = {
+      queue_on(), sycl::queue(root_device(0), sycl::property::queue::in_order())};
+  const set_runner set;
+  for (sycl::queue queue : queues) {
+    const void* address = nullptr;
+    {
+      const device_array made(queue, extents(4, 6));
+      address = made.data();
+      queue.fill(made.data(), 1.5F, 24).wait();
+    }
+    EXPECT_EQ(runner_log::get().runs, 0);
+    EXPECT_EQ(kind_at(address, queue), alloc::unknown);
+  }
+}
+
+TEST(UsmArray, AQueueThatRecordsIsNotTakenForAnIdleOne) {
+  namespace experimental = sycl::ext::oneapi::experimental;
+  sycl::queue queue = queue_on();
+  experimental::command_graph graph(queue.get_context(), queue.get_device());
+  float* data = nullptr;
+  const set_runner set;
+  {
+    const device_array made(queue, extents(4, 6));
+    data = made.data();
+    graph.begin_recording(queue);
+    queue.fill(data, 1.5F, 24);
+  }
+  graph.end_recording(queue);
+  EXPECT_EQ(runner_log::get().runs, 1);
+  EXPECT_EQ(kind_at(data, queue), alloc::device);
+  sycl::free(data, queue);
+}
+
+TEST(UsmArray, AnAssignedArrayShowsTheNewMemoryWhileTheOldWaits) {
+  sycl::queue queue = queue_on();
+  std::atomic<bool> begun{false};
+  const set_runner set;
+  device_array array(queue, extents(4, 6));
+  submit_slow_work(queue, array, begun);
+  device_array other(queue, extents(4, 6));
+  const void* const address = other.data();
+  runner_log::get().seen = &array;
+  array = std::move(other);
+  EXPECT_EQ(runner_log::get().addresses, std::vector<const void*>{address});
+  EXPECT_EQ(array.data(), address);
+  EXPECT_EQ(kind_at(address, queue), alloc::device);
 }
 
 TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
