@@ -8,6 +8,7 @@ commands say why an exchange fails: ``devices``, ``explain`` and ``doctor``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
 import sys
@@ -144,11 +145,12 @@ def _run_as_program() -> int:
         if error.errno not in _FULL or error.filename is not None:
             raise
         _write_nowhere()
-        print(
-            f"stdout: expected a file with space for what is said, found {error}; make space, or "
-            "write elsewhere",
-            file=sys.stderr,
-        )
+        with contextlib.suppress(OSError):  # of a standard error that is full as well
+            print(
+                f"stdout: expected a file with space for what is said, found {error}; make space, "
+                "or write elsewhere",
+                file=sys.stderr,
+            )
         return 3
     return status
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import os
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,11 +115,42 @@ def find_object(target: str) -> Any:
         ) from error
 
 
+def _turn_to_stderr() -> int | None:
+    """Let the descriptor of standard output be that of standard error; return a copy of it."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed: nobody reads it
+        return None
+    try:
+        os.dup2(2, 1)
+    except OSError:  # standard error is closed
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+    return kept
+
+
+@contextmanager
+def _prints_to_stderr() -> Iterator[None]:
+    """Let what the user's code prints go to standard error, also from a subprocess or from C.
+
+    It must not be read as the explanation.
+    """
+    kept = _turn_to_stderr()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if kept is not None:
+            ctypes.CDLL(None).fflush(None)  # what C has kept back
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
 def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
     """Explain an object, print it, and return the exit status."""
     try:
-        # What the user's code prints must not be read as the explanation.
-        with Progress() as progress, redirect_stdout(sys.stderr):
+        with Progress() as progress, _prints_to_stderr():
             progress.show(f"importing {target.partition(':')[0]}")
             found = find_object(target)
             progress.clear()

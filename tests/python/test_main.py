@@ -361,13 +361,17 @@ def test_what_the_users_code_prints_is_not_read_as_the_explanation(
     new_process: Callable[..., Any], arrays: Path
 ) -> None:
     class_of_x = """
+import ctypes, subprocess, sys
+
 class Loud:
     @property
     def __sycl_usm_array_interface__(self):
         print("walked")
         return good.__sycl_usm_array_interface__
 
-print("loaded")
+subprocess.run([sys.executable, "-c", "print('of a subprocess')"], check=True)
+ctypes.CDLL(None).puts(b"of C")
+print("loaded", flush=True)
 x = Loud()
 """
     arrays.write_text(_ARRAYS + class_of_x)
@@ -375,9 +379,10 @@ x = Loud()
     done = new_process(arguments=(*arguments, "--json"))
     assert done.returncode == 0
     assert json.loads(done.stdout)["passed"] is True
-    said = done.stderr.split()
-    assert said[:2] == ["loaded", "evaluated"]
-    assert set(said[2:]) == {"walked"}
+    said = done.stderr.splitlines()
+    said.remove("of C")  # written when C's buffer goes
+    assert said[:3] == ["of a subprocess", "loaded", "evaluated"]
+    assert set(said[3:]) == {"walked"}
     assert new_process(arguments=arguments).stdout.startswith("Export of an object of type Loud\n")
 
 
@@ -521,3 +526,10 @@ def test_a_stdout_that_is_full_is_said_in_one_sentence(arguments: tuple[str, ...
     assert SENTENCE.fullmatch(done.stderr.strip())
     assert "\n" not in done.stderr.strip()
     assert done.stderr.startswith("stdout: expected a file with space for what is said, found ")
+
+
+def test_a_stdout_and_a_stderr_that_are_full_leave_the_status() -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "usm_dlpack", "devices"]
+        done = subprocess.run(command, stdout=full, stderr=full, check=False)
+    assert done.returncode == 3
