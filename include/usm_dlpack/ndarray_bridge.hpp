@@ -52,8 +52,8 @@ constexpr std::array<std::int64_t, 1> extents_said(nb::detail::unused) noexcept 
 }
 
 /// Compares the extents that the type of an nb::ndarray names with those of a tensor.
-template <class Array>
-void check_extents_said(const DLTensor& tensor) {
+template <class Array, std::size_t Rank>
+void check_extents_said(const strided_shape<Rank>& tensor) {
   constexpr auto said = detail::extents_said(typename Array::Config::Shape{});
   for (std::size_t r = 0; r + 1 < said.size(); ++r) {
     if (said[r] >= 0 && said[r] != tensor.shape[r]) {
@@ -65,20 +65,32 @@ void check_extents_said(const DLTensor& tensor) {
   }
 }
 
-/// Compares the order that the type of an nb::ndarray names with the strides of a tensor:
-/// nanobind counts with the order where it is named, and not with the strides.
-/// @pre the strides are not null
-template <class Array>
-void check_order_said(const DLTensor& tensor) {
+/// Shape and strides of a tensor: null strides (before DLPack 1.2) are compact row-major.
+/// @pre `Rank` is the tensor's
+template <std::size_t Rank>
+strided_shape<Rank> shape_and_strides_of(const DLTensor& tensor) {
+  strided_shape<Rank> shown;
+  std::copy_n(tensor.shape, Rank, shown.shape.begin());
+  if (tensor.strides == nullptr) {
+    write_compact_strides(shown.shape.data(), shown.strides.data(), Rank);
+  } else {
+    std::copy_n(tensor.strides, Rank, shown.strides.begin());
+  }
+  return shown;
+}
+
+/// Compares the order that the type of an nb::ndarray names with strides: nanobind counts with
+/// the order where it is named, and not with the strides.
+template <class Array, std::size_t Rank>
+void check_order_said(const strided_shape<Rank>& tensor) {
   constexpr bool is_right = Array::Order == 'C', is_left = Array::Order == 'F';
   if constexpr (is_right || is_left) {
-    const std::int32_t ndim = tensor.ndim;
-    if (std::find(tensor.shape, tensor.shape + ndim, 0) != tensor.shape + ndim) {
+    if (std::count(tensor.shape.begin(), tensor.shape.end(), 0) != 0) {
       return;  // no element to be misplaced
     }
     std::int64_t compact = 1;
-    for (std::int32_t n = 0; n < ndim; ++n) {
-      const std::int32_t r = is_left ? n : ndim - 1 - n;
+    for (std::size_t n = 0; n < Rank; ++n) {
+      const std::size_t r = is_left ? n : Rank - 1 - n;
       if (tensor.shape[r] != 1 && tensor.strides[r] != compact) {
         refuse(errc::layout_mismatch, "strides[" + digits(r) + "]",
                digits(compact) + (is_left ? " for nb::f_contig" : " for nb::c_contig"),
@@ -151,8 +163,9 @@ template <class Array, class View>
     detail::refuse(errc::read_only, "flags", "writable memory, as the nb::ndarray says",
                    "read-only memory", "add nb::ro to the nb::ndarray, or return a copy");
   }
-  detail::check_extents_said<Array>(from.managed()->dl_tensor);
-  detail::check_order_said<Array>(from.managed()->dl_tensor);
+  const auto known = detail::shape_and_strides_of<View::rank()>(from.managed()->dl_tensor);
+  detail::check_extents_said<Array>(known);
+  detail::check_order_said<Array>(known);
   managed_tensor held = std::move(from).release();
   DLManagedTensorVersioned* owned = held.get();
   const nanobind::capsule owner(owned, [](void* managed) noexcept {
@@ -160,13 +173,10 @@ template <class Array, class View>
   });
   held.release();
   const DLTensor& shown = owned->dl_tensor;
-  const auto rank = static_cast<std::size_t>(shown.ndim);
   std::size_t shape[View::rank() + 1] = {};
-  for (std::size_t r = 0; r < rank; ++r) {
-    shape[r] = static_cast<std::size_t>(shown.shape[r]);
-  }
+  std::copy(known.shape.begin(), known.shape.end(), shape);
   auto* first = static_cast<unsigned char*>(shown.data) + shown.byte_offset;
-  return Array(first, rank, shape, owner, shown.strides,
+  return Array(first, View::rank(), shape, owner, known.strides.data(),
                {shown.dtype.code, shown.dtype.bits, shown.dtype.lanes},
                static_cast<int>(shown.device.device_type), shown.device.device_id);
 }

@@ -851,6 +851,18 @@ def test_an_ndarray_has_the_extents_and_the_order_that_its_type_names(
     assert from_dlpack(ext.to_right_ndarray(empty)).shape == (0, 4)
 
 
+def test_an_ndarray_of_rank_zero_is_made(ext: Any, floats: Any) -> None:
+    scalar = to_dlpack_tensor(floats, shape=())
+    assert from_dlpack(ext.to_scalar_ndarray(scalar)).shape == ()
+
+
+def test_a_tensor_without_strides_is_compact_for_an_ndarray(ext: Any, queue: Any) -> None:
+    assert ext.strides_without(queue) == (3, 1)
+    assert ext.right_strides_without(queue) == (3, 1)
+    with refused("layout_mismatch", "strides[0]", expected="1 for nb::f_contig", found="3"):
+        ext.left_strides_without(queue)
+
+
 # --- Threads, processes, types --------------------------------------------------------------------
 
 

@@ -105,6 +105,34 @@ struct counter {
   std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
+/// For an array of two rows of three floats whose tensor has no strides, as DLPack allowed
+/// before 1.2.
+struct without_strides {
+  DLManagedTensorVersioned managed{};
+  std::int64_t shape[2] = {2, 3};
+};
+
+template <class... Said>
+auto ndarray_without_strides(sycl::queue& q) {
+  auto* made = new without_strides;
+  made->managed.version = {1, 1};
+  made->managed.manager_ctx = made;
+  made->managed.deleter = [](DLManagedTensorVersioned* self) {
+    delete static_cast<without_strides*>(self->manager_ctx);
+  };
+  const DLDevice device{kDLOneAPI, 0};
+  usm_array<array_view<float, 1>> memory(q, Kokkos::dextents<int, 1>(6),
+                                         sycl::usm::alloc::shared);
+  made->managed.dl_tensor = {memory.data(), device,  2, data_type_v<float>,
+                             made->shape,   nullptr, 0};
+  managed_tensor owner(&made->managed);
+  const auto view = usm_dlpack::to_mdspan<array_view<float, 2>>(*owner.get());
+  owned_view<array_view<float, 2>> owned(view, std::nullopt, std::move(owner));
+  const auto array = usm_dlpack::to_ndarray<nb::ndarray<float, Said..., nb::device::oneapi>>(
+      std::move(owned));
+  return nb::make_tuple(array.stride(0), array.stride(1));
+}
+
 struct row_sums {
   double total = 0;
   void add(shared_mdspan<array_view<const float, 1>> row) { total += sum(row); }
@@ -354,6 +382,17 @@ NB_MODULE(extension_under_test_module, m) {
             std::move(x));
       },
       "x"_a);
+  m.def(
+      "to_scalar_ndarray",
+      [](owned_view<array_view<float, 0>> x) {
+        return usm_dlpack::to_ndarray<
+            nb::ndarray<nb::array_api, float, nb::shape<>, nb::c_contig, nb::device::oneapi>>(
+            std::move(x));
+      },
+      "x"_a);
+  m.def("strides_without", &ndarray_without_strides<>, "queue"_a);
+  m.def("right_strides_without", &ndarray_without_strides<nb::c_contig>, "queue"_a);
+  m.def("left_strides_without", &ndarray_without_strides<nb::f_contig>, "queue"_a);
   m.def(
       "to_left_ndarray",
       [](owned_view<strided_view<float, 2>> x) {
