@@ -11,6 +11,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -39,11 +40,15 @@ class array_offer {
   /// Gives the reference away.
   PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
 
+  /// An array without elements has no memory that could be of another kind.
   /// @throws conversion_error `usm_type_not_accepted` if the memory, proved before, is not of
   ///         the kind that the view's type names
   template <class View>
   void check_kind() const {
-    check_usm_type(offered_.proved_kind, require_kind<View>({}));
+    const DLTensor& proved = offered_.tensor;
+    if (std::count(proved.shape, proved.shape + proved.ndim, 0) == 0) {
+      check_usm_type(offered_.proved_kind, require_kind<View>({}));
+    }
   }
 
   /// The view, once the memory is proved to be what its type says; nothing is proved twice.
@@ -56,7 +61,7 @@ class array_offer {
       check_writable<View>(offered_.flags);
     }
     if (offered_.proved_kind != sycl::usm::alloc::unknown) {
-      check_usm_type(offered_.proved_kind, wanted);
+      check_kind<View>();
       return detail::convert<View>(offered_.tensor, storage);
     }
     const usm_allocation proved = detail::import_tensor(offered_.tensor, wanted, storage);

@@ -230,6 +230,15 @@ def test_another_kind_is_refused(ext: Any, shared: Any, floats: Any) -> None:
     assert ext.device_only(floats)[0] == floats.data
 
 
+def test_an_empty_array_of_another_kind_is_a_view(ext: Any, shared: Any) -> None:
+    empty = to_dlpack_tensor(shared, shape=(0,))
+    assert empty.usm_type == "shared"
+    foreign = ForeignArray(ForeignTensor(shared.data, shape=(0,)))
+    for array in (empty, foreign):
+        assert ext.device_only(array) == (shared.data, (0,), (1,))
+    assert ext.device_given_back(empty).usm_type == "shared"
+
+
 def test_a_view_that_reaches_out_is_refused(ext: Any, memory: Any) -> None:
     array = ForeignArray(ForeignTensor(address_of(memory), shape=(13,)))
     with refused("out_of_bounds", "shape", found="bytes 0 to 51"):
@@ -699,6 +708,17 @@ def test_a_result_of_another_kind_than_its_view_names_is_refused(ext: Any, queue
     with refused("usm_type_not_accepted", "data", expected="device USM", found="host USM"):
         ext.result_in_other_kind(queue, counter)
     assert counter.alive == 0
+
+
+def test_the_kind_of_an_empty_result_is_told_and_never_refused(ext: Any, queue: Any) -> None:
+    memory = usm.MemoryUSMDevice(16, queue=queue)
+    for offset in (0, 16):
+        empty = to_dlpack_tensor(memory, shape=(0,), dtype="float32", byte_offset=offset)
+        back = ext.device_given_back(empty)
+        assert (back.shape, back.data) == ((0,), empty.data)
+        assert back.usm_type == empty.usm_type
+    back = ext.empty_result_at_null(queue)
+    assert (back.shape, back.data, back.usm_type) == ((0,), 0, "unknown")
 
 
 def test_a_view_of_const_elements_comes_back_read_only(ext: Any, shared: Any, memory: Any) -> None:

@@ -293,6 +293,16 @@ NB_MODULE(extension_under_test_module, m) {
       "queue"_a, "counter"_a);
   m.def("given_back", [](owned_view<array_view<const float, 1>> x) { return x; }, "x"_a);
   m.def(
+      "device_given_back", [](owned_view<device_mdspan<array_view<float, 1>>> x) { return x; },
+      "x"_a);
+  m.def(
+      "empty_result_at_null",
+      [](sycl::queue& q) {
+        const device_mdspan<array_view<float, 1>> view(nullptr, Kokkos::dextents<int, 1>(0));
+        return owned_view(view, q, 0);
+      },
+      "queue"_a);
+  m.def(
       "result_in_other_kind",
       [](sycl::queue& q, counter& c) {
         auto memory = std::shared_ptr<float>(sycl::malloc_host<float>(3, q),
