@@ -9,57 +9,107 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 namespace usm_dlpack {
 namespace detail {
 
-/// Looks for an object in lists, tuples and values of dictionaries, in each other. Runs no
-/// Python code, and ends also where they hold themselves.
-class object_search {
+/// Where the refused arguments of a call stand: as arguments themselves, or in lists, tuples
+/// and values of dictionaries, in each other. Found without Python code, in one pass, which
+/// ends also where these hold themselves.
+class argument_places {
  public:
-  explicit object_search(PyObject* wanted) noexcept : wanted_(wanted) {}
+  argument_places(const call_refusals& call, const nb::args& args, const nb::kwargs& kwargs)
+      : call_(call) {
+    for (const nb::handle argument : args) {
+      names_.push_back(nb::int_(names_.size() + 1));
+      look_at(argument);
+    }
+    for (const auto [name, argument] : kwargs) {
+      names_.push_back(nb::borrow(name));
+      look_at(argument);
+    }
+  }
 
-  /// Whether an argument is the object, or holds it.
-  bool finds_in(PyObject* here, int depth = 0) {
-    if (here == wanted_) {
-      return true;
+  /// Whether an object stands in several places. All elements of a list, or of a dictionary,
+  /// are taken by one parameter: they are one place.
+  bool are_many(PyObject* object) const {
+    const auto found = standing_.find(object);
+    return found != standing_.end() && found->second.places > 1;
+  }
+
+  /// The argument that an object is or stands in, by position or name: "1 or 2" of two, and
+  /// None where a container made the object for the call.
+  nb::object name_of(PyObject* object) const {
+    const auto found = standing_.find(object);
+    if (found == standing_.end()) {
+      return nb::none();
     }
-    if (depth == deepest || ++looks_ > most_looks) {
-      return false;
+    nb::object text;
+    for (const std::size_t argument : found->second.arguments) {
+      text = text.is_valid() ? nb::object(nb::str("{} or {}").format(text, names_[argument]))
+                             : names_[argument];
     }
-    const nb::ft_object_guard alone{nb::handle(here)};
-    if (PyList_Check(here) != 0) {
-      for (Py_ssize_t i = 0; i < PyList_Size(here); ++i) {
-        if (finds_in(PyList_GetItem(here, i), depth + 1)) {
-          return true;
-        }
-      }
-    } else if (PyTuple_Check(here) != 0) {
-      for (Py_ssize_t i = 0; i < PyTuple_Size(here); ++i) {
-        if (finds_in(PyTuple_GetItem(here, i), depth + 1)) {
-          return true;
-        }
-      }
-    } else if (PyDict_Check(here) != 0) {
-      Py_ssize_t position = 0;
-      for (PyObject* value = nullptr; PyDict_Next(here, &position, nullptr, &value) != 0;) {
-        if (finds_in(value, depth + 1)) {
-          return true;
-        }
-      }
-    }
-    return false;
+    return text;
   }
 
  private:
+  struct standing {
+    std::vector<std::size_t> arguments;
+    const PyObject* holder = nullptr;  ///< the list or dictionary that it was found in last
+    int places = 0;
+  };
+
   static constexpr int deepest = 8, most_looks = 1000000;
-  PyObject* wanted_;
+
+  void look_at(nb::handle argument) {
+    looks_ = 0;
+    walk(argument.ptr(), nullptr, 0);
+  }
+
+  void note(PyObject* object, const PyObject* holder) {
+    standing& found = standing_[object];
+    const std::size_t argument = names_.size() - 1;
+    const bool is_new = found.arguments.empty() || found.arguments.back() != argument;
+    if (is_new) {
+      found.arguments.push_back(argument);
+    }
+    found.places += is_new || holder == nullptr || holder != found.holder ? 1 : 0;
+    found.holder = holder;
+  }
+
+  void walk(PyObject* here, const PyObject* holder, int depth) {
+    if (call_.was_refused(here)) {
+      note(here, holder);
+    } else if (depth < deepest && ++looks_ <= most_looks) {
+      const nb::ft_object_guard alone{nb::handle(here)};
+      if (PyList_Check(here) != 0) {
+        for (Py_ssize_t i = 0; i < PyList_Size(here); ++i) {
+          walk(PyList_GetItem(here, i), here, depth + 1);
+        }
+      } else if (PyTuple_Check(here) != 0) {
+        for (Py_ssize_t i = 0; i < PyTuple_Size(here); ++i) {
+          walk(PyTuple_GetItem(here, i), nullptr, depth + 1);
+        }
+      } else if (PyDict_Check(here) != 0) {
+        Py_ssize_t position = 0;
+        for (PyObject* value = nullptr; PyDict_Next(here, &position, nullptr, &value) != 0;) {
+          walk(value, here, depth + 1);
+        }
+      }
+    }
+  }
+
+  const call_refusals& call_;
+  std::vector<nb::object> names_;
+  std::unordered_map<const PyObject*, standing> standing_;
   int looks_ = 0;
 };
 
@@ -76,30 +126,12 @@ constexpr bool is_of_type(errc rule) noexcept {
          rule == errc::layout_mismatch;
 }
 
-/// Whether an object is one argument of a call, and stands nowhere else in it.
-inline bool is_one_argument(PyObject* object, const nb::args& args, const nb::kwargs& kwargs) {
-  int places = 0;
-  bool is_argument = false;
-  const auto look = [&](nb::handle argument) {
-    places += object_search(object).finds_in(argument.ptr()) ? 1 : 0;
-    is_argument = is_argument || argument.ptr() == object;
-  };
-  for (const nb::handle argument : args) {
-    look(argument);
-  }
-  for (const auto [name, argument] : kwargs) {
-    look(argument);
-  }
-  return is_argument && places == 1;
-}
-
 /// Raises again what no other overload could have mended: what an array raised by itself (an
 /// interrupt is not an argument's fault), and a refusal that is not of the view's type.
 /// @param is_at_fault whether an argument is, as far as is known
 template <class Predicate>
-void raise_what_is_not_of_type(const std::vector<recorded_refusal>& records,
-                               const Predicate& is_at_fault) {
-  for (const recorded_refusal& record : records) {
+void raise_what_is_not_of_type(const call_refusals& call, const Predicate& is_at_fault) {
+  for (const recorded_refusal& record : call.all()) {
     try {
       record.raise_again();
     } catch (const conversion_error& reason) {
@@ -114,38 +146,23 @@ void raise_what_is_not_of_type(const std::vector<recorded_refusal>& records,
 /// Raises what the overloads of a function said of its arguments.
 [[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
                                         second_round round, const nb::kwargs& kwargs) {
-  const std::vector<recorded_refusal> records = refusals_of(round.call);
+  const call_refusals none(nullptr);
+  const call_refusals* known = refusals_of(round.call);
+  const call_refusals& call = known != nullptr ? *known : none;
+  const argument_places places(call, args, kwargs);
   // Where an overload took an argument, another one was the fault. Which of several places it
   // was taken in, nobody said.
   const auto is_at_fault = [&](const recorded_refusal& record) {
-    return !was_taken(records, record.argument.ptr()) ||
-           !is_one_argument(record.argument.ptr(), args, kwargs);
+    PyObject* argument = record.argument.ptr();
+    return !call.was_taken(argument) || places.are_many(argument);
   };
-  raise_what_is_not_of_type(records, is_at_fault);
+  raise_what_is_not_of_type(call, is_at_fault);
   nb::list reasons;
-  for (const recorded_refusal& record : records) {
-    if (record.reason == nullptr || !is_at_fault(record)) {
+  for (const recorded_refusal& record : call.all()) {
+    if (!is_at_fault(record)) {
       continue;
     }
-    // An object that stands in several places was refused in one of them; which, nobody said.
-    // One that a container made for the call stands in none, and has its reason all the same.
-    nb::object place;
-    const auto add = [&](nb::handle here, nb::handle argument) {
-      if (object_search(record.argument.ptr()).finds_in(argument.ptr())) {
-        place = place.is_valid() ? nb::object(nb::str("{} or {}").format(place, here))
-                                 : nb::borrow(here);
-      }
-    };
-    std::size_t position = 0;
-    for (const nb::handle argument : args) {
-      add(nb::int_(++position), argument);
-    }
-    for (const auto [name, argument] : kwargs) {
-      add(name, argument);
-    }
-    if (!place.is_valid()) {
-      place = nb::none();
-    }
+    const nb::object place = places.name_of(record.argument.ptr());
     try {
       record.raise_again();
     } catch (const conversion_error& reason) {

@@ -10,87 +10,106 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace usm_dlpack::detail {
 
-/// One reason: the call that it is of, an argument, and what an overload said of it: a
-/// `conversion_error`, or what the array raised. Null where an overload took the argument.
+/// What an overload said of an argument: a `conversion_error`, or what the array raised.
 struct recorded_refusal {
-  const void* call;
   nb::object argument;
   std::exception_ptr reason;
 
-  /// Throws the reason, if there is one.
-  void raise_again() const {
-    if (reason != nullptr) {
-      std::rethrow_exception(reason);
-    }
-  }
+  [[noreturn]] void raise_again() const { std::rethrow_exception(reason); }
 };
 
-inline std::vector<recorded_refusal*>& recorded_refusals() {
-  thread_local std::vector<recorded_refusal*> records;
-  return records;
+/// What the overloads of one call said of its arguments, in their order. An argument is found
+/// by its address, in a time that does not grow with their number.
+class call_refusals {
+ public:
+  explicit call_refusals(const void* call) noexcept : call_(call) {}
+
+  const void* call() const noexcept { return call_; }
+  const std::vector<recorded_refusal>& all() const noexcept { return all_; }
+  /// Whether an overload refused an argument.
+  bool was_refused(PyObject* argument) const { return is_taken_.count(argument) != 0; }
+  /// Whether one took it after that.
+  bool was_taken(PyObject* argument) const {
+    const auto found = is_taken_.find(argument);
+    return found != is_taken_.end() && found->second;
+  }
+
+  void add(nb::handle argument, const std::exception_ptr& reason) {
+    all_.push_back({nb::borrow(argument), reason});  // its reference keeps the address
+    is_taken_.emplace(argument.ptr(), false);
+  }
+  void take(nb::handle argument) {
+    const auto found = is_taken_.find(argument.ptr());
+    if (found != is_taken_.end()) {
+      found->second = true;
+    }
+  }
+
+ private:
+  const void* call_;
+  std::vector<recorded_refusal> all_;
+  std::unordered_map<PyObject*, bool> is_taken_;
+};
+
+/// The calls of this thread, each within the one before, that have refused an argument.
+inline std::vector<call_refusals*>& calls_with_refusals() {
+  thread_local std::vector<call_refusals*> calls;
+  return calls;
 }
 
-inline void forget_refusal(PyObject* capsule) noexcept {
+/// What was recorded of a call, or null. It lives as long as the call, whatever Python code
+/// (the garbage collector runs some, too) calls meanwhile.
+inline call_refusals* refusals_of(const void* call) {
+  const auto& calls = calls_with_refusals();
+  const auto found = std::find_if(calls.rbegin(), calls.rend(), [&](const call_refusals* one) {
+    return one->call() == call;
+  });
+  return found == calls.rend() ? nullptr : *found;
+}
+
+inline void forget_call(PyObject* capsule) noexcept {
   const nb::error_scope keep;  // the call may be about to raise
-  auto* record = static_cast<recorded_refusal*>(PyCapsule_GetPointer(capsule, nullptr));
-  auto& records = recorded_refusals();
-  records.erase(std::remove(records.begin(), records.end(), record), records.end());
-  delete record;
+  auto* ended = static_cast<call_refusals*>(PyCapsule_GetPointer(capsule, nullptr));
+  auto& calls = calls_with_refusals();
+  calls.erase(std::remove(calls.begin(), calls.end(), ended), calls.end());
+  delete ended;
+}
+
+/// Begins the record of a call, which ends with it.
+inline call_refusals& record_call(nb::detail::cleanup_list& cleanup) {
+  auto made = std::make_unique<call_refusals>(&cleanup);
+  nb::object capsule = nb::steal(PyCapsule_New(made.get(), nullptr, &forget_call));
+  if (!capsule.is_valid()) {
+    throw nb::python_error();
+  }
+  call_refusals& begun = *made.release();  // the capsule's
+  calls_with_refusals().push_back(&begun);
+  cleanup.append(capsule.release().ptr());
+  return begun;
 }
 
 /// Records what was said of an argument until the call ends.
 /// @param cleanup of the call; null records nothing
 inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* cleanup,
                            const std::exception_ptr& reason) {
-  if (cleanup == nullptr) {
-    return;
+  if (cleanup != nullptr) {
+    call_refusals* known = refusals_of(cleanup);
+    (known != nullptr ? *known : record_call(*cleanup)).add(argument, reason);
   }
-  auto* record = new recorded_refusal{cleanup, nb::borrow(argument), reason};
-  PyObject* capsule = PyCapsule_New(record, nullptr, &forget_refusal);
-  if (capsule == nullptr) {
-    delete record;
-    throw nb::python_error();
-  }
-  cleanup->append(capsule);  // owns the record from here on, whatever push_back throws
-  recorded_refusals().push_back(record);
-}
-
-/// What was recorded of a call: copies, because what is done with them runs Python code (the
-/// garbage collector does too), which may come here again.
-inline std::vector<recorded_refusal> refusals_of(const void* call) {
-  std::vector<recorded_refusal> found;
-  for (const recorded_refusal* record : recorded_refusals()) {
-    if (record->call == call) {
-      found.push_back(*record);
-    }
-  }
-  return found;
-}
-
-/// Whether an overload took an argument.
-inline bool was_taken(const std::vector<recorded_refusal>& records, PyObject* argument) {
-  return std::any_of(records.begin(), records.end(), [&](const recorded_refusal& record) {
-    return record.reason == nullptr && record.argument.ptr() == argument;
-  });
 }
 
 /// Records that an overload took an argument. Only one that another refused before: nanobind
 /// tries all of them twice, so each is asked after that, and a call that all goes well with
 /// pays nothing.
 inline void record_taken(nb::handle argument, nb::detail::cleanup_list* cleanup) {
-  if (recorded_refusals().empty()) {
-    return;
-  }
-  const std::vector<recorded_refusal> records = refusals_of(cleanup);
-  const bool was_refused = std::any_of(
-      records.begin(), records.end(),
-      [&](const recorded_refusal& record) { return record.argument.ptr() == argument.ptr(); });
-  if (was_refused && !was_taken(records, argument.ptr())) {
-    record_refusal(argument, cleanup, nullptr);
+  if (call_refusals* known = refusals_of(cleanup)) {
+    known->take(argument);
   }
 }
 

@@ -10,6 +10,7 @@ import pickle
 import re
 import shlex
 import subprocess
+import time
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -333,6 +334,62 @@ def test_an_argument_that_an_overload_took_is_not_blamed(
     # In two places: one of them may be the fault.
     assert len(refused_call(ext.fill, queue, floats, floats).reasons) == 1
     assert len(refused_call(ext.fill, queue, floats, [floats]).reasons) == 1
+
+
+def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(
+    ext: Any, floats: Any, shared: Any, memory: Any
+) -> None:
+    class Sequence:
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, index: int) -> Any:
+            return [shared][index]
+
+    integers = to_dlpack_tensor(memory, dtype="int32")
+    assert (ext.kind_of_all([floats]), ext.kind_of_all((shared,))) == ("device", "shared")
+    assert refused_call(ext.kind_of_all, [shared], "x").reasons == ()
+    assert refused_call(ext.kind_of_all, arrays=(shared,), n="x").reasons == ()
+    assert refused_call(ext.kind_of_all, Sequence(), "x").reasons == ()
+    assert ext.count_variants([floats, integers]) == 2
+    assert str(refused_call(ext.count_variants, [floats, integers], "x")) == (
+        "count_variants: expected arguments of one of its signatures, "
+        "found (list, str); see help(count_variants)"
+    )
+    # What takes one element of a list takes each.
+    assert refused_call(ext.count_variants, [integers, integers], "x").reasons == ()
+    # An element that none took is the fault, and no other.
+    doubles = to_dlpack_tensor(memory, dtype="float64")
+    error = refused_call(ext.count_variants, [integers, doubles])
+    assert [reason.found.split()[0] for reason in error.reasons] == ["float64", "float64"]
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.kind_of_all([shared, np.zeros(3, np.float32)])
+    # In two places of a tuple, or in two arguments: one of them may be the fault.
+    assert len(refused_call(ext.pair_of, (floats, floats)).reasons) == 1
+    numbers = [integers]
+    for other in (integers, [integers], numbers):
+        (reason,) = refused_call(ext.count_variants, numbers, other).reasons
+        check_refusal(reason, "dtype_mismatch", "dtype", expected="float32", found="int32")
+
+
+def test_the_time_that_refusals_take_is_in_proportion_to_their_number(
+    ext: Any, memory: Any
+) -> None:
+    def seconds(count: int, repetitions: int, *others: Any) -> float:
+        arrays = [to_dlpack_tensor(memory, dtype="int32") for _ in range(count)]
+        times = []
+        for _ in range(repetitions):
+            begin = time.thread_time()
+            if others:
+                refused_call(ext.count_variants, arrays, *others)
+            else:
+                assert ext.count_variants(arrays) == count
+            times.append(time.thread_time() - begin)
+        return min(times)
+
+    # Of the processor, and the least: 16 if it is so, above 100 if it grows with the square.
+    for others in ((), ("x",)):
+        assert seconds(16000, 2, *others) < 64 * seconds(1000, 5, *others)
 
 
 def test_an_interrupt_is_raised_also_where_the_array_is_taken_after_it(

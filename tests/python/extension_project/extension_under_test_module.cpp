@@ -5,7 +5,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
@@ -19,6 +21,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace nb = nanobind;
@@ -212,6 +215,37 @@ NB_MODULE(extension_under_test_module, m) {
       [](std::optional<shared_mdspan<array_view<const float, 1>>>, int) { return "shared"; },
       "x"_a, "n"_a = 0);
   explain_refusals(m, "kind_of");
+  using floats_or_integers =
+      std::variant<array_view<const float, 1>, array_view<const std::int32_t, 1>>;
+  m.def(
+      "count_variants",
+      [](const std::vector<floats_or_integers>& arrays, int) { return arrays.size(); },
+      "arrays"_a, "n"_a = 0);
+  explain_refusals(m, "count_variants");
+  m.def(
+      "kind_of_all",
+      [](const std::vector<device_mdspan<array_view<const float, 1>>>&, int) {
+        return "device";
+      },
+      "arrays"_a, "n"_a = 0);
+  m.def(
+      "kind_of_all",
+      [](const std::vector<shared_mdspan<array_view<const float, 1>>>&, int) {
+        return "shared";
+      },
+      "arrays"_a, "n"_a = 0);
+  explain_refusals(m, "kind_of_all");
+  m.def(
+      "pair_of",
+      [](const std::pair<array_view<const float, 1>, array_view<const std::int32_t, 1>>&,
+         int) {},
+      "arrays"_a, "n"_a = 0);
+  m.def(
+      "pair_of",
+      [](const std::pair<array_view<const std::int32_t, 1>, array_view<const float, 1>>&,
+         int) {},
+      "arrays"_a, "n"_a = 0);
+  explain_refusals(m, "pair_of");
   m.def(
       "checked_fill",
       [](sycl::queue& q, device_mdspan<array_view<float, 1>> x, float value) {
