@@ -30,6 +30,36 @@ bool has_attribute(nb::handle object, const char* name) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
 }
 
+/// An attribute that an object itself has, or an invalid object: what it raises is no answer.
+/// @throws nb::python_error what is no Exception, an interrupt for example
+nb::object own_attribute(nb::handle object, const char* name) {
+  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
+  if (found == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+  }
+  return nb::steal(found);
+}
+
+/// Whether an object that is no array by its type has `__dlpack__` itself, as a proxy has.
+/// What is most often meant for other overloads (None, numbers, strings, lists, dictionaries,
+/// classes) is not asked; and an object that has whatever it is asked for says nothing by it.
+bool is_array_by_itself(nb::handle object) {
+  constexpr unsigned long never_arrays =
+      Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS |
+      Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS |
+      Py_TPFLAGS_BASE_EXC_SUBCLASS | Py_TPFLAGS_TYPE_SUBCLASS;
+  if (object.is_none() || PyFloat_Check(object.ptr()) != 0 ||
+      (PyType_GetFlags(Py_TYPE(object.ptr())) & never_arrays) != 0) {
+    return false;
+  }
+  const nb::object method = own_attribute(object, "__dlpack__");
+  return method.is_valid() && PyCallable_Check(method.ptr()) != 0 &&
+         !own_attribute(object, "__dlpack_no_such_attribute__").is_valid();
+}
+
 /// Our own tensor, which was proved when it was made.
 found_tensor offer_own(nb::handle array) {
   const tensor& own = *nb::inst_ptr<tensor>(array);
@@ -127,6 +157,9 @@ offer ask(PyObject* object, found_tensor& out) noexcept {
     } else if (has_attribute(array, "__sycl_usm_array_interface__")) {
       check_process();
       out = offer_memory(array);
+    } else if (is_array_by_itself(array)) {
+      check_process();
+      out = ask_array(array);
     } else {
       answer = offer::no_array;
     }

@@ -41,7 +41,8 @@ struct package_interface {
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
-  /// What an array offers; memory that says only its SYCL interface counts as an array.
+  /// What an array offers; memory that says only its SYCL interface counts as an array, and
+  /// so does what has `__dlpack__` itself and not by its type.
   /// Nothing is synchronised.
   offer (*ask)(PyObject* array, offered_tensor& out) noexcept;
   /// The queue that an array names as its own (`sycl_queue`), if it does.

@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import time
+import types
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +117,82 @@ def test_an_array_from_before_all_keywords_is_a_view(ext: Any, memory: Any) -> N
 def test_what_is_no_array_is_no_argument(ext: Any, thing: Any) -> None:
     with pytest.raises(TypeError, match="incompatible function arguments"):
         ext.rank_one(thing)
+
+
+class Proxy:
+    """An object that forwards what it is asked for, by a function, and counts it."""
+
+    def __init__(self, forward: Callable[[str], Any]) -> None:
+        self.forward = forward
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "asked" or not name.startswith("__dlpack"):
+            raise AttributeError(name)
+        self.asked.append(name)
+        return self.forward(name)
+
+
+def test_an_array_may_have_the_protocol_by_itself_alone(ext: Any, floats: Any) -> None:
+    holder = types.SimpleNamespace(
+        __dlpack__=floats.__dlpack__, __dlpack_device__=floats.__dlpack_device__
+    )
+    proxy = Proxy(lambda name: getattr(floats, name))
+    for array in (holder, proxy):
+        assert from_dlpack(array).data == floats.data
+        assert ext.rank_one(array) == ext.to_owned(array) == (floats.data, (12,), (1,))
+        assert ext.kind_of(array) == "device"
+        assert ext.kind_of_all([array, floats]) == "device"
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.rank_one(types.SimpleNamespace(__dlpack__=None))
+
+
+def test_objects_of_other_overloads_are_not_asked_for_the_protocol(ext: Any, floats: Any) -> None:
+    def make(base: type) -> Any:
+        asked: list[str] = []
+
+        class Asked(base):  # type: ignore[misc]
+            def __getattribute__(self, name: str) -> Any:
+                asked.append(name)
+                raise KeyError(name)
+
+        return Asked, asked
+
+    for base in (int, str, bytes, list, tuple, dict, BaseException, type):
+        kind, asked = make(base)
+        thing = kind("Made", (), {}) if base is type else kind()
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ext.rank_one(thing)
+        assert "__dlpack__" not in asked
+
+
+def test_what_an_attribute_raises_makes_no_array_unless_it_is_an_interrupt(ext: Any) -> None:
+    def fail(error: type[BaseException]) -> Any:
+        raise error
+
+    for error in (AttributeError, KeyError, RuntimeError, RecursionError):
+        proxy = Proxy(lambda _, error=error: fail(error))
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            ext.rank_one(proxy)
+        assert proxy.asked == ["__dlpack__"]
+    with pytest.raises(KeyboardInterrupt):
+        ext.rank_one(Proxy(lambda _: fail(KeyboardInterrupt)))
+
+
+def test_an_object_that_has_every_attribute_is_no_array(ext: Any) -> None:
+    called: list[Any] = []
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.rank_one(Proxy(lambda _: lambda **keywords: called.append(keywords)))
+    assert called == []
+
+
+def test_a_capsule_is_no_array(ext: Any, floats: Any) -> None:
+    capsule = floats.__dlpack__(max_version=(1, 3))
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.rank_one(capsule)
+    with pytest.raises(TypeError, match="x: expected an array with __dlpack__"):
+        from_dlpack(capsule)
+    assert name_of(capsule) == VERSIONED
 
 
 def test_what_an_array_raises_is_raised(ext: Any) -> None:
