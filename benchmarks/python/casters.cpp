@@ -6,6 +6,8 @@
 #include "casters.hpp"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
 
@@ -13,6 +15,8 @@
 #include <memory>
 #include <stdexcept>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -20,6 +24,10 @@ namespace {
 
 using view = Kokkos::mdspan<float, Kokkos::dextents<std::int64_t, 2>>;
 using device_view = usm_dlpack::device_mdspan<view>;
+/// A parameter that refuses each float array once before it takes it.
+using integers_or_floats = std::variant<
+    usm_dlpack::device_mdspan<Kokkos::mdspan<std::int32_t, Kokkos::dextents<std::int64_t, 2>>>,
+    device_view>;
 using ndarray = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::oneapi>;
 
 /// What capsule code by hand does at the least: it asks for the capsule, looks for a tensor of
@@ -117,6 +125,8 @@ usm_dlpack::owned_view<view> owned(const memory& m) {
 void register_casters(nb::module_& module) {
   module.def("view", [](view x) { return x.extent(0); });
   module.def("device_view", [](device_view x) { return x.extent(0); });
+  module.def("variants",
+             [](const std::vector<integers_or_floats>& arrays) { return arrays.size(); });
   module.def("ndarray", [](const ndarray& x) { return x.shape(0); });
   module.def("view_by_hand", [](nb::handle x) {
     nb::object capsule;

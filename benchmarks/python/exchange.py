@@ -287,6 +287,28 @@ def growth(extension: Any, rounds: int) -> list[dict[str, Any]]:
     ]
 
 
+def growth_of_refusals(extension: Any, rounds: int) -> dict[str, Any]:
+    """Return what an array costs that one of many in a list is, each refused and then taken."""
+    ours = usm_dlpack.to_dlpack_tensor(
+        memory.MemoryUSMDevice(64, queue=dpctl.SyclQueue(usm_dlpack.root_device(0))),
+        shape=(4, 4),
+        dtype="float32",
+    )
+    spent = {}
+    for count in (100, 10_000):
+        arrays = [usm_dlpack.from_dlpack(ours) for _ in range(count)]
+
+        def take(arrays: list[Any] = arrays) -> Any:
+            return extension.variants(arrays)
+
+        spent[count] = min(measure({"taken": take}, rounds, calls=1)["taken"]) / count
+    return {
+        "comparison": "an array of 10,000 in a list that a view refuses and another takes / of 100",
+        "ratio": spent[10_000] / spent[100],
+        "target": 4,
+    }
+
+
 def time_import(module: str) -> float:
     """Return the seconds that a process takes for importing a module, the fastest of some."""
     spent = []
@@ -346,6 +368,7 @@ def run(peer: str, folder: str, rounds: int) -> dict[str, Any]:
             "target": 1,
         }
     )
+    rows.append(growth_of_refusals(extension, rounds // 20))
     rows += growth(extension, rounds // 4)
     return {
         "peer": peer,

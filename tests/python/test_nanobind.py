@@ -10,7 +10,6 @@ import pickle
 import re
 import shlex
 import subprocess
-import time
 import types
 import venv
 from collections.abc import Callable
@@ -447,26 +446,6 @@ def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(
     for other in (integers, [integers], numbers):
         (reason,) = refused_call(ext.count_variants, numbers, other).reasons
         check_refusal(reason, "dtype_mismatch", "dtype", expected="float32", found="int32")
-
-
-def test_the_time_that_refusals_take_is_in_proportion_to_their_number(
-    ext: Any, memory: Any
-) -> None:
-    def seconds(count: int, repetitions: int, *others: Any) -> float:
-        arrays = [to_dlpack_tensor(memory, dtype="int32") for _ in range(count)]
-        times = []
-        for _ in range(repetitions):
-            begin = time.thread_time()
-            if others:
-                refused_call(ext.count_variants, arrays, *others)
-            else:
-                assert ext.count_variants(arrays) == count
-            times.append(time.thread_time() - begin)
-        return min(times)
-
-    # Of the processor, and the least: 16 if it is so, above 100 if it grows with the square.
-    for others in ((), ("x",)):
-        assert seconds(16000, 2, *others) < 64 * seconds(1000, 5, *others)
 
 
 def test_an_interrupt_is_raised_also_where_the_array_is_taken_after_it(
