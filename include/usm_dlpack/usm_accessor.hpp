@@ -30,6 +30,11 @@ inline constexpr sycl::usm::alloc usm_kind_of = sycl::usm::alloc::unknown;
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr sycl::usm::alloc usm_kind_of<usm_accessor<Kind, Accessor>> = Kind;
 
+/// What is around an accessor promises what that one does.
+template <sycl::usm::alloc Kind, class Accessor>
+inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>> =
+    promised_alignment<Accessor>;
+
 /// Keeps an accessor, in no space if it has no state. It is no base class: a class does not
 /// convert to its base by a conversion function, which is how `usm_accessor` converts.
 template <class Accessor,

@@ -11,6 +11,7 @@
 
 #include <sycl/sycl.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -59,9 +60,11 @@ class usm_array {
   using extents_type = typename View::extents_type;
   using mapping_type = typename View::mapping_type;
 
-  /// Alignment of the memory in bytes. Source: DLPack `DLTensor::data`.
+  /// Alignment of the memory in bytes: that of the elements, or what the view's accessor
+  /// promises, if that is more than 256. Source: DLPack `DLTensor::data`.
   static constexpr std::size_t alignment =
-      alignof(element_type) > 256 ? alignof(element_type) : 256;
+      std::max({std::size_t{256}, alignof(element_type),
+                detail::promised_alignment<detail::accessor_of<View>>});
 
   /// Allocates USM of the kind that `View` names, device USM if it names none.
   /// @param queue one made from a root device alone; kept

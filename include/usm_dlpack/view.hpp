@@ -37,14 +37,29 @@ inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>(
 
 namespace detail {
 
-/// What an accessor promises of the handle's alignment, in bytes (`std::aligned_accessor`); 1
-/// of one that promises nothing.
+/// Whether each object of the type has an alignment of its own: g++ does not take the name of
+/// one for a constant that is not there, but for an error.
 template <class Accessor, class = void>
-inline constexpr std::size_t promised_alignment = 1;
+inline constexpr bool keeps_alignment = false;
+template <class Accessor>
+inline constexpr bool keeps_alignment<
+    Accessor,
+    std::enable_if_t<std::is_member_pointer_v<decltype(&Accessor::byte_alignment)>>> = true;
+
+template <std::size_t Number>
+using if_power_of_two = std::enable_if_t<Number != 0 && (Number & (Number - 1)) == 0>;
+
+template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
+inline constexpr std::size_t constant_alignment = 1;
 template <class Accessor>
 inline constexpr std::size_t
-    promised_alignment<Accessor, std::void_t<decltype(Accessor::byte_alignment)>> =
-        Accessor::byte_alignment;
+    constant_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
+        static_cast<std::size_t>(Accessor::byte_alignment);
+
+/// What an accessor promises of the handle's alignment, in bytes, by a constant as that of
+/// `std::aligned_accessor`; 1 of one that promises nothing.
+template <class Accessor>
+inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
 
 /// Whether the accessor's type says where the memory is, which only who can ask a device may
 /// make of a tensor: `usm_accessor`.

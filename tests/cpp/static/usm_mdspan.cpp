@@ -64,6 +64,13 @@ static_assert(stays_as_plain<odd::indexed_accessor<float>>);
 static_assert(stays_as_plain<odd::reading_accessor<float>>);
 static_assert(stays_as_plain<odd::restrict_accessor<float>>);
 
+// As aligned as the wrapped one promises.
+template <class Accessor>
+inline constexpr std::size_t promised =
+    detail::promised_alignment<usm_accessor<alloc::shared, Accessor>>;
+static_assert(promised<accessor> == 1);
+static_assert(promised<odd::aligned_accessor<float>> == 64);
+
 // Out of the kind: implicitly where the host may index anyway. Into it: explicitly.
 static_assert(std::is_convertible_v<on_shared, accessor>);
 static_assert(std::is_convertible_v<on_host, accessor>);

@@ -31,6 +31,12 @@ using extents = md::dextents<std::int64_t, 2>;
 using view = md::mdspan<float, extents>;
 using device_array = usm_array<device_mdspan<view>>;
 
+/// Promises that the handle is at the start of a page.
+struct page_accessor : md::default_accessor<float> {
+  using offset_policy = md::default_accessor<float>;
+  static constexpr std::size_t byte_alignment = 4096;
+};
+
 alloc kind_at(const void* address, const sycl::queue& queue) {
   return sycl::get_pointer_type(address, queue.get_context());
 }
@@ -82,6 +88,19 @@ TEST(UsmArray, MemoryBeginsAtAMultipleOf256Bytes) {
   for (std::int64_t extent = 0; extent < 40; ++extent) {
     kept.emplace_back(queue, extents(extent, 3), usm_kinds[extent % 3]);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % 256, 0U);
+  }
+}
+
+TEST(UsmArray, MemoryIsAsAlignedAsTheAccessorPromises) {
+  const sycl::queue queue = queue_on();
+  using aligned = md::mdspan<float, extents, md::layout_right, page_accessor>;
+  static_assert(usm_array<aligned>::alignment == 4096);
+  static_assert(usm_array<shared_mdspan<aligned>>::alignment == 4096);
+  static_assert(usm_array<view>::alignment == 256);
+  std::vector<usm_array<shared_mdspan<aligned>>> kept;
+  for (std::int64_t extent = 0; extent < 40; ++extent) {
+    kept.emplace_back(queue, extents(extent, 3));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % 4096, 0U);
   }
 }
 

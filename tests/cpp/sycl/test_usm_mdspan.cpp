@@ -5,6 +5,7 @@
 #include "built_kernel.hpp"
 #include "usm_memory.hpp"
 
+#include <odd_views.hpp>
 #include <refusal.hpp>
 
 #include <usm_dlpack/usm_dlpack.hpp>
@@ -145,6 +146,23 @@ TEST(UsmMdspan, ATensorOfAnotherKindIsRefused) {
                    usm(says), usm(is));
     EXPECT_REFUSAL(to_mdspan<wanted>(legacy), errc::usm_type_not_accepted, "data", usm(says),
                    usm(is));
+  });
+}
+
+TEST(UsmMdspan, ATensorIsAsAlignedAsTheWrappedAccessorPromises) {
+  using aligned = md::mdspan<float, md::dextents<std::int64_t, 2>, md::layout_right,
+                             odd::aligned_accessor<float>>;
+  for_each_kind([](auto kind) {
+    const sycl::queue queue = queue_on();
+    usm_tensor valid(kind);
+    const usm_array<aligned> memory(queue, md::dextents<std::int64_t, 2>(8, 6), kind);
+    valid.tensor.data = memory.data();
+    using wanted = view_in<kind, aligned>;
+    EXPECT_EQ(to_mdspan<wanted>(valid.tensor).data_handle(), memory.data());
+    valid.tensor.byte_offset = 4;
+    EXPECT_REFUSAL(to_mdspan<wanted>(valid.tensor), errc::data_misaligned, "byte_offset",
+                   "elements aligned to 64 bytes, as the view's accessor says",
+                   "4 bytes past such an address");
   });
 }
 
