@@ -24,27 +24,42 @@ enum class stride_rule {
   left,   ///< the mirror image: 1 for the first dimension, products after the first two
 };
 
+/// How much larger the extents of a probe are: each, and the first one once more.
+struct probe_scale {
+  std::uint64_t each = 1;
+  std::uint64_t first = 1;
+};
+
 /// Whether an index type holds the product of the numbers from 2 on, as many as the rank and
-/// each times `scale`, also if one of them is rounded up to a multiple of a padding.
+/// made larger, also if one of them is rounded up to a multiple of a padding.
 template <class Index>
-constexpr bool holds_probe(std::size_t rank, std::uint64_t padding, std::uint64_t scale = 1) {
+constexpr bool holds_probe(std::size_t rank, std::uint64_t padding, probe_scale scale = {}) {
   std::uint64_t left = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
   if (padding > 1) {
     left = padding > left ? 0 : left / (padding + rank);
   }
   for (std::size_t r = 0; r < rank; ++r) {
-    left /= (r + 2) * scale;
+    left /= (r + 2) * scale.each;
   }
-  return left != 0;
+  return left / scale.first != 0;
 }
 
-/// How much larger a probe may be: as far as the index type holds it.
+/// How much larger a probe may be: as far as the index type and 31 bits hold it, because a
+/// layout may take no static extents beyond, and no further than loops over it end soon.
 template <class Index>
-constexpr std::size_t largest_scale(std::size_t rank, std::uint64_t padding) {
-  std::size_t scale = 1;
-  while (scale < 65536 && holds_probe<Index>(rank, padding, scale * 2)) {
-    scale *= 2;
-  }
+constexpr probe_scale largest_scale(std::size_t rank, std::uint64_t padding) {
+  probe_scale scale;
+  const auto grow = [&](std::uint64_t& factor) {
+    bool grown = true;
+    while (grown && scale.each * scale.first < 256) {
+      factor *= 2;
+      grown = holds_probe<Index>(rank, padding, scale) &&
+              holds_probe<std::int32_t>(rank, padding, scale);
+      factor /= grown ? 1 : 2;
+    }
+  };
+  grow(scale.each);
+  grow(scale.first);
   return scale;
 }
 
@@ -58,9 +73,10 @@ template <template <class, std::size_t...> class Extents, class Index, std::size
           std::uint64_t Padding, std::size_t... Ranks>
 struct probe_extents<Extents<Index, Sizes...>, Padding, std::index_sequence<Ranks...>,
                      std::enable_if_t<holds_probe<Index>(sizeof...(Ranks), Padding)>> {
-  static constexpr std::size_t scale = largest_scale<Index>(sizeof...(Ranks), Padding);
+  static constexpr probe_scale scale = largest_scale<Index>(sizeof...(Ranks), Padding);
   using growing = Extents<Index, (Ranks + 2)...>;
-  using shrinking = Extents<Index, (sizeof...(Ranks) + 1 - Ranks) * scale...>;
+  using shrinking = Extents<Index, (Ranks == 0 ? scale.first : 1) * scale.each *
+                                       (sizeof...(Ranks) + 1 - Ranks)...>;
 };
 
 template <class Mapping, class Extents>

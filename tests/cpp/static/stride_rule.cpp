@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace {
 
@@ -136,6 +137,50 @@ struct columns_of_large : layout_like_right<columns_of_large> {
   }
 };
 static_assert(rule<columns_of_large> == stride_rule::each);
+
+/// Takes no static extents of more elements than a 32-bit offset reaches.
+struct small_only : layout_like_right<small_only> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    using extents_type = typename Base::extents_type;
+    constexpr std::uint64_t size = [] {
+      std::uint64_t product = 1;
+      for (std::size_t k = 0; k < extents_type::rank(); ++k) {
+        const std::size_t extent = extents_type::static_extent(k);
+        product *= extent == md::dynamic_extent ? 1 : extent;
+      }
+      return product;
+    }();
+    static_assert(size <= std::numeric_limits<std::int32_t>::max());
+    return base.stride(r);
+  }
+};
+static_assert(rule<small_only, std::size_t> == stride_rule::right);
+static_assert(rule_at<small_only, 1, std::int64_t> == stride_rule::right);
+static_assert(rule_at<small_only, 2, std::size_t> == stride_rule::right);
+static_assert(rule_at<small_only, 3, std::size_t> == stride_rule::right);
+static_assert(rule_at<small_only, 8, std::size_t> == stride_rule::right);
+static_assert(rule<columns_of_large, std::size_t> == stride_rule::each);
+static_assert(rule_at<columns_of_large, 8, std::size_t> == stride_rule::each);
+
+/// Multiplies by counting, as many steps as each extent.
+struct counting : layout_like_right<counting> {
+  template <class Base>
+  static constexpr auto stride(const Base& base, std::size_t r) {
+    using index_type = typename Base::index_type;
+    index_type product = 1;
+    for (std::size_t k = r + 1; k < Base::extents_type::rank(); ++k) {
+      index_type sum = 0;
+      for (index_type i = 0; i < base.extents().extent(k); ++i) {
+        sum += product;
+      }
+      product = sum;
+    }
+    return product;
+  }
+};
+static_assert(rule_at<counting, 2, std::size_t> == stride_rule::right);
+static_assert(rule_at<counting, 3, std::int64_t> == stride_rule::right);
 
 /// Compact where the extents are static; rows of unknown length are padded, and it says so.
 struct padded_if_dynamic {
