@@ -116,8 +116,7 @@ constexpr std::uint64_t most_of_mapping() noexcept {
     return most_of_all<index_type>();
   } else {
     using stride_type = std::decay_t<decltype(std::declval<const Mapping&>().stride(0))>;
-    using argument_type = std::decay_t<decltype(strides_argument<Mapping>()[0])>;
-    return most_of_all<index_type, stride_type, argument_type>();
+    return most_of_all<index_type, stride_type, stride_argument<Mapping>>();
   }
 }
 
@@ -179,15 +178,6 @@ template <class Mapping>
   return given;
 }
 
-/// The strides of an ordinary tensor, as a mapping takes them.
-template <class Mapping, std::size_t... Ranks>
-auto ordinary_strides([[maybe_unused]] ordinary_numbers given, std::index_sequence<Ranks...>) {
-  auto strides = strides_argument<Mapping>();
-  using stride_type = std::decay_t<decltype(strides[0])>;
-  ((strides[Ranks] = static_cast<stride_type>(given.strides[Ranks])), ...);
-  return strides;
-}
-
 /// The extents of an ordinary tensor. Where all are static, nothing is read, because some
 /// mdspans compare what they are given in a loop.
 template <class Extents, std::size_t... Ranks>
@@ -210,7 +200,7 @@ template <class Mapping, std::size_t... Ranks>
     return Mapping(ordinary_extents<extents_type>(given, ranks));
   } else {
     return Mapping(ordinary_extents<extents_type>(given, ranks),
-                   ordinary_strides<Mapping>(given, ranks));
+                   make_strides<Mapping>(given.strides, ranks));
   }
 }
 

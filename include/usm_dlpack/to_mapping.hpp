@@ -8,6 +8,7 @@
 #include <usm_dlpack/layout.hpp>
 #include <usm_dlpack/open_strides.hpp>
 #include <usm_dlpack/overlap.hpp>
+#include <usm_dlpack/strides_argument.hpp>
 
 #include <array>
 #include <cstddef>
@@ -29,41 +30,6 @@ inline constexpr bool holds_any_stride_v = !Mapping::is_always_unique();
 
 namespace detail {
 
-/// The mapping's own type for an array of strides; void where it shows none.
-template <class Mapping, class = void>
-struct strides_type_of {
-  using type = void;
-};
-template <class Mapping>
-struct strides_type_of<Mapping,
-                       std::void_t<decltype(std::declval<const Mapping&>().strides())>> {
-  using type = std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
-};
-
-template <class Mapping, class Strides>
-inline constexpr bool takes_strides =
-    std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
-template <class Mapping>
-inline constexpr bool takes_strides<Mapping, void> = false;
-
-/// The array of strides that a mapping is made from: its own, or one of the usual two.
-template <class Mapping>
-constexpr auto strides_argument() {
-  using index_type = typename Mapping::extents_type::index_type;
-  constexpr std::size_t rank = Mapping::extents_type::rank();
-  using own = typename strides_type_of<Mapping>::type;
-  if constexpr (takes_strides<Mapping, own>) {
-    return own{};
-  } else if constexpr (takes_strides<Mapping, std::array<index_type, rank>>) {
-    return std::array<index_type, rank>{};
-  } else if constexpr (takes_strides<Mapping, std::array<std::int64_t, rank>>) {
-    return std::array<std::int64_t, rank>{};
-  }
-}
-
-template <class Mapping>
-inline constexpr bool made_from_strides =
-    !std::is_void_v<decltype(strides_argument<Mapping>())>;
 template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
@@ -117,12 +83,18 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
   return r;
 }
 
-/// A mapping made from extents and strides.
+/// The lowest index relative to the first one. @pre no offset overflows
+template <std::size_t Rank>
+std::int64_t lowest_of(const strided_shape<Rank>& given) {
+  return span_of(given.shape.data(), given.strides.data(), Rank).lowest;
+}
+
+/// A mapping made from extents and strides; of negative strides also from the offset of the
+/// first element, where it takes one: no index is negative then.
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
                      bool empty) {
-  auto strides = strides_argument<Mapping>();
-  using stride_type = std::decay_t<decltype(strides[0])>;
+  using stride_type = stride_argument<Mapping>;
   if (!empty) {
     check_stride_type<stride_type, Mapping>(given);
     if constexpr (!holds_any_stride_v<Mapping>) {
@@ -132,10 +104,31 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   } else if (!close_empty_strides<stride_type>(given) && !holds_any_stride_v<Mapping>) {
     refuse_product<stride_type>();
   }
-  for (std::size_t r = 0; r < Rank; ++r) {
-    strides[r] = static_cast<stride_type>(given.strides[r]);
+  const auto strides =
+      make_strides<Mapping>(given.strides.data(), std::make_index_sequence<Rank>{});
+  if constexpr (takes_offset<Mapping>) {
+    if (const std::int64_t lowest = empty ? 0 : lowest_of(given); lowest < 0) {
+      return Mapping(extents, strides, -lowest);
+    }
   }
   return Mapping(extents, strides);
+}
+
+/// Whether a mapping that was made with an offset steps as its strides say: one that has a
+/// first index other than 0 may call itself not strided for that alone.
+template <class Mapping, std::size_t Rank, std::size_t... Ranks>
+bool steps_from_offset(const Mapping& mapping, const strided_shape<Rank>& given,
+                       std::index_sequence<Ranks...>) {
+  using index_type = typename Mapping::extents_type::index_type;
+  const auto index_of_neighbour = [&](std::size_t r) {  // in dimension r, or itself at Rank
+    return static_cast<std::int64_t>(mapping(static_cast<index_type>(Ranks == r)...));
+  };
+  bool same = lowest_of(given) < 0;
+  for (std::size_t r = 0; same && r < Rank; ++r) {
+    same = given.shape[r] <= 1 ||
+           index_of_neighbour(r) - index_of_neighbour(Rank) == given.strides[r];
+  }
+  return same;
 }
 
 /// Whether a padded mapping may be made with a padded extent, which replaces that of the
@@ -201,6 +194,11 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
   }();
   if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
     if (!empty && !detail::is_strided(made)) {
+      if constexpr (takes_offset<Mapping>) {
+        if (detail::steps_from_offset(made, given, std::make_index_sequence<Rank>{})) {
+          return made;
+        }
+      }
       refuse(errc::layout_mismatch, "strides",
              "extents for which the view's layout has strides", "others",
              "use layout_stride, or make the array contiguous");

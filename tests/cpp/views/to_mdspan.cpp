@@ -131,6 +131,60 @@ struct layout_of_long_numbers {
     using mapping_of<Extents, std::array<std::int64_t, Extents::rank()>>::mapping_of;
   };
 };
+int negative_indices_made = 0;
+/// Takes strides as an object that is made of one integer for each dimension, and the index of
+/// the first element, without which it has indices below 0; strided, it says, if that is 0.
+/// `Bent` ones have twice the steps then.
+template <bool Unique, bool Bent = false>
+struct layout_of_made_steps {
+  template <std::size_t Rank>
+  struct steps {
+    std::array<short, Rank> all{};
+    template <class... Steps, std::enable_if_t<sizeof...(Steps) == Rank &&
+                                                   (std::is_convertible_v<Steps, int> && ...),
+                                               int> = 0>
+    constexpr explicit steps(Steps... given) noexcept : all{static_cast<short>(given)...} {}
+    constexpr short operator[](std::size_t r) const noexcept { return all[r]; }
+  };
+  template <class Extents>
+  struct mapping : odd::mapping_base<Extents, layout_of_made_steps> {
+    using base = odd::mapping_base<Extents, layout_of_made_steps>;
+    using index_type = typename base::index_type;
+
+    constexpr mapping() noexcept = default;
+    mapping(const Extents& extents, const steps<Extents::rank()>& strides,
+            std::ptrdiff_t offset = 0) noexcept
+        : base(extents), strides_(strides.all), offset_(offset) {
+      std::ptrdiff_t lowest = offset;
+      for (std::size_t r = 0; r < Extents::rank(); ++r) {
+        const auto last = static_cast<std::ptrdiff_t>(extents.extent(r)) - 1;
+        lowest += strides_[r] < 0 && last > 0 ? last * strides_[r] : 0;
+      }
+      negative_indices_made += lowest < 0 ? 1 : 0;
+    }
+    template <class... Indices>
+    constexpr index_type operator()(Indices... indices) const noexcept {
+      std::ptrdiff_t at = offset_;
+      [[maybe_unused]] std::size_t r = 0;
+      ((at +=
+        static_cast<std::ptrdiff_t>(indices) * strides_[r++] * (Bent && offset_ != 0 ? 2 : 1)),
+       ...);
+      return static_cast<index_type>(at);
+    }
+    constexpr index_type required_span_size() const noexcept { return index_type{512}; }
+    constexpr steps<Extents::rank()> strides() const noexcept {
+      return std::apply([](auto... all) { return steps<Extents::rank()>(all...); }, strides_);
+    }
+    constexpr int stride(std::size_t r) const noexcept { return strides_[r]; }
+    static constexpr bool is_always_unique() noexcept { return Unique; }
+    static constexpr bool is_always_strided() noexcept { return false; }
+    constexpr bool is_strided() const noexcept { return offset_ == 0; }
+
+   private:
+    std::array<short, Extents::rank()> strides_{};
+    std::ptrdiff_t offset_ = 0;
+  };
+};
 struct layout_from_one {
   template <class Extents>
   struct mapping : odd::layout_stepped::mapping<Extents> {
@@ -511,6 +565,47 @@ TEST(ToMdspan, GivesAMappingItsStridesAsTheTypeThatItTakes) {
   const strided_tensor<2> sample({2, 3}, {9, 2});
   expect_taken<view<layout_of_own_numbers>>(sample.tensor);
   expect_taken<view<layout_of_long_numbers>>(sample.tensor);
+}
+
+TEST(ToMdspan, MakesStridesOfOneIntegerForEachDimension) {
+  const strided_tensor<2> gapped({2, 3}, {9, 2});
+  expect_taken<view<layout_of_made_steps<true>>>(gapped.tensor);
+  expect_taken<view<layout_of_made_steps<false>>>(gapped.tensor);
+  const strided_tensor<2> columns({2, 3}, {1, 2});
+  expect_taken<view<layout_of_made_steps<true>>>(columns.tensor);
+  const strided_tensor<0> one({}, {});
+  expect_taken<view<layout_of_made_steps<false>, int, float, 0>>(one.tensor);
+  const strided_tensor<2> empty({0, 3}, {-9, 2});
+  expect_taken<view<layout_of_made_steps<false>>>(empty.tensor);
+  const strided_tensor<2> wide({2, 3}, {40000, 1});
+  EXPECT_REFUSAL(to_mdspan<view<layout_of_made_steps<true>>>(wide.tensor),
+                 errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type int16_t holds", "40000");
+}
+
+TEST(ToMdspan, GivesALayoutOfNegativeStridesTheOffsetThatItTakes) {
+  negative_indices_made = 0;
+  for (const auto& strides :
+       {std::array<std::int64_t, 2>{-9, 2}, {9, -2}, {-9, -2}, {0, -1}, {0, 2}}) {
+    const strided_tensor<2> sample({2, 3}, strides);
+    expect_taken<view<layout_of_made_steps<false>>>(sample.tensor);
+    expect_taken<view<layout_of_made_steps<false>, std::uint8_t>>(sample.tensor);
+  }
+  EXPECT_EQ(negative_indices_made, 0);
+  const strided_tensor<1> open({1}, {-9});
+  expect_taken<view<layout_of_made_steps<false>, int, float, 1>>(open.tensor);
+}
+
+TEST(ToMdspan, RefusesStridesThatALayoutWithAnOffsetDoesNotHave) {
+  using bent = view<layout_of_made_steps<false, true>>;
+  constexpr const char* rule = "extents for which the view's layout has strides";
+  for (const auto& strides : {std::array<std::int64_t, 2>{-9, 0}, {0, -2}}) {
+    const strided_tensor<2> sample({2, 3}, strides);
+    EXPECT_REFUSAL(to_mdspan<bent>(sample.tensor), errc::layout_mismatch, "strides", rule,
+                   "others");
+  }
+  const strided_tensor<2> positive({2, 3}, {9, 2});
+  expect_taken<bent>(positive.tensor);
 }
 
 TEST(ToMdspan, RefusesRowsForColumnsAndColumnsForRows) {
