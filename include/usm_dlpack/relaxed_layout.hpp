@@ -10,8 +10,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace usm_dlpack {
+namespace detail {
+
+/// Whether a type is a mapping that always has strides, of a rank.
+template <class Mapping, std::size_t Rank, class = void>
+inline constexpr bool is_strided_mapping = false;
+template <class Mapping, std::size_t Rank>
+inline constexpr bool
+    is_strided_mapping<Mapping, Rank, std::enable_if_t<Mapping::is_always_strided()>> =
+        Mapping::extents_type::rank() == Rank;
+
+/// Whether one mapping becomes another, if that is made of extents and strides.
+template <class From, class To, class Extents, class = void>
+inline constexpr bool becomes_mapping = false;
+template <class From, class To, class Extents>
+inline constexpr bool becomes_mapping<
+    From, To, Extents, std::enable_if_t<is_strided_mapping<From, Extents::rank()>>> =
+    !std::is_same_v<From, To> &&
+    std::is_constructible_v<Extents, const typename From::extents_type&>;
+template <class From, class Extents>
+inline constexpr bool keeps_extents =
+    std::is_convertible_v<const typename From::extents_type&, Extents>;
+
+}  // namespace detail
 
 /// A layout policy with a stride for each dimension, of either sign or zero, and an offset.
 ///
@@ -21,6 +45,19 @@ namespace usm_dlpack {
 struct layout_relaxed {
   template <class Extents>
   class mapping {
+    template <class Other>
+    using if_strided =
+        std::enable_if_t<detail::is_strided_mapping<Other, Extents::rank()>, int>;
+    /// No type that merely converts to this one.
+    template <class Self>
+    using if_self = std::enable_if_t<std::is_base_of_v<mapping, Self>, int>;
+    /// What a right operand converts to, so that a comparison of the left one's own comes
+    /// before ours.
+    struct on_the_right {
+      constexpr on_the_right(const mapping& given) noexcept : self(given) {}
+      const mapping& self;
+    };
+
    public:
     using extents_type = Extents;
     using index_type = typename extents_type::index_type;
@@ -44,6 +81,21 @@ struct layout_relaxed {
     constexpr mapping(const extents_type& extents, const strides_type& strides,
                       std::int64_t element_offset) noexcept
         : extents_(extents), strides_(strides), element_offset_(element_offset) {}
+
+    /// The mapping of the same elements as another one that always has strides: a standard
+    /// one, or one of this layout of other extents. Explicit if those of this type do not hold
+    /// each of the other's.
+    /// @pre `extents_type` holds the extents, and `index_type` every index
+    template <class Other,
+              std::enable_if_t<detail::becomes_mapping<Other, mapping, Extents>, int> = 0,
+              std::enable_if_t<detail::keeps_extents<Other, Extents>, int> = 0>
+    constexpr mapping(const Other& other) noexcept
+        : mapping(extents_type(other.extents()), strides_of(other), first_of(other)) {}
+    template <class Other,
+              std::enable_if_t<detail::becomes_mapping<Other, mapping, Extents>, int> = 0,
+              std::enable_if_t<!detail::keeps_extents<Other, Extents>, int> = 0>
+    constexpr explicit mapping(const Other& other) noexcept
+        : mapping(extents_type(other.extents()), strides_of(other), first_of(other)) {}
 
     constexpr const extents_type& extents() const noexcept { return extents_; }
     constexpr const strides_type& strides() const noexcept { return strides_; }
@@ -98,22 +150,60 @@ struct layout_relaxed {
 
     static constexpr bool is_strided() noexcept { return true; }
 
-    template <class OtherExtents>
-    friend constexpr bool operator==(const mapping& a,
-                                     const mapping<OtherExtents>& b) noexcept {
-      bool equal = a.extents() == b.extents() && a.element_offset() == b.element_offset();
-      for (std::size_t r = 0; equal && r < extents_type::rank(); ++r) {
-        equal = a.stride(r) == b.stride(r);
+    /// Whether extents, strides and the index of the first element are those of another
+    /// mapping that always has strides.
+    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
+    friend constexpr bool operator==(const Self& a, const Other& b) noexcept {
+      bool equal = a.extents() == b.extents() && a.element_offset() == first_of(b);
+      const strides_type strides = strides_of(b);
+      for (std::size_t r = 0; equal && r < strides.size(); ++r) {
+        equal = a.stride(r) == strides[r];
       }
       return equal;
     }
-    template <class OtherExtents>
-    friend constexpr bool operator!=(const mapping& a,
-                                     const mapping<OtherExtents>& b) noexcept {
+    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
+    friend constexpr bool operator!=(const Self& a, const Other& b) noexcept {
       return !(a == b);
+    }
+    template <class Other, if_strided<Other> = 0>
+    friend constexpr bool operator==(const Other& a, on_the_right b) noexcept {
+      return b.self == a;
+    }
+    template <class Other, if_strided<Other> = 0>
+    friend constexpr bool operator!=(const Other& a, on_the_right b) noexcept {
+      return !(b.self == a);
     }
 
    private:
+    template <class Other>
+    static constexpr strides_type strides_of(const Other& other) noexcept {
+      strides_type strides{};
+      if constexpr (extents_type::rank() != 0) {  // mappings of rank 0 may have no `stride`
+        for (std::size_t r = 0; r < strides.size(); ++r) {
+          strides[r] = static_cast<std::int64_t>(other.stride(r));
+        }
+      }
+      return strides;
+    }
+    template <class Other>
+    static constexpr std::int64_t first_of(const mapping<Other>& other) noexcept {
+      return other.element_offset();
+    }
+    template <class Other>
+    static constexpr std::int64_t first_of(const Other& other) noexcept {
+      for (std::size_t r = 0; r < extents_type::rank(); ++r) {
+        if (other.extents().extent(r) == 0) {
+          return 0;
+        }
+      }
+      return first_of(other, std::make_index_sequence<extents_type::rank()>{});
+    }
+    template <class Other, std::size_t... Ranks>
+    static constexpr std::int64_t first_of(const Other& other,
+                                           std::index_sequence<Ranks...>) noexcept {
+      using other_index = typename Other::extents_type::index_type;
+      return static_cast<std::int64_t>(other(static_cast<other_index>(Ranks * 0)...));
+    }
     static constexpr strides_type shape_of(const extents_type& extents) noexcept {
       strides_type shape{};
       for (std::size_t r = 0; r < shape.size(); ++r) {

@@ -29,60 +29,55 @@ inline constexpr bool takes_strides =
 template <class Mapping>
 inline constexpr bool takes_strides<Mapping, void> = false;
 
+/// The element of an array of strides; void where none is assigned.
+template <class Strides, class = void>
+struct assigned_stride {
+  using type = void;
+};
+template <class Strides>
+struct assigned_stride<Strides, std::enable_if_t<std::is_assignable_v<
+                                    decltype(std::declval<Strides&>()[0]),
+                                    std::decay_t<decltype(std::declval<Strides&>()[0])>>>> {
+  using type = std::decay_t<decltype(std::declval<Strides&>()[0])>;
+};
+
+/// The integer that an object of strides shows of one: others may be cut off.
+template <class Strides>
+auto shown_stride(int) -> std::decay_t<decltype(std::declval<const Strides&>()[0])>;
+template <class Strides>
+auto shown_stride(long) -> decltype(std::declval<const Strides&>().stride(0));
+template <class Strides>
+void shown_stride(...);
+
+template <class Stride, std::size_t>
+using stride_of_each = Stride;
+template <class Strides, class Stride, class Ranks>
+inline constexpr bool is_made_of = false;
+template <class Strides, class Stride, std::size_t... Ranks>
+inline constexpr bool is_made_of<Strides, Stride, std::index_sequence<Ranks...>> =
+    std::is_constructible_v<Strides, stride_of_each<Stride, Ranks>...>;
+
 /// How a mapping takes its strides.
-template <class Strides, class Stride, bool Assigned>
+template <class Strides, class Stride, bool Assigned = true>
 struct strides_parameter {
   using type = Strides;
   using stride_type = Stride;                    ///< of one dimension
   static constexpr bool is_assigned = Assigned;  ///< one by one, or it is made of all
 };
 
-template <class Strides, class = void>
-struct assigned_strides {
-  using type = void;
-};
-template <class Strides>
-struct assigned_strides<Strides,
-                        std::void_t<decltype(std::declval<Strides&>()[std::size_t{}])>> {
-  using reference = decltype(std::declval<Strides&>()[std::size_t{}]);
-  using stride_type = std::decay_t<reference>;
-  using type = std::conditional_t<std::is_default_constructible_v<Strides> &&
-                                      std::is_assignable_v<reference, stride_type>,
-                                  strides_parameter<Strides, stride_type, true>, void>;
-};
-
-template <class Strides>
-auto shown_stride(int) -> decltype(std::declval<const Strides&>()[std::size_t{}]);
-template <class Strides>
-auto shown_stride(long) -> decltype(std::declval<const Strides&>().stride(std::size_t{}));
-
-template <class Stride, std::size_t>
-using stride_of_each = Stride;
-
-template <class Strides, class Ranks, class = void>
-struct made_strides {
-  using type = void;
-};
-/// Of integers of the type that the strides show, because others may be cut off.
-template <class Strides, std::size_t... Ranks>
-struct made_strides<Strides, std::index_sequence<Ranks...>,
-                    std::void_t<decltype(shown_stride<Strides>(0))>> {
-  using stride_type = std::decay_t<decltype(shown_stride<Strides>(0))>;
-  using type = std::conditional_t<
-      std::is_constructible_v<Strides, stride_of_each<stride_type, Ranks>...>,
-      strides_parameter<Strides, stride_type, false>, void>;
-};
-
-/// How a mapping takes strides of a type; void where it does not.
+/// The same for a type of its own; void where that cannot be made.
 template <class Mapping, class Strides>
-constexpr auto parameter_of() {
-  using ranks = std::make_index_sequence<Mapping::extents_type::rank()>;
+constexpr auto own_parameter() {
   if constexpr (takes_strides<Mapping, Strides>) {
-    using assigned = typename assigned_strides<Strides>::type;
-    using made = typename made_strides<Strides, ranks>::type;
-    using parameter = std::conditional_t<std::is_void_v<assigned>, made, assigned>;
-    if constexpr (!std::is_void_v<parameter>) {
-      return parameter{};
+    using assigned = typename assigned_stride<Strides>::type;
+    if constexpr (std::is_void_v<assigned>) {
+      using shown = decltype(shown_stride<Strides>(0));
+      using ranks = std::make_index_sequence<Mapping::extents_type::rank()>;
+      if constexpr (!std::is_void_v<shown> && is_made_of<Strides, shown, ranks>) {
+        return strides_parameter<Strides, shown, false>{};
+      }
+    } else if constexpr (std::is_default_constructible_v<Strides>) {
+      return strides_parameter<Strides, assigned>{};
     }
   }
 }
@@ -93,13 +88,13 @@ template <class Mapping>
 constexpr auto strides_argument() {
   using index_type = typename Mapping::extents_type::index_type;
   constexpr std::size_t rank = Mapping::extents_type::rank();
-  using own = typename strides_type_of<Mapping>::type;
-  if constexpr (!std::is_void_v<decltype(parameter_of<Mapping, own>())>) {
-    return parameter_of<Mapping, own>();
+  using own = decltype(own_parameter<Mapping, typename strides_type_of<Mapping>::type>());
+  if constexpr (!std::is_void_v<own>) {
+    return own{};
   } else if constexpr (takes_strides<Mapping, std::array<index_type, rank>>) {
-    return strides_parameter<std::array<index_type, rank>, index_type, true>{};
+    return strides_parameter<std::array<index_type, rank>, index_type>{};
   } else if constexpr (takes_strides<Mapping, std::array<std::int64_t, rank>>) {
-    return strides_parameter<std::array<std::int64_t, rank>, std::int64_t, true>{};
+    return strides_parameter<std::array<std::int64_t, rank>, std::int64_t>{};
   }
 }
 
@@ -110,15 +105,6 @@ inline constexpr bool made_from_strides =
 /// The integer that a mapping takes for each stride.
 template <class Mapping>
 using stride_argument = typename decltype(strides_argument<Mapping>())::stride_type;
-
-/// Whether a mapping is made from strides and an offset, the index of the first element.
-template <class Mapping, bool = made_from_strides<Mapping>>
-inline constexpr bool takes_offset = false;
-template <class Mapping>
-inline constexpr bool takes_offset<Mapping, true> =
-    std::is_constructible_v<Mapping, typename Mapping::extents_type,
-                            typename decltype(strides_argument<Mapping>())::type,
-                            std::int64_t>;
 
 /// Strides as a mapping takes them. @pre its integers hold them
 template <class Mapping, std::size_t... Ranks>

@@ -33,6 +33,15 @@ namespace detail {
 template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
+/// Whether a mapping of any strides is also made from an offset, the index of its first
+/// element.
+template <class Mapping, bool = made_from_strides<Mapping> && holds_any_stride_v<Mapping>>
+inline constexpr bool takes_offset = false;
+template <class Mapping>
+inline constexpr bool takes_offset<Mapping, true> =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type,
+                            typename decltype(strides_argument<Mapping>())::type,
+                            std::int64_t>;
 /// Padded layouts are made from extents and the padded extent.
 template <class Mapping>
 inline constexpr bool made_from_padding =
@@ -194,7 +203,7 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
   }();
   if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
     if (!empty && !detail::is_strided(made)) {
-      if constexpr (takes_offset<Mapping>) {
+      if constexpr (takes_offset<Mapping> && !Mapping::is_always_strided()) {
         if (detail::steps_from_offset(made, given, std::make_index_sequence<Rank>{})) {
           return made;
         }

@@ -8,6 +8,7 @@
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
+#include <usm_dlpack/relaxed_layout.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
 #include <usm_dlpack/to_mdspan.hpp>
 
@@ -195,6 +196,19 @@ TEST(ToDlpackOfPaddedLayouts, KeepsShapeAndStridesOfAnEmptyView) {
   const auto wrapper = to_dlpack_tensor(view, some_device);
   EXPECT_EQ(wrapper.get().data, nullptr);
   expect_round_trip(view);
+}
+
+TEST(RelaxedLayout, IsMadeOfAPaddedOneAndEqualToIt) {
+  using extents = Kokkos::dextents<int, 2>;
+  using relaxed = usm_dlpack::layout_relaxed::mapping<extents>;
+  const right_padded::mapping<extents> rows(extents(2, 3));
+  const left_padded_at_run_time::mapping<extents> columns(extents(2, 3), 5);
+  const relaxed of_rows = rows;
+  const relaxed of_columns = columns;
+  EXPECT_EQ(of_rows.strides(), (std::array<std::int64_t, 2>{8, 1}));
+  EXPECT_EQ(of_columns.strides(), (std::array<std::int64_t, 2>{1, 5}));
+  EXPECT_TRUE(of_rows == rows && rows == of_rows && of_columns == columns);
+  EXPECT_TRUE(of_rows != columns && columns != of_rows && rows != of_columns);
 }
 
 TEST(ToDlpackOfSubmdspan, KeepsEveryElementOfASlice) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace {
 
@@ -99,5 +100,110 @@ static_assert(mapping_2d(any_2d(2, 3), {3, 1}, 1) != compact);
 static_assert(mapping_2d(any_2d(2, 4), {4, 1}).is_exhaustive());
 static_assert(!mapping_2d(any_2d(2, 3), {4, 1}).is_exhaustive());
 static_assert(mapping_2d(any_2d(0, 3), {0, 0}).is_unique());
+
+// --- From other mappings, and beside them ---------------------------------------------------
+
+using wide_2d = md::dextents<std::uint64_t, 2>;
+using right_2d = md::layout_right::mapping<any_2d>;
+using left_2d = md::layout_left::mapping<any_2d>;
+using stride_2d = md::layout_stride::mapping<any_2d>;
+using fixed_mapping = layout_relaxed::mapping<fixed_2d>;
+
+/// Implicitly where the extents are: in C++17 some mdspans convert all of theirs so.
+template <class From, class To>
+inline constexpr bool converts_as_extents =
+    std::is_constructible_v<To, const From&> &&
+    std::is_convertible_v<const From&, To> ==
+        std::is_convertible_v<const typename From::extents_type&, typename To::extents_type>;
+static_assert(std::is_convertible_v<const right_2d&, mapping_2d>);
+static_assert(std::is_convertible_v<const left_2d&, mapping_2d>);
+static_assert(std::is_convertible_v<const stride_2d&, mapping_2d>);
+static_assert(std::is_convertible_v<const fixed_mapping&, mapping_2d>);
+static_assert(std::is_convertible_v<md::layout_right::mapping<fixed_2d>, mapping_2d>);
+static_assert(converts_as_extents<right_2d, fixed_mapping> &&
+              converts_as_extents<mapping_2d, fixed_mapping>);
+static_assert(converts_as_extents<layout_relaxed::mapping<wide_2d>, mapping_2d>);
+static_assert(std::is_nothrow_constructible_v<mapping_2d, const stride_2d&>);
+static_assert(!std::is_constructible_v<mapping_2d, const layout_relaxed::mapping<small>&>);
+static_assert(!std::is_constructible_v<mapping_2d, const md::layout_right::mapping<small>&>);
+static_assert(
+    !std::is_constructible_v<mapping_2d, layout_relaxed::mapping<md::extents<int, 2, 3, 4>>>);
+static_assert(
+    !std::is_constructible_v<fixed_mapping, layout_relaxed::mapping<md::extents<int, 2, 4>>>);
+static_assert(!std::is_constructible_v<mapping_2d, any_2d> &&
+              !std::is_constructible_v<mapping_2d, int>);
+static_assert(std::is_constructible_v<md::mdspan<const float, any_2d, layout_relaxed>,
+                                      const md::mdspan<float, any_2d>&>);
+
+constexpr right_2d rows(any_2d(2, 3));
+constexpr left_2d columns(any_2d(2, 3));
+constexpr stride_2d gapped(any_2d(2, 3), md_array<std::int64_t, 2>{9, 2});
+constexpr mapping_2d from_rows = rows;
+static_assert(from_rows.stride(0) == 3 && from_rows.stride(1) == 1);
+static_assert(from_rows.extents() == rows.extents() && from_rows.element_offset() == 0);
+constexpr mapping_2d from_columns = columns;
+static_assert(from_columns.stride(0) == 1 && from_columns.stride(1) == 2);
+constexpr mapping_2d from_gapped = gapped;
+static_assert(from_gapped.stride(0) == 9 && from_gapped.stride(1) == 2 &&
+              from_gapped(1, 2) == 13);
+static_assert(fixed_mapping(rows).stride(0) == 3 && fixed_mapping(rows)(1, 2) == 5);
+
+// Among themselves the offset is kept.
+constexpr layout_relaxed::mapping<wide_2d> widened(sliced);
+static_assert(widened.element_offset() == 10 && widened.stride(1) == -2 && widened(0, 2) == 6);
+static_assert(fixed_mapping(sliced).element_offset() == 10);
+
+// Without elements, or with one, there are no strides to ask for.
+constexpr mapping_2d of_none = right_2d(any_2d(0, 3));
+static_assert(of_none.required_span_size() == 0 && of_none.element_offset() == 0);
+static_assert(of_none == right_2d(any_2d(0, 3)));
+constexpr layout_relaxed::mapping<md::extents<long>> of_one =
+    md::layout_right::mapping<md::extents<int>>();
+static_assert(of_one() == 0 && of_one == scalar &&
+              of_one == md::layout_left::mapping<md::extents<int>>());
+
+// Equal are equal extents, strides and first elements, on either side, whatever the layout.
+template <class A, class B>
+constexpr bool differ(const A& a, const B& b) {
+#if defined(USM_DLPACK_TEST_MDSPAN_CUDA) && __cplusplus < 202002L
+  // With layout_stride on the right, CCCL's own `!=` is called, which answers as `==` does.
+  if constexpr (std::is_same_v<typename B::layout_type, md::layout_stride>) {
+    return b != a;
+  }
+#endif
+  return a != b;
+}
+template <class A, class B>
+constexpr bool equal(const A& a, const B& b) {
+  return a == b && b == a && !differ(a, b) && !differ(b, a);
+}
+template <class A, class B>
+constexpr bool unequal(const A& a, const B& b) {
+  return differ(a, b) && differ(b, a) && !(a == b) && !(b == a);
+}
+static_assert(equal(from_rows, rows) && equal(from_columns, columns) &&
+              equal(from_gapped, gapped));
+static_assert(equal(compact, rows) && equal(compact, from_rows) && equal(widened, sliced));
+static_assert(equal(compact, md::layout_right::mapping<md::extents<std::uint8_t, 2, 3>>()));
+static_assert(unequal(from_rows, columns) && unequal(from_rows, gapped) &&
+              unequal(from_gapped, rows));
+static_assert(unequal(from_rows, right_2d(any_2d(2, 4))) &&
+              unequal(from_rows, right_2d(any_2d(3, 3))));
+static_assert(unequal(mapping_2d(any_2d(2, 3), {3, 1}, 1), rows), "starts elsewhere");
+static_assert(unequal(mapping_2d(any_2d(2, 3), {9, 2}, 1), gapped), "starts elsewhere");
+static_assert(unequal(reversed, rows) && unequal(broadcast, right_2d(any_2d(4, 3))));
+
+template <class A, class B, class = void>
+inline constexpr bool are_comparable = false;
+template <class A, class B>
+inline constexpr bool
+    are_comparable<A, B, std::void_t<decltype(std::declval<A>() == std::declval<B>())>> = true;
+static_assert(are_comparable<mapping_2d, fixed_mapping> &&
+              are_comparable<left_2d, mapping_2d>);
+static_assert(!are_comparable<mapping_2d, layout_relaxed::mapping<small>>);
+static_assert(!are_comparable<layout_relaxed::mapping<small>, mapping_2d>);
+static_assert(!are_comparable<mapping_2d, md::layout_right::mapping<small>>);
+static_assert(!are_comparable<md::layout_stride::mapping<small>, mapping_2d>);
+static_assert(!are_comparable<mapping_2d, int> && !are_comparable<any_2d, mapping_2d>);
 
 }  // namespace
