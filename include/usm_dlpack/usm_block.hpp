@@ -111,9 +111,11 @@ class usm_block {
       : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
   /// What was here before goes last: while it waits, other threads may look at this block.
   usm_block& operator=(usm_block&& other) noexcept {
-    usm_block taken(std::move(other));
-    std::swap(queue_, taken.queue_);
-    std::swap(address_, taken.address_);
+    if (this != &other) {
+      const usm_block old(std::move(*this));
+      queue_ = other.queue_;
+      address_ = std::exchange(other.address_, nullptr);
+    }
     return *this;
   }
   ~usm_block() {
