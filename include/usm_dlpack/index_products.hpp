@@ -15,12 +15,11 @@
 namespace usm_dlpack::detail {
 
 /// Whether the padding stands in the layout's type: then extents alone make the mapping.
-template <class Mapping, class = void>
+template <class Mapping, bool = names_padding<Mapping>>
 inline constexpr bool has_static_padding = false;
 template <class Mapping>
-inline constexpr bool
-    has_static_padding<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
-        static_cast<std::size_t>(Mapping::padding_value) != static_cast<std::size_t>(-1);
+inline constexpr bool has_static_padding<Mapping, true> =
+    static_cast<std::size_t>(Mapping::padding_value) != static_cast<std::size_t>(-1);
 
 template <class Index>
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_product() {

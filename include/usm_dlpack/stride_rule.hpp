@@ -82,12 +82,31 @@ struct probe_extents<Extents<Index, Sizes...>, Padding, std::index_sequence<Rank
 template <class Mapping, class Extents>
 using probe_of = typename Mapping::layout_type::template mapping<Extents>;
 
-/// Whether the layout is one of a padded extent: P2642 gives its mappings this member.
+/// Whether each mapping keeps a padding of its own: g++ takes its name for a constant that is
+/// wrong, and not for one that is not there.
 template <class Mapping, class = void>
+inline constexpr bool keeps_padding = false;
+template <class Mapping>
+inline constexpr bool keeps_padding<
+    Mapping, std::enable_if_t<std::is_member_pointer_v<decltype(&Mapping::padding_value)>>> =
+    true;
+
+template <std::size_t>
+using if_number = void;
+
+/// Whether a mapping has the integral constant of padded layouts (P2642).
+template <class Mapping, class = void, bool = keeps_padding<Mapping>>
+inline constexpr bool names_padding = false;
+template <class Mapping>
+inline constexpr bool names_padding<
+    Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
+    std::is_integral_v<decltype(Mapping::padding_value)>;
+
+/// Whether the layout is one of a padded extent.
+template <class Mapping, bool = names_padding<Mapping>>
 inline constexpr bool has_padding = false;
 template <class Mapping>
-inline constexpr bool has_padding<
-    Mapping, std::enable_if_t<std::is_integral_v<decltype(Mapping::padding_value)>>> =
+inline constexpr bool has_padding<Mapping, true> =
     Mapping::is_always_unique() && Mapping::is_always_strided();
 
 /// The padding that stands in a layout's type, or 0.

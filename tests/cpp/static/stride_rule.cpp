@@ -4,6 +4,7 @@
 // looks like it for small extents, or has a pitch of its own, must be asked for each stride.
 #include <mdspan_under_test.hpp>
 
+#include <usm_dlpack/index_products.hpp>
 #include <usm_dlpack/relaxed_layout.hpp>
 #include <usm_dlpack/stride_rule.hpp>
 
@@ -225,6 +226,30 @@ struct filled {
   };
 };
 static_assert(rule<filled> == stride_rule::right);
+
+/// Neither is one that each mapping keeps, or that may change, known by the type.
+struct kept {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    std::size_t padding_value = 4;
+    using layout_type = kept;
+    using md::layout_right::mapping<Extents>::mapping;
+  };
+};
+struct variable {
+  template <class Extents>
+  struct mapping : md::layout_right::mapping<Extents> {
+    static inline std::size_t padding_value = 4;
+    using layout_type = variable;
+    using md::layout_right::mapping<Extents>::mapping;
+  };
+};
+template <class Layout,
+          class Mapping = typename Layout::template mapping<md::dextents<int, 3>>>
+constexpr bool is_padded = usm_dlpack::detail::has_padding<Mapping> ||
+                           usm_dlpack::detail::has_static_padding<Mapping>;
+static_assert(!is_padded<filled> && !is_padded<kept> && !is_padded<variable>);
+static_assert(rule<kept> == stride_rule::each && rule<variable> == stride_rule::right);
 
 /// Strides that compile time cannot read.
 struct at_run_time : layout_like_right<at_run_time> {
