@@ -8,11 +8,11 @@ commands say why an exchange fails: ``devices``, ``explain`` and ``doctor``.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 _DESCRIPTION = """\
 Without a command: the root devices with their DLPack ids, a round trip of device USM through a
@@ -139,25 +139,27 @@ def _run_as_program() -> int:
         if sys.stdout is not None:  # as it is where it was closed before Python began
             sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has enough, as `head` has
-        _write_nowhere()
+        _write_nowhere(sys.stdout)
         return 1
     except OSError as error:
         if error.errno not in _FULL or error.filename is not None:
             raise
-        _write_nowhere()
-        with contextlib.suppress(OSError):  # of a standard error that is full as well
+        _write_nowhere(sys.stdout)
+        try:
             print(
                 f"stdout: expected a file with space for what is said, found {error}; make space, "
                 "or write elsewhere",
                 file=sys.stderr,
             )
+        except OSError:  # full as well
+            _write_nowhere(sys.stderr)
         return 3
     return status
 
 
-def _write_nowhere() -> None:
+def _write_nowhere(stream: TextIO) -> None:
     """Let what is left in the buffer go, which Python writes when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

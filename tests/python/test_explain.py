@@ -297,7 +297,7 @@ EXPORTS: dict[str, tuple[str | None, Callable[[Any, Any], tuple[Any, dict[str, A
     "foreign queue": ("queue", lambda memory, other: (memory, {"queue": other})),
     "no queue": ("queue", lambda memory, _: (memory, {"queue": 5})),
     "beyond": ("bounds", lambda memory, _: (memory, {"shape": 4, "byte_offset": 2**40})),
-    "before": ("bounds", lambda memory, _: (memory, {"shape": 4, "byte_offset": -(2**40)})),
+    "before": ("bounds", lambda memory, _: (memory, {"shape": 4, "byte_offset": -(2**16)})),
     "foreign and beyond": (
         "default",
         lambda memory, other: (allocate("device", 48, other), {"shape": 4, "byte_offset": 2**40}),
