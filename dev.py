@@ -394,19 +394,21 @@ def benchmark() -> int:
 
 
 def speed(full: bool) -> int:
-    """Count instructions: the C++ core's beside CCCL's and code by hand, the protocols' share."""
+    """Count the C++ core's instructions beside CCCL's."""
     require_debian_packages(missing_for_python())
-    programs = ("core/beside_cccl.py", "protocols/beside_queries.py")
-    options = ["--full", "--write"] if full else []
+    core = ROOT / "benchmarks" / "core" / "beside_cccl.py"
+    if not full:
+        return run(sys.executable, core, check=False)
+    protocols = ROOT / "benchmarks" / "protocols" / "beside_queries.py"
     statuses = [
-        run(sys.executable, ROOT / "benchmarks" / program, *options, check=False)
-        for program in programs
+        run(sys.executable, core, "--full", "--write", check=False),
+        run(sys.executable, protocols, "--write", check=False),
     ]
     return 1 if any(statuses) else 0
 
 
 def mutation(arguments: list[str]) -> int:
-    """Tell how many generated faults the C++ suite catches; options: tests/mutation/mutate.py."""
+    """Print the generated faults that no C++ test catches; options: tests/mutation/mutate.py."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
     environment = make_environment("venv")
     wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
@@ -476,7 +478,9 @@ def main() -> int:
         "--every", action="store_true", help="each combination with DLPack, not each pair"
     )
     added["speed"].add_argument(
-        "--full", action="store_true", help="times too, and write the pages with their plots"
+        "--full",
+        action="store_true",
+        help="times and the protocols too, and write the pages with their plots",
     )
     known, rest = parser.parse_known_args()
     options = vars(known)

@@ -11,8 +11,7 @@ _PREFACE = """\
 
 Written by `python3 benchmarks/core/beside_cccl.py --full --write`. `python3 dev.py speed`, a stage
 of continuous integration, counts the instructions of a part of the same grid, and fails where a
-conversion takes more than CCCL's, or more than 1.5 times the floor, or where anything takes 2 %
-more than it did before (`benchmarks/core/counts.json`).
+conversion takes more than 1.3 times CCCL's.
 
 *CCCL* is `cuda::to_dlpack_tensor` of a host view and its `get()`, and `cuda::to_host_mdspan`; both
 check less. *The floor* is code by hand for one rank and one layout, with our checks and the same

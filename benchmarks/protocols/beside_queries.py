@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the export and the import protocol cost beside the queries that they cannot do without.
 
-``python3 dev.py speed`` runs it as a guard: it counts instructions under callgrind, and fails where
-our own share has grown by more than 2 % since counts.json was written by the same compiler.
-``--full`` measures time with 1, 2 and 4 root devices, among 10 and 10,000 live allocations, and
-from 1 to 8 threads; ``--write`` renews docs/protocol_speed.md and its plot, ``--renew``
-counts.json.
+``python3 dev.py speed --full`` runs it: it counts instructions, and measures time with 1, 2 and 4
+root devices, among 10 and 10,000 live allocations, and from 1 to 8 threads; ``--write`` renews
+docs/protocol_speed.md and its plot.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -21,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 CORE = ROOT / "benchmarks" / "core"
 sys.path[:0] = [str(ROOT), str(CORE), str(ROOT / "tests" / "devices")]
 
-from beside_cccl import MOST_GROWTH, Group, header_flags, measure, version_of  # noqa: E402
+from beside_cccl import header_flags, measure  # noqa: E402
 from compile_cost import call  # noqa: E402
 from driver_copies import copy_driver  # noqa: E402
 from protocol_page import Measured, write_page  # noqa: E402
@@ -35,7 +32,6 @@ from dev import (  # noqa: E402
     require_debian_packages,
 )
 
-COUNTS = HERE / "counts.json"
 COMPILER = "g++"
 FLAGS = ["-std=c++17", "-O2", "-DNDEBUG", "-w"]
 DEVICES = (1, 2, 4)
@@ -43,10 +39,9 @@ LIVE = (10, 10_000)
 THREADS = (1, 2, 4, 8)
 PLACES = 8
 PLACE_BYTES = 80  # a cache line and an alignment of functions: the place in either changes
-REMEDY = "make it fewer, or run `python3 benchmarks/protocols/beside_queries.py --renew`, say why"
 
 
-def build(environment: Environment, folder: Path, places: int = 1) -> list[Path]:
+def build(environment: Environment, folder: Path, places: int) -> list[Path]:
     """Build the program against the environment's SYCL runtime, its code at some places.
 
     Where code stands decides which of its branches a processor foretells: the same code has taken
@@ -75,36 +70,6 @@ def drivers(environment: Environment, folder: Path, count: int) -> str:
         copy_driver(driver, folder / f"device{number}", siblings=True) for number in range(1, count)
     ]
     return ":".join(map(str, [driver, *copies]))
-
-
-def shares(groups: dict[str, Group]) -> dict[str, int]:
-    """Return the instructions of ours that are not the queries'."""
-    return {
-        name: group["ours"].instructions - group["queries"].instructions
-        for name, group in groups.items()
-    }
-
-
-def guard(program: Path, renew: bool) -> int:
-    """Count one call of each protocol, and compare our share with what was kept."""
-    version = version_of(COMPILER)
-    found = shares(measure(program, rounds=0))
-    if renew:
-        COUNTS.write_text(json.dumps({"version": version, "counts": found}, indent=1) + "\n")
-    kept = json.loads(COUNTS.read_text(encoding="utf-8"))
-    if kept["version"] != version:
-        print(f"{COMPILER}: {COUNTS.name} is of another version; nothing is compared")
-        return 0
-    faults = [
-        f"{name}: expected at most {most * MOST_GROWTH:.0f} instructions besides the queries "
-        f"({most} before), found {found[name]}; {REMEDY}"
-        for name, most in kept["counts"].items()
-        if found[name] > most * MOST_GROWTH
-    ]
-    print(f"protocols: {len(found)} counted")
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
 
 
 def times(program: Path, *arguments: int | str) -> dict[str, dict[str, tuple[float, float]]]:
@@ -151,11 +116,9 @@ def full(
 
 
 def main() -> int:
-    """Run the guard, or the whole benchmark."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="times, devices and threads")
-    parser.add_argument("--write", action="store_true", help="renew the page, with --full")
-    parser.add_argument("--renew", action="store_true", help="renew counts.json")
+    parser.add_argument("--write", action="store_true", help="renew the page")
     parser.add_argument("--rounds", type=int, default=4000, help="in which cells take turns")
     options = parser.parse_args()
     try:
@@ -164,11 +127,9 @@ def main() -> int:
         wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
         environment.install("-r", "requirements/test.txt", *wheels)
         folder = ROOT / "build" / "protocols"
-        programs = build(environment, folder, PLACES if options.full else 1)
+        programs = build(environment, folder, PLACES)
         os.environ["OCL_ICD_FILENAMES"] = drivers(environment, folder, 1)
-        if options.full:
-            return full(environment, programs, folder, options.rounds, options.write)
-        return guard(programs[0], options.renew)
+        return full(environment, programs, folder, options.rounds, options.write)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1

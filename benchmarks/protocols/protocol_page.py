@@ -13,10 +13,8 @@ MOST = 1.15
 _PREFACE = """\
 # What the protocols cost beside the runtime's own queries
 
-Written by `python3 benchmarks/protocols/beside_queries.py --full --write`. `python3 dev.py speed`,
-a stage of continuous integration, counts our share in instructions, and fails where it has grown
-by 2 % (`benchmarks/protocols/counts.json`); `tests/cpp/sycl/test_backend_queries.cpp` counts the
-queries.
+Written by `python3 benchmarks/protocols/beside_queries.py --write`. The test
+`tests/cpp/sycl/test_backend_queries.cpp` counts the queries.
 
 Each number is a ratio: a call of ours, divided by the queries that it cannot do without, made by
 hand. Both are measured in one process, in {rounds} rounds that take turns, 256 calls each; the

@@ -74,7 +74,7 @@ class Fault:
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What identifies the fault in survivors.toml."""
+        """What identifies the fault in the results of earlier runs."""
         return self.header, self.function, self.source_line, self.change, self.occurrence
 
     def __str__(self) -> str:

@@ -367,11 +367,8 @@ class Suite:
         done = program.run(names, program.limit, USM_DLPACK_FAULT=str(number))
         return "" if done.returncode == 0 else first_failure(program, done)
 
-    def try_alone(self, number: int, units: str) -> Verdict:
-        """Try a fault in a copy of its header, with the static tests and some unit tests.
-
-        The units are "none", those "alike", which are named after the header, or "all".
-        """
+    def try_alone(self, number: int, *, units: bool) -> Verdict:
+        """Try a fault in a copy of its header, with the static tests, and with the unit tests."""
         fault = self.faults[number]
         overlay = self.folder / "alone" / str(number)
         header = overlay / "usm_dlpack" / fault.header
@@ -384,7 +381,7 @@ class Suite:
         finally:
             shutil.rmtree(overlay, ignore_errors=True)
 
-    def _try_copy(self, fault: Fault, overlay: Path, units: str) -> Verdict:
+    def _try_copy(self, fault: Fault, overlay: Path, units: bool) -> Verdict:
         with_sycl = self._has_sycl(fault.header)
         alone = overlay / "alone.cpp"
         write_if_changed(alone, f"#include <usm_dlpack/{fault.header}>\n")
@@ -398,8 +395,8 @@ class Suite:
                 return Verdict("caught", self._refused_by(file, errors))
         folders = ["sycl"] if with_sycl else ["core", "views", "kokkos"]
         files = by_likeness([f for folder in folders for f in self._files(folder)], stems)
-        first = [f for f in files if like(f, stems)] if units != "none" else []
-        rest = [f for f in files if f not in first] if units == "all" else []
+        first = [f for f in files if like(f, stems)] if units else []
+        rest = [f for f in files if f not in first] if units else []
         refusals = [t for t in self.tests if t.startswith("compile_fail.") and not with_sycl]
         by = (
             next(filter(None, (self._unit_fails(file, overlay) for file in first)), "")
