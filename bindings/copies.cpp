@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::size_t copy_alignment = 256;
 
-[[noreturn]] void refuse_memory(std::uint64_t nbytes) {
-  detail::refuse(errc::copy_needed, "copy",
-                 "memory for a copy of " + std::to_string(nbytes) + " bytes", "none",
+[[noreturn]] void refuse_memory(const std::string& bytes) {
+  detail::refuse(errc::copy_needed, "copy", "memory for a copy of " + bytes + " bytes", "none",
                  "free some, or export without a copy");
 }
 
@@ -25,7 +24,7 @@ copy_memory allocate_host(std::uint64_t nbytes) {
   const std::uint64_t rounded = (nbytes / copy_alignment + 1) * copy_alignment;
   void* memory = std::aligned_alloc(copy_alignment, rounded);
   if (memory == nullptr) {
-    refuse_memory(nbytes);
+    refuse_memory(std::to_string(nbytes));
   }
   return copy_memory(memory);
 }
@@ -34,23 +33,32 @@ bool host_reads(const copy_source& source) {
   return !source.proof || source.proof->usm_type() != sycl::usm::alloc::device;
 }
 
-/// Bytes of an element, or 0 for packed elements of which several share a byte.
-std::size_t item_size(const copy_source& source) {
-  const auto storage = detail::storage_of(source.flags);
-  const std::int64_t bits = detail::bits_per_element(source.described.dtype, storage);
-  return bits % 8 == 0 ? static_cast<std::size_t>(bits / 8) : 0;
+std::int64_t bits_of_element(const copy_source& source) {
+  return detail::bits_per_element(source.described.dtype, detail::storage_of(source.flags));
 }
 
-/// Bytes of all elements without gaps; the span where that is less, or cannot be compacted.
-std::uint64_t compact_bytes(const copy_source& source) {
-  std::uint64_t all = item_size(source);
-  for (std::int32_t r = 0; r < source.described.ndim; ++r) {
-    const auto extent = static_cast<std::uint64_t>(source.described.shape[r]);
-    if (__builtin_mul_overflow(all, extent, &all)) {
-      return source.structure.nbytes;
-    }
+/// How a copy is laid out: with the source's strides where its elements neither overlap nor
+/// have gaps, otherwise compact and in row-major order.
+struct copy_layout {
+  std::uint64_t nbytes;
+  bool compact;
+};
+
+/// @throws conversion_error `copy_needed` for more bytes than an object can have
+copy_layout layout_of_copy(const copy_source& source) {
+  if (source.structure.empty) {
+    return {0, false};
   }
-  return item_size(source) == 0 ? source.structure.nbytes : all;
+  std::int64_t bits = bits_of_element(source);
+  bool overflow = false;
+  for (std::int32_t r = 0; r < source.described.ndim; ++r) {
+    overflow = __builtin_mul_overflow(bits, source.described.shape[r], &bits) || overflow;
+  }
+  if (overflow || __builtin_add_overflow(bits, 7, &bits)) {
+    refuse_memory("more than 1152921504606846975");
+  }
+  const auto nbytes = static_cast<std::uint64_t>(bits) / 8;
+  return {nbytes, !source.structure.unique || nbytes < source.structure.nbytes};
 }
 
 /// Waits for what a queue has got; the GIL is not held.
@@ -87,26 +95,43 @@ const unsigned char* bring_to_host(const copy_source& source, copy_memory& stage
   return static_cast<const unsigned char*>(staged.get());
 }
 
-/// Copies element by element into row-major order: an odometer over all but the last
-/// dimension.
+/// Copies bits, the lowest of a byte first. @pre those of `to` are 0
+void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* to,
+               std::int64_t to_bit, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const int bit = from[(from_bit + i) / 8] >> ((from_bit + i) % 8) & 1;
+    to[(to_bit + i) / 8] |= static_cast<unsigned char>(bit << ((to_bit + i) % 8));
+  }
+}
+
+/// Copies element by element into row-major order: an odometer over all dimensions.
+/// @pre for packed elements of fewer than 8 bits, the bytes of `to` are 0
 void gather(const copy_source& source, const unsigned char* span, unsigned char* to) {
   const DLTensor& from = source.described;
-  const std::size_t item = item_size(source);
+  const std::int64_t bits = bits_of_element(source);
   const auto ndim = static_cast<std::size_t>(from.ndim);
   std::vector<std::int64_t> index(ndim, 0);
-  const unsigned char* at = span + (source.structure.first - source.structure.lowest);
-  const auto step = static_cast<std::int64_t>(item);
-  while (true) {
-    std::memcpy(to, at, item);
-    to += item;
+  const auto first =
+      static_cast<std::int64_t>(source.structure.first - source.structure.lowest);
+  // In elements from the first one; the free stride of an extent of 1 may make it wrap.
+  std::uint64_t at = 0;
+  for (std::int64_t copied = 0;; ++copied) {
+    const std::int64_t from_bit = first * 8 + static_cast<std::int64_t>(at) * bits;
+    if (bits % 8 == 0) {
+      std::memcpy(to + copied * (bits / 8), span + from_bit / 8,
+                  static_cast<std::size_t>(bits / 8));
+    } else {
+      copy_bits(span, from_bit, to, copied * bits, bits);
+    }
     std::size_t r = ndim;
     while (r > 0) {
       --r;
-      at += from.strides[r] * step;
+      at += static_cast<std::uint64_t>(from.strides[r]);
       if (++index[r] < from.shape[r]) {
         break;
       }
-      at -= from.strides[r] * step * from.shape[r];
+      at -= static_cast<std::uint64_t>(from.strides[r]) *
+            static_cast<std::uint64_t>(from.shape[r]);
       index[r] = 0;
       if (r == 0) {
         return;
@@ -195,7 +220,7 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
 copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind) {
   copy_memory memory = find_usm("copy", nbytes, device_id, kind);
   if (memory.get() == nullptr) {
-    refuse_memory(nbytes);
+    refuse_memory(std::to_string(nbytes));
   }
   return memory;
 }
@@ -219,50 +244,49 @@ void write_compact(const copy_source& source, void* to) {
 }
 
 tensor_copy copy_to_host(const copy_source& source) {
-  const std::uint64_t nbytes = source.structure.nbytes;
-  const std::uint64_t compacted = compact_bytes(source);
-  const bool compact = compacted < nbytes;
-  copy_memory memory = allocate_host(compact ? compacted : nbytes);
-  if (compact) {
+  const copy_layout layout = layout_of_copy(source);
+  copy_memory memory = allocate_host(layout.nbytes);
+  if (layout.compact) {
+    std::memset(memory.get(), 0, layout.nbytes);
     write_compact(source, memory.get());
-  } else if (nbytes != 0) {
+  } else if (layout.nbytes != 0) {
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {
       const auto* from = reinterpret_cast<const void*>(source.structure.lowest);
       if (source.proof) {
-        copy_bytes(source.proof->device_id(), source.pending, from, memory.get(), nbytes);
+        copy_bytes(source.proof->device_id(), source.pending, from, memory.get(),
+                   layout.nbytes);
       } else {
-        std::memcpy(memory.get(), from, nbytes);
+        std::memcpy(memory.get(), from, layout.nbytes);
       }
     });
   }
-  return describe_copy(source, std::move(memory), {kDLCPU, 0}, compact);
+  return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact);
 }
 
 tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
                         sycl::usm::alloc kind) {
-  const std::uint64_t nbytes = source.structure.nbytes;
-  const std::uint64_t compacted = compact_bytes(source);
-  const bool compact = compacted < nbytes;
-  const std::uint64_t size = compact ? compacted : nbytes;
-  copy_memory memory = allocate_usm(size, device_id, kind);
+  const copy_layout layout = layout_of_copy(source);
+  copy_memory memory = allocate_usm(layout.nbytes, device_id, kind);
   const DLDevice device{kDLOneAPI, device_id};
   if (source.structure.empty) {
     return describe_copy(source, std::move(memory), device, false);
   }
-  if (!compact && one_copy_reaches(source, device_id)) {
+  if (!layout.compact && one_copy_reaches(source, device_id)) {
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {
       copy_bytes(device_id, source.pending,
-                 reinterpret_cast<const void*>(source.structure.lowest), memory.get(), size);
+                 reinterpret_cast<const void*>(source.structure.lowest), memory.get(),
+                 layout.nbytes);
     });
     return describe_copy(source, std::move(memory), device, false);
   }
   const copy_memory staged = copy_to_host(source).memory;
   const without_gil unlocked;
-  detail::ask_runtime(
-      "data", [&] { copy_bytes(device_id, std::nullopt, staged.get(), memory.get(), size); });
-  return describe_copy(source, std::move(memory), device, compact);
+  detail::ask_runtime("data", [&] {
+    copy_bytes(device_id, std::nullopt, staged.get(), memory.get(), layout.nbytes);
+  });
+  return describe_copy(source, std::move(memory), device, layout.compact);
 }
 
 }  // namespace usm_dlpack::python

@@ -33,8 +33,8 @@ enum class errc {
   span_overflow,      ///< the view's extent in bytes does not fit the address space
   data_misaligned,    ///< the first element is not aligned to the element type
   // consumer: the view
-  dtype_mismatch,        ///< `dtype` is not that of the view's element type
   rank_mismatch,         ///< `ndim` is not the view's rank
+  dtype_mismatch,        ///< `dtype` is not that of the view's element type
   extent_mismatch,       ///< an entry of `shape` is not the view's static extent
   index_type_too_small,  ///< the view's index type does not hold an extent, a stride or the
                          ///< span
@@ -82,8 +82,8 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::data_null: return "data_null";
     case errc::span_overflow: return "span_overflow";
     case errc::data_misaligned: return "data_misaligned";
-    case errc::dtype_mismatch: return "dtype_mismatch";
     case errc::rank_mismatch: return "rank_mismatch";
+    case errc::dtype_mismatch: return "dtype_mismatch";
     case errc::extent_mismatch: return "extent_mismatch";
     case errc::index_type_too_small: return "index_type_too_small";
     case errc::layout_mismatch: return "layout_mismatch";

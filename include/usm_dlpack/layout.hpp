@@ -206,7 +206,8 @@ short_text name_of_integer() {
                                                                      std::int64_t value) {
   refuse(errc::index_type_too_small, field,
          "a value that the view's index type " + type + " holds", digits(value),
-         "use extents of a wider index type");
+         value < 0 && type.characters[0] == 'u' ? "use extents of a signed index type"
+                                                : "use extents of a wider index type");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,

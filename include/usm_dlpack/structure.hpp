@@ -69,11 +69,15 @@ constexpr subbyte storage_of(std::uint64_t flags) noexcept {
   return (flags & flag::is_subbyte_type_padded) != 0 ? subbyte::padded : subbyte::packed;
 }
 
-inline void check_shape(const DLTensor& tensor) {
+inline void check_ndim(const DLTensor& tensor) {
   if (tensor.ndim < 0) {
     refuse(errc::ndim_out_of_range, "ndim", "0 or more dimensions", digits(tensor.ndim),
            "have the producer set ndim to the number of dimensions");
   }
+}
+
+inline void check_shape(const DLTensor& tensor) {
+  check_ndim(tensor);
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
     refuse(errc::shape_null, "shape", "an array of ndim extents",
            "null with ndim " + digits(tensor.ndim), "have the producer fill shape");

@@ -46,15 +46,19 @@ constexpr Extents make_extents([[maybe_unused]] const std::int64_t* shape,
   return Extents(static_cast<typename Extents::index_type>(shape[Ranks])...);
 }
 
-/// Rank and static extents.
-template <class Extents>
-void check_extents(const DLTensor& tensor) {
-  constexpr std::size_t rank = Extents::rank();
+template <class View>
+void check_rank(const DLTensor& tensor) {
+  constexpr std::size_t rank = View::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
     refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
            digits(tensor.ndim), "use a view of the tensor's rank, or reshape the array");
   }
-  for (std::size_t r = 0; r < rank; ++r) {
+}
+
+/// Checks the static extents.
+template <class Extents>
+void check_extents(const DLTensor& tensor) {
+  for (std::size_t r = 0; r < Extents::rank(); ++r) {
     const std::size_t fixed = Extents::static_extent(r);
     if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(tensor.shape[r])) {
       refuse_extent_mismatch(r, fixed, tensor.shape[r]);
@@ -113,8 +117,19 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
   }
 }
 
-/// The view over a well-formed tensor. @pre `structure` is `check_structure`'s answer for
-/// `tensor`
+/// Checks that the lowest element has an index: below the first one, an unsigned index wraps.
+template <class Index, std::size_t Rank>
+void check_lowest_index(Index first, const strided_shape<Rank>& given) {
+  if constexpr (!is_signed_integer<Index>) {
+    const std::int64_t lowest = static_cast<std::int64_t>(first) + lowest_of(given);
+    if (lowest < 0) {
+      refuse_index_type("strides", name_of_integer<Index>(), lowest);
+    }
+  }
+}
+
+/// The view over a well-formed tensor of its rank. @pre `structure` is `check_structure`'s
+/// answer for `tensor`
 template <class View>
 View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyte storage) {
   using mapping_type = typename View::mapping_type;
@@ -132,8 +147,9 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   if (structure.empty) {
     return View(first, mapping);
   }
-  first -= static_cast<std::ptrdiff_t>(
-      detail::first_index(mapping, std::make_index_sequence<rank>{}));
+  const auto origin = detail::first_index(mapping, std::make_index_sequence<rank>{});
+  detail::check_lowest_index<typename extents_type::index_type>(origin, given);
+  first -= static_cast<std::ptrdiff_t>(origin);
   check_promise<promised_alignment<accessor_of<View>>>(first);
   return View(first, mapping);
 }
@@ -141,6 +157,8 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
 /// Every check in the documented order, and whatever strides a tensor may have.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
+  detail::check_ndim(tensor);
+  detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
   return detail::make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage),
                                  storage);
 }
@@ -197,11 +215,11 @@ void check_writable(std::uint64_t flags) {
 
 }  // namespace detail
 
-/// Makes a view of a tensor, checked: the tensor is well formed (`check_structure`), its dtype
-/// is that of the element type (cv ignored, lanes included), its rank and static extents are
-/// the view's, the first element is aligned to the element type, the index type holds every
-/// extent, the span and every stride, and the layout holds the strides. Refuses at the first
-/// broken rule, in this order (docs/checks.md).
+/// Makes a view of a tensor, checked: `ndim` is the view's rank, the tensor is well formed
+/// (`check_structure`), its dtype is that of the element type (cv ignored, lanes included),
+/// the static extents are the view's, the first element is aligned to the element type, the
+/// index type holds every extent, the span and every stride, and the layout holds the strides.
+/// Refuses at the first broken rule, in this order (docs/checks.md).
 ///
 /// Strides of dimensions of extent 1 and of empty tensors are free: the view may have others
 /// there. Zero and negative strides need `layout_relaxed`, or another layout for which

@@ -196,6 +196,17 @@ inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& 
   return result;
 }
 
+/// Checks what a managed tensor says of itself, before its tensor is read.
+/// @throws conversion_error `version_unsupported`, `flags_unknown`, `read_only`
+inline void check_managed(const DLManagedTensorVersioned& managed,
+                          const requirements& wanted) {
+  detail::check_header(managed);
+  if (wanted.writable && (managed.flags & flag::read_only) != 0) {
+    refuse(errc::read_only, "flags", "writable memory", "read-only memory",
+           "copy the array, or read only");
+  }
+}
+
 }  // namespace detail
 
 /// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
@@ -217,11 +228,7 @@ inline usm_allocation validate(const DLTensor& tensor, const requirements& wante
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
                                const requirements& wanted = {}) {
-  detail::check_header(managed);
-  if (wanted.writable && (managed.flags & flag::read_only) != 0) {
-    detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
-                   "copy the array, or read only");
-  }
+  detail::check_managed(managed, wanted);
   return detail::import_tensor(managed.dl_tensor, wanted, detail::storage_of(managed.flags));
 }
 

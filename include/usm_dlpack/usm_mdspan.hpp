@@ -84,6 +84,16 @@ requirements require_kind(requirements wanted) {
   return wanted;
 }
 
+/// The view of a tensor that is proved to be what `wanted` asks for.
+template <class View>
+View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
+  detail::check_device_type(tensor);
+  detail::check_ndim(tensor);
+  detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
+  const usm_allocation proved = detail::import_tensor(tensor, wanted, storage);
+  return detail::make_view<View>(tensor, proved.structure(), storage);
+}
+
 template <class View>
 using if_kind_named = std::enable_if_t<!is_anywhere<View>, int>;
 
@@ -92,13 +102,13 @@ using if_kind_named = std::enable_if_t<!is_anywhere<View>, int>;
 /// Proves by the import protocol that a tensor is what `wanted` asks for, and makes a view of
 /// it: `validate`, then `to_mdspan`. A view whose type names a USM kind is made of memory of
 /// that kind only.
-/// @throws conversion_error of the first broken rule; first those of `validate`
+/// @throws conversion_error of the first broken rule: those of `validate`, with
+///         `rank_mismatch` before `shape` is read, then those of `to_mdspan`
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& wanted) {
-  const usm_allocation proved =
-      usm_dlpack::validate(tensor, detail::require_kind<View>(wanted));
-  return detail::make_view<View>(tensor, proved.structure(), subbyte::packed);
+  return detail::import_view<View>(tensor, detail::require_kind<View>(wanted),
+                                   subbyte::packed);
 }
 
 /// The same for a managed tensor, which must be writable if the view has mutable elements.
@@ -107,10 +117,10 @@ template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed,
                              const requirements& wanted) {
-  const usm_allocation proved =
-      usm_dlpack::validate(managed, detail::require_kind<View>(wanted));
-  return detail::make_view<View>(managed.dl_tensor, proved.structure(),
-                                 detail::storage_of(managed.flags));
+  const requirements narrowed = detail::require_kind<View>(wanted);
+  detail::check_managed(managed, narrowed);
+  return detail::import_view<View>(managed.dl_tensor, narrowed,
+                                   detail::storage_of(managed.flags));
 }
 
 /// The same for a legacy managed tensor: as its DLTensor.

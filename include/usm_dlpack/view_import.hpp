@@ -78,9 +78,7 @@ class array_offer {
 template <class View>
 void check_type(const array_offer& array) {
   detail::check_element_type<View>(array.tensor(), storage_of(array.flags()));
-  if (array.tensor().ndim != static_cast<std::int32_t>(View::rank())) {
-    detail::check_extents<typename View::extents_type>(array.tensor());
-  }
+  detail::check_rank<View>(array.tensor());
 }
 
 /// The view of an array, proved.

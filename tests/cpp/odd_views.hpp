@@ -227,6 +227,39 @@ struct layout_stepped {
   };
 };
 
+/// Holds signed strides whatever the index type; made from them, or from them and a switch.
+template <bool Switched>
+struct layout_signed {
+  template <class Extents>
+  struct mapping : mapping_base<Extents, layout_signed> {
+    using base = mapping_base<Extents, layout_signed>;
+    using index_type = typename base::index_type;
+    using strides_type = std::array<std::int64_t, Extents::rank()>;
+
+    constexpr mapping() noexcept = default;
+    mapping(const Extents& extents, const strides_type& strides) noexcept
+        : base(extents), strides_(strides) {}
+    template <bool Takes = Switched, std::enable_if_t<Takes, int> = 0>
+    mapping(const Extents& extents, const strides_type& strides, bool) noexcept
+        : mapping(extents, strides) {}
+    template <class... Indices>
+    constexpr index_type operator()(Indices... indices) const noexcept {
+      std::int64_t at = 0;
+      [[maybe_unused]] std::size_t r = 0;
+      ((at += static_cast<std::int64_t>(indices) * strides_[r++]), ...);
+      return static_cast<index_type>(at);
+    }
+    constexpr index_type required_span_size() const noexcept { return index_type{512}; }
+    constexpr std::int64_t stride(std::size_t r) const noexcept { return strides_[r]; }
+    static constexpr bool is_always_unique() noexcept { return false; }
+    static constexpr bool is_always_strided() noexcept { return true; }
+    static constexpr bool is_strided() noexcept { return true; }
+
+   private:
+    strides_type strides_{};
+  };
+};
+
 /// C order, made from extents and an array of numbers that are no strides.
 struct layout_numbered {
   template <class Extents>

@@ -111,17 +111,80 @@ def test_every_view_of_the_host_arrives(name: str, copy: bool | None, usm_type: 
     made = from_dlpack(view, device=HERE, copy=copy, usm_type=usm_type)
     assert (made.shape, made.dtype, made.nbytes) == (view.shape, view.dtype, view.nbytes)
     assert made.readonly is False
-    assert made.byte_extent <= view.nbytes
-    assert validate(made).usm_type == (usm_type if view.size else validate(made).usm_type)
+    assert made.byte_extent == view.nbytes  # an element of its own for each index
+    assert validate(made, overlapping=False).usm_type in (usm_type, "unknown")
     assert np.array_equal(made.numpy(), view)
 
 
 def test_a_compact_array_keeps_its_strides_and_one_with_gaps_becomes_compact() -> None:
     fortran = from_dlpack(VIEWS["Fortran"], device=HERE)
     assert fortran.strides == (1, 4, 20)
+    permuted = from_dlpack(BASE.transpose(1, 2, 0), device=HERE)
+    assert permuted.strides == (6, 1, 30)
     gaps = from_dlpack(VIEWS["with gaps"], device=HERE)
     assert gaps.strides == (4, 2, 1)
     assert gaps.byte_extent == gaps.nbytes
+
+
+def test_overlapping_usm_is_copied_to_an_element_for_each_index(usm_type: str, queue: Any) -> None:
+    source = allocate(usm_type, 16, queue)
+    broadcast = to_dlpack_tensor(source, shape=(3, 4), dtype="i4", strides=(0, 1))
+    values = broadcast.numpy()
+    for made in (
+        from_dlpack(broadcast, copy=True),
+        from_dlpack(broadcast, usm_type="shared" if usm_type == "device" else "device"),
+        from_dlpack(OldArray(broadcast.__dlpack__(copy=True, max_version=NEWEST))),
+    ):
+        assert (made.strides, made.byte_extent) == ((4, 1), 48)
+        assert np.array_equal(made.numpy(), values)
+    on_host = np.from_dlpack(broadcast, device="cpu", copy=True)
+    assert on_host.strides == (16, 4)
+    on_host[0, 0] = -1
+    assert np.array_equal(on_host[1:], values[1:])
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "start"),
+    [((3, 4), (0, 1), 0), ((2, 3), (3, 2), 0), ((4,), (-1,), 2), ((2, 3), (2, 1), 1)],
+    ids=["broadcast", "gaps", "reversed", "overlapping"],
+)
+def test_packed_elements_are_copied_bit_by_bit(
+    shape: tuple[int, ...], strides: tuple[int, ...], start: int, usm_type: str, queue: Any
+) -> None:
+    source = allocate(usm_type, 8, queue)
+    packed = [byte >> shift & 15 for byte in range(8) for shift in (0, 4)]
+    tensor = to_dlpack_tensor(
+        source, shape=shape, dtype=(1, 4, 1), strides=strides, byte_offset=start
+    )
+    made = from_dlpack(tensor, copy=True)
+    count = math.prod(shape)
+    assert made.byte_extent == made.nbytes == (count + 1) // 2
+    host = to_dlpack_tensor(made, shape=made.nbytes, dtype="u1").numpy()
+    found = [byte >> shift & 15 for byte in host.tolist() for shift in (0, 4)][:count]
+    places = [sum(i * s for i, s in zip(at, strides, strict=True)) for at in np.ndindex(shape)]
+    assert found == [packed[2 * start + place] for place in places]
+
+
+@pytest.mark.parametrize(
+    ("shape", "nbytes"),
+    [((2**20, 2**20, 64), str(2**46)), ((2**31, 2**30, 2), "more than 1152921504606846975")],
+)
+def test_a_copy_that_cannot_be_allocated_says_its_bytes(
+    shape: tuple[int, ...], nbytes: str, usm_type: str, queue: Any
+) -> None:
+    one = np.broadcast_to(np.int8(7), shape)
+    same = to_dlpack_tensor(allocate("device", 4, queue), shape=shape, dtype="i1", strides=(0,) * 3)
+    for copy in (
+        lambda: from_dlpack(one, device=HERE, usm_type=usm_type),
+        lambda: from_dlpack(same, copy=True, usm_type=usm_type),
+        lambda: same.__dlpack__(dl_device=(1, 0)),
+    ):
+        with refused(
+            *("copy_needed", "copy"),
+            expected=f"memory for a copy of {nbytes} bytes",
+            found="none",
+        ):
+            copy()
 
 
 @given(

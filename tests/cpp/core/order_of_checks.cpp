@@ -3,6 +3,7 @@
 // The lists of docs/checks.md that need no device: of any two broken rules the earlier is
 // refused.
 #include <mdspan_under_test.hpp>
+#include <odd_views.hpp>
 #include <rules_in_order.hpp>
 #include <valid_tensor.hpp>
 
@@ -106,6 +107,8 @@ struct convertible_tensor {
 using narrow_extents = md::extents<std::int8_t, static_cast<std::size_t>(-1), 3>;
 using strided_view = md::mdspan<packed_x32, narrow_extents, md::layout_stride>;
 using row_view = md::mdspan<packed_x32, narrow_extents, md::layout_right>;
+using unsigned_extents = md::extents<std::uint8_t, static_cast<std::size_t>(-1), 3>;
+using reversed_view = md::mdspan<packed_x32, unsigned_extents, odd::layout_signed<false>>;
 constexpr DLDataType int32{kDLInt, 32, 1};
 
 constexpr breakable_rule<convertible_tensor> to_mdspan_rules[] = {
@@ -115,6 +118,7 @@ constexpr breakable_rule<convertible_tensor> to_mdspan_rules[] = {
     {errc::read_only, "flags",
      [](convertible_tensor& c) { c.managed.flags |= flag::read_only; }},
     {errc::ndim_out_of_range, "ndim", [](convertible_tensor& c) { c.tensor.ndim = -1; }},
+    {errc::rank_mismatch, "ndim", [](convertible_tensor& c) { c.tensor.ndim = 1; }},
     {errc::shape_null, "shape", [](convertible_tensor& c) { c.tensor.shape = nullptr; }},
     {errc::dtype_unsupported, "dtype",
      [](convertible_tensor& c) { c.tensor.dtype.code = 18; }},
@@ -126,22 +130,24 @@ constexpr breakable_rule<convertible_tensor> to_mdspan_rules[] = {
     {errc::dtype_mismatch, "dtype", [](convertible_tensor& c) { c.tensor.dtype = int32; }},
     {errc::dtype_mismatch, "flags",
      [](convertible_tensor& c) { c.managed.flags |= flag::is_subbyte_type_padded; }},
-    {errc::rank_mismatch, "ndim", [](convertible_tensor& c) { c.tensor.ndim = 1; }},
     {errc::extent_mismatch, "shape[1]", [](convertible_tensor& c) { c.shape[1] = 4; }},
     {errc::data_misaligned, "byte_offset",
      [](convertible_tensor& c) { c.tensor.byte_offset = 8; }},
-    {errc::index_type_too_small, "shape[0]", [](convertible_tensor& c) { c.shape[0] = 128; }},
+    {errc::index_type_too_small, "shape[0]", [](convertible_tensor& c) { c.shape[0] = 300; }},
     {errc::index_type_too_small, "shape", [](convertible_tensor& c) { c.strides[0] = 40; }},
     {errc::index_type_too_small, "shape",
      [](convertible_tensor& c) { c.rows = true, c.shape[0] = 50, c.strides = {0, 0}; }},
     {errc::layout_mismatch, "strides[0]", [](convertible_tensor& c) { c.strides[0] = 0; }},
     {errc::layout_mismatch, "strides", [](convertible_tensor& c) { c.strides = {1, 1}; }},
+    {errc::index_type_too_small, "strides", [](convertible_tensor& c) { c.strides[0] = -3; }},
 };
 
 TEST(OrderOfChecks, OfTwoBrokenRulesOfToMdspanTheEarlierIsRefused) {
   expect_order(to_mdspan_rules, [](const convertible_tensor& c) {
     if (c.rows) {
       static_cast<void>(usm_dlpack::to_mdspan<row_view>(c.managed));
+    } else if (c.strides[0] < 0) {
+      static_cast<void>(usm_dlpack::to_mdspan<reversed_view>(c.managed));
     } else {
       static_cast<void>(usm_dlpack::to_mdspan<strided_view>(c.managed));
     }

@@ -13,6 +13,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -226,6 +228,19 @@ TEST(UsmMdspan, TheViewIsCheckedAfterTheMemory) {
   using row = device_mdspan<md::mdspan<float, md::dextents<int, 1>>>;
   EXPECT_REFUSAL(to_mdspan<row>(device.tensor), errc::rank_mismatch, "ndim",
                  "1 for the view's rank", "2");
+}
+
+TEST(UsmMdspan, ARankThatIsNotTheViewsIsRefusedBeforeTheShapeIsRead) {
+  const usm_tensor device(alloc::device);
+  DLTensor tensor = device.tensor;
+  const auto two_extents = std::make_unique<std::int64_t[]>(2);
+  tensor.shape = two_extents.get();
+  tensor.strides = nullptr;
+  tensor.ndim = std::numeric_limits<std::int32_t>::max();
+  EXPECT_REFUSAL(to_mdspan<view>(tensor, {}), errc::rank_mismatch, "ndim",
+                 "2 for the view's rank", "2147483647");
+  EXPECT_REFUSAL(to_mdspan<device_mdspan<view>>(tensor), errc::rank_mismatch, "ndim",
+                 "2 for the view's rank", "2147483647");
 }
 
 TEST(UsmMdspan, AnEmptyTensorProvesNoKind) {

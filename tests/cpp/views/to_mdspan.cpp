@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -842,6 +843,20 @@ TEST(ToMdspan, RefusesAnotherRank) {
                  "0 for the view's rank", "2");
 }
 
+TEST(ToMdspan, RefusesAnotherRankBeforeTheShapeIsRead) {
+  valid_tensor valid;
+  const auto two_extents = std::make_unique<std::int64_t[]>(2);
+  valid.tensor.shape = two_extents.get();
+  valid.tensor.strides = two_extents.get();
+  for (const std::int32_t ndim : {3, 1000, std::numeric_limits<std::int32_t>::max()}) {
+    valid.tensor.ndim = ndim;
+    EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::rank_mismatch, "ndim",
+                   "2 for the view's rank", std::to_string(ndim));
+    EXPECT_REFUSAL(to_mdspan<view<layout_relaxed>>(valid.tensor), errc::rank_mismatch, "ndim",
+                   "2 for the view's rank", std::to_string(ndim));
+  }
+}
+
 TEST(ToMdspan, RefusesAnotherStaticExtent) {
   const valid_tensor valid;
   using first = md::mdspan<float, md::extents<int, 3, 3>>;
@@ -894,6 +909,29 @@ TEST(ToMdspan, RefusesANegativeStrideThatAnUnsignedIndexTypeDoesNotHold) {
   expect_taken<view<layout_of_any_steps, int>>(sample.tensor);
   EXPECT_REFUSAL((to_mdspan<view<layout_of_any_steps, unsigned>>(sample.tensor)),
                  errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type uint32_t holds", "-4");
+}
+
+TEST(ToMdspan, RefusesNegativeStridesOfSignedIntegersWithAnUnsignedIndexTypeAndNoOffset) {
+  const strided_tensor<2> sample({3, 2}, {-2, 1});
+  expect_taken<view<odd::layout_signed<false>>>(sample.tensor);
+  EXPECT_REFUSAL((to_mdspan<view<odd::layout_signed<false>, unsigned>>(sample.tensor)),
+                 errc::index_type_too_small, "strides",
+                 "a value that the view's index type uint32_t holds", "-4");
+  EXPECT_REFUSAL((to_mdspan<view<odd::layout_signed<false>, std::size_t>>(sample.tensor)),
+                 errc::index_type_too_small, "strides",
+                 "a value that the view's index type uint64_t holds", "-4");
+  const strided_tensor<2> of_one({1, 2}, {-2, 1});
+  expect_taken<view<odd::layout_signed<false>, unsigned>>(of_one.tensor);
+  const strided_tensor<2> broadcast({3, 2}, {0, 1});
+  expect_taken<view<odd::layout_signed<false>, unsigned>>(broadcast.tensor);
+}
+
+TEST(ToMdspan, RefusesNegativeStridesOfALayoutWhoseThirdArgumentIsNoOffset) {
+  const strided_tensor<2> sample({3, 2}, {-2, 1});
+  expect_taken<view<odd::layout_signed<true>>>(sample.tensor);
+  EXPECT_REFUSAL((to_mdspan<view<odd::layout_signed<true>, unsigned>>(sample.tensor)),
+                 errc::index_type_too_small, "strides",
                  "a value that the view's index type uint32_t holds", "-4");
 }
 
@@ -1139,12 +1177,12 @@ TEST(ToMdspan, ChecksTheRulesInTheDocumentedOrder) {
   valid.managed.flags = usm_dlpack::flag::read_only;
   EXPECT_EQ(code(), "read_only flags");
   valid.managed.flags = 0;
+  EXPECT_EQ(code(), "rank_mismatch ndim");
+  tensor.ndim = 2;
   EXPECT_EQ(code(), "data_misaligned byte_offset");
   tensor.byte_offset = 4;
   EXPECT_EQ(code(), "dtype_mismatch dtype");
   tensor.dtype = {kDLFloat, 32, 4};
-  EXPECT_EQ(code(), "rank_mismatch ndim");
-  tensor.ndim = 2;
   EXPECT_EQ(code(), "extent_mismatch shape[0]");
   valid.valid.shape[0] = 3;
   valid.valid.shape[1] = 128;
