@@ -9,6 +9,16 @@
 #define USM_DLPACK_VERSION_MINOR 1
 #define USM_DLPACK_VERSION_PATCH 0
 
+#if !defined(__GNUC__) && !defined(__clang__)
+#error compiler: expected g++ or clang (icpx is one), found another; \
+build with one of these
+#endif
+// Device code may be compiled without exceptions.
+#if !defined(__cpp_exceptions) && !defined(__SYCL_DEVICE_ONLY__)
+#error compiler flags: expected exceptions, found -fno-exceptions; \
+remove that flag, because every refusal is an exception
+#endif
+
 #if !__has_include(<dlpack/dlpack.h>)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
 add its folder to the include path

@@ -67,6 +67,35 @@ def test_header_of_another_version_is_refused(tmp_path: Path, text: str, found: 
     assert expected + found in said
 
 
+def syntax_errors(source: Path, *flags: str) -> str:
+    """Return what g++ says of a source that it refuses."""
+    source.write_text("#include <usm_dlpack/config.hpp>\n")
+    done = subprocess.run(
+        ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", *flags, str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("-U__GNUC__", "compiler: expected g++ or clang (icpx is one), found another; build with"),
+        (
+            "-fno-exceptions",
+            "compiler flags: expected exceptions, found -fno-exceptions; remove that flag",
+        ),
+    ],
+)
+def test_another_compiler_or_no_exceptions_is_refused_in_words(
+    tmp_path: Path, flag: str, sentence: str
+) -> None:
+    assert f"#error {sentence}" in syntax_errors(tmp_path / "user.cpp", flag)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -82,16 +111,7 @@ def test_compiler_refuses_another_header_in_words(
         header = tmp_path / "dlpack" / "dlpack.h"
         header.parent.mkdir()
         header.write_text(text)
-    source = tmp_path / "user.cpp"
-    source.write_text("#include <usm_dlpack/config.hpp>\n")
-    includes = [f"-I{ROOT / 'include'}", f"-I{tmp_path}"]
-    done = subprocess.run(
-        ["g++", "-std=c++17", "-fsyntax-only", *includes, str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode != 0
-    sentence = re.search(r"#error (dlpack/dlpack\.h: expected .*, found (.*); .+)", done.stderr)
-    assert sentence is not None, done.stderr
+    said = syntax_errors(tmp_path / "user.cpp", f"-I{tmp_path}")
+    sentence = re.search(r"#error (dlpack/dlpack\.h: expected .*, found (.*); .+)", said)
+    assert sentence is not None, said
     assert sentence.group(2) == found

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import tvm_ffi
 import usm_dlpack
-from capsules import VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
+from capsules import IS_COPIED, VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
 from counted_deleters import CountedDeleters
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
@@ -333,6 +333,15 @@ def test_a_read_only_array_needs_const_elements(ext: Any, queue: Any) -> None:
     with refused("read_only", "flags"):
         ext.rank_one(array)
     assert ext.maybe(array) == 3
+
+
+def test_a_copy_that_an_extension_keeps_is_none_for_who_gets_it_next(ext: Any, queue: Any) -> None:
+    floats = shared_floats(queue, [5, 6, 7])
+    foreign = ForeignTensor(floats.data, shape=(3,))
+    foreign.managed.flags = IS_COPIED
+    ext.keep(ForeignArray(foreign))
+    assert ext.kept_flags() == 0
+    ext.drop_on_a_thread()
 
 
 def test_what_is_always_raised_ends_the_search_for_an_overload(ext: Any, queue: Any) -> None:

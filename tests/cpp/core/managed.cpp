@@ -205,6 +205,10 @@ TEST(Managed, KeepsALivePointerForSizeZero) {
   EXPECT_EQ(managed->dl_tensor.data, elements.data());
   EXPECT_EQ(managed->dl_tensor.shape[0], 0);
   EXPECT_EQ(managed->dl_tensor.shape[1], 3);
+  const auto row = to_managed_tensor(
+      md::mdspan<float, md::dextents<int, 1>>(elements.data(), 0), some_device, 0);
+  EXPECT_EQ(row->dl_tensor.data, elements.data());
+  EXPECT_EQ(row->dl_tensor.shape[0], 0);
 }
 
 TEST(Managed, StartsAtTheLowestAddressOfAReversedView) {

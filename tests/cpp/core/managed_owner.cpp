@@ -108,4 +108,39 @@ TEST(ManagedOwner, AResetLetsGoOfWhatWasThere) {
   EXPECT_EQ(owner, nullptr);
 }
 
+/// A managed tensor whose deleter looks back at its owner, and resets it again.
+struct looking_back {
+  DLManagedTensorVersioned managed{};
+  managed_tensor owner{&managed};
+  DLManagedTensorVersioned* seen = &managed;
+  int deleted = 0;
+
+  looking_back() {
+    managed.manager_ctx = this;
+    managed.deleter = [](DLManagedTensorVersioned* self) {
+      auto& all = *static_cast<looking_back*>(self->manager_ctx);
+      ++all.deleted;
+      all.seen = all.owner.get();
+      if (all.deleted == 1) {
+        all.owner.reset();
+      }
+    };
+  }
+};
+
+TEST(ManagedOwner, LetsGoOfATensorBeforeItsDeleterRuns) {
+  looking_back one;
+  one.owner.reset();
+  EXPECT_EQ(one.deleted, 1);
+  EXPECT_EQ(one.seen, nullptr);
+
+  looking_back other;
+  counted_tensor next;
+  other.owner.reset(&next.managed);
+  EXPECT_EQ(other.deleted, 1);
+  EXPECT_EQ(other.seen, &next.managed);
+  EXPECT_EQ(next.deleted, 1);
+  EXPECT_EQ(other.owner, nullptr);
+}
+
 }  // namespace

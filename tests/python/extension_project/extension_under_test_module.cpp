@@ -277,6 +277,7 @@ NB_MODULE(extension_under_test_module, m) {
     return usm_dlpack::to_ndarray<nb::ndarray<float, nb::device::oneapi>>(std::move(x));
   });
   m.def("kept_queue", [] { return kept->queue(); });
+  m.def("kept_flags", [] { return kept->managed()->flags; });
   m.def("kept_values", [] {
     std::vector<double> values;
     for (int i = 0; i < kept->view().extent(0); ++i) {
