@@ -204,18 +204,18 @@ template <class Mapping, std::size_t... Ranks>
   }
 }
 
-/// Whether the mapping of an ordinary tensor has its strides: one made from numbers may take
-/// them for something else. If so, `offset` becomes the index of its first element.
+/// Whether the mapping of an ordinary tensor begins at index 0 and has its strides: one made
+/// from numbers may take them for something else.
 template <class Mapping, std::size_t... Ranks>
 [[gnu::always_inline]] inline bool holds_strides(ordinary_numbers given,
-                                                 std::index_sequence<Ranks...> ranks,
-                                                 std::ptrdiff_t& offset) {
+                                                 std::index_sequence<Ranks...> ranks) {
   const auto mapping = ordinary_mapping<Mapping>(given, ranks);
-  offset = static_cast<std::ptrdiff_t>(detail::first_index(mapping, ranks));
-  return is_compact_layout<Mapping> ||
-         (detail::is_strided(mapping) && ... &&
-          (mapping.stride(Ranks) ==
-           static_cast<std::decay_t<decltype(mapping.stride(Ranks))>>(given.strides[Ranks])));
+  return detail::first_index(mapping, ranks) == 0 &&
+         (is_compact_layout<Mapping> ||
+          (detail::is_strided(mapping) && ... &&
+           (mapping.stride(Ranks) ==
+            static_cast<std::decay_t<decltype(mapping.stride(Ranks))>>(
+                given.strides[Ranks]))));
 }
 
 }  // namespace usm_dlpack::detail

@@ -117,13 +117,16 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
   }
 }
 
-/// Checks that the lowest element has an index: below the first one, an unsigned index wraps.
+/// Checks that the index type holds the indices of all elements: an unsigned one wraps below
+/// 0, and a layout may begin at another index.
 template <class Index, std::size_t Rank>
-void check_lowest_index(Index first, const strided_shape<Rank>& given) {
-  if constexpr (!is_signed_integer<Index>) {
-    const std::int64_t lowest = static_cast<std::int64_t>(first) + lowest_of(given);
-    if (lowest < 0) {
-      refuse_index_type("strides", name_of_integer<Index>(), lowest);
+void check_indices(Index origin, const strided_shape<Rank>& given) {
+  const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
+  for (const std::int64_t place : {span.lowest, span.highest}) {
+    std::int64_t index = 0;
+    if (add_overflows(static_cast<std::int64_t>(origin), place, index) ||
+        !fits<Index>(index)) {
+      refuse_index_type("strides", name_of_integer<Index>(), index);
     }
   }
 }
@@ -148,7 +151,7 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
     return View(first, mapping);
   }
   const auto origin = detail::first_index(mapping, std::make_index_sequence<rank>{});
-  detail::check_lowest_index<typename extents_type::index_type>(origin, given);
+  detail::check_indices<typename extents_type::index_type>(origin, given);
   first -= static_cast<std::ptrdiff_t>(origin);
   check_promise<promised_alignment<accessor_of<View>>>(first);
   return View(first, mapping);
@@ -169,11 +172,10 @@ template <class View>
   using mapping_type = typename View::mapping_type;
   constexpr std::make_index_sequence<View::rank()> ranks{};
   std::uintptr_t first = 0;
-  std::ptrdiff_t offset = 0;
   if (const ordinary_numbers given{tensor.shape, tensor.strides};
       detail::is_ordinary<View, commonness::rare>(tensor, ranks, first) &&
-      holds_strides<mapping_type>(given, ranks, offset)) {
-    return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
+      holds_strides<mapping_type>(given, ranks)) {
+    return View(reinterpret_cast<typename View::data_handle_type>(first),
                 ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
   }
   return detail::convert_in_full<View>(tensor, storage);
@@ -193,8 +195,8 @@ inline View convert(const DLTensor& tensor, subbyte storage) {
         __builtin_expect(detail::is_ordinary<View, commonness::common>(tensor, ranks, first),
                          true) != 0) {
       const ordinary_numbers given{tensor.shape, tensor.strides};
-      if (std::ptrdiff_t offset = 0; holds_strides<mapping_type>(given, ranks, offset)) {
-        return View(reinterpret_cast<typename View::data_handle_type>(first) - offset,
+      if (holds_strides<mapping_type>(given, ranks)) {
+        return View(reinterpret_cast<typename View::data_handle_type>(first),
                     ordinary_mapping<mapping_type>(reread<mapping_type>(given), ranks));
       }
     }

@@ -186,14 +186,16 @@ struct layout_of_made_steps {
     std::ptrdiff_t offset_ = 0;
   };
 };
-struct layout_from_one {
+/// Begins at an index other than 0.
+template <int First>
+struct layout_from {
   template <class Extents>
   struct mapping : odd::layout_stepped::mapping<Extents> {
     using base = odd::layout_stepped::mapping<Extents>;
     using base::base;
     template <class... Indices>
     constexpr typename base::index_type operator()(Indices... indices) const noexcept {
-      return base::operator()(indices...) + 1;
+      return static_cast<typename base::index_type>(base::operator()(indices...) + First);
     }
   };
 };
@@ -671,7 +673,7 @@ TEST(ToMdspan, RefusesAStrideBeyondTheLayoutsIntegersBeforeOneThatOverlaps) {
 TEST(ToMdspan, StartsAtTheFirstElementWhateverItsIndex) {
   for (const auto& strides : {std::array<std::int64_t, 2>{3, 1}, {9, 2}, {1, 2}}) {
     const strided_tensor<2> sample({2, 3}, strides);
-    expect_taken<view<layout_from_one>>(sample.tensor);
+    expect_taken<view<layout_from<1>>>(sample.tensor);
   }
 }
 
@@ -694,6 +696,18 @@ struct layout_of_narrow_rows {
     constexpr bool is_strided() const noexcept { return this->all_extents.extent(1) <= 2; }
   };
 };
+
+TEST(ToMdspan, RefusesIndicesThatTheIndexTypeDoesNotHoldFromTheFirstOne) {
+  using late = view<layout_from<200>, std::uint8_t>;
+  const strided_tensor<2> fits({3, 2}, {27, 1});
+  expect_taken<late>(fits.tensor);
+  for (const std::int64_t stride : {28, 30}) {
+    const strided_tensor<2> wide({3, 2}, {stride, 1});
+    EXPECT_REFUSAL(to_mdspan<late>(wide.tensor), errc::index_type_too_small, "strides",
+                   "a value that the view's index type uint8_t holds",
+                   std::to_string(200 + 2 * stride + 1));
+  }
+}
 
 TEST(ToMdspan, RefusesExtentsForWhichALayoutHasNoStrides) {
   const strided_tensor<2> narrow({3, 2}, {2, 1});
@@ -937,9 +951,9 @@ TEST(ToMdspan, RefusesNegativeStridesOfALayoutWhoseThirdArgumentIsNoOffset) {
 
 TEST(ToMdspan, GivesAnEmptyViewItsDataWhateverTheFirstIndex) {
   const strided_tensor<2> empty({0, 3}, {3, 1});
-  EXPECT_EQ((to_mdspan<view<layout_from_one>>(empty.tensor).data_handle()), empty.tensor.data);
+  EXPECT_EQ((to_mdspan<view<layout_from<1>>>(empty.tensor).data_handle()), empty.tensor.data);
   const strided_tensor<2> sample({2, 3}, {3, 1});
-  expect_taken<view<layout_from_one>>(sample.tensor);
+  expect_taken<view<layout_from<1>>>(sample.tensor);
 }
 
 TEST(ToMdspan, TakesAnEmptyTensorWhoseCompactStridesTheIndexTypeDoesNotHold) {
