@@ -181,9 +181,9 @@ dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
 
 /// Makes a managed tensor of a described one. Shape and strides are copied (null strides
 /// filled), so only the data must live as long as `owner`. `data` is put where consumers look
-/// for it: for kDLOneAPI at or below the lowest address of the view, with `byte_offset` leading
-/// to the first element; for kDLCPU at the first element, with `byte_offset` 0, as NumPy
-/// exports it. Other device types keep both as they are.
+/// for it: for kDLOneAPI at or below the lowest address of the view, with `byte_offset`
+/// leading to the first element; for kDLCPU at the first element, with `byte_offset` 0, as
+/// NumPy exports it. Other device types keep both as they are.
 /// @param owner anything movable that keeps the data alive; destroyed by the deleter, once, on
 ///        whatever thread the consumer calls it; its destructor must not throw
 /// @param flags bits of `flag`
