@@ -221,7 +221,7 @@ def lint() -> int:
     return max(statuses)
 
 
-def interoperability() -> int:
+def interoperability(extended: bool) -> int:
     """Exchange arrays with the libraries that need environments of their own."""
     program = ROOT / "tests" / "interoperability" / "run.py"
     if not program.exists():
@@ -229,7 +229,7 @@ def interoperability() -> int:
             f"{program.relative_to(ROOT)}: expected the program, found none; check the clone"
         )
     require_debian_packages(missing_for_python())
-    return run(sys.executable, program, check=False)
+    return run(sys.executable, program, *(["--extended"] if extended else []), check=False)
 
 
 @dataclass(frozen=True)
@@ -470,6 +470,9 @@ def main() -> int:
     )
     added["cycles"].add_argument(
         "--count", type=int, default=1_000_000, help="how many cycles (default: 1000000)"
+    )
+    added["interoperability"].add_argument(
+        "--extended", action="store_true", help="with the libraries of 420 MB as well"
     )
     added["docs"].add_argument(
         "--browser", action="store_true", help="look at all pages in Chromium, and keep pictures"

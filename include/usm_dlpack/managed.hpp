@@ -75,8 +75,7 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
 }
 
 /// Makes `data` the lowest address of a tensor that has negative strides, and leads
-/// `byte_offset` from there to the first element: dpctl and dpnp refuse a tensor that reaches
-/// below `data`.
+/// `byte_offset` from there to the first element.
 inline void begin_at_lowest(DLTensor& tensor, subbyte storage) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const element_span span = span_of(tensor.shape, tensor.strides, ndim);
@@ -90,6 +89,26 @@ inline void begin_at_lowest(DLTensor& tensor, subbyte storage) noexcept {
     tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
                                           tensor.byte_offset - below);
     tensor.byte_offset = below;
+  }
+}
+
+/// Makes `data` the first element, and `byte_offset` 0. Null stays null.
+inline void begin_at_first(DLTensor& tensor) noexcept {
+  if (tensor.data != nullptr) {
+    tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
+  }
+  tensor.byte_offset = 0;
+}
+
+/// Puts `data` where the consumers of a device look for it. For kDLOneAPI dpctl and dpnp
+/// refuse a tensor that reaches below `data`. On the host dpctl, dpnp and warp ignore
+/// `byte_offset`, and TensorFlow refuses it. `data` of another device may be a handle, as a
+/// `cl_mem` is: no address is computed from it.
+inline void place_data(DLTensor& tensor, subbyte storage) noexcept {
+  if (tensor.device.device_type == kDLOneAPI) {
+    begin_at_lowest(tensor, storage);
+  } else if (tensor.device.device_type == kDLCPU) {
+    begin_at_first(tensor);
   }
 }
 
@@ -115,7 +134,7 @@ Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner
   void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
   detail::write_header(block->managed, flags);
   detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
-  detail::begin_at_lowest(block->managed.dl_tensor, storage_of(flags));
+  detail::place_data(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;
   return &block->managed;
@@ -161,9 +180,10 @@ dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
 }  // namespace detail
 
 /// Makes a managed tensor of a described one. Shape and strides are copied (null strides
-/// filled), so only the data must live as long as `owner`. With negative strides `data`
-/// becomes the lowest address of the view, and `byte_offset` the bytes from there to the first
-/// element.
+/// filled), so only the data must live as long as `owner`. `data` is put where consumers look
+/// for it: for kDLOneAPI at or below the lowest address of the view, with `byte_offset`
+/// leading to the first element; for kDLCPU at the first element, with `byte_offset` 0, as
+/// NumPy exports it. Other device types keep both as they are.
 /// @param owner anything movable that keeps the data alive; destroyed by the deleter, once, on
 ///        whatever thread the consumer calls it; its destructor must not throw
 /// @param flags bits of `flag`

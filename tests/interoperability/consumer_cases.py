@@ -2,13 +2,14 @@
 """What is exchanged with each consumer: one array for each cell of docs/consumers.md.
 
 A case says what the array is; `make_tensor` makes one of ours of it, and the consumers make one of
-theirs. Bytes are compared, so that dtypes without a NumPy dtype can be.
+theirs. Bytes are compared, so that dtypes without a NumPy dtype can be. A host exchange is a case,
+and how a library gets it as memory of the host.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,7 +18,7 @@ import dpctl
 import numpy as np
 import usm_dlpack
 from usm_dlpack import _dtypes
-from usm_here import allocate, described, name_of
+from usm_here import USM_TYPES, allocate, described, name_of
 
 GRID = np.arange(24, dtype="i4").reshape(4, 6)
 PLAIN_DTYPES = (
@@ -105,7 +106,7 @@ class Case:
 
 def _of_dtype(dtype: str) -> Case:
     if dtype in PLAIN_DTYPES:
-        return Case(f"dtype {dtype}", np.arange(8).astype(dtype), dtype)
+        return Case(f"dtype {dtype}", np.arange(8).reshape(2, 4).astype(dtype), dtype)
     # Small positive numbers in each of them, eight or more.
     return Case(f"dtype {dtype}", np.arange(1, 13, dtype="u1").repeat(4), dtype)
 
@@ -123,7 +124,72 @@ CASES = (
     Case("read-only", GRID, readonly=True),
     *(_of_dtype(dtype) for dtype in DTYPES),
 )
-CELLS = tuple(case.name for case in CASES if not case.name.startswith("dtype "))
+
+
+@dataclass(frozen=True)
+class HostExchange:
+    """One tensor of ours that a library takes as memory of the host.
+
+    Attributes
+    ----------
+    case
+        What it is.
+    by
+        ``"capsule"``: the library gets a capsule for the host, and asks for no device;
+        ``"keyword"``: the library asks for it, by a keyword of its own.
+    version
+        The ``max_version`` that ours is asked with, by a capsule alone: legacy, or versioned.
+    copy
+        The ``copy`` that is asked for.
+    """
+
+    case: Case
+    by: str
+    version: str | None
+    copy: bool | None
+
+
+HOST_CASES = tuple(
+    Case(name, values, view=view, usm_type=kind)
+    for name, values, view in (
+        ("C order", GRID, None),
+        ("F order", GRID, lambda xp, a: a.T),
+        ("reversed", GRID, lambda xp, a: a[::-1, ::-1]),
+        ("gaps", GRID, lambda xp, a: a[1::2, ::3]),
+        ("broadcast", GRID, lambda xp, a: xp.broadcast_to(a[1, :], (3, 6))),
+        ("0-d", np.array(7, "i4"), None),
+        ("empty", np.empty((0, 3), "i4"), None),
+    )
+    for kind in USM_TYPES
+)
+HOST_EXCHANGES = (
+    *(
+        HostExchange(case, "capsule", version, copy)
+        for case in HOST_CASES
+        for version in ("legacy", "versioned")
+        for copy in (None, True)
+    ),
+    *(HostExchange(case, "keyword", None, copy) for case in HOST_CASES for copy in (None, True)),
+)
+
+
+class OnHost:
+    """A tensor of ours as an array of the host.
+
+    It asks ours for what the exchange says, whatever the library asks for.
+    """
+
+    def __init__(self, tensor: usm_dlpack.DLPackTensor, exchange: HostExchange) -> None:
+        self.tensor = tensor
+        self.keywords: dict[str, Any] = {"dl_device": (1, 0), "copy": exchange.copy}
+        if exchange.version == "versioned":
+            self.keywords["max_version"] = (1, 3)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.tensor.__dlpack__(**self.keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 @cache
@@ -184,22 +250,17 @@ def flags_of(capsule: Any) -> int:
     return ctypes.c_uint64.from_address(ctypes.addressof(described(capsule)) - 8).value
 
 
-def _gathered(capsule: Any) -> bytes:
-    """Return the elements of a tensor in host memory, in C order."""
-    tensor = described(capsule)
-    shape = tensor.shape[: tensor.ndim]
-    _, bits, low, high = tensor.dtype
+def gather(address: int, shape: Sequence[int], strides: Sequence[int], bits: int) -> bytes:
+    """Return the elements of host memory, in C order."""
     if 0 in shape:
         return b""
-    width = bits * (low + high * 256)
-    address = tensor.data + tensor.byte_offset
-    if width % 8 != 0:  # packed, and compact
-        return ctypes.string_at(address, int(np.prod(shape)) * width // 8)
-    steps = [stride * width // 8 for stride in tensor.strides[: tensor.ndim]]
+    if bits % 8 != 0:  # packed, and compact
+        return ctypes.string_at(address, int(np.prod(shape)) * bits // 8)
+    steps = [stride * bits // 8 for stride in strides]
     lowest = sum(min(0, (n - 1) * s) for n, s in zip(shape, steps, strict=True))
     highest = sum(max(0, (n - 1) * s) for n, s in zip(shape, steps, strict=True))
-    span = ctypes.string_at(address + lowest, highest - lowest + width // 8)
-    view: np.ndarray = np.ndarray(shape, f"V{width // 8}", span, -lowest, steps)
+    span = ctypes.string_at(address + lowest, highest - lowest + bits // 8)
+    view: np.ndarray = np.ndarray(shape, f"V{bits // 8}", span, -lowest, steps)
     return view.tobytes()
 
 
@@ -207,11 +268,14 @@ def see_tensor(tensor: usm_dlpack.DLPackTensor) -> Seen:
     """Return what a tensor of ours says of itself."""
     described_dtype = described(tensor.__dlpack__(max_version=(1, 3))).dtype
     code, bits, low, high = described_dtype
-    on_host = tensor.__dlpack__(max_version=(1, 3), dl_device=(1, 0))
+    lanes = low + high * 256
+    capsule = tensor.__dlpack__(max_version=(1, 3), dl_device=(1, 0))
+    here = described(capsule)
+    strides = here.strides[: here.ndim]
     return Seen(
         tensor.shape,
-        name_of_dtype(code, bits, low + high * 256),
-        _gathered(on_host),
+        name_of_dtype(code, bits, lanes),
+        gather((here.data or 0) + here.byte_offset, tensor.shape, strides, bits * lanes),
         tensor.data,
         tensor.readonly,
     )

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try each case of `consumer_cases` with the consumers of one environment, both ways.
+"""Try each case of `consumer_cases` with the consumers of one environment.
 
     python consumer_matrix.py dpnp part.json
 
-Each consumer is tried in a process of its own, which has two root devices: the second one is a copy
-of the CPU driver, which the OpenCL loader takes for another platform. Both must be named before
-anything asks for devices. A process that crashes is begun again behind the cell that it died of.
-mpi4py is tried by `mpi_ranks.py`, in two processes.
+Arrays go both ways, and ours also as memory of the host. Each consumer is tried in a process of its
+own, which has two root devices: the second one is a copy of the CPU driver, which the OpenCL loader
+takes for another platform. Both must be named before anything asks for devices. A process that
+crashes is begun again behind the cell that it died of. mpi4py is tried by `mpi_ranks.py`, in two
+processes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "devices"))
@@ -32,9 +34,12 @@ os.environ["OCL_ICD_FILENAMES"] = f"{DRIVER}:{SECOND}"
 
 from consumer_cases import (  # noqa: E402
     CASES,
+    HOST_EXCHANGES,
     PLAIN_DTYPES,
     Case,
+    HostExchange,
     NotOfferedError,
+    OnHost,
     Seen,
     make_tensor,
     see_tensor,
@@ -76,7 +81,7 @@ def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
     theirs = consumer.make(case)
     seen = consumer.see(theirs)
     if seen.shape != case.shape or seen.dtype != case.dtype:
-        raise AssertionError(f"{consumer.title} makes {seen} for the case {case.name}")
+        raise SystemExit(f"{consumer.title} makes {seen} for the case {case.name}")
     if case.readonly and not seen.readonly:
         raise NotOfferedError
     ours = consumer.give(theirs, case)
@@ -86,52 +91,94 @@ def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
     return compare(seen, see_tensor(ours))
 
 
-def attempt(act: Callable[[Consumer, Case], Outcome], consumer: Consumer, case: Case) -> Outcome:
+def on_the_host(consumer: Consumer, exchange: HostExchange) -> Outcome:
+    """Let them take a tensor of ours as memory of the host."""
+    case = exchange.case
+    ours = make_tensor(case, "device")
+    if exchange.by == "capsule":
+        theirs = consumer.take_on_host(OnHost(ours, exchange))
+    else:
+        theirs = consumer.ask_for_host(ours, exchange.copy)
+    wanted = Seen(case.shape, case.dtype, case.seen.tobytes(), ours.data, False)
+    outcome = compare(wanted, consumer.see_on_host(theirs))
+    if exchange.copy and outcome["outcome"] == "same memory":
+        return {"outcome": "wrong", "reason": "no copy, which was asked for"}
+    return outcome
+
+
+Act = Callable[[Consumer], Outcome]
+
+
+def attempt(consumer: Consumer, act: Act) -> Outcome:
     """Return what became of one exchange."""
-    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
-        return {"outcome": ""}
     try:
-        return act(consumer, case)
+        return act(consumer)
     except NotOfferedError:
         return {"outcome": ""}
-    except AssertionError:
-        raise
     except Exception as error:
         return {"outcome": "refused", "reason": f"{type(error).__name__}: {error}"}
 
 
 WAYS = {OURS_TO_THEIRS: ours_to_theirs, THEIRS_TO_OURS: theirs_to_ours}
-CELLS = [(direction, case) for direction in WAYS for case in CASES]
+
+
+def try_case(way: str, case: Case, consumer: Consumer) -> Outcome:
+    """Exchange an array, if the library has its element type."""
+    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
+        raise NotOfferedError
+    return WAYS[way](consumer, case)
+
+
+CELLS = [(way, case) for way in WAYS for case in CASES]
+ACTS: tuple[Act, ...] = (
+    *(partial(try_case, way, case) for way, case in CELLS),
+    *(partial(on_the_host, exchange=exchange) for exchange in HOST_EXCHANGES),
+)
 
 
 def measure_from(environment: str, place: int, first: int) -> None:
-    """Print what became of each cell of one consumer, from one of them on."""
+    """Print what became of each exchange with one consumer, from one of them on."""
     consumer = CONSUMERS[environment][place]()
     print(json.dumps({"title": consumer.title, "version": consumer.version}), flush=True)
-    for direction, case in CELLS[first:]:
-        print(json.dumps(attempt(WAYS[direction], consumer, case)), flush=True)
+    for act in ACTS[first:]:
+        print(json.dumps(attempt(consumer, act)), flush=True)
 
 
 def measure(environment: str, place: int) -> dict[str, object]:
     """Return the row of one consumer, measured in a process that may crash."""
     head: dict[str, str] = {}
     found: list[Outcome] = []
-    while len(found) < len(CELLS):
+    while len(found) < len(ACTS):
         command = [sys.executable, __file__, environment, "--place", str(place)]
         done = subprocess.run(
-            [*command, "--first", str(len(found))], capture_output=True, text=True, check=False
+            [*command, "--first", str(len(found))],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
         )
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if done.returncode > 0 or not lines:
             raise SystemExit(f"{shlex.join(command)}: {done.stdout}\n{done.stderr}")
         head, *outcomes = map(json.loads, lines)
         found += outcomes
-        if done.returncode < 0 and len(found) < len(CELLS):
+        if done.returncode < 0 and len(found) < len(ACTS):
             found.append({"outcome": "crash", "reason": signal.strsignal(-done.returncode) or ""})
     cells: dict[str, dict[str, Outcome]] = {direction: {} for direction in WAYS}
-    for (direction, case), outcome in zip(CELLS, found, strict=True):
+    for (direction, case), outcome in zip(CELLS, found[: len(CELLS)], strict=True):
         cells[direction][case.name] = outcome
-    return {**head, "numpy": PLAIN_DTYPES, "cells": cells}
+    host = [
+        {
+            "by": exchange.by,
+            "view": exchange.case.name,
+            "usm_type": exchange.case.usm_type,
+            "version": exchange.version,
+            "copy": exchange.copy,
+            **outcome,
+        }
+        for exchange, outcome in zip(HOST_EXCHANGES, found[len(CELLS) :], strict=True)
+    ]
+    return {**head, "numpy": PLAIN_DTYPES, "cells": cells, "host": host}
 
 
 def measure_mpi() -> dict[str, object]:
@@ -146,7 +193,7 @@ def measure_mpi() -> dict[str, object]:
     )
     if done.returncode != 0:
         raise SystemExit(f"mpi_ranks.py: {done.stdout}\n{done.stderr}")
-    return {**json.loads(done.stdout), "numpy": PLAIN_DTYPES}
+    return {**json.loads(done.stdout), "numpy": PLAIN_DTYPES, "host": []}
 
 
 def main() -> None:

@@ -20,9 +20,11 @@ from consumer_cases import (
     PLAIN_DTYPES,
     Case,
     NotOfferedError,
+    OnHost,
     Seen,
     dlpack_dtype,
     flags_of,
+    gather,
     make_tensor,
     name_of_dtype,
     queue_of,
@@ -32,6 +34,19 @@ from peers import load_peer
 from usm_here import described
 
 READ_ONLY = 1
+# How Dr.Jit ends the names of its types.
+DRJIT_NAMES = {
+    "bool": "b",
+    "int8": "i8",
+    "int32": "i",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint32": "u",
+    "uint64": "u64",
+    "float16": "f16",
+    "float32": "f",
+    "float64": "f64",
+}
 
 
 class Consumer(ABC):
@@ -75,6 +90,18 @@ class Consumer(ABC):
     def see(self, array: Any) -> Seen:
         """Return what they say of an array of theirs."""
 
+    def take_on_host(self, array: OnHost) -> Any:
+        """Return what they make of memory of the host."""
+        raise NotOfferedError
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        """Return what a keyword of theirs for the host makes of a tensor of ours."""
+        raise NotOfferedError
+
+    def see_on_host(self, array: Any) -> Seen:
+        """Return what they say of an array in memory of the host."""
+        return self.see(array)
+
     def give(self, array: Any, case: Case) -> usm_dlpack.DLPackTensor:
         """Return what we make of an array of theirs."""
         if not self.on_host:
@@ -103,6 +130,15 @@ class UsmArrays(Consumer):
     def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
         return self.peer.namespace.from_dlpack(tensor)
 
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.peer.namespace.from_dlpack(array)
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        return self.peer.namespace.from_dlpack(tensor, device=(1, 0), copy=copy)
+
+    def see_on_host(self, array: Any) -> Seen:
+        return NumPy().see(array) if isinstance(array, np.ndarray) else self.see(array)
+
     def see(self, array: Any) -> Seen:
         return Seen(
             tuple(array.shape),
@@ -111,6 +147,42 @@ class UsmArrays(Consumer):
             self.peer.address(array),
             not array.flags.writable,
         )
+
+
+class OneDal(Consumer):
+    """scikit-learn-intelex, whose tables are rows and columns of USM or of the host."""
+
+    title = "oneDAL"
+    distribution = "scikit-learn-intelex"
+    dtypes = ("int32", "int64", "float32", "float64")
+
+    def __init__(self) -> None:
+        import onedal
+
+        self.backend = onedal._default_backend
+        if not self.backend.is_dpc:
+            raise SystemExit("onedal: expected its SYCL library, found the host's alone")
+
+    def make(self, case: Case) -> Any:
+        return self.take(make_tensor(case, "device"))
+
+    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+        return self.backend.to_table(tensor, None)
+
+    def see(self, array: Any) -> Seen:
+        interface = array.__sycl_usm_array_interface__
+        address, readonly = interface["data"]
+        found = see_tensor(usm_dlpack.from_dlpack(array))
+        return Seen(tuple(array.shape), array.dtype.name, found.bytes, address, readonly)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.backend.to_table(array, None)
+
+    def see_on_host(self, array: Any) -> Seen:
+        tensor = described(array.__dlpack__())
+        values = self.backend.from_table(array)
+        address = tensor.data + tensor.byte_offset
+        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), address, False)
 
 
 class NumPy(Consumer):
@@ -128,6 +200,12 @@ class NumPy(Consumer):
 
     def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
         return np.from_dlpack(tensor, device="cpu")
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return np.from_dlpack(array)
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        return np.from_dlpack(tensor, device="cpu", copy=copy)
 
     def see(self, array: Any) -> Seen:
         return Seen(
@@ -169,6 +247,12 @@ class PyTorch(Consumer):
             return self.torch.from_dlpack(tensor)
         return self.torch.from_dlpack(tensor, device="cpu")
 
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.torch.from_dlpack(array)
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        return self.torch.from_dlpack(tensor, device="cpu", copy=copy)
+
     def see(self, array: Any) -> Seen:
         raw = array.contiguous().reshape(-1).view(self.torch.uint8).numpy()
         return Seen(
@@ -207,6 +291,13 @@ class Jax(Consumer):
     def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
         return self.jax.dlpack.from_dlpack(tensor)
 
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.jax.dlpack.from_dlpack(array)
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        cpu = self.jax.devices("cpu")[0]
+        return self.jax.dlpack.from_dlpack(tensor, device=cpu, copy=copy)
+
     def see(self, array: Any) -> Seen:
         values = np.asarray(array)
         content = values.tobytes()
@@ -237,10 +328,169 @@ class ArrayApiStrict(Consumer):
         return array if case.view is None else case.view(self.namespace, array)
 
     def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.namespace.from_dlpack(tensor, device=self.namespace.Device("CPU_DEVICE"))
+        return self.ask_for_host(tensor, None)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.namespace.from_dlpack(array)
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        device = self.namespace.Device("CPU_DEVICE")
+        return self.namespace.from_dlpack(tensor, device=device, copy=copy)
 
     def see(self, array: Any) -> Seen:
         return self.numpy.see(np.from_dlpack(array))
+
+
+class PyArrow(Consumer):
+    title = "pyarrow"
+    distribution = "pyarrow"
+    on_host = True
+    usm_type = "shared"
+    dtypes = tuple(n for n in PLAIN_DTYPES if n != "bool" and not n.startswith("complex"))
+
+    def __init__(self) -> None:
+        import pyarrow
+
+        self.namespace = pyarrow.Tensor
+        self.numpy = NumPy()
+
+    def make(self, case: Case) -> Any:
+        if case.name in ("reversed", "read-only"):
+            raise NotOfferedError
+        return self.namespace.from_numpy(case.seen)
+
+    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+        return self.ask_for_host(tensor, None)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.namespace.from_dlpack(array)
+
+    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+        return self.namespace.from_dlpack(tensor, device=(1, 0), copy=copy)
+
+    def see(self, array: Any) -> Seen:
+        return self.numpy.see(array.to_numpy())
+
+
+class Awkward(Consumer):
+    """Its arrays have no ``__dlpack__``."""
+
+    title = "awkward"
+    distribution = "awkward"
+    on_host = True
+    usm_type = "shared"
+
+    def __init__(self) -> None:
+        import awkward
+
+        self.namespace = awkward
+        self.numpy = NumPy()
+
+    def make(self, case: Case) -> Any:
+        raise NotOfferedError
+
+    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+        return self.namespace.from_dlpack(tensor)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.namespace.from_dlpack(array)
+
+    def see(self, array: Any) -> Seen:
+        return self.numpy.see(array.layout.data)
+
+
+class DrJit(Consumer):
+    """The tensors of its scalar backend, which compiles nothing."""
+
+    title = "Dr.Jit"
+    distribution = "drjit"
+    on_host = True
+    usm_type = "shared"
+    dtypes = tuple(DRJIT_NAMES)
+
+    def __init__(self) -> None:
+        import drjit.scalar
+
+        self.namespace = drjit.scalar
+        self.numpy = NumPy()
+
+    def tensor_of(self, array: Any, dtype: np.dtype) -> Any:
+        return getattr(self.namespace, f"TensorX{DRJIT_NAMES[dtype.name]}")(array)
+
+    def make(self, case: Case) -> Any:
+        if case.view is not None or case.readonly:
+            raise NotOfferedError
+        return self.tensor_of(case.values, case.values.dtype)
+
+    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+        return self.tensor_of(tensor, tensor.dtype)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.tensor_of(array, array.tensor.dtype)
+
+    def see(self, array: Any) -> Seen:
+        return self.numpy.see(array.numpy())
+
+
+class TensorFlow(Consumer):
+    """It takes capsules alone, and its tensors are never written."""
+
+    title = "TensorFlow CPU"
+    distribution = "tensorflow-cpu"
+    on_host = True
+    usm_type = "shared"
+
+    def __init__(self) -> None:
+        import tensorflow
+
+        self.namespace = tensorflow
+        self.from_dlpack = tensorflow.experimental.dlpack.from_dlpack
+
+    def make(self, case: Case) -> Any:
+        if case.view is not None or case.readonly:
+            raise NotOfferedError
+        return self.namespace.constant(case.values)
+
+    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+        return self.from_dlpack(tensor.__dlpack__(dl_device=(1, 0)))
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.from_dlpack(array.__dlpack__())
+
+    def see(self, array: Any) -> Seen:
+        values = np.asarray(array)
+        return Seen(
+            tuple(array.shape), array.dtype.name, values.tobytes(), values.ctypes.data, True
+        )
+
+
+class Warp(Consumer):
+    title = "Warp"
+    distribution = "warp-lang"
+    on_host = True
+    usm_type = "shared"
+    dtypes = PyArrow.dtypes
+
+    def __init__(self) -> None:
+        import warp
+
+        warp.config.quiet = True
+        self.namespace = warp
+
+    def make(self, case: Case) -> Any:
+        if case.shape == () or case.readonly:
+            raise NotOfferedError
+        return self.namespace.array(case.seen, device="cpu", copy=False)
+
+    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+        return self.namespace.from_dlpack(tensor)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.namespace.from_dlpack(array)
+
+    def see(self, array: Any) -> Seen:
+        values = array.numpy()
+        return Seen(array.shape, values.dtype.name, values.tobytes(), array.ptr or 0, False)
 
 
 class Indirect(Consumer):
@@ -286,6 +536,24 @@ def through_a_capsule(consumer: Consumer) -> Consumer:
     return Indirect(consumer, "through a capsule", prepare, DTYPES)
 
 
+class DlpackAlone:
+    """A tensor of ours without its array interface, which some libraries look for first."""
+
+    def __init__(self, tensor: usm_dlpack.DLPackTensor) -> None:
+        self.tensor = tensor
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.tensor.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+
+def through_dlpack(consumer: Consumer) -> Consumer:
+    """Return a library that takes our tensors by DLPack, and not by their array interface."""
+    return Indirect(consumer, "through DLPack", DlpackAlone, consumer.dtypes)
+
+
 class DescribesUsm(Consumer):
     """A library that describes USM and does not allocate it: what it hands out is in ours."""
 
@@ -318,6 +586,12 @@ class TvmFfi(DescribesUsm):
 
     def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
         return self.namespace.from_dlpack(tensor)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.namespace.from_dlpack(array)
+
+    def see_on_host(self, array: Any) -> Seen:
+        return NumPy().see(np.from_dlpack(array))
 
 
 class Nanobind(DescribesUsm):
@@ -354,9 +628,22 @@ class Nanobind(DescribesUsm):
         name = name_of_dtype(*dtype)
         return Seen(tuple(shape), name, see_tensor(tensor).bytes, address, readonly)
 
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.extension.keep_on_host(array)
+
+    def see_on_host(self, array: Any) -> Seen:
+        address, shape, strides, dtype, _ = array.describe()
+        code, bits, lanes = dtype
+        found = gather(address, shape, strides, bits * lanes)
+        return Seen(tuple(shape), name_of_dtype(code, bits, lanes), found, address, True)
+
 
 CONSUMERS: dict[str, tuple[Callable[[], Consumer], ...]] = {
-    "dpctl-tensor": (lambda: UsmArrays("dpctl.tensor", "dpctl.tensor", "dpctl"),),
+    "dpctl-tensor": (
+        lambda: UsmArrays("dpctl.tensor", "dpctl.tensor", "dpctl"),
+        OneDal,
+        lambda: through_dlpack(OneDal()),
+    ),
     "dpnp": (
         lambda: UsmArrays("dpnp", "dpnp", "dpnp"),
         lambda: UsmArrays("dpnp.tensor", "dpnp.tensor", "dpnp"),
@@ -366,5 +653,7 @@ CONSUMERS: dict[str, tuple[Callable[[], Consumer], ...]] = {
         *(PyTorch, lambda: through_a_capsule(PyTorch())),
         *(Jax, lambda: through_numpy(Jax())),
         *(ArrayApiStrict, lambda: through_numpy(ArrayApiStrict())),
+        *(PyArrow, Awkward, DrJit),
     ),
+    "extended": (TensorFlow, Warp),
 }

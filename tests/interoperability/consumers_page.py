@@ -4,11 +4,12 @@
     python consumers_page.py [--write] folder ...
 
 A folder is an environment's, with its ``consumers.json`` and, where the peer's wheel has tests, the
-counts of `peers_own_tests`.
+counts of `peers_own_tests`. The section of the extended run stays as it is if its folder is not
+given.
 
 A cell that does not pass must be explained in `upstream_defects.EXPLANATIONS`, and an explanation
-must have a cell that does not pass: otherwise the page is not written. Only the standard library is
-used, since no environment sees all of the parts.
+must have a cell that does not pass: otherwise the page is not written. No explanation excuses wrong
+values. Only the standard library is used, since no environment sees all of the parts.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ when a cell is not as it stands here; `python3 tests/interoperability/run.py --w
 - *copy*: it arrived in memory of its own.
 - *arrived*: it is empty, so that nothing is shared or copied.
 - *sent*, *received*: the message was read from, or written to, the memory itself.
-- *refused*, *writable* (read-only memory that can be written on the other side), *wrong*, *crash*:
-  a number leads to the reason.
+- *refused*, *writable* (read-only memory that can be written on the other side), *crash*: a number
+  leads to the reason. Wrong values fail the run.
 - An empty cell: the library has no such array.
 
 Ours to theirs: USM libraries take a tensor by their `from_dlpack`; host libraries are asked for
@@ -52,6 +53,20 @@ device is the CPU. The second device is another root device, on a platform of it
 """
 
 
+HOST = """\
+A tensor of ours that a library takes as memory of the host, of each USM kind, with `copy` None and
+True; the values are compared. *Capsule*: the library takes an object whose `__dlpack__` gives our
+legacy, and then our versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the
+tensor, and is asked for the host by its own `device=`, with its own `copy=`. *Same memory* is true
+of host and shared USM without `copy=True`; everything else is a copy, as it must be. A table of
+oneDAL tells no address of host memory, and stands as a copy.
+"""
+EXTENDED = "extended"
+EXTENDED_HEADING = "## Extended run"
+EXTENDED_TEXT = """\
+The libraries that are too large for every run: `python3 dev.py interoperability --extended`
+measures them too, and compares this section, which stays as it is otherwise.
+"""
 OWN_TESTS = """\
 ## Their own tests
 
@@ -65,37 +80,39 @@ to pass or not to reach ours, stand with their reasons in
 class Explained:
     """Which explanation each cell has, numbered in the order in which they are met."""
 
-    def __init__(self) -> None:
+    def __init__(self, anchor: str) -> None:
+        self.anchor = anchor
         self.numbers: dict[int, int] = {}
         self.problems: list[str] = []
 
-    def mark(self, title: str, direction: str, cell: str, outcome: dict[str, str]) -> str:
+    def mark(self, title: str, direction: str, cell: str, outcome: dict[str, Any]) -> str:
         """Return what stands in a cell."""
         found = [
             place
-            for place, (titles, way, pattern, _) in enumerate(EXPLANATIONS)
-            if title in titles and way in (direction, "both ways") and fnmatchcase(cell, pattern)
+            for place, (titles, ways, pattern, _) in enumerate(EXPLANATIONS)
+            if title in titles and direction in ways and fnmatchcase(cell, pattern)
         ]
-        word = outcome["outcome"]
+        word: str = outcome["outcome"]
         if word in PASSED:
             return word
-        if not found:
+        if word == "wrong" or not found:
             where = f"{title}, {direction}, {cell}"
+            passes = "a cell that passes" + (" or is explained" if word != "wrong" else "")
+            remedy = "explain it in upstream_defects.py" if word != "wrong" else "mend the export"
             self.problems.append(
-                f"{where}: expected a cell that passes or is explained, found {word} "
-                f"({outcome.get('reason')}); explain it in upstream_defects.py"
+                f"{where}: expected {passes}, found {word} ({outcome.get('reason')}); {remedy}"
             )
             return word
         number = self.numbers.setdefault(found[0], len(self.numbers) + 1)
-        return f"{word} [{number}](#reasons)"
+        return f"{word} [{number}](#{self.anchor})"
 
-    def unused(self) -> list[str]:
-        """Return a sentence for each explanation of cells that pass."""
+    def unused(self, measured: set[str]) -> list[str]:
+        """Return a sentence for each explanation of measured libraries whose cells all pass."""
         return [
             f"upstream_defects.py: expected a cell that does not pass, found none for {entry[:3]}; "
             "take the entry out"
             for place, entry in enumerate(EXPLANATIONS)
-            if place not in self.numbers
+            if place not in self.numbers and measured.intersection(entry[0])
         ]
 
 
@@ -128,9 +145,82 @@ def of_dtypes(row: dict[str, Any], direction: str, explained: Explained) -> list
     return [row["title"], direction, listed(passed, row["numpy"]), "; ".join(others)]
 
 
-def render(rows: list[dict[str, Any]]) -> tuple[str, list[str]]:
-    """Return the page, and what keeps it from being true."""
-    explained = Explained()
+# The words for what was varied.
+FACTORS: dict[str, tuple[str, dict[Any, str]]] = {
+    "usm_type": ("{} USM", {"device": "device", "host": "host", "shared": "shared"}),
+    "version": ("{}", {"legacy": "legacy", "versioned": "versioned", None: ""}),
+    "copy": ("{}", {None: "without a copy", True: "with `copy=True`"}),
+}
+
+
+def which(some: list[dict[str, Any]], every: list[dict[str, Any]]) -> str:
+    """Return in words which of the exchanges of a cell these are."""
+    words = []
+    size = 1
+    for factor, (phrase, names) in FACTORS.items():
+        values = list(dict.fromkeys(one[factor] for one in some))
+        size *= len(values)
+        if len(values) < len({one[factor] for one in every}):
+            words.append(phrase.format(" and ".join(names[value] for value in values)))
+    if size == len(some):
+        return ", ".join(words)
+    each = [
+        [phrase.format(names[one[f]]) for f, (phrase, names) in FACTORS.items()] for one in some
+    ]
+    return ", ".join(" ".join(filter(None, words)) for words in each)
+
+
+def of_host(every: list[dict[str, Any]]) -> str:
+    """Return what stands for all exchanges of one view, whose marks are known."""
+    marks: dict[str, list[dict[str, Any]]] = {}
+    for one in every:
+        marks.setdefault(one["mark"], []).append(one)
+    passed = [one for mark in PASSED for one in marks.pop(mark, [])]
+    in_place = [one for one in passed if one["usm_type"] != "device" and not one["copy"]]
+    words = dict.fromkeys(one["outcome"] for one in in_place or passed)
+    failed = [
+        f"{which(some, every)}: {mark}" if len(some) < len(every) else mark
+        for mark, some in marks.items()
+    ]
+    return "; ".join([" or ".join(words), *failed] if words else failed)
+
+
+def host_rows(row: dict[str, Any], explained: Explained) -> list[list[str]]:
+    """Return how a library takes memory of the host: a row for each way that it has.
+
+    A kind of capsule that it never takes is told once, in front.
+    """
+    rows = []
+    for by in dict.fromkeys(one["by"] for one in row["host"] if one["outcome"]):
+        every = [one for one in row["host"] if one["by"] == by]
+        for one in every:
+            cell = ", ".join(filter(None, (one["view"], one["version"])))
+            one["mark"] = explained.mark(row["title"], f"by {by}", cell, one)
+        views = list(dict.fromkeys(one["view"] for one in every))
+        way = by
+        for version in ("legacy", "versioned") if by == "capsule" else ():
+            marks = {one["mark"] for one in every if one["version"] == version}
+            if len(marks) == 1 and not marks.intersection(PASSED):
+                way += f"; {version}: {marks.pop()}"
+                every = [one for one in every if one["version"] != version]
+        cells = [of_host([one for one in every if one["view"] == view]) for view in views]
+        rows.append([row["title"], way, *cells])
+    return rows
+
+
+def render(rows: list[dict[str, Any]], level: str, suffix: str) -> tuple[str, list[str]]:
+    """Return the tables of some libraries, and what keeps them from being true.
+
+    Parameters
+    ----------
+    rows
+        What was measured of each library.
+    level
+        The marks of a heading.
+    suffix
+        What the headings end with.
+    """
+    explained = Explained(f"Reasons{suffix}".lower().replace(" ", "-"))
     cells = [cell for cell in rows[0]["cells"]["ours to theirs"] if not cell.startswith("dtype ")]
     directions = ("ours to theirs", "theirs to ours")
     # A library that is taken only by way of another has no arrays of its own here.
@@ -145,19 +235,24 @@ def render(rows: list[dict[str, Any]]) -> tuple[str, list[str]]:
         + [explained.mark(row["title"], direction, c, row["cells"][direction][c]) for c in cells]
         for row, direction in ways
     ]
+    host = [line for row in rows for line in host_rows(row, explained)]
+    views = list(dict.fromkeys(one["view"] for one in rows[0]["host"]))
     dtypes = [of_dtypes(row, direction, explained) for row, direction in ways]
     ordered = sorted(explained.numbers.items(), key=lambda item: item[1])
     reasons = "".join(f"{number}. {EXPLANATIONS[place][3]}\n" for place, number in ordered)
     versions = list(dict.fromkeys(row["version"] for row in rows))
     page = (
-        f"{HEAD}\nReleases: {', '.join(versions)}.\n\n## Arrays\n\n"
-        f"{table(['library', 'direction', *cells], arrays)}\n## Element types\n\n"
+        f"Releases: {', '.join(versions)}.\n\n{level} Arrays{suffix}\n\n"
+        f"{table(['library', 'direction', *cells], arrays)}\n"
+        f"{level} Memory of the host{suffix}\n\n"
+        f"{'' if suffix else HOST + chr(10)}{table(['library', 'by', *views], host)}\n"
+        f"{level} Element types{suffix}\n\n"
         "Every element type that the library and DLPack have in common was tried. NumPy's are "
         f"{', '.join(rows[0]['numpy'])}.\n\n"
         f"{table(['library', 'direction', 'passes', 'does not pass'], dtypes)}\n"
-        f"## Reasons\n\n{reasons}"
+        f"{level} Reasons{suffix}\n\n{reasons}"
     )
-    return page, explained.problems + explained.unused()
+    return page, explained.problems + explained.unused({row["title"] for row in rows})
 
 
 def of_own_tests(folders: list[Path]) -> str:
@@ -178,9 +273,18 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="renew the page")
     parser.add_argument("folders", nargs="+", type=Path)
     options = parser.parse_args()
-    parts = [json.loads((folder / "consumers.json").read_text()) for folder in options.folders]
-    page, problems = render([row for part in parts for row in part])
-    page += f"\n{of_own_tests(options.folders)}"
+    parts = {f: json.loads((f / "consumers.json").read_text()) for f in options.folders}
+    extended = [part for f, part in parts.items() if f.name.endswith(EXTENDED)]
+    usual = [row for part in parts.values() if part not in extended for row in part]
+    committed = PAGE.read_text() if PAGE.exists() else ""
+    tables, problems = render(usual, "##", "")
+    page = f"{HEAD}\n{tables}\n{of_own_tests(options.folders)}\n"
+    if extended:
+        tables, more = render(extended[0], "###", " of the extended run")
+        page += f"{EXTENDED_HEADING}\n\n{EXTENDED_TEXT}\n{tables}"
+        problems += more
+    else:
+        page += "".join(committed.partition(EXTENDED_HEADING)[1:])
     for problem in problems:
         print(problem)
     if problems:
@@ -188,7 +292,6 @@ def main() -> int:
     if options.write:
         PAGE.write_text(page)
         return 0
-    committed = PAGE.read_text() if PAGE.exists() else ""
     if committed == page:
         return 0
     changes = difflib.unified_diff(

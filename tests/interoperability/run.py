@@ -8,7 +8,8 @@ our tests run, and the DLPack tests that their wheels carry; with dpnp also thos
 of an extension and of oneDNN. The examples of docs/how-to/ run where their peer is.
 
 ``python3 dev.py interoperability`` runs this program, and compares the page with what was measured;
-``--write`` renews the page. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one of
+``--write`` renews the page. ``--extended`` measures also the libraries that are too large for every
+run. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one of
 them, with further arguments for pytest, and does not look at the page.
 """
 
@@ -34,6 +35,7 @@ from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("dpctl-tensor", "dpnp", "consumers")
+EXTENDED = "extended"  # consumers_page.py knows the name too
 # The test files of each; those of the guide run the examples of docs/how-to/.
 TESTS = {
     "dpctl-tensor": ["dpctl_tensor", "guide_dpctl_tensor"],
@@ -200,7 +202,7 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
     Parameters
     ----------
     peer
-        One of `PEERS`.
+        One of `PEERS`, or `EXTENDED`.
     arguments
         More for pytest.
 
@@ -223,10 +225,11 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
         steps["example"] = lambda: run_example(environment)
         steps["oneDNN"] = lambda: run_onednn_example(environment, arguments)
-    steps["test"] = lambda: run_tests(environment, peer, arguments)
+    if peer in TESTS:
+        steps["test"] = lambda: run_tests(environment, peer, arguments)
     if peer in MODULES:
         steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
-    else:
+    if peer == "consumers":
         steps["build nanobind's side"] = lambda: build_nanobind_consumer(environment)
     steps["measure"] = lambda: measure(environment, peer)
     taken = []
@@ -238,11 +241,13 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
     return taken
 
 
-def compare_page(write: bool) -> int:
+def compare_page(peers: tuple[str, ...], write: bool) -> int:
     """Compare docs/consumers.md with what all environments measured, or renew it.
 
     Parameters
     ----------
+    peers
+        The environments.
     write
         Whether it is renewed.
 
@@ -251,7 +256,7 @@ def compare_page(write: bool) -> int:
     :
         0 if the page is true.
     """
-    folders = [DEV / f"interoperability-{peer}" for peer in PEERS]
+    folders = [DEV / f"interoperability-{peer}" for peer in peers]
     wanted = ["--write"] if write else []
     return run(sys.executable, HERE / "consumers_page.py", *wanted, *folders, check=False)
 
@@ -265,12 +270,16 @@ def main() -> int:
         0 if all tests of all of them passed, otherwise 1.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", nargs="?", choices=PEERS, help="one of them; all if not given")
+    parser.add_argument(
+        "peer", nargs="?", choices=(*PEERS, EXTENDED), help="one of them; all if not given"
+    )
+    parser.add_argument("--extended", action="store_true", help="the large libraries too")
     parser.add_argument("--write", action="store_true", help="renew docs/consumers.md")
     chosen, arguments = parser.parse_known_args()
     summary = []
     failures = 0
-    for peer in PEERS if chosen.peer is None else [chosen.peer]:
+    peers = (*PEERS, EXTENDED) if chosen.extended else PEERS
+    for peer in peers if chosen.peer is None else [chosen.peer]:
         try:
             steps = exchange_with(peer, arguments)
             summary.append((peer, ", ".join(f"{step} {taken:.0f} s" for step, taken in steps)))
@@ -278,7 +287,7 @@ def main() -> int:
             failures += 1
             summary.append((peer, f"FAILED: {refusal}"))
     if chosen.peer is None and failures == 0:
-        failures += compare_page(chosen.write)
+        failures += compare_page(peers, chosen.write)
     print()
     for peer, outcome in summary:
         print(f"{peer}: {outcome}")

@@ -242,6 +242,34 @@ def test_memory_that_the_host_can_read_goes_there_without_a_copy(
     assert bytes(owner.copy_to_host()) == np.full(12, 7, np.float32).tobytes()
 
 
+REVERSED = {
+    "reversed": ((24,), (-1,), 92),
+    "reversed in rows": ((4, 6), (-6, 1), 72),
+    "reversed in columns": ((4, 3), (6, -2), 20),
+    "reversed in both": ((2, 3), (-12, -2), 92),
+}
+
+
+@pytest.mark.parametrize("view", REVERSED)
+@pytest.mark.parametrize("version", [None, NEWEST], ids=["legacy", "versioned"])
+@pytest.mark.parametrize("copy", [None, True])
+def test_a_reversed_view_on_the_host_begins_at_its_first_element(
+    usm_type: str, queue: Any, view: str, version: Any, copy: bool | None
+) -> None:
+    # dpctl, dpnp and warp ignore byte_offset of host memory; TensorFlow refuses it.
+    shape, strides, first = REVERSED[view]
+    owner = allocate(usm_type, 96, queue)
+    tensor = to_dlpack_tensor(owner, shape=shape, strides=strides, dtype="f4", byte_offset=first)
+    capsule = tensor.__dlpack__(dl_device=HOST, max_version=version, copy=copy)
+    inside = content_of(capsule).dl_tensor
+    assert inside.byte_offset == 0
+    assert (inside.data == tensor.data) == (usm_type != "device" and not copy)
+    values = np.arange(96, dtype="u1").view("f4")[first // 4 :]
+    expected = np.lib.stride_tricks.as_strided(values, shape, [4 * step for step in strides])
+    assert on_host(capsule) == expected.tobytes()
+    assert np.from_dlpack(OldArray(capsule)).tobytes() == expected.tobytes()
+
+
 def test_device_memory_goes_to_the_host_as_a_copy(tensor: DLPackTensor, memory: Any) -> None:
     for copy in (None, True):
         capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)

@@ -261,6 +261,73 @@ TEST(Managed, StartsAtTheByteThatHoldsTheLowestPackedElement) {
   EXPECT_EQ(padded->dl_tensor.byte_offset, 3U);
 }
 
+TEST(Managed, StartsAtTheFirstElementOfAReversedViewOnTheHost) {
+  std::array<float, 6> elements{};
+  using relaxed = usm_dlpack::layout_relaxed;
+  const md::mdspan<float, extents_2d, relaxed> view(
+      elements.data(), relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1}));
+  const auto managed = to_managed_tensor(view, {kDLCPU, 0}, 0);
+  const auto legacy = to_legacy_managed_tensor(view, {kDLCPU, 0}, 0);
+  for (const DLTensor& tensor : {managed->dl_tensor, legacy->dl_tensor}) {
+    EXPECT_EQ(tensor.data, &elements[5]);
+    EXPECT_EQ(tensor.byte_offset, 0U);
+    EXPECT_EQ(usm_dlpack_test::addresses_of(tensor),
+              usm_dlpack_test::facts_of(view).addresses());
+  }
+}
+
+TEST(Managed, AddsTheByteOffsetOfAHostTensorToData) {
+  valid_tensor valid;
+  valid.tensor.device = {kDLCPU, 0};
+  for (const std::int64_t stride : {1, -1}) {
+    valid.strides = {3 * stride, stride};
+    valid.tensor.data = stride > 0 ? valid.elements.data() : &valid.elements[3];
+    valid.tensor.byte_offset = stride > 0 ? 0 : 2 * sizeof(float);
+    const auto managed = to_managed_tensor(valid.tensor, 0);
+    EXPECT_EQ(managed->dl_tensor.data, stride > 0 ? &valid.elements[0] : &valid.elements[5]);
+    EXPECT_EQ(managed->dl_tensor.byte_offset, 0U);
+    EXPECT_EQ(managed->dl_tensor.strides[1], stride);
+  }
+}
+
+TEST(Managed, StartsAtTheByteOfTheFirstPackedElementOnTheHost) {
+  std::array<unsigned char, 8> bytes{};
+  std::int64_t extent = 6;
+  std::int64_t stride = -1;
+  const DLTensor tensor{
+      bytes.data(), {kDLCPU, 0}, 1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1},
+      &extent,      &stride,     4};
+  const auto packed = to_managed_tensor(tensor, 0);
+  EXPECT_EQ(packed->dl_tensor.data, bytes.data() + 4);
+  EXPECT_EQ(packed->dl_tensor.byte_offset, 0U);
+}
+
+TEST(Managed, LeavesNullDataOfAnEmptyHostTensorNull) {
+  valid_tensor valid;
+  valid.tensor.device = {kDLCPU, 0};
+  valid.shape = {0, 3};
+  valid.tensor.byte_offset = 8;
+  const auto live = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(live->dl_tensor.data, &valid.elements[2]);
+  EXPECT_EQ(live->dl_tensor.byte_offset, 0U);
+  valid.tensor.data = nullptr;
+  const auto null = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(null->dl_tensor.data, nullptr);
+  EXPECT_EQ(null->dl_tensor.byte_offset, 0U);
+}
+
+// `data` may be a handle there, as a cl_mem is for kDLOpenCL.
+TEST(Managed, LeavesDataOfAnotherDeviceTypeAsItIs) {
+  valid_tensor valid;
+  valid.tensor.device = {kDLOpenCL, 0};
+  valid.strides = {-3, -1};
+  valid.tensor.data = &valid.elements[3];
+  valid.tensor.byte_offset = 2 * sizeof(float);
+  const auto managed = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(managed->dl_tensor.data, &valid.elements[3]);
+  EXPECT_EQ(managed->dl_tensor.byte_offset, 2 * sizeof(float));
+}
+
 TEST(Managed, HasNoArraysForRankZero) {
   float element = 0;
   const auto managed =

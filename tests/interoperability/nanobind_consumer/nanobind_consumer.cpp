@@ -20,6 +20,10 @@ using taken_readonly = nb::ndarray<nb::ro, nb::device::oneapi>;
 // Given to Python as an object with __dlpack__; without the tag it would be a bare capsule.
 using given = nb::ndarray<nb::array_api, nb::device::oneapi>;
 using given_readonly = nb::ndarray<nb::array_api, nb::ro, nb::device::oneapi>;
+/// Memory of the host, kept as long as the object is.
+struct on_host {
+  nb::ndarray<nb::ro, nb::device::cpu> array;
+};
 using dtype_parts = std::tuple<int, int, int>;
 
 template <class Array>
@@ -49,6 +53,11 @@ Array hand_out(std::uintptr_t address, const std::vector<std::size_t>& shape,
 }  // namespace
 
 NB_MODULE(nanobind_consumer, module) {
+  nb::class_<on_host>(module, "OnHost").def("describe", [](const on_host& kept) {
+    return describe(kept.array);
+  });
+  module.def("keep_on_host",
+             [](nb::ndarray<nb::ro, nb::device::cpu> array) { return on_host{array}; });
   module.def("describe", &describe<taken>);
   module.def("describe_readonly", &describe<taken_readonly>);
   module.def("hand_out", &hand_out<given>);
