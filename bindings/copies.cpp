@@ -37,8 +37,8 @@ std::int64_t bits_of_element(const copy_source& source) {
   return detail::bits_per_element(source.described.dtype, detail::storage_of(source.flags));
 }
 
-/// How a copy is laid out: with the source's strides where its elements neither overlap nor
-/// have gaps, otherwise compact and in row-major order.
+/// How a copy is laid out: with the source's strides where they are positive and its elements
+/// neither overlap nor have gaps, otherwise compact and in row-major order.
 struct copy_layout {
   std::uint64_t nbytes;
   bool compact;
@@ -58,7 +58,9 @@ copy_layout layout_of_copy(const copy_source& source) {
     refuse_memory("more than 1152921504606846975");
   }
   const auto nbytes = static_cast<std::uint64_t>(bits) / 8;
-  return {nbytes, !source.structure.unique || nbytes < source.structure.nbytes};
+  const tensor_structure& spanned = source.structure;
+  return {nbytes,
+          !spanned.unique || nbytes < spanned.nbytes || spanned.lowest < spanned.first};
 }
 
 /// Waits for what a queue has got; the GIL is not held.
@@ -155,23 +157,15 @@ bool is_compact(const DLTensor& tensor) {
   return true;
 }
 
-/// The description of a copy that kept the source's strides, and whose span is at `memory`.
-DLTensor moved_to(void* memory, const copy_source& source, DLDevice device) {
-  DLTensor described = source.described;
-  described.data =
-      static_cast<unsigned char*>(memory) + (source.structure.first - source.structure.lowest);
-  described.byte_offset = 0;
-  described.device = device;
-  return described;
-}
-
 tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevice device,
                           bool compact) {
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
-  tensor_copy made{moved_to(memory.get(), source, device), flags, std::move(memory), {}};
+  tensor_copy made{source.described, flags, std::move(memory), {}};
+  made.described.data = made.memory.get();
+  made.described.byte_offset = 0;
+  made.described.device = device;
   if (compact) {
     const auto ndim = static_cast<std::size_t>(source.described.ndim);
-    made.described.data = made.memory.get();
     made.strides.resize(ndim + 1);
     detail::write_compact_strides(source.described.shape, made.strides.data(), ndim);
     made.described.strides = made.strides.data();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies of tensors, in USM or in host memory: each waits for the producer's known work, and
-// is complete when it is returned. Each element of a copy has its own place: the strides are
-// kept where elements neither overlap nor have gaps, otherwise the copy is compact, in
+// is complete when it is returned. Each element of a copy has its own place: positive strides
+// are kept where elements neither overlap nor have gaps, otherwise the copy is compact, in
 // row-major order.
 #pragma once
 

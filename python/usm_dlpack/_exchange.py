@@ -443,8 +443,9 @@ def from_dlpack(
         and is then the tensor's ``sycl_queue``. None takes the array where it is.
     copy
         True always copies: the producer if it can, this package otherwise. False never does. None
-        copies where `device` or `usm_type` asks for it, or the producer does. Our copies keep the
-        strides where elements neither overlap nor have gaps, and are compact, in C order, elsewhere.
+        copies where `device` or `usm_type` asks for it, or the producer does. Our copies keep
+        positive strides where elements neither overlap nor have gaps, and are compact, in C order,
+        elsewhere.
     usm_type
         "host", "device" or "shared": the array is copied if its USM is of another kind. None
         keeps the kind of USM, and copies host memory to device USM.

@@ -121,6 +121,7 @@ def test_a_compact_array_keeps_its_strides_and_one_with_gaps_becomes_compact() -
     assert fortran.strides == (1, 4, 20)
     permuted = from_dlpack(BASE.transpose(1, 2, 0), device=HERE)
     assert permuted.strides == (6, 1, 30)
+    assert from_dlpack(VIEWS["reversed"], device=HERE).strides == (30, 6, 1)
     gaps = from_dlpack(VIEWS["with gaps"], device=HERE)
     assert gaps.strides == (4, 2, 1)
     assert gaps.byte_extent == gaps.nbytes
