@@ -246,8 +246,8 @@ def to_dlpack_tensor(
     byte_offset
         Bytes from `obj`'s first element to the tensor's first.
     queue
-        A queue made from the memory's root device alone, which must know the memory: the one that
-        works on it. None is the queue in the array interface of `obj`, if one is there.
+        A queue made from the memory's root device alone: the one that works on it. None is the
+        queue in the array interface of `obj`, if one is there.
 
     Returns
     -------
@@ -439,8 +439,9 @@ def from_dlpack(
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
         of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or
-        on another root device, is copied. A queue is also handed to the producer as ``stream``,
-        and is then the tensor's ``sycl_queue``. None takes the array where it is.
+        on another root device, is copied. A queue, which must be of the default context, is also
+        handed to the producer as ``stream``, and is then the tensor's ``sycl_queue``. None takes
+        the array where it is.
     copy
         True always copies: the producer if it can, this package otherwise. False never does. None
         copies where `device` or `usm_type` asks for it, or the producer does.
@@ -456,7 +457,8 @@ def from_dlpack(
     Raises
     ------
     UsmBindingError
-        If the memory is not USM of the device that the producer named.
+        If the memory is not USM of the device that the producer named, or the queue in ``device``
+        is of another context.
     ConversionError
         If another rule is broken; the producer's capsule is then left to its producer.
     TypeError, ValueError
