@@ -8,7 +8,8 @@ import inspect
 import math
 import operator
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,8 @@ def _integers(field: str, values: object) -> list[int]:
     """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
     try:
         if isinstance(values, Iterable):
+        if isinstance(values, str | Mapping | AbstractSet):  # also an empty one
+            raise TypeError
             return [operator.index(value) for value in values]
         return [operator.index(values)]  # type: ignore[arg-type]
     except TypeError:
@@ -105,8 +108,9 @@ class _Interface:
         except (KeyError, TypeError, ValueError) as error:
             found = f"none of {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(
-                "__sycl_usm_array_interface__: expected data, shape, strides, typestr and syclobj "
-                f"as dpctl documents them, found {found}; correct the object that offers it"
+                "__sycl_usm_array_interface__: expected data, shape, strides, typestr, version 1 "
+                f"and syclobj as dpctl documents them, found {found}; "
+                "correct the object that offers it"
             ) from error
         # dpctl.memory says True of memory that everybody may write.
         self.readonly = self.readonly and not _is_dpctl_memory(obj)
@@ -123,14 +127,24 @@ class _Interface:
         self.itemsize = (self.bits + 7) // 8
 
     def _read(self, interface: dict[str, Any]) -> None:
-        data, flag = interface["data"]
-        self.data = operator.index(data)
+        if (version := interface["version"]) != 1:
+            raise ValueError(f"the version {shown(version)}")
+        data = interface["data"]
+        try:
+            address, flag = data
+            self.data = operator.index(address)
+        except (TypeError, ValueError):
+            raise ValueError(f"the data {shown(data)}") from None
         self.readonly = bool(flag)
         self.shape = _integers("shape", interface["shape"])
         strides = interface.get("strides")
         self.strides = None if strides is None else _integers("strides", strides)
         typestr = interface["typestr"]
-        self.offset = operator.index(interface.get("offset", 0))
+        offset = interface.get("offset", 0)
+        try:
+            self.offset = operator.index(offset)
+        except TypeError:
+            raise TypeError(f"the offset {shown(offset)}") from None
         self.place = interface["syclobj"]
         if not 0 <= self.data < 2**64:
             raise ValueError(f"the address {shown(self.data)}")
@@ -143,6 +157,8 @@ class _Interface:
         self.itemsize = dtype.itemsize
         self.bits = 8 * self.itemsize
 
+        if not 0 <= self.data + self.offset * self.itemsize < 2**64:
+            raise ValueError(f"the offset {shown(offset)}, which leads to no address")
     def is_compact(self) -> bool:
         """Return whether the elements stand in C order without gaps."""
         if self.strides is None or 0 in self.shape:
