@@ -147,6 +147,19 @@ DLDevice find_device(const tensor_structure& structure, std::uintptr_t origin,
   refuse_offset(structure.first, origin, context);
 }
 
+/// Refuses a queue of another context or root device than the memory's. By comparing: the
+/// Level Zero driver knows a pointer in each context of its platform.
+/// @param context a default context, which knows the memory
+DLDevice find_device(const tensor_structure& structure, DLDevice device,
+                     const sycl::context& context, const sycl::queue& queue) {
+  check_queue(queue);
+  if (!structure.empty && queue.get_context() != context) {
+    detail::refuse_queue(device.device_id, device_id(queue.get_device()));
+  }
+  return detail::export_device(reinterpret_cast<const void*>(structure.first), structure.empty,
+                               queue);
+}
+
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
 /// @param origin the address that the object itself names
 /// @param place a context or queue of the object
@@ -164,10 +177,10 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   described.strides = strides ? strides->data() : nullptr;
   described.dtype = to_dtype(code, bits, lanes);
   const tensor_structure structure = check_structure(described, detail::storage_of(flags));
-  const void* first = reinterpret_cast<const void*>(structure.first);
-  described.device = find_device(structure, origin, to_context(place));
+  const sycl::context context = to_context(place);
+  described.device = find_device(structure, origin, context);
   if (!queue.is_none()) {
-    described.device = detail::export_device(first, structure.empty, to_queue(queue));
+    described.device = find_device(structure, described.device, context, to_queue(queue));
   }
   const usm_allocation proof = validate(shown);
   check_owned(proof, origin);

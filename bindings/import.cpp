@@ -221,6 +221,7 @@ nb::object import_with(nb::handle x, std::optional<std::int32_t> device_id, nb::
   wanted.request.host = device_id.has_value();
   if (!queue.is_none()) {
     wanted.request.queue = to_queue(queue);
+    check_queue(*wanted.request.queue);
     wanted.request.stream = nb::borrow(queue);
   }
   if (usm_type) {

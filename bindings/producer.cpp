@@ -46,7 +46,7 @@ struct producer_type {
   bool takes_stream = false;
   bool takes_max_version = false;
   bool takes_copy = false;
-  bool is_guessed = false;  ///< the keywords are: nothing says which it takes
+  bool is_guessed = false;  ///< nothing says which keywords it takes
   bool says_device = false;
   bool says_queue = false;
   bool is_usm = false;
@@ -192,7 +192,7 @@ nb::object find_own_method(nb::handle x) {
 /// that of its instances.
 producer_type read_object(nb::handle x) {
   const nb::object method = PyType_Check(x.ptr()) == 0 ? find_own_method(x) : nb::object();
-  if (!method.is_valid()) {
+  if (!method.is_valid() || PyCallable_Check(method.ptr()) == 0) {
     const std::string sentence =
         "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
         "; pass the array itself, or use to_dlpack_tensor for memory";
@@ -230,9 +230,10 @@ struct call_words {
   }
 };
 
-/// Calls x.__dlpack__ with the keywords that it takes and that something is asked by. An old
-/// one, of which that was guessed, may take none: then `type` says so.
-nb::object call_dlpack(nb::handle x, producer_type& type, const import_request& request) {
+/// Calls x.__dlpack__ with the keywords that it takes and that something is asked by. One of
+/// which that is not known may be old, and take none.
+nb::object call_dlpack(nb::handle x, const producer_type& type,
+                       const import_request& request) {
   const auto [method, version, version_alone] = call_words::get();
   PyObject* arguments[4] = {x.ptr(), version, nullptr, nullptr};
   nb::object names;
@@ -260,7 +261,6 @@ nb::object call_dlpack(nb::handle x, producer_type& type, const import_request& 
                                                 names.is_valid() ? names.ptr() : nullptr);
   if (capsule == nullptr && type.is_guessed && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
     PyErr_Clear();
-    type.takes_stream = type.takes_max_version = type.takes_copy = false;
     capsule = PyObject_VectorcallMethod(method, arguments, 1, nullptr);
   }
   if (capsule == nullptr) {

@@ -220,8 +220,8 @@ nb::tuple parts_of(nb::handle_t<tensor> x) {
 
 [[noreturn]] void refuse_pickling(const tensor&) {
   throw nb::type_error(
-      "DLPackTensor: expected an object that can be pickled, found a view of memory that belongs "
-      "to this process; copy its values to the host and pickle those");
+      "DLPackTensor: expected an object that Python can copy or pickle, found a view of memory "
+      "that belongs to this process; copy it with from_dlpack(x, copy=True), or pickle numpy()");
 }
 
 /// Without this method NumPy would make an array of no dimensions that holds the tensor

@@ -10,12 +10,13 @@ import textwrap
 from typing import Any
 
 from usm_dlpack import ConversionError, _core
+from usm_dlpack._driver import remedy_of_late_import
 from usm_dlpack._selector import changes_of_selector
 from usm_dlpack._terminal import Progress, say_error, styled, wants_colour
 
 _NO_DEVICE = (
-    "devices: expected at least one root device, found none; install a driver, or the wheel "
-    "intel-opencl-rt, and check OCL_ICD_FILENAMES, OCL_ICD_VENDORS and ONEAPI_DEVICE_SELECTOR"
+    "install a driver, or the wheel intel-opencl-rt, and check OCL_ICD_FILENAMES, OCL_ICD_VENDORS "
+    "and ONEAPI_DEVICE_SELECTOR"
 )
 _USM_KINDS = ("device", "host", "shared", "system")
 
@@ -109,7 +110,8 @@ def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
 
 def _status(devices: list[dict[str, Any]]) -> int:
     if not devices:
-        say_error(_NO_DEVICE)
+        remedy = remedy_of_late_import() or _NO_DEVICE
+        say_error(f"devices: expected at least one root device, found none; {remedy}")
     return 0 if any(device["usable"] for device in devices) else 1
 
 

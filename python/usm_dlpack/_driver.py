@@ -33,6 +33,20 @@ def find_cpu_driver() -> Path | None:
     return None
 
 
+def remedy_of_late_import() -> str | None:
+    """Return what to do where there is no device although the wheel's driver is made known."""
+    environment = os.environ
+    driver = find_cpu_driver()
+    if driver is None or environment.get("OCL_ICD_FILENAMES") != str(driver):
+        return None
+    if "ONEAPI_DEVICE_SELECTOR" in environment:
+        return None
+    return (
+        "import usm_dlpack before the first device query of the process, which found no driver, "
+        "or run python -m usm_dlpack doctor"
+    )
+
+
 def _load_for_loader(folder: Path) -> None:
     """Load what the wheels' libOpenCL.so.1 needs and, having no run path, does not find.
 

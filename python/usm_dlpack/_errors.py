@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from usm_dlpack import _driver
+
 # What dpctl's guide to the protocol words as type errors: memory of no or of another context or
 # device than the one named, and a device that has no id.
 _BINDING_CODES = frozenset(
@@ -109,6 +111,8 @@ def shown(value: object) -> str:
 
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
     """Make the exception of a C++ ``conversion_error``."""
+    if code == "no_device":
+        remedy = _driver.remedy_of_late_import() or remedy
     kind = UsmBindingError if code in _BINDING_CODES else ConversionError
     return kind(code, field, expected, found, remedy)
 

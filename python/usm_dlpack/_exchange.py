@@ -7,8 +7,10 @@ import enum
 import inspect
 import math
 import operator
+import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +60,8 @@ def _device_type_in(device: tuple[Any, ...]) -> int | None:
 def _integers(field: str, values: object) -> list[int]:
     """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
     try:
+        if isinstance(values, str | Mapping | AbstractSet):  # also an empty one
+            raise TypeError
         if isinstance(values, Iterable):
             return [operator.index(value) for value in values]
         return [operator.index(values)]  # type: ignore[arg-type]
@@ -105,8 +109,9 @@ class _Interface:
         except (KeyError, TypeError, ValueError) as error:
             found = f"none of {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(
-                "__sycl_usm_array_interface__: expected data, shape, strides, typestr and syclobj "
-                f"as dpctl documents them, found {found}; correct the object that offers it"
+                "__sycl_usm_array_interface__: expected data, shape, strides, typestr, version 1 "
+                f"and syclobj as dpctl documents them, found {found}; "
+                "correct the object that offers it"
             ) from error
         # dpctl.memory says True of memory that everybody may write.
         self.readonly = self.readonly and not _is_dpctl_memory(obj)
@@ -123,14 +128,24 @@ class _Interface:
         self.itemsize = (self.bits + 7) // 8
 
     def _read(self, interface: dict[str, Any]) -> None:
-        data, flag = interface["data"]
-        self.data = operator.index(data)
+        if (version := interface["version"]) != 1:
+            raise ValueError(f"the version {shown(version)}")
+        data = interface["data"]
+        try:
+            address, flag = data
+            self.data = operator.index(address)
+        except (TypeError, ValueError):
+            raise ValueError(f"the data {shown(data)}") from None
         self.readonly = bool(flag)
         self.shape = _integers("shape", interface["shape"])
         strides = interface.get("strides")
         self.strides = None if strides is None else _integers("strides", strides)
         typestr = interface["typestr"]
-        self.offset = operator.index(interface.get("offset", 0))
+        offset = interface.get("offset", 0)
+        try:
+            self.offset = operator.index(offset)
+        except TypeError:
+            raise TypeError(f"the offset {shown(offset)}") from None
         self.place = interface["syclobj"]
         if not 0 <= self.data < 2**64:
             raise ValueError(f"the address {shown(self.data)}")
@@ -142,6 +157,8 @@ class _Interface:
         self.dtype = _dtypes.to_dlpack_dtype(dtype)
         self.itemsize = dtype.itemsize
         self.bits = 8 * self.itemsize
+        if not 0 <= self.data + self.offset * self.itemsize < 2**64:
+            raise ValueError(f"the offset {shown(offset)}, which leads to no address")
 
     def is_compact(self) -> bool:
         """Return whether the elements stand in C order without gaps."""
@@ -246,8 +263,8 @@ def to_dlpack_tensor(
     byte_offset
         Bytes from `obj`'s first element to the tensor's first.
     queue
-        A queue made from the memory's root device alone, which must know the memory: the one that
-        works on it. None is the queue in the array interface of `obj`, if one is there.
+        A queue made from the memory's root device alone: the one that works on it. None is the
+        queue in the array interface of `obj`, if one is there.
 
     Returns
     -------
@@ -350,6 +367,41 @@ def _overrides_exchange_api(kind: type) -> bool:
     return False
 
 
+_SIGNATURE = re.compile(r"\s*(?:def )?(?:\w+\.)*__dlpack__\(")
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+# A part of a type or of a default, in which commas separate no parameters.
+_NESTED = re.compile(r"\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}")
+
+
+def _keywords_in(line: str) -> frozenset[str] | None:
+    """Return the keywords in the text of a signature of ``__dlpack__``; None if it is none.
+
+    The text need not be Python. ``**kwargs`` there says nothing: pybind11 writes that of overloads.
+    """
+    head = _SIGNATURE.match(line)
+    if head is None:
+        return None
+    inside, removed = _QUOTED.sub("", line[head.end() :]), 1
+    while removed:
+        inside, removed = _NESTED.subn("", inside)
+    inside, end, _ = inside.partition(")")
+    if not end or "**" in inside:
+        return None
+    by_name = inside.rpartition("/")[2].split(",")
+    return _KEYWORDS & {re.split(r"[:=]", parameter)[0].strip() for parameter in by_name}
+
+
+def _written_keywords(method: object) -> frozenset[str] | None:
+    """Return what the text of a compiled method's signature says; of overloads, the one with most.
+
+    nanobind keeps texts, pybind11 and Cython begin the docstring with one.
+    """
+    texts = [text for text, *_ in getattr(method, "__nb_signature__", None) or ()]
+    texts = texts or [(getattr(method, "__doc__", None) or "").strip().partition("\n")[0]]
+    known = [named for text in texts if (named := _keywords_in(text)) is not None]
+    return max(known, key=len, default=None)
+
+
 def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
     """Return the keywords that ``__dlpack__`` takes, and whether that is known.
 
@@ -360,10 +412,8 @@ def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
         with _signatures:
             signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
     except (ValueError, TypeError, SystemError):
-        # Compiled code without a signature: its docstring names the keywords, or nothing does.
-        text = getattr(method, "__doc__", None) or ""
-        named = frozenset(word for word in _KEYWORDS if word in text)
-        return (named, True) if "(" in text else (_KEYWORDS, False)
+        named = _written_keywords(method)
+        return (frozenset({"max_version"}), False) if named is None else (named, True)
     return _keywords_of(signatures[0]) & _keywords_of(signatures[1]), True
 
 
@@ -391,7 +441,7 @@ def _device_of(x: object) -> tuple[int, int] | None:
         raise ConversionError(
             "device_type_unsupported",
             "__dlpack_device__",
-            "a tuple (device_type, device_id)",
+            "a tuple (device_type, device_id) of int32_t",
             shown(answer),
             "correct the producer",
         )
@@ -439,8 +489,9 @@ def from_dlpack(
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
         of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or
-        on another root device, is copied. A queue is also handed to the producer as ``stream``,
-        and is then the tensor's ``sycl_queue``. None takes the array where it is.
+        on another root device, is copied. A queue, which must be of the default context, is also
+        handed to the producer as ``stream``, and is then the tensor's ``sycl_queue``. None takes
+        the array where it is.
     copy
         True always copies: the producer if it can, this package otherwise. False never does. None
         copies where `device` or `usm_type` asks for it, or the producer does. Our copies keep
@@ -458,7 +509,8 @@ def from_dlpack(
     Raises
     ------
     UsmBindingError
-        If the memory is not USM of the device that the producer named.
+        If the memory is not USM of the device that the producer named, or the queue in ``device``
+        is of another context.
     ConversionError
         If another rule is broken; the producer's capsule is then left to its producer.
     TypeError, ValueError
@@ -601,9 +653,11 @@ def _device_id_of(device: Any) -> int:
                 "`python -m usm_dlpack devices` shows them"
             ) from None
     if isinstance(device, int):
+        may_be_id = not isinstance(device, bool) and 0 <= device < 2**31
+        number = shown(int(device)) if may_be_id else "device_id"
         raise TypeError(
             "device: expected (14, device_id), a filter string or a dpctl.SyclDevice, "
-            f"found {shown(device)}; pass (14, {shown(int(device))})"
+            f"found {shown(device)}; pass (14, {number})"
         )
     return device_id(device)
 

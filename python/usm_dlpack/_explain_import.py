@@ -152,8 +152,14 @@ class ImportWalk:
 
     def _say_device_type(self) -> Said:
         number = self._fields["device_type"]
-        facts = {"device_type": number}
-        return "device.device_type", _answers.device_type_words(number), facts
+        inside = (number, self._fields["device_id"])
+        facts: dict[str, Any] = {"device_type": number}
+        told = _answers.device_type_words(number)
+        named = None if self._direct else _answers.attempt(lambda: _exchange._device_of(self._x))
+        if named not in (None, inside):
+            facts["dlpack_device"] = list(named)
+            told += f"; __dlpack_device__ says {named}, the capsule {inside}, which counts"
+        return "device.device_type", told, facts
 
     def _say_structure(self) -> Said:
         fields = self._fields

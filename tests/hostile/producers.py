@@ -340,9 +340,11 @@ SIGNATURES: list[Any] = [
 def _callable_without_signature(plan: Plan) -> Any:
     class Method:
         __signature__ = plan.dice.choice([5, "()", None])
-        __doc__ = plan.dice.choice([None, "", "f(stream, max_version)", "no parentheses"])
+        __doc__ = plan.dice.choice([None, "", "__dlpack__(stream, max_version)", "(no signature)"])
 
         def __call__(self, **keywords: Any) -> Any:
+            if keywords and plan.raises and isinstance(plan.exception, TypeError):
+                raise plan.exception  # it is asked again, and makes one capsule
             return plan.give()
 
     return Method()

@@ -132,3 +132,38 @@ def test_a_runtime_that_was_asked_too_early_is_named_on_first_use(
     early = f"import dpctl\nassert dpctl.get_devices() == []\n{ASK}"
     assert ask(early) == [str(driver), "no_device"]
     assert usm_dlpack.device_id(usm_dlpack.root_device(0)) == 0
+
+
+LATE = """
+import contextlib, io, json, dpctl
+assert dpctl.get_devices() == []
+import usm_dlpack, usm_dlpack.__main__
+try:
+    usm_dlpack.root_device(0)
+except usm_dlpack.ConversionError as error:
+    refusal = error
+said = io.StringIO()
+with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+    status = usm_dlpack.__main__.main(["devices"])
+print(json.dumps([refusal.code, refusal.found, refusal.remedy, status, said.getvalue()]))
+"""
+
+
+def test_an_import_that_came_too_late_is_told_to_come_first(ask: Callable[..., Any]) -> None:
+    first = "import usm_dlpack before the first device query of the process"
+    code, found, remedy, status, said = ask(LATE)
+    assert (code, found, status) == ("no_device", "none at all", 1)
+    assert remedy.startswith(first)
+    assert "ONEAPI_DEVICE_SELECTOR" not in remedy + said
+    assert said.startswith("devices: expected at least one root device, found none; " + first)
+
+
+@pytest.mark.parametrize(
+    "variables", [{"USM_DLPACK_CPU_DRIVER": "0"}, {"ONEAPI_DEVICE_SELECTOR": "level_zero:*"}]
+)
+def test_what_an_earlier_import_would_not_mend_has_another_remedy(
+    ask: Callable[..., Any], variables: dict[str, str]
+) -> None:
+    _, _, remedy, _, said = ask(LATE, **variables)
+    assert remedy.startswith("check ONEAPI_DEVICE_SELECTOR; install a driver")
+    assert "install a driver, or the wheel intel-opencl-rt" in said

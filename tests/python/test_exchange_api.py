@@ -673,7 +673,11 @@ def test_the_queue_of_another_context_is_no_work_stream(foreign_queue: Any, memo
     api = ExchangeAPI(DLPackTensor)
     known = new_queue(root_device(0))
     api.borrow(to_dlpack_tensor(memory, queue=known))
-    api.borrow(from_dlpack(to_dlpack_tensor(memory), device=foreign_queue))
+
+    class Working(ForeignArray):
+        sycl_queue = foreign_queue
+
+    api.borrow(from_dlpack(Working(ForeignTensor(address_of(memory)))))
     assert work_stream(api) == known
 
 

@@ -444,6 +444,20 @@ def test_an_array_that_says_where_it_is_stops_for_that_reason() -> None:
     ]
 
 
+def test_another_device_in_the_capsule_is_shown_and_counts(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    other, same = (explain(ForeignArray(foreign, device=device)) for device in ((14, 7), (14, 0)))
+    assert (other.error, same.error) == (None, None)
+    assert validate(ForeignArray(foreign, device=(14, 7))).device_id == 0
+    (step,) = [step for step in other.steps if step.name == "device_type"]
+    told = "__dlpack_device__ says (14, 7), the capsule (14, 0), which counts"
+    assert step.answer == f"kDLOneAPI (14); {told}"
+    assert step.facts == {"device_type": 14, "dlpack_device": [14, 7]}
+    assert told in " ".join(str(other).split())
+    (step,) = [step for step in same.steps if step.name == "device_type"]
+    assert (step.answer, step.facts) == ("kDLOneAPI (14)", {"device_type": 14})
+
+
 def test_a_foreign_context_is_named(queue: Any, foreign_queue: Any) -> None:
     stop = explain(allocate("device", 48, foreign_queue)).walks[0].stop
     assert stop is not None

@@ -35,6 +35,7 @@ from hypothesis import strategies as st
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack._exchange import _read_signature
 
 
 def values(tensor: DLPackTensor) -> Any:
@@ -566,7 +567,12 @@ NONSENSE = [None, 5, "ab", (), (14,), (14, 0, 0), ("14", "0"), (14.0, 0), (2**40
 def test_a_device_of_nonsense_is_refused(versioned: ForeignTensor, device: Any) -> None:
     array = ForeignArray(versioned, device=device)
     for asked in (None, (14, 0)):
-        with refused("device_type_unsupported", "__dlpack_device__", found=repr(device)):
+        with refused(
+            "device_type_unsupported",
+            "__dlpack_device__",
+            expected="a tuple (device_type, device_id) of int32_t",
+            found=repr(device),
+        ):
             from_dlpack(array, device=asked)
     assert array.asked == []
 
@@ -705,13 +711,15 @@ class PyMethodDef(ctypes.Structure):
     )
 
 
-_METH_NOARGS = 4
+_METH_VARARGS, _METH_KEYWORDS, _METH_NOARGS = 1, 2, 4
 _new_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.POINTER(PyMethodDef))(
     ("PyDescr_NewMethod", ctypes.pythonapi)
 )
 
 
-@pytest.mark.parametrize("doc", [None, b"Return a capsule (a legacy one).", b"Return a capsule."])
+@pytest.mark.parametrize(
+    "doc", [None, b"Return a capsule (a legacy one, no copy).", b"Return a capsule; see stream."]
+)
 def test_compiled_code_without_a_signature_may_take_no_keywords(
     foreign: ForeignTensor, doc: bytes | None
 ) -> None:
@@ -728,6 +736,87 @@ def test_compiled_code_without_a_signature_may_take_no_keywords(
     assert from_dlpack(Array()).shape == (3, 4)
     assert from_dlpack(Array(), copy=True).shape == (3, 4)
     assert validate(Array()).nbytes == 48
+
+
+def compiled_array(foreign: ForeignTensor, doc: bytes | None) -> tuple[Any, list[set[str]]]:
+    """Return an array of a type with a compiled ``__dlpack__``, and what its calls will pass."""
+    calls: list[set[str]] = []
+
+    @ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+    def function(_self: Any, _positional: Any, keywords: int | None) -> Any:
+        calls.append(set(ctypes.cast(keywords, ctypes.py_object).value) if keywords else set())
+        return foreign.capsule()
+
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    definition = PyMethodDef(b"__dlpack__", address, _METH_VARARGS | _METH_KEYWORDS, doc)
+
+    class Array:
+        kept = (function, definition)
+
+    Array.__dlpack__ = _new_method(Array, definition)  # type: ignore[attr-defined]
+    return Array(), calls
+
+
+COMPILED = {
+    "nothing": (None, {"max_version"}),
+    "prose": (b"Return a capsule (copy, stream).\nA dl_device may copy.", {"max_version"}),
+    "prose behind its own name": (b"__dlpack__ takes stream and copy.", {"max_version"}),
+    "a text signature": (
+        b"__dlpack__($self, /, *, stream=None)\n--\n\nMay perform a copy.",
+        {"stream"},
+    ),
+    "pybind11": (
+        b"__dlpack__(self: m.A, *, stream: object = None) -> capsule\n\nMay perform a copy.\n",
+        {"stream"},
+    ),
+    "Cython": (
+        b"A.__dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None)\nCopies.",
+        {"stream", "max_version", "copy"},
+    ),
+    "types and defaults": (
+        b"__dlpack__(self, stream: F[[int, copy], None] = f(1, copy, ')') = {1, copy}, "
+        b"max_version: tuple[int, int] | None = (1, 0)) -> ndarray[]",
+        {"stream", "max_version"},
+    ),
+    "overloads": (
+        b"__dlpack__(*args, **kwargs)\nOverloaded function.\n\n1. __dlpack__(self, copy: bool)",
+        {"max_version"},
+    ),
+    "by position": (b"__dlpack__(self, copy, /, *, max_version=None)", {"max_version"}),
+    "no keyword": (b"__dlpack__(self) -> capsule\n\nTakes no max_version.", set()),
+    "a line that is cut off": (b"__dlpack__(self, stream, copy,\n max_version)", {"max_version"}),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_code_takes_the_keywords_of_its_signature_and_not_of_its_prose(
+    foreign: ForeignTensor, queue: Any, name: str
+) -> None:
+    doc, expected = COMPILED[name]
+    array, calls = compiled_array(foreign, doc)
+    made = from_dlpack(array, device=queue, copy=True)
+    assert calls == [expected]
+    assert made.data != foreign.tensor.data  # whoever was not asked for the copy has made none
+    assert values(made).tobytes() == values(from_dlpack(array)).tobytes()
+    assert calls[1] == expected & {"max_version"}
+
+
+def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> None:
+    every = frozenset({"stream", "max_version", "dl_device", "copy"})
+    # of NumPy, in __text_signature__; of nanobind, in __nb_signature__
+    assert _read_signature(np.ndarray.__dlpack__) == (every, True)
+    assert _read_signature(DLPackTensor.__dlpack__) == (every, True)
+
+
+@pytest.mark.parametrize("method", [None, 5, ()])
+def test_what_cannot_be_called_is_no_protocol(method: Any) -> None:
+    class Array:
+        __dlpack__ = method
+
+    for x in (Array(), types.SimpleNamespace(__dlpack__=method)):
+        for call in (from_dlpack, validate):
+            with wrong_argument(TypeError, "x", f"found an object of type {type(x).__name__}"):
+                call(x)
 
 
 # --- what has none
@@ -784,6 +873,23 @@ def test_what_names_no_device_is_a_wrong_argument(
     memory: Any, device: Any, kind: type[Exception]
 ) -> None:
     with wrong_argument(kind, "device"):
+        from_dlpack(to_dlpack_tensor(memory), device=device)
+
+
+@pytest.mark.parametrize(
+    ("device", "remedy"),
+    [
+        (0, "pass (14, 0)"),
+        (True, "pass (14, device_id)"),
+        (False, "pass (14, device_id)"),
+        (-1, "pass (14, device_id)"),
+        (2**31, "pass (14, device_id)"),
+    ],
+)
+def test_a_number_alone_is_told_the_pair_that_it_may_mean(
+    memory: Any, device: Any, remedy: str
+) -> None:
+    with wrong_argument(TypeError, "device", f"found {device}; {remedy}"):
         from_dlpack(to_dlpack_tensor(memory), device=device)
 
 

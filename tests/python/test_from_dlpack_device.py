@@ -58,6 +58,39 @@ def test_every_name_of_a_device_brings_a_host_array_there(name: str) -> None:
     assert np.array_equal(made.numpy(), np.arange(12).reshape(3, 4))
 
 
+class Untouched:
+    """An array that must not be asked for anything."""
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        raise AssertionError
+
+    def __dlpack_device__(self) -> Any:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("of", ["the device", "a sub-device"])
+@pytest.mark.parametrize(
+    "keywords", [{}, {"copy": True}, {"copy": False}, {"usm_type": "shared"}], ids=str
+)
+def test_a_queue_of_another_context_is_refused_before_anything_is_asked(
+    foreign_queue: Any, memory: Any, of: str, keywords: dict[str, Any]
+) -> None:
+    part = root_device(0).create_sub_devices(partition=1)[0]
+    wrong = foreign_queue if of == "the device" else dpctl.SyclQueue(part)
+    ours = to_dlpack_tensor(memory)
+    numbers = np.zeros(3, ml_dtypes.bfloat16)
+    for x in (Untouched(), np.zeros(3), numbers, ours, to_dlpack_tensor(memory, shape=0)):
+        with refused(
+            "context_not_default",
+            "queue",
+            expected="one of the default context of its platform",
+            found="one of another context",
+            remedy="pass a queue made from a root device alone",
+            binding=True,
+        ):
+            from_dlpack(x, device=wrong, **keywords)
+
+
 @pytest.mark.parametrize("dtype", list("?bhilqBHILQefdFD"))
 def test_every_dtype_of_numpys_arrives(dtype: str, usm_type: str) -> None:
     values = np.arange(24).reshape(2, 3, 4).astype(dtype)
@@ -631,9 +664,10 @@ def test_numpy_arrays_of_another_byte_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, np.float32])
-def test_a_copy_for_a_queue_knows_it_in_any_context(dtype: Any, foreign_queue: Any) -> None:
-    made = from_dlpack(np.array([1, 2, 3], dtype), device=foreign_queue)
-    assert made.sycl_queue == foreign_queue
+def test_a_copy_for_a_queue_knows_it(dtype: Any) -> None:
+    asked = new_queue(root_device(0))
+    made = from_dlpack(np.array([1, 2, 3], dtype), device=asked)
+    assert made.sycl_queue == asked
     assert made.dtype == np.dtype(dtype)
     assert made.numpy().tolist() == [1, 2, 3]
 

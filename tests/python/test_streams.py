@@ -747,7 +747,7 @@ def test_the_interface_names_a_queue_that_knows_the_memory(
 ) -> None:
     inside = to_dlpack_tensor(memory, queue=queue)
     assert inside.__sycl_usm_array_interface__["syclobj"] == queue
-    outside = from_dlpack(inside, device=foreign_queue)
+    outside = from_dlpack(Producer(memory, foreign_queue))
     assert outside.sycl_queue == foreign_queue
     assert outside.__sycl_usm_array_interface__["syclobj"] == queue.sycl_context
     assert dpctl_memory.as_usm_memory(outside)._pointer == address_of(memory)

@@ -141,8 +141,26 @@ def test_pickling_is_refused_in_words(memory: Any, protocol: int) -> None:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_copying_is_refused_in_words(memory: Any, duplicate: Callable[[Any], Any]) -> None:
-    with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
+    with wrong_argument(TypeError, "DLPackTensor", "copy it with from_dlpack(x, copy=True)"):
         duplicate(to_dlpack_tensor(memory))
+
+
+@pytest.mark.parametrize("nothing", ["", {}, set(), frozenset(), {}.keys()], ids=repr)
+def test_what_numpy_takes_for_no_shape_is_none(memory: Any, nothing: Any) -> None:
+    for keywords in ({"shape": nothing}, {"shape": 4, "strides": nothing}):
+        with wrong_argument(TypeError, list(keywords)[-1], "expected a sequence of integers"):
+            to_dlpack_tensor(memory, **keywords)
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__", "expected a sequence of"):
+        to_dlpack_tensor(TypedArray(memory, shape=nothing))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [[], (), range(0), iter(()), np.zeros(0, int), 4, [2, 2], iter([2, 2]), np.array([4])],
+    ids=str,
+)
+def test_sequences_of_integers_are_shapes(memory: Any, shape: Any) -> None:
+    assert to_dlpack_tensor(memory, shape=shape).size in (1, 4)
 
 
 # --- shapes, strides and offsets within 48 bytes
@@ -767,6 +785,36 @@ def test_a_field_of_nonsense_is_refused(memory: Any, key: str, value: Any) -> No
         to_dlpack_tensor(TypedArray(memory, **{key: value}))
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("data", None), ("data", 8), ("data", (None, False)), ("offset", None), ("offset", 2**70)],
+)
+def test_a_field_of_nonsense_is_named(memory: Any, key: str, value: Any) -> None:
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__", f"found the {key} {value}"):
+        to_dlpack_tensor(TypedArray(memory, **{key: value}))
+
+
+@pytest.mark.parametrize("version", [0, 2, -1, None, "1", (1,), 2**40])
+def test_another_version_of_the_interface_is_refused_as_dpctl_refuses_it(
+    memory: Any, version: Any
+) -> None:
+    array = TypedArray(memory, version=version)
+    found = f"version 1 and syclobj as dpctl documents them, found the version {version!r}"
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__", found):
+        to_dlpack_tensor(array)
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        dpctl_memory.as_usm_memory(array)
+
+
+def test_an_interface_without_a_version_is_refused_as_dpctl_refuses_it(memory: Any) -> None:
+    array = TypedArray(memory)
+    del array.interface["version"]
+    with wrong_argument(ValueError, "__sycl_usm_array_interface__", "found none of 'version'"):
+        to_dlpack_tensor(array)
+    with pytest.raises(ValueError, match="version"):
+        dpctl_memory.as_usm_memory(array)
+
+
 @pytest.mark.parametrize("number", [10**5000, -(10**5000)], ids=["high", "low"])
 @pytest.mark.parametrize("keyword", ["shape", "strides", "byte_offset"])
 def test_a_number_of_more_digits_than_python_writes_is_out_of_range(
@@ -793,8 +841,8 @@ def test_a_number_of_more_digits_than_python_writes_is_out_of_range(
         ("shape[0]", {"shape": (-1,)}),
         ("shape[0]", {"shape": (2**70,)}),
         ("strides[0]", {"strides": (2**70,)}),
-        ("byte_offset", {"offset": 2**70}),
-        ("byte_offset", {"offset": -(2**62)}),
+        ("__sycl_usm_array_interface__", {"offset": 2**70}),
+        ("__sycl_usm_array_interface__", {"offset": -(2**62)}),
         ("syclobj", {"syclobj": "no:such:9"}),
         ("syclobj", {"syclobj": ""}),
         ("syclobj", {"syclobj": "cpu\0x"}),
@@ -904,13 +952,18 @@ def test_a_queue_on_the_memorys_device_is_taken(memory: Any, queue: Any) -> None
         assert to_dlpack_tensor(memory, queue=place).device == (14, 0)
 
 
-def test_a_queue_that_does_not_know_the_memory_is_refused(
-    memory: Any, queue: Any, foreign_queue: Any
-) -> None:
+def test_a_queue_of_another_context_is_refused(memory: Any, queue: Any, foreign_queue: Any) -> None:
     part = queue.sycl_device.create_sub_devices(partition=1)[0]
     for wrong in (foreign_queue, dpctl.SyclQueue(part)):
-        with refused("pointer_unknown", "data", expected="the given context", binding=True):
-            to_dlpack_tensor(memory, queue=wrong)
+        for shape in (12, 0):
+            with refused(
+                "context_not_default",
+                "queue",
+                expected="one of the default context of its platform",
+                found="one of another context",
+                binding=True,
+            ):
+                to_dlpack_tensor(memory, shape=shape, queue=wrong)
 
 
 # --- lifetime

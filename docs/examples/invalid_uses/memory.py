@@ -41,14 +41,14 @@ def memory_that_is_no_usm() -> None:
     # [end memory_that_is_no_usm]
 
 
-def queue_that_does_not_know_the_memory() -> None:
+def queue_of_another_context() -> None:
     """Name a queue whose context the memory is not of."""
-    # [begin queue_that_does_not_know_the_memory]
+    # [begin queue_of_another_context]
     device = dpctl.SyclDevice()
     memory = dpctl.memory.MemoryUSMDevice(48, queue=dpctl.SyclQueue(device))
     queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)  # in a context of its own
     usm_dlpack.to_dlpack_tensor(memory, queue=queue)
-    # [end queue_that_does_not_know_the_memory]
+    # [end queue_of_another_context]
 
 
 def context_of_ones_own() -> None:

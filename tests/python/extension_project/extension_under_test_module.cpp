@@ -108,6 +108,14 @@ struct counter {
   std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
+struct taker_of_streams {};
+struct taker_of_versions {};
+
+/// A capsule of the integers 0, 1 and 2 in host memory.
+nb::object host_capsule() {
+  return nb::module_::import_("numpy").attr("arange")(3).attr("__dlpack__")();
+}
+
 /// For an array of two rows of three floats whose tensor has no strides, as DLPack allowed
 /// before 1.2.
 struct without_strides {
@@ -358,6 +366,20 @@ NB_MODULE(extension_under_test_module, m) {
   nb::class_<counter>(m, "Counter")
       .def(nb::init<>())
       .def_prop_ro("alive", [](const counter& c) { return c.alive.use_count() - 1; });
+
+  // Producers whose docstrings name keywords that they do not take.
+  nb::class_<taker_of_streams>(m, "TakerOfStreams")
+      .def(nb::init<>())
+      .def(
+          "__dlpack__", [](const taker_of_streams&, nb::handle) { return host_capsule(); },
+          "stream"_a = nb::none(), "May perform a copy, by max_version.");
+  nb::class_<taker_of_versions>(m, "TakerOfVersions")
+      .def(nb::init<>())
+      .def(
+          "__dlpack__", [](const taker_of_versions&) { return host_capsule(); }, "A copy.")
+      .def(
+          "__dlpack__", [](const taker_of_versions&, nb::handle) { return host_capsule(); },
+          nb::kw_only(), "max_version"_a, "No copy.");
 
   auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
   sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
