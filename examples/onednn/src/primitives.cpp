@@ -4,6 +4,7 @@
 // twice at once; oneDNN keeps the compiled kernels in a cache.
 #include "primitives.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -46,6 +47,83 @@ bool is_made_of_f32(dnnl::memory::data_type type) {
          type == known::e8m0;
 }
 
+bool is_in_c_order(const dnnl::memory::dims& shape, const dnnl::memory::dims& strides) {
+  dnnl::memory::dim step = 1;
+  for (std::size_t r = shape.size(); r-- > 0;) {
+    if (shape[r] > 1 && strides[r] != step) {
+      return false;
+    }
+    step *= std::max<dnnl::memory::dim>(shape[r], 1);
+  }
+  return true;
+}
+
+/// Whether matrices are compact in C order, or each with its rows and columns swapped.
+bool are_compact(const dnnl::memory::desc& matrices) {
+  dnnl::memory::dims shape = matrices.get_dims(), strides = matrices.get_strides();
+  if (is_in_c_order(shape, strides)) {
+    return true;
+  }
+  std::iter_swap(shape.end() - 1, shape.end() - 2);
+  std::iter_swap(strides.end() - 1, strides.end() - 2);
+  return is_in_c_order(shape, strides);
+}
+
+[[noreturn]] void refuse_layout(const char* array, const char* expected,
+                                const dnnl::memory::desc& desc) {
+  using onednn_dlpack::detail::listed;
+  onednn_dlpack::detail::refuse(usm_dlpack::errc::layout_mismatch, array, expected,
+                                "the strides " + listed(desc.get_strides()) +
+                                    " for the shape " + listed(desc.get_dims()),
+                                array == std::string("out")
+                                    ? "write to a compact array, and copy that"
+                                    : "copy the array to a compact one first");
+}
+
+/// Refuses matrices of which oneDNN 3.11 computes a wrong product, or writes beside the
+/// output. docs/onednn.md names the implementations.
+void check_layouts(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                   const dnnl::memory::desc& out) {
+  const dnnl::memory::dims shape = a.get_dims();
+  const std::size_t rank = shape.size();
+  const bool of_bytes = a.get_data_type() == dnnl::memory::data_type::s8 ||
+                        a.get_data_type() == dnnl::memory::data_type::u8;
+  for (const auto& [array, desc] : {std::pair{"a", a}, {"b", b}, {"out", out}}) {
+    if (rank > 3 && !are_compact(desc)) {
+      refuse_layout(array,
+                    "compact matrices (C order, or the last two dimensions swapped) of more "
+                    "than 3 dimensions",
+                    desc);
+    }
+  }
+  if (rank == 3 && shape[2] == 1 && b.get_dims()[0] > 1 && !are_compact(b)) {
+    refuse_layout("b", "compact matrices where each has one row", b);
+  }
+  if (of_bytes && out.get_dims()[rank - 1] == 1 && !are_compact(out)) {
+    refuse_layout("out", "compact matrices where each is one column of 8-bit products", out);
+  }
+}
+
+/// Refuses elements of 4 bits that oneDNN 3.11 reads or writes wrongly, or beside which it
+/// writes: it takes whole bytes, in the order of memory.
+void check_packed(const char* array, const dnnl::memory::desc& desc) {
+  using known = dnnl::memory::data_type;
+  const known type = desc.get_data_type();
+  if (type != known::s4 && type != known::u4 && type != known::f4_e2m1) {
+    return;
+  }
+  const dnnl::memory::dims shape = desc.get_dims();
+  if (std::all_of(shape.begin(), shape.end(), [](auto extent) { return extent % 2 != 0; })) {
+    onednn_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, array,
+                                  "an even number of elements of 4 bits",
+                                  "the shape " + onednn_dlpack::detail::listed(shape),
+                                  "pad the array to an even number of elements");
+  }
+  if (!is_in_c_order(shape, desc.get_strides())) {
+    refuse_layout(array, "a compact array in C order where elements have 4 bits", desc);
+  }
+}
+
 }  // namespace
 
 dnnl::algorithm find_function(const std::string& name) {
@@ -66,6 +144,8 @@ sycl::event reorder(const place& where, const dnnl::memory& x, const dnnl::memor
                                   usm_dlpack::to_string(onednn_dlpack::to_dlpack_dtype(from)),
                                   "reorder to float32 first");
   }
+  check_packed("x", x.get_desc());
+  check_packed("out", out.get_desc());
   return run(
       "reorder", where,
       [&] {
@@ -77,6 +157,7 @@ sycl::event reorder(const place& where, const dnnl::memory& x, const dnnl::memor
 
 sycl::event matmul(const place& where, const dnnl::memory& a, const dnnl::memory& b,
                    const dnnl::memory& out, const events& after) {
+  check_layouts(a.get_desc(), b.get_desc(), out.get_desc());
   return run(
       "matmul", where,
       [&] {

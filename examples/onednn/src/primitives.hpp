@@ -16,12 +16,16 @@ using events = std::vector<sycl::event>;
 
 /// Converts dtype and layout. To elements of 4 bits, and to e8m0, only from f32: from others,
 /// oneDNN 3.11 makes a primitive for CPUs which then writes nothing, and does not say so.
-/// @throws conversion_error `request_unsupported` for what oneDNN does not implement
+/// Arrays of 4 bits are compact in C order, with an even number of elements: oneDNN 3.11
+/// computes others wrongly, or writes beside them.
+/// @throws conversion_error `request_unsupported` for what oneDNN does not implement;
+///         `layout_mismatch`
 sycl::event reorder(const place& where, const dnnl::memory& x, const dnnl::memory& out,
                     const events& after);
 
 /// out = a b, for the last two dimensions; the others are a batch, in which extents of 1
-/// broadcast.
+/// broadcast. Of layouts that oneDNN 3.11 computes wrongly, only compact ones: more than 3
+/// dimensions, batches of b of one row each, and one column in `out` of 8-bit integers.
 /// @throws conversion_error as `reorder`
 sycl::event matmul(const place& where, const dnnl::memory& a, const dnnl::memory& b,
                    const dnnl::memory& out, const events& after);

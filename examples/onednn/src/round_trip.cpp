@@ -269,6 +269,29 @@ void be_silent(place& here) {
   print("a reorder of s32 to s4", values_of(here.queue, wrapper.get()));
 }
 
+// What is compared of OpenCL's handles before oneDNN gets them.
+void compare_opencl(place& here) {
+  const auto device = usm_dlpack::opencl_device(here.queue);
+  const auto context = usm_dlpack::opencl_context(here.queue);
+  const auto queue = usm_dlpack::opencl_queue(here.queue);
+  const cl_device_id handle = device.get();
+  cl_context other = clCreateContext(nullptr, 1, &handle, nullptr, nullptr, nullptr);
+  cl_command_queue foreign =
+      clCreateCommandQueueWithProperties(other, handle, nullptr, nullptr);
+  std::printf("the id of an OpenCL engine's handles: %d\n",
+              static_cast<int>(onednn_dlpack::opencl_device_id(handle, context.get())));
+  refuse("an OpenCL engine of another context",
+         [&] { onednn_dlpack::opencl_device_id(handle, other); });
+  refuse("the engine's OpenCL queue",
+         [&] { onednn_dlpack::check_opencl_queue(queue.get(), 0); });
+  refuse("an OpenCL queue of another device",
+         [&] { onednn_dlpack::check_opencl_queue(queue.get(), 1); });
+  refuse("an OpenCL queue of another context",
+         [&] { onednn_dlpack::check_opencl_queue(foreign, 0); });
+  clReleaseCommandQueue(foreign);
+  clReleaseContext(other);
+}
+
 // The same by OpenCL's objects, for which oneDNN wants an Intel GPU.
 void be_opencl(place& here) {
   const usm_matrix made = count(here.queue);
@@ -280,14 +303,15 @@ void be_opencl(place& here) {
     const auto queue = usm_dlpack::opencl_queue(here.queue);
     const dnnl::engine engine = onednn_dlpack::make_opencl_engine(device.get(), context.get());
     const dnnl::stream stream = onednn_dlpack::make_opencl_stream(engine, queue.get());
-    const memory x = onednn_dlpack::make_opencl_memory(wrapper.get(), engine, 0);
+    const memory x = onednn_dlpack::make_opencl_memory(wrapper.get(), engine);
     // docs: end
   });
   const auto queue = usm_dlpack::opencl_queue(here.queue);
   refuse("opencl stream",
          [&] { onednn_dlpack::make_opencl_stream(here.engine, queue.get()); });
   refuse("opencl memory",
-         [&] { onednn_dlpack::make_opencl_memory(wrapper.get(), here.engine, 0); });
+         [&] { onednn_dlpack::make_opencl_memory(wrapper.get(), here.engine); });
+  compare_opencl(here);
   const memory x = onednn_dlpack::make_memory(wrapper.get(), here.engine);
   const auto ask = [](const char* name, auto&& act) {
     try {
@@ -300,6 +324,7 @@ void be_opencl(place& here) {
   ask("get_device", [&] { dnnl::ocl_interop::get_device(here.engine); });
   ask("get_context", [&] { dnnl::ocl_interop::get_context(here.engine); });
   ask("get_command_queue", [&] { dnnl::ocl_interop::get_command_queue(here.stream); });
+  ask("get_mem_object", [&] { dnnl::ocl_interop::get_mem_object(x); });
   ask("get_memory_kind", [&] { dnnl::ocl_interop::get_memory_kind(x); });
   ask("execute", [&] {
     dnnl::ocl_interop::execute(dnnl::reorder(x, x), here.stream,

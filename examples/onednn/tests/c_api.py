@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 from collections.abc import Sequence
-from pathlib import Path
+
+# Loads oneDNN with what it needs: libdnnl names no folder for libtbb, but the extension does.
+import onednn_ops  # noqa: F401
 
 # dnnl_data_type_t
 _DATA_TYPES = {
@@ -35,7 +36,7 @@ _CPU = 1
 _FORWARD_INFERENCE = 96
 _ELTWISE = {"linear": 0x26}
 
-_dnnl = ctypes.CDLL(str(Path(sys.prefix, "lib", "libdnnl.so.3")))
+_dnnl = ctypes.CDLL("libdnnl.so.3")
 
 
 def _call(name: str, *arguments: object) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -204,7 +205,7 @@ ALL_DTYPES = [*COMPUTED, *ONLY_REORDERED]
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES)
 def test_reorder_writes_the_values_or_is_refused(in_order: Any, dtype: str) -> None:
-    values = np.array([1, 2, 4, 2, 1, 4], "f4")  # of 4 bits, oneDNN wants an even number
+    values = np.array([1, 2, 4, 2, 1, 4], "f4")
     for source in ALL_DTYPES:
         there = onednn_ops.reorder(make(values, in_order), dtype=source)
         if dtype in ONLY_REORDERED and source != "float32":
@@ -314,6 +315,7 @@ LAYOUTS = {
     "extent 1": ((2, 1, 3), (3, 77, 1), (3, 3, 1)),
     "extent 1, negative": ((1, 3), (-5, 1), (3, 1)),
     "extent 1 at the end": ((3, 1), (1, -9), (1, 1)),
+    "extent 1 before swapped": ((2, 1, 3, 4), (12, 77, 1, 3), (12, 12, 1, 3)),
     "all extents 1": ((1, 1), (7, -7), (1, 1)),
     "empty": ((0, 3), (-1, 9), (3, 1)),
     "empty inside": ((2, 0, 3), (5, 5, 5), (3, 3, 1)),
@@ -335,6 +337,7 @@ NO_LAYOUTS = {
     "negative": ((2, 3), (-3, 1), 3, "layout_mismatch", "strides[0]"),
     "overlapping windows": ((3, 3), (1, 1), 0, "layout_mismatch", "strides"),
     "overlapping rows": ((2, 3), (2, 1), 0, "layout_mismatch", "strides"),
+    "every other column of an odd number": ((2, 3), (5, 2), 0, "layout_mismatch", "strides"),
     "rank 13": ((1,) * 13, (1,) * 13, 0, "ndim_out_of_range", "ndim"),
 }
 
@@ -347,6 +350,12 @@ def test_a_layout_that_onednn_has_not(queue: Any, layout: str) -> None:
     with pytest.raises(usm_dlpack.ConversionError, match="oneDNN") as no:
         onednn_ops.describe(x)
     assert (no.value.code, no.value.field) == (code, field)
+    if field == "strides":
+        assert no.value.expected == (
+            "strides of 0, or of at least the next smaller one times its extent, "
+            "as oneDNN takes them"
+        )
+        assert no.value.found == f"{strides} for the shape {shape}"
 
 
 def test_extents_that_no_int64_multiplies(queue: Any) -> None:
@@ -487,6 +496,176 @@ class Bare:
         interface = tensor.__sycl_usm_array_interface__
         self.tensor = tensor
         self.__sycl_usm_array_interface__ = interface | {"syclobj": tensor.sycl_context}
+
+
+# --- What oneDNN 3.11 computes wrongly ----------------------------------------------------------
+
+
+def zeros(queue: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+    """Return a tensor of these strides over zeros."""
+    return usm_dlpack.to_dlpack_tensor(
+        make(np.zeros(1024, "u1"), queue), shape=shape, strides=strides, dtype=dtype
+    )
+
+
+FOUR_DIMENSIONS = (
+    "compact matrices (C order, or the last two dimensions swapped) of more than 3 dimensions"
+)
+ONE_ROW = "compact matrices where each has one row"
+ONE_COLUMN = "compact matrices where each is one column of 8-bit products"
+WRONG_PRODUCTS = {
+    "half of a batch to write to": (
+        ("float32", (2, 2, 3, 3), (18, 9, 3, 1)),
+        ("float32", (2, 2, 3, 5), (30, 15, 5, 1)),
+        ("float32", (2, 2, 3, 5), (60, 15, 5, 1)),
+        ("out", FOUR_DIMENSIONS),
+    ),
+    "half of a batch to read": (
+        ("float32", (2, 2, 3, 3), (36, 9, 3, 1)),
+        ("float32", (2, 2, 3, 5), (30, 15, 5, 1)),
+        ("float32", (2, 2, 3, 5), (30, 15, 5, 1)),
+        ("a", FOUR_DIMENSIONS),
+    ),
+    "a permuted batch": (
+        ("float32", (2, 2, 1, 1), (2, 1, 1, 1)),
+        ("float32", (2, 2, 1, 2), (2, 4, 2, 1)),
+        ("float32", (2, 2, 1, 2), (4, 2, 2, 1)),
+        ("b", FOUR_DIMENSIONS),
+    ),
+    "a batch inside the columns": (
+        ("float32", (1, 1, 1, 1), (1, 1, 1, 1)),
+        ("float32", (1, 2, 1, 2), (1, 1, 2, 2)),
+        ("float32", (1, 2, 1, 2), (4, 2, 2, 1)),
+        ("b", FOUR_DIMENSIONS),
+    ),
+    "five dimensions": (
+        ("float32", (2, 1, 2, 2, 2), (16, 16, 8, 2, 1)),
+        ("float32", (2, 1, 2, 2, 2), (8, 8, 4, 2, 1)),
+        ("float32", (2, 1, 2, 2, 2), (8, 8, 4, 2, 1)),
+        ("a", FOUR_DIMENSIONS),
+    ),
+    "rows of a wider array": (
+        ("float32", (3, 9, 1), (9, 1, 1)),
+        ("float32", (3, 1, 9), (13, 9, 1)),
+        ("float32", (3, 9, 9), (81, 9, 1)),
+        ("b", ONE_ROW),
+    ),
+    "a column of a wider array": (
+        ("int8", (5, 2), (2, 1)),
+        ("int8", (2, 1), (1, 1)),
+        ("int32", (5, 1), (3, 1)),
+        ("out", ONE_COLUMN),
+    ),
+    "a column of unsigned bytes": (
+        ("uint8", (5, 2), (2, 1)),
+        ("int8", (2, 1), (1, 1)),
+        ("uint8", (5, 1), (8, 1)),
+        ("out", ONE_COLUMN),
+    ),
+}
+
+
+@pytest.mark.parametrize("product", WRONG_PRODUCTS)
+def test_a_product_that_onednn_computes_wrongly_is_refused(in_order: Any, product: str) -> None:
+    *arrays, (field, expected) = WRONG_PRODUCTS[product]
+    tensors = [zeros(in_order, shape, strides, dtype) for dtype, shape, strides in arrays]
+    no = refused(onednn_ops.matmul_into, *tensors)
+    assert (no.code, no.field, no.expected) == ("layout_mismatch", field, expected)
+    said = onednn_ops.describe(tensors[["a", "b", "out"].index(field)])
+    shape = said["dims"]
+    assert no.found == f"the strides {said['strides']} for the shape {shape}"
+    if field == "out":
+        assert no.remedy == "write to a compact array, and copy that"
+        assert onednn_ops.matmul(*tensors[:2], dtype=str(tensors[2].dtype)).shape == shape
+    else:
+        assert no.remedy == "copy the array to a compact one first"
+        assert refused(onednn_ops.matmul, *tensors[:2]).expected == expected
+        compact = [onednn_ops.reorder(tensor) for tensor in tensors]
+        onednn_ops.matmul_into(*compact).wait()
+
+
+def test_four_dimensions_may_be_swapped_and_three_have_gaps(in_order: Any) -> None:
+    values = numbers(2, 1, 4, 4)
+    x = make(values, in_order)
+    swapped = usm_dlpack.to_dlpack_tensor(x, shape=values.shape, strides=(16, 16, 1, 4))
+    turned = np.swapaxes(values, 2, 3)
+    assert np.array_equal(onednn_ops.matmul(x, swapped).numpy(), values @ turned)
+    blocks = usm_dlpack.to_dlpack_tensor(x, shape=(2, 3, 3), strides=(16, 4, 1))
+    assert np.array_equal(
+        onednn_ops.matmul(blocks, blocks).numpy(), values[:, 0, :3, :3] @ values[:, 0, :3, :3]
+    )
+
+
+FOUR_BITS = ["int4", "uint4", "float4_e2m1fn"]
+
+
+@pytest.mark.parametrize("dtype", FOUR_BITS)
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 1, 3)])
+def test_an_odd_number_of_elements_of_four_bits_is_refused(
+    in_order: Any, dtype: str, shape: tuple[int, ...]
+) -> None:
+    owner = make(np.full(8, 0x21, "u1"), in_order)
+    packed = usm_dlpack.to_dlpack_tensor(owner, shape=shape, dtype=dtype)
+    plain = make(np.ones(shape, "f4"), in_order)
+    for act, field in (
+        (lambda: onednn_ops.reorder(plain, dtype=dtype), "out"),
+        (lambda: onednn_ops.reorder_into(plain, packed), "out"),
+        (lambda: onednn_ops.reorder(packed, dtype="float32"), "x"),
+        (lambda: onednn_ops.reorder_into(packed, plain), "x"),
+    ):
+        no = refused(act)
+        assert (no.code, no.field) == ("request_unsupported", field)
+        assert no.expected == "an even number of elements of 4 bits"
+        assert no.found == f"the shape {shape or (1,)}".replace(",)", ")")
+        assert no.remedy == "pad the array to an even number of elements"
+
+
+@pytest.mark.parametrize("dtype", FOUR_BITS)
+@pytest.mark.parametrize("strides", [(1, 3), (4, 1), (8, 2)])
+def test_elements_of_four_bits_that_are_not_compact_are_refused(
+    in_order: Any, dtype: str, strides: tuple[int, int]
+) -> None:
+    packed = zeros(in_order, (3, 2), strides, dtype)
+    plain = make(np.ones((3, 2), "f4"), in_order)
+    for act, field in (
+        (lambda: onednn_ops.reorder(packed, dtype="float32"), "x"),
+        (lambda: onednn_ops.reorder_into(packed, plain), "x"),
+        (lambda: onednn_ops.reorder_into(plain, packed), "out"),
+    ):
+        no = refused(act)
+        assert (no.code, no.field) == ("layout_mismatch", field)
+        assert no.expected == "a compact array in C order where elements have 4 bits"
+        assert no.found == f"the strides {strides} for the shape (3, 2)"
+
+
+@pytest.mark.parametrize("isa", ["DEFAULT", "AVX2", "SSE41"])
+@pytest.mark.parametrize("act", ["float32", "bytes", "from 4 bits", "to 4 bits"])
+def test_what_is_taken_of_random_layouts_is_right(act: str, isa: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", HERE / "random_layouts.py", act, "300"],
+        env=os.environ | {"ONEDNN_MAX_CPU_ISA": isa},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes = re.findall(r"^(rank \d|odd|even): (\w+): (\d+)$", done.stdout, re.MULTILINE)
+    computed = {kind for kind, outcome, _ in outcomes if outcome == "computed"}
+    assert computed == ({"even"} if "4 bits" in act else {"rank 2", "rank 3", "rank 4", "rank 5"})
+    if act == "float32":
+        assert not any(kind == "rank 2" and outcome != "computed" for kind, outcome, _ in outcomes)
+
+
+def test_the_c_api_of_onednn_is_found_without_another_library() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import c_api"],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- Two root devices -----------------------------------------------------------------------

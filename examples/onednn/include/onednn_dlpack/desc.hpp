@@ -8,6 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <usm_dlpack/core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -99,7 +100,7 @@ inline dnnl::memory::dims strides_of(const DLTensor& tensor, bool empty) {
              "copy the array to a compact one first");
     }
     if (strides[r] != 0) {
-      compact = step_over(strides[r], tensor.shape[r], r);
+      compact = std::max(compact, step_over(strides[r], tensor.shape[r], r));
     }
   }
   return strides;
@@ -133,9 +134,9 @@ inline DLDataType to_dlpack_dtype(dnnl::memory::data_type type) {
                  "reorder to f32 first");
 }
 
-/// Describes a tensor to oneDNN. Taken: the dtypes of the table; every stride of 0 or more
-/// where each steps over all that the smaller ones reach, 0 being a broadcast; extents of 0;
-/// up to 12 dimensions. Rank 0 becomes one dimension of extent 1, because a descriptor without
+/// Describes a tensor to oneDNN. Taken: the dtypes of the table; strides of 0,
+/// a broadcast, or of at least the next smaller one times its extent; extents of 0; up to 12
+/// dimensions. Rank 0 becomes one dimension of extent 1, because a descriptor without
 /// dimensions is oneDNN's word for "no argument".
 /// @throws conversion_error as `check_structure`; `dtype_unsupported`, `ndim_out_of_range`,
 ///         `layout_mismatch`, `span_overflow`
@@ -156,8 +157,8 @@ inline dnnl::memory::desc to_desc(const DLTensor& tensor) {
     return {shape, type, strides};
   } catch (const dnnl::error&) {
     detail::refuse(usm_dlpack::errc::layout_mismatch, "strides",
-                   "strides of which each steps over all that the smaller ones reach, or 0, "
-                   "as oneDNN takes them",
+                   "strides of 0, or of at least the next smaller one times its extent, as "
+                   "oneDNN takes them",
                    detail::listed(strides) + " for the shape " + detail::listed(shape),
                    "copy the array to a compact one first");
   }

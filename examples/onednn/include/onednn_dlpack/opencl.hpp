@@ -4,14 +4,20 @@
 // descriptor, and oneDNN's objects made of a cl_device_id, a cl_context, a cl_command_queue
 // and a USM pointer by dnnl::ocl_interop. Needs an Intel GPU: oneDNN has OpenCL engines of no
 // other device, and says so.
+//
+// oneDNN retains the handles that it is given. Those that its getters return (get_device,
+// get_context, get_command_queue, get_mem_object) are not retained for the caller. The
+// cl_event that dnnl::ocl_interop::execute returns is the caller's, who releases it.
 #pragma once
 
 #include <onednn_dlpack/desc.hpp>
 
 #include <oneapi/dnnl/dnnl_ocl.hpp>
+#include <usm_dlpack/opencl.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace onednn_dlpack {
 
@@ -23,34 +29,72 @@ inline dnnl::engine make_opencl_engine(cl_device_id device, cl_context context) 
                             [&] { return dnnl::ocl_interop::make_engine(device, context); });
 }
 
-/// The stream of an OpenCL queue, which it retains; it orders as the queue does.
-/// @throws conversion_error `request_unsupported` for an engine that is not OpenCL's
-inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_queue queue) {
-  return detail::ask_onednn(
-      "engine", "one made of OpenCL handles, and a queue of its device and context",
-      "use onednn_dlpack::make_stream for an engine of SYCL objects",
-      [&] { return dnnl::ocl_interop::make_stream(engine, queue); });
+/// The DLPack device id of an engine's handles.
+/// @throws conversion_error as `usm_dlpack::sycl_device`; `context_not_default`
+inline std::int32_t opencl_device_id(cl_device_id device, cl_context context) {
+  const std::int32_t id = usm_dlpack::device_id(usm_dlpack::sycl_device(device));
+  if (usm_dlpack::opencl_context(usm_dlpack::default_context(id)).get() != context) {
+    detail::refuse(usm_dlpack::errc::context_not_default, "engine",
+                   "one in the default context of device " + std::to_string(id),
+                   "one in another context",
+                   "make it of usm_dlpack::opencl_context(usm_dlpack::default_context(id))");
+  }
+  return id;
 }
 
-/// A memory object over a tensor's memory, without a copy. USM has no reference count: the
-/// tensor's owner keeps the memory.
+/// The DLPack device id of an engine.
+/// @throws conversion_error as for its handles; `request_unsupported` for an engine that is
+///         not OpenCL's
+inline std::int32_t opencl_device_id(const dnnl::engine& engine) {
+  return detail::ask_onednn(
+      "engine", "one made of OpenCL handles",
+      "use onednn_dlpack::make_stream and make_memory for an engine of SYCL objects", [&] {
+        return opencl_device_id(dnnl::ocl_interop::get_device(engine),
+                                dnnl::ocl_interop::get_context(engine));
+      });
+}
+
+/// Refuses a queue of another device than the engine's, or outside its default context.
 /// @param id the DLPack device id of the engine
-/// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`; then
-///         `request_unsupported` for an engine that is not OpenCL's
+/// @throws conversion_error as `usm_dlpack::sycl_queue`; `queue_device_mismatch`,
+///         `context_not_default`
+inline void check_opencl_queue(cl_command_queue queue, std::int32_t id) {
+  const sycl::queue seen = usm_dlpack::sycl_queue(queue);
+  const std::int32_t queue_id = usm_dlpack::device_id(seen.get_device());
+  if (queue_id != id) {
+    detail::refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
+                   "one on device " + std::to_string(id) + ", where the engine is",
+                   "one on device " + std::to_string(queue_id),
+                   "make the engine of the queue's device");
+  }
+  if (seen.get_context() != usm_dlpack::default_context(id)) {
+    detail::refuse(usm_dlpack::errc::context_not_default, "queue",
+                   "one of the default context of device " + std::to_string(id),
+                   "one of another context", "make it in the engine's context");
+  }
+}
+
+/// The stream of an OpenCL queue, which it retains; it orders as the queue does.
+/// @throws conversion_error as `opencl_device_id`, then as `check_opencl_queue`
+inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_queue queue) {
+  check_opencl_queue(queue, opencl_device_id(engine));
+  return detail::ask_onednn("queue", "one that oneDNN makes a stream of",
+                            "pass a queue of the host",
+                            [&] { return dnnl::ocl_interop::make_stream(engine, queue); });
+}
+
+/// A memory object over a tensor's memory, without a copy. The tensor is proved first, to be
+/// of the engine's device among other things. USM has no reference count: the tensor's owner
+/// keeps the memory.
+/// @throws conversion_error as `opencl_device_id`, `usm_dlpack::validate`, then `to_desc`
 inline dnnl::memory make_opencl_memory(const DLTensor& tensor, const dnnl::engine& engine,
-                                       std::int32_t id) {
-  usm_dlpack::requirements wanted;
-  wanted.device_id = id;
+                                       usm_dlpack::requirements wanted = {}) {
+  wanted.device_id = opencl_device_id(engine);
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   const dnnl::memory::desc desc = to_desc(tensor);
   const bool is_usm = proved.usm_type() != sycl::usm::alloc::unknown;
-  return detail::ask_onednn("engine", "one made of OpenCL handles",
-                            "use onednn_dlpack::make_memory for an engine of SYCL objects",
-                            [&] {
-                              return dnnl::ocl_interop::make_memory(
-                                  desc, engine, dnnl::ocl_interop::memory_kind::usm,
-                                  is_usm ? proved.data() : DNNL_MEMORY_NONE);
-                            });
+  return dnnl::ocl_interop::make_memory(desc, engine, dnnl::ocl_interop::memory_kind::usm,
+                                        is_usm ? proved.data() : DNNL_MEMORY_NONE);
 }
 
 }  // namespace onednn_dlpack

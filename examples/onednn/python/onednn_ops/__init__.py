@@ -45,6 +45,9 @@ def matmul(
     arrays and knows its queue, which is ``queue`` if that is in order, and otherwise an in-order
     one that is made for it. The dtype is that of `a`; int32 for int8 and uint8, float32 for
     float8, unless ``dtype`` says another.
+
+    Arrays of more than 3 dimensions must be compact, in C order or with the last two dimensions
+    swapped; a batch of `b` must be compact too, if each matrix of it has one row.
     """
     return _extension.matmul(_queue(queue, a), a, b, dtype)
 
@@ -59,7 +62,8 @@ def matmul_into(
 ) -> dpctl.SyclEvent:
     """Write the product to `out`, behind the events; return the event of this.
 
-    The caller keeps the arrays until the event is complete.
+    The caller keeps the arrays until the event is complete. They are as `matmul` wants them, `out`
+    too; one column of int8 or uint8 products needs a compact `out`.
     """
     return _extension.matmul_into(_queue(queue, out), a, b, out, list(depends))
 
@@ -98,7 +102,10 @@ def eltwise_into(
 def reorder(
     x: Any, *, dtype: str | None = None, queue: dpctl.SyclQueue | None = None
 ) -> usm_dlpack.DLPackTensor:
-    """Return a copy in C order, of the same dtype or another; ordered and kept as `matmul` does."""
+    """Return a copy in C order, of the same dtype or another; ordered and kept as `matmul` does.
+
+    Arrays whose elements have 4 bits must be compact in C order, with an even number of elements.
+    """
     return _extension.reorder(_queue(queue, x), x, dtype)
 
 
