@@ -62,8 +62,9 @@ def matmul_into(
 ) -> dpctl.SyclEvent:
     """Write the product to `out`, behind the events; return the event of this.
 
-    The caller keeps the arrays until the event is complete. They are as `matmul` wants them, `out`
-    too; one column of int8 or uint8 products needs a compact `out`.
+    The caller keeps the arrays until the event is complete, and gives an `out` that shares no
+    element with `a` and `b`: that is not checked. The arrays are as `matmul` wants them, `out` too;
+    one column of int8 or uint8 products needs a compact `out`.
     """
     return _extension.matmul_into(_queue(queue, out), a, b, out, list(depends))
 
@@ -95,7 +96,7 @@ def eltwise_into(
     queue: dpctl.SyclQueue | None = None,
     depends: Sequence[dpctl.SyclEvent] = (),
 ) -> dpctl.SyclEvent:
-    """Write to `out`, of the layout of `x` or `x` itself, as `matmul_into` does."""
+    """Write to `out` as `matmul_into` does; `out` has the layout of `x`, and may be `x` itself."""
     return _extension.eltwise_into(_queue(queue, out), function, x, out, list(depends), alpha, beta)
 
 
