@@ -120,12 +120,11 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
 /// Checks that the index type holds the indices of all elements: an unsigned one wraps below
 /// 0, and a layout may begin at another index.
 template <class Index, std::size_t Rank>
-void check_indices(Index origin, const strided_shape<Rank>& given) {
+void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
   const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
   for (const std::int64_t place : {span.lowest, span.highest}) {
     std::int64_t index = 0;
-    if (add_overflows(static_cast<std::int64_t>(origin), place, index) ||
-        !fits<Index>(index)) {
+    if (add_overflows(origin, place, index) || !fits<Index>(index)) {
       refuse_index_type("strides", name_of_integer<Index>(), index);
     }
   }
@@ -150,9 +149,10 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   if (structure.empty) {
     return View(first, mapping);
   }
-  const auto origin = detail::first_index(mapping, std::make_index_sequence<rank>{});
+  const auto origin = static_cast<std::ptrdiff_t>(
+      detail::first_index(mapping, std::make_index_sequence<rank>{}));
   detail::check_indices<typename extents_type::index_type>(origin, given);
-  first -= static_cast<std::ptrdiff_t>(origin);
+  first -= origin;
   check_promise<promised_alignment<accessor_of<View>>>(first);
   return View(first, mapping);
 }
