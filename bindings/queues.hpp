@@ -52,7 +52,9 @@ struct consumer_stream {
 /// @throws nb::value_error for anything else, whatever it raised
 consumer_stream read_stream(nb::handle stream);
 
-/// The queue of a producer that says it by its attribute `sycl_queue`, or none.
+/// The queue of a producer that says it by its attribute `sycl_queue`, or none. The object is
+/// asked, not its type: it may have the attribute itself, or by `__getattr__`.
+/// @throws nb::python_error for what the attribute raises that is no AttributeError
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders what `consumer` gets from now on behind what `producer` has got until now: by an

@@ -711,6 +711,103 @@ def test_an_import_for_a_queue_is_ordered_behind_a_producer_without_a_signature(
     assert reader.seen == VALUES
 
 
+class Instance:
+    """An array of another library whose queue stands in the object, not in its type."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self.producer = Producer(memory, None)
+        self.sycl_queue = queue
+
+    def __dlpack__(self, *, max_version: Any = None) -> Any:
+        """Return a capsule of twelve int32."""
+        return self.producer.__dlpack__(max_version=max_version)
+
+
+class Forwarding:
+    """An array that gives everything but its `__dlpack__` by `__getattr__`."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self.producer = Producer(memory, queue)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.producer, name)
+
+    def __dlpack__(self, *, max_version: Any = None) -> Any:
+        """Return a capsule of twelve int32."""
+        return self.producer.__dlpack__(max_version=max_version)
+
+
+class Proxy:
+    """An object whose type says nothing: all that it has is given by `__getattr__`."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self.producer = Producer(memory, queue)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.producer, name)
+
+
+class StreamInstance(Instance):
+    """The same of an array that takes a `stream`, which nobody passes."""
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
+        """Return a capsule of twelve int32."""
+        return super().__dlpack__(max_version=max_version)
+
+
+OBJECTS = [Instance, Forwarding, Proxy, StreamInstance]
+of_its_object = pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.__name__)
+
+
+@of_its_object
+def test_a_queue_that_an_object_says_and_its_type_does_not_is_known(
+    kind: Any, memory: Any, producer: Any
+) -> None:
+    assert from_dlpack(kind(memory, producer)).sycl_queue == producer
+    assert from_dlpack(kind(memory, None)).sycl_queue is None
+    # Of the same type, asked after the one that said none.
+    assert from_dlpack(kind(memory, producer), device=(14, 0)).sycl_queue == producer
+
+
+@pytest.mark.parametrize("kind", OBJECTS[:3], ids=lambda kind: kind.__name__)
+def test_an_import_for_a_queue_is_ordered_behind_the_queue_that_an_object_says(
+    kind: Any, producer: Any, consumer: Any, start: Start
+) -> None:
+    pending = start(producer)
+    from_dlpack(kind(pending.memory, producer), device=consumer)
+    assert pending.is_pending
+    reader = Reader(consumer, pending.memory)
+    assert reader.is_held
+    pending.open()
+    assert reader.seen == VALUES
+
+
+@of_its_object
+def test_a_copy_waits_for_the_queue_that_an_object_says(
+    kind: Any, producer: Any, consumer: Any, start: Start
+) -> None:
+    pending = start(producer)
+    array = kind(pending.memory, producer)
+    ways = [
+        lambda: from_dlpack(array, copy=True).numpy().tolist(),
+        lambda: from_dlpack(array, usm_type="host").numpy().tolist(),
+    ]
+    if kind is not StreamInstance:  # to which a queue is handed over instead
+        ways.append(lambda: from_dlpack(array, device=consumer, copy=True).numpy().tolist())
+    copying = [Waiting(way) for way in ways]
+    assert [copy.is_waiting() for copy in copying] == [True] * len(ways)
+    assert pending.is_pending
+    pending.open()
+    assert [copy.end() for copy in copying] == [VALUES] * len(ways)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), KeyboardInterrupt("x")])
+def test_what_an_object_raises_for_its_queue_reaches_the_caller(memory: Any, error: Any) -> None:
+    with pytest.raises(type(error)) as caught:
+        from_dlpack(Proxy(memory, error))
+    assert caught.value is error
+
+
 def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory: Any, queue: Any) -> None:
     x = StreamProducer(memory, queue)
     asked = queue_of_the_device()
