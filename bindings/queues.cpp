@@ -199,10 +199,18 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
     if (same) {
       return;  // the barrier itself orders what an out-of-order queue gets later
     }
-    if (producer.get_context() == consumer.get_context()) {
-      consumer.ext_oneapi_submit_barrier({pending});
-    } else {
+    if (producer.get_context() != consumer.get_context()) {
       pending.wait();
+    } else if (consumer.is_in_order()) {
+      // Returns at once, also where the producer has a host task.
+      consumer.submit([&](sycl::handler& handler) {
+        handler.depends_on(pending);
+        handler.ext_oneapi_barrier();
+      });
+    } else {
+      // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
+      // overtake a barrier that depends on one (DPC++ 2026.2).
+      consumer.ext_oneapi_submit_barrier({pending});
     }
   });
 }

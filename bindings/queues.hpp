@@ -58,7 +58,8 @@ consumer_stream read_stream(nb::handle stream);
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders what `consumer` gets from now on behind what `producer` has got until now: by an
-/// event, without waiting, in one context; a queue of another context makes the host wait.
+/// event, without waiting, in one context; a queue of another context makes the host wait. So
+/// does an out-of-order `consumer` while `producer` has a host task: until that is done.
 /// The GIL is released meanwhile. @throws conversion_error `runtime_error`
 void hand_over(sycl::queue producer, sycl::queue consumer);
 

@@ -114,6 +114,13 @@ class PendingFill:
         """Whether the work is not complete."""
         return not is_complete(self.event)
 
+    def keep_alive(self) -> Any:
+        """Submit a host task behind the work, as dpctl and dpnp do; return its event.
+
+        The task takes the GIL, to let go of the arguments.
+        """
+        return self.queue._submit_keep_args_alive([self.memory], [self.event])
+
     def open(self) -> None:
         """Let the work go on."""
         self._gate.open()
@@ -144,6 +151,21 @@ class Reader:
     @property
     def seen(self) -> list[int]:
         """What the kernel read; waits for it."""
+        self.event.wait()
+        values: list[int] = np.frombuffer(self._seen, np.int32).tolist()
+        return values
+
+
+class Copier:
+    """A consumer's `queue::memcpy` of the twelve int32, as soon as its queue lets it."""
+
+    def __init__(self, queue: Any, source: Any) -> None:
+        self._seen = memory.MemoryUSMHost(4 * COUNT, queue=queue)
+        self.event = queue.memcpy_async(self._seen, source, 4 * COUNT)
+
+    @property
+    def seen(self) -> list[int]:
+        """What was copied; waits for it."""
         self.event.wait()
         values: list[int] = np.frombuffer(self._seen, np.int32).tolist()
         return values

@@ -28,7 +28,7 @@ from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_sources import Carrier, TypedArray, address_of, allocate, new_queue
-from pending_work import COUNT, VALUES, ZEROS, PendingFill, Reader
+from pending_work import COUNT, VALUES, ZEROS, Copier, PendingFill, Reader, is_complete
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor
 
@@ -67,6 +67,7 @@ def start() -> Iterator[Start]:
     yield begin
     for pending in started:
         pending.end()
+        pending.queue.wait()
 
 
 def tensor_of(pending: PendingFill) -> DLPackTensor:
@@ -229,10 +230,10 @@ def test_the_runtime_gets_as_few_commands_as_the_order_needs(new_process: Any) -
     }
     for number, in_order in enumerate([True, True, False, False]):
         assert submitted[number, 0] == submitted[number, 1] == []
-        for other in range(4):
+        for other, to_in_order in enumerate([True, True, False, False]):
             same = [] if in_order else [barrier]
-            expected = same if other == number else [barrier] * 2
-            assert submitted[number, other + 2] == expected
+            to_other = [barrier, "urEnqueueEventsWait", barrier] if to_in_order else [barrier] * 2
+            assert submitted[number, other + 2] == (same if other == number else to_other)
         assert submitted[number, 6] == [barrier, wait]
 
 
@@ -276,6 +277,64 @@ def test_a_queue_of_another_context_makes_the_host_wait(
     assert name_of(export.end()) == VERSIONED
     assert not pending.is_pending
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
+
+
+# --- behind a host task, by which dpctl and dpnp keep arrays alive
+
+
+HANDING: dict[str, Callable[[Any, Any], Any]] = {
+    "__dlpack__": lambda x, queue: tensor_of(x).__dlpack__(stream=queue, max_version=NEWEST),
+    "from_dlpack of ours": lambda x, queue: from_dlpack(tensor_of(x), device=queue),
+    "from_dlpack": lambda x, queue: from_dlpack(Producer(x.memory, x.queue), device=queue),
+}
+
+
+@pytest.mark.parametrize("way", HANDING)
+@pytest.mark.parametrize("reading", [Reader, Copier], ids=["kernel", "memcpy"])
+def test_a_hand_over_behind_a_host_task_returns_at_once(
+    reading: Any, way: str, producer: Any, start: Start
+) -> None:
+    consumer = queue_of_the_device(in_order=True)
+    pending = start(producer)
+    last = pending.keep_alive()
+    handing = Waiting(lambda: HANDING[way](pending, consumer))
+    returned = not handing.is_waiting()
+    still_pending = pending.is_pending and not is_complete(last)
+    if returned:
+        reader = reading(consumer, pending.memory)
+    pending.open()
+    handing.end()
+    assert (returned, still_pending) == (True, True)
+    assert reader.seen == VALUES
+    assert is_complete(last)
+
+
+@pytest.mark.parametrize("reading", [Reader, Copier], ids=["kernel", "memcpy"])
+def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(
+    reading: Any, producer: Any, start: Start
+) -> None:
+    """There `queue::memcpy` would overtake a barrier that waits for one (DPC++ 2026.2)."""
+    consumer = queue_of_the_device(in_order=False)
+    pending = start(producer)
+    last = pending.keep_alive()
+    handing = Waiting(lambda: HANDING["__dlpack__"](pending, consumer))
+    assert handing.is_waiting()
+    assert pending.is_pending
+    pending.open()
+    handing.end()
+    assert is_complete(last)
+    assert reading(consumer, pending.memory).seen == VALUES
+
+
+@pytest.mark.parametrize("reading", [Reader, Copier], ids=["kernel", "memcpy"])
+def test_without_the_hand_over_a_host_task_orders_nothing(
+    reading: Any, producer: Any, consumer: Any, start: Start
+) -> None:
+    pending = start(producer)
+    pending.keep_alive()
+    tensor_of(pending).__dlpack__(stream=-1)
+    assert reading(consumer, pending.memory).seen == ZEROS
+    assert pending.is_pending
 
 
 # --- the host, and copies
