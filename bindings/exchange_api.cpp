@@ -28,11 +28,15 @@ namespace {
 class work_streams {
  public:
   void follow(const tensor& source) {
+    const std::int32_t device_id = source.proof().device_id();
     if (source.queue() && source.queue_knows_memory()) {
-      std::optional<sycl::queue>& last = queues_[source.proof().device_id()];
+      std::optional<sycl::queue>& last = queues_[device_id];
       if (last != source.queue()) {
         last = source.queue();
       }
+    }
+    if (copy_memory* memory = source.own_memory()) {
+      memory->used_by(get(device_id));
     }
   }
 
@@ -136,6 +140,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   if (memory.get() == nullptr) {
     throw std::bad_alloc();
   }
+  memory.used_by(streams_of_thread().get(wanted.device.device_id));
   wanted.data = memory.get();
   return to_managed_tensor(wanted, std::move(memory));
 }

@@ -95,19 +95,25 @@ def is_complete(event: Any) -> bool:
 class PendingFill:
     """Fills twelve int32 of a memory with ``FINISHED``, once the gate is opened; before, zeros."""
 
-    def __init__(self, queue: Any, usm: str = "device") -> None:
+    def __init__(
+        self, queue: Any, usm: str = "device", *, behind_host_task: bool = False, into: Any = None
+    ) -> None:
         kinds = {
             "device": memory.MemoryUSMDevice,
             "shared": memory.MemoryUSMShared,
             "host": memory.MemoryUSMHost,
         }
         self.queue = queue
-        self.memory = kinds[usm](4 * COUNT, queue=queue)
-        self.memory.memset(0)
+        self.memory = kinds[usm](4 * COUNT, queue=queue) if into is None else into
+        if into is None:
+            self.memory.memset(0)
         self._gate = _Gate(queue.sycl_context)
         arguments = [self.memory, ctypes.c_int(FINISHED)]
         kernel = _kernel(queue, "fill")
-        self.event = queue.submit_async(kernel, arguments, [1], dEvents=[self._gate.event])
+        before = self._gate.event
+        if behind_host_task:
+            before = queue._submit_keep_args_alive([object()], [before])
+        self.event = queue.submit_async(kernel, arguments, [1], dEvents=[before])
 
     @property
     def is_pending(self) -> bool:
