@@ -63,6 +63,12 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer);
 /// The GIL is released meanwhile. @throws conversion_error `runtime_error`
 void hand_over(sycl::queue producer, sycl::queue consumer);
 
+/// The same by an event alone, in one context: never waits, also not for host tasks, which
+/// `queue::memcpy` of an out-of-order `consumer` then overtakes.
+/// @pre `producer` and `consumer` are of one context; they may be one queue, which is out of order
+/// @throws conversion_error `runtime_error`
+void order_behind(sycl::queue producer, sycl::queue consumer);
+
 /// Waits, without the GIL, until all that a queue has got until now is done.
 /// @throws conversion_error `runtime_error`
 void wait_for(sycl::queue queue);
