@@ -58,7 +58,7 @@ std::uint64_t compact_bytes(const copy_source& source) {
 /// Waits for what a queue has got; the GIL is not held.
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
   if (pending) {
-    sycl::queue(*pending).ext_oneapi_submit_barrier().wait();
+    sycl::queue(*pending).wait();
   }
 }
 
@@ -67,7 +67,8 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
                 const void* from, void* to, std::uint64_t nbytes) {
   copy_queue own(device_id);
   sycl::queue& queue = own.get();
-  if (pending && pending->get_context() == queue.get_context()) {
+  // A barrier of an out-of-order queue can miss a host task that runs (DPC++ 2026.2).
+  if (pending && pending->is_in_order() && pending->get_context() == queue.get_context()) {
     const sycl::event last = sycl::queue(*pending).ext_oneapi_submit_barrier();
     queue.memcpy(to, from, nbytes, last).wait();
   } else {

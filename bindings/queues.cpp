@@ -234,7 +234,7 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
 
 void wait_for(sycl::queue queue) {
   const without_gil unlocked;
-  detail::ask_runtime("queue", [&] { queue.ext_oneapi_submit_barrier().wait(); });
+  detail::ask_runtime("queue", [&] { queue.wait(); });
 }
 
 }  // namespace usm_dlpack::python

@@ -45,11 +45,12 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
-/// Waits for what a queue has got so far. False where the runtime does not say that it is done:
-/// then memory is not freed, because a kernel may still write to it.
+/// Waits for what a queue has got so far; not by a barrier, which on an out-of-order queue can
+/// miss a host task that runs (DPC++ 2026.2). False where the runtime does not say that it is
+/// done: then memory is not freed, because a kernel may still write to it.
 inline bool wait_until_idle(sycl::queue queue) noexcept {
   try {
-    queue.ext_oneapi_submit_barrier().wait();
+    queue.wait();
     return true;
   } catch (...) {
     return false;
