@@ -5,8 +5,10 @@
 #include "python_objects.hpp"
 #include "queues.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -66,7 +68,7 @@ copy_layout layout_of_copy(const copy_source& source) {
 /// Waits for what a queue has got; the GIL is not held.
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
   if (pending) {
-    sycl::queue(*pending).ext_oneapi_submit_barrier().wait();
+    sycl::queue(*pending).wait();
   }
 }
 
@@ -75,7 +77,8 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
                 const void* from, void* to, std::uint64_t nbytes) {
   copy_queue own(device_id);
   sycl::queue& queue = own.get();
-  if (pending && pending->get_context() == queue.get_context()) {
+  // A barrier of an out-of-order queue can miss a host task that runs (DPC++ 2026.2).
+  if (pending && pending->is_in_order() && pending->get_context() == queue.get_context()) {
     const sycl::event last = sycl::queue(*pending).ext_oneapi_submit_barrier();
     queue.memcpy(to, from, nbytes, last).wait();
   } else {
@@ -188,13 +191,50 @@ copy_memory::~copy_memory() {
     std::free(address_);
     return;
   }
-  if (process_is_forked()) {
-    return;  // the runtime stayed behind in the parent, and the memory with it
+  if (process_is_forked() || (interpreter_gate::is_closed() && !is_idle())) {
+    // The runtime stayed behind in the parent, and the memory with it; or the work may wait
+    // for a Python that does not come back. The queues are not dropped either.
+    new (std::nothrow) std::vector<sycl::queue>(std::move(queues_));
+    return;
+  }
+  // Also where the queues are idle: the backend's own free waits for kernels of any queue.
+  run_unlocked([](void* memory) { static_cast<copy_memory*>(memory)->free(); }, this);
+}
+
+bool copy_memory::is_idle() const noexcept {
+  return std::all_of(queues_.begin(), queues_.end(), &detail::is_idle);
+}
+
+void copy_memory::free() noexcept {
+  if (is_kept_) {
+    return;
+  }
+  for (const sycl::queue& queue : queues_) {
+    if (!detail::is_idle(queue) && !detail::wait_until_idle(queue)) {
+      return;
+    }
   }
   try {
     sycl::free(address_, *context_);
   } catch (const sycl::exception&) {
     // The runtime is shutting down: it frees the memory itself.
+  }
+}
+
+void copy_memory::used_by(const sycl::queue& queue) noexcept {
+  constexpr std::size_t many = 16;
+  const nb::ft_lock_guard lock(guard_);
+  if (std::find(queues_.begin(), queues_.end(), queue) != queues_.end()) {
+    return;
+  }
+  if (queues_.size() >= many) {
+    queues_.erase(std::remove_if(queues_.begin(), queues_.end(), &detail::is_idle),
+                  queues_.end());
+  }
+  try {
+    queues_.push_back(queue);
+  } catch (const std::bad_alloc&) {
+    is_kept_ = true;
   }
 }
 

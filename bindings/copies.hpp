@@ -28,7 +28,10 @@ struct copy_source {
   std::optional<usm_allocation> proof;
 };
 
-/// Memory that a copy lives in.
+/// Memory that a copy lives in. USM is freed after the work that its queues have got, without
+/// the GIL: the work may need it, and so may whoever lets it go on. Where that cannot be, the
+/// memory is left alone for good rather than freed under a kernel: if a queue cannot say that
+/// it is done, and where work is pending while the interpreter finishes.
 class copy_memory {
  public:
   copy_memory() noexcept = default;
@@ -36,16 +39,37 @@ class copy_memory {
   copy_memory(void* usm, sycl::context context) noexcept
       : address_(usm), context_(std::move(context)) {}
   copy_memory(copy_memory&& other) noexcept
-      : address_(std::exchange(other.address_, nullptr)), context_(other.context_) {}
+      : address_(std::exchange(other.address_, nullptr)),
+        context_(other.context_),
+        queues_(std::move(other.queues_)) {}
   copy_memory& operator=(copy_memory&&) = delete;
   ~copy_memory();
 
   void* get() const noexcept { return address_; }
 
+  /// Remembers a queue that may work on the memory when that goes. Of many, those without work
+  /// are forgotten.
+  void used_by(const sycl::queue& queue) noexcept;
+
  private:
+  bool is_idle() const noexcept;
+  void free() noexcept;
+
   void* address_ = nullptr;
   std::optional<sycl::context> context_;  ///< of USM
+  std::vector<sycl::queue> queues_;
+  bool is_kept_ = false;  ///< for good: a queue could not be remembered
+  nb::ft_mutex guard_;  ///< of `queues_`
 };
+
+/// The memory that a managed tensor owns, if it was allocated by this module, or null.
+template <class Managed>
+copy_memory* find_memory(const Managed* managed) noexcept {
+  using block = detail::managed_block<Managed, copy_memory>;
+  return managed != nullptr && managed->deleter == &block::destroy
+             ? &static_cast<block*>(managed->manager_ctx)->owner
+             : nullptr;
+}
 
 /// USM of a kind (device USM for an unknown one) in the default context of a root device,
 /// aligned to 256 bytes; of one byte at least, so that its address is live. None if there is

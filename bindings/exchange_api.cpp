@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The five functions have C linkage in spirit: nothing is thrown through them. They are called
-// with the GIL held, synchronise nothing, and answer 0, or -1 with the Python error set.
+// with the GIL held, wait for no work, and answer 0, or -1 with the Python error set.
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
 #include "exchange_api.hpp"
 
@@ -27,34 +27,90 @@ namespace {
 /// which it is kept.
 class work_streams {
  public:
+  /// Goes over to the queue of a tensor: behind the work of those that were got since the
+  /// stream was asked for, which a consumer uses together with it.
   void follow(const tensor& source) {
+    const std::int32_t device_id = source.proof().device_id();
     if (source.queue() && source.queue_knows_memory()) {
-      std::optional<sycl::queue>& last = queues_[source.proof().device_id()];
-      if (last != source.queue()) {
-        last = source.queue();
+      work_stream& stream = streams_[device_id];
+      if (stream.queue != source.queue()) {
+        if (!stream.is_asked && stream.queue && !detail::is_idle(*stream.queue)) {
+          order_behind(*stream.queue, *source.queue());
+        }
+        stream.queue = source.queue();
       }
+      stream.is_asked = false;
+    }
+    if (copy_memory* memory = source.own_memory()) {
+      memory->used_by(queue(device_id));
     }
   }
 
-  sycl::queue& get(std::int32_t device_id) {
-    const auto found = queues_.find(device_id);
-    return found == queues_.end() ? package_queue(device_id) : *found->second;
+  /// The queue for a consumer, behind the work that it has got so far.
+  sycl::queue& ask(std::int32_t device_id) {
+    sycl::queue& asked = queue(device_id);
+    if (!asked.is_in_order() && !detail::is_idle(asked)) {
+      order_behind(asked, asked);
+    }
+    if (const auto found = streams_.find(device_id); found != streams_.end()) {
+      found->second.is_asked = true;
+    }
+    return asked;
+  }
+
+  sycl::queue& queue(std::int32_t device_id) {
+    const auto found = streams_.find(device_id);
+    return found == streams_.end() ? package_queue(device_id) : *found->second.queue;
   }
 
   ~work_streams() {
     if (process_is_forked()) {  // what the parent's runtime made is never given back
-      new (std::nothrow) queues_by_device(std::move(queues_));
+      new (std::nothrow) streams_by_device(std::move(streams_));
     }
   }
 
  private:
-  using queues_by_device = std::map<std::int32_t, std::optional<sycl::queue>>;
-  queues_by_device queues_;
+  struct work_stream {
+    std::optional<sycl::queue> queue;
+    bool is_asked = false;  ///< since the last tensor that was got
+  };
+  using streams_by_device = std::map<std::int32_t, work_stream>;
+  streams_by_device streams_;
 };
 
 work_streams& streams_of_thread() {
   thread_local work_streams streams;
   return streams;
+}
+
+/// As `guarded`, also where an error is set already: a refusal replaces it, and what works
+/// leaves it.
+template <class Function>
+int answer(Function&& function) noexcept {
+  if (PyErr_Occurred() == nullptr) {
+    return guarded(function);
+  }
+  PyObject* before[3];
+  PyErr_Fetch(&before[0], &before[1], &before[2]);
+  const int status = guarded(function);
+  if (status == 0) {
+    PyErr_Restore(before[0], before[1], before[2]);
+  } else {
+    const nb::error_scope keep;
+    for (PyObject* part : before) {
+      Py_XDECREF(part);
+    }
+  }
+  return status;
+}
+
+constexpr const char* null_result =
+    "out: expected a pointer to the result, found null; pass the address of a variable";
+
+void check_result(const void* out) {
+  if (out == nullptr) {
+    throw nb::value_error(null_result);
+  }
 }
 
 const tensor& tensor_in(void* object) {
@@ -72,8 +128,9 @@ const tensor& tensor_in(void* object) {
 }
 
 int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     const tensor& source = tensor_in(object);
+    check_result(out);
     check_process();
     streams_of_thread().follow(source);
     *out = export_managed(nb::handle(static_cast<PyObject*>(object))).release();
@@ -81,8 +138,9 @@ int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) 
 }
 
 int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     const tensor& source = tensor_in(object);
+    check_result(out);
     check_process();
     if ((source.flags() & (flag::read_only | flag::is_subbyte_type_padded)) != 0) {
       detail::check_legacy_flags(source.flags());
@@ -93,8 +151,9 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
 }
 
 int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     managed_tensor owned(managed);  // stolen, also if it is refused, and gone before the error
+    check_result(out);
     if (managed == nullptr) {
       throw nb::value_error(
           "tensor: expected a managed tensor, found null; pass the producer's");
@@ -105,7 +164,8 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
 }
 
 int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) noexcept {
-  return guarded([&] {
+  return answer([&] {
+    check_result(out);
     if (type == kDLCPU) {
       *out = nullptr;
       return;
@@ -115,7 +175,7 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
     detail::check_device_type(asked);
     check_process();
     detail::working_device(device_id);
-    *out = &streams_of_thread().get(device_id);
+    *out = &streams_of_thread().ask(device_id);
   });
 }
 
@@ -136,6 +196,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   if (memory.get() == nullptr) {
     throw std::bad_alloc();
   }
+  memory.used_by(streams_of_thread().queue(wanted.device.device_id));
   wanted.data = memory.get();
   return to_managed_tensor(wanted, std::move(memory));
 }
@@ -143,9 +204,18 @@ managed_tensor allocate_like(const DLTensor& prototype) {
 // Errors go to the caller's function, which may set a Python error or none; so may be null.
 int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out,
                              void* context, set_error_function given) noexcept {
-  *out = nullptr;
   const set_error_function set_error =
       given != nullptr ? given : [](void*, const char*, const char*) {};
+  if (out == nullptr) {
+    set_error(context, "ValueError", null_result);
+    return -1;
+  }
+  *out = nullptr;
+  if (prototype == nullptr) {
+    set_error(context, "ValueError",
+              "prototype: expected a DLTensor, found null; pass one of the wanted shape");
+    return -1;
+  }
   try {
     *out = allocate_like(*prototype).release();
     return 0;

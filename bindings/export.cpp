@@ -147,10 +147,14 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
                    to_legacy_managed_tensor(described, std::forward<Owner>(owner), flags));
 }
 
-nb::object export_copy(const tensor& source, DLDevice to, bool versioned) {
+nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
+                       const std::optional<sycl::queue>& consumer) {
   tensor_copy made = to.device_type == kDLCPU ? copy_to_host(source_of(source))
                                               : copy_to_usm(source_of(source), to.device_id,
                                                             source.proof().usm_type());
+  if (consumer) {
+    made.memory.used_by(*consumer);
+  }
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
@@ -213,13 +217,16 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
                    "False", "allow the copy, or use host or shared USM");
   }
   if (must || how == copying::always) {
-    return export_copy(source, to, versioned);
+    return export_copy(source, to, versioned, consumer.queue);
   }
   DLTensor described = source.get();
   described.device = to;
   nb::object made =
       finish(described, versioned, source.flags() & ~flag::is_copied, python_reference(self));
   synchronise(source, consumer, on_host);
+  if (copy_memory* memory = source.own_memory(); memory != nullptr && consumer.queue) {
+    memory->used_by(*consumer.queue);
+  }
   return made;
 }
 

@@ -13,8 +13,6 @@
 
 #include <usm_dlpack/package_interface.hpp>
 
-#include <dlfcn.h>
-
 #include <memory>
 #include <optional>
 #include <utility>
@@ -191,45 +189,6 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
 }
 
 void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }
-
-using state_query = PyThreadState* (*)();
-
-/// A function that only asks for the current thread state, which the stable ABI has not; null
-/// where the interpreter does not show it.
-state_query find_state_query() noexcept {
-  for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
-    if (void* found = dlsym(RTLD_DEFAULT, name)) {
-      return reinterpret_cast<state_query>(found);
-    }
-  }
-  return nullptr;
-}
-
-/// Whether this thread has the GIL. Does not wait for it where the interpreter can be asked.
-bool has_gil() noexcept {
-  const interpreter_gate gate;
-  if (!gate.open()) {
-    return false;
-  }
-  static const state_query current = find_state_query();
-  if (current != nullptr) {
-    // Before Python 3.12 it is the state of whichever thread has the GIL.
-    PyThreadState* state = current();
-    return state != nullptr && state == PyGILState_GetThisThreadState();
-  }
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PyGILState_Release(state);
-  return state == PyGILState_LOCKED;
-}
-
-void run_unlocked(void (*function)(void*), void* argument) noexcept {
-  if (has_gil()) {
-    const without_gil unlocked;
-    function(argument);
-  } else {
-    function(argument);
-  }
-}
 
 }  // namespace
 

@@ -48,7 +48,7 @@ struct producer_type {
   bool takes_copy = false;
   bool is_guessed = false;  ///< nothing says which keywords it takes
   bool says_device = false;
-  bool says_queue = false;
+  bool may_say_queue = false;  ///< otherwise only an object's own dictionary can
   bool is_usm = false;
   bool is_lazy = false;  ///< arrays may be a conjugate or a negative that is not yet computed
   bool tracks_gradients = false;
@@ -154,16 +154,24 @@ producer_type read_attributes(nb::handle object, nb::handle method) {
   made.takes_copy = takes("copy");
   made.is_guessed = !nb::cast<bool>(read[1]);
   made.says_device = find_attribute(object, "__dlpack_device__").is_valid();
-  made.says_queue = find_attribute(object, "sycl_queue").is_valid();
+  made.may_say_queue = find_attribute(object, "sycl_queue").is_valid();
   made.is_usm = find_attribute(object, "__sycl_usm_array_interface__").is_valid();
   made.is_lazy = has_method(object, "is_conj") && has_method(object, "is_neg");
   return made;
+}
+
+/// Whether a type has `__getattr__` or the like, which may give an object any attribute.
+bool computes_attributes(nb::handle type) {
+  void* const reader =
+      PyType_GetSlot(reinterpret_cast<PyTypeObject*>(type.ptr()), Py_tp_getattro);
+  return reader != reinterpret_cast<void*>(&PyObject_GenericGetAttr);
 }
 
 producer_type read_type(nb::handle type, nb::handle method) {
   producer_type made = read_attributes(type, method);
   made.type = identity(type);
   made.method = identity(method);
+  made.may_say_queue = made.may_say_queue || computes_attributes(type);
   made.tracks_gradients = find_attribute(type, "requires_grad").is_valid();
   made.api = overrides_exchange_api(type) ? nullptr : exchange_api_of(type);
   return made;
@@ -341,6 +349,13 @@ std::optional<offered_tensor> try_exchange_api(nb::handle x, const producer_type
   }
 }
 
+/// Whether to ask an array for its queue. An attribute that only the object's own dictionary can
+/// hold is looked up without an exception, which costs more than the look.
+bool says_queue(nb::handle x, const producer_type& type) {
+  static PyObject* const name = PyUnicode_InternFromString("sycl_queue");
+  return type.may_say_queue || PyObject_HasAttr(x.ptr(), name) == 1;
+}
+
 /// Our own tensor, without the C exchange API: nobody borrows it, and the queue that consumers
 /// of this thread are to work on stays as it is.
 offered_tensor offer_own(nb::handle x) {
@@ -376,7 +391,7 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
   offered_tensor offered(call_dlpack(x, type, request));
   if (request.queue && type.takes_stream) {
     offered.pending = request.queue;  // behind whose work the producer has put its own
-  } else if (type.says_queue) {
+  } else if (!request.anywhere && says_queue(x, type)) {
     offered.pending = queue_attribute(x);
     if (request.queue && offered.pending) {
       hand_over(*offered.pending, *request.queue);

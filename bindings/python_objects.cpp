@@ -5,6 +5,7 @@
 
 #include "process.hpp"
 
+#include <dlfcn.h>
 #include <unistd.h>
 #include <usm_dlpack/package_interface.hpp>
 
@@ -52,6 +53,36 @@ struct stop_of_unwinding {
   stop.returned = true;
 }
 
+using state_query = PyThreadState* (*)();
+
+/// A function that only asks for the current thread state, which the stable ABI has not; null
+/// where the interpreter does not show it.
+state_query find_state_query() noexcept {
+  for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
+    if (void* found = dlsym(RTLD_DEFAULT, name)) {
+      return reinterpret_cast<state_query>(found);
+    }
+  }
+  return nullptr;
+}
+
+/// Whether this thread has the GIL. Does not wait for it where the interpreter can be asked.
+bool has_gil() noexcept {
+  const interpreter_gate gate;
+  if (!gate.open()) {
+    return false;
+  }
+  static const state_query current = find_state_query();
+  if (current != nullptr) {
+    // Before Python 3.12 it is the state of whichever thread has the GIL.
+    PyThreadState* state = current();
+    return state != nullptr && state == PyGILState_GetThisThreadState();
+  }
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyGILState_Release(state);
+  return state == PyGILState_LOCKED;
+}
+
 }  // namespace
 
 void interpreter_gate::close() {
@@ -68,6 +99,15 @@ without_gil::~without_gil() {
     wait_for_the_end_of_the_process();
   }
   take_gil(state_);
+}
+
+void run_unlocked(void (*function)(void*), void* argument) noexcept {
+  if (has_gil()) {
+    const without_gil unlocked;
+    function(argument);
+  } else {
+    function(argument);
+  }
 }
 
 void set_python_error() noexcept {

@@ -35,6 +35,7 @@ class interpreter_gate {
   }
   /// @pre the GIL is held; it is released while this waits, for ten seconds at most
   static void close();
+  static bool is_closed() noexcept { return closed_; }
   /// For a child made by fork(), into which no thread came along that was inside.
   static void forget_other_threads() noexcept { inside_ = 0; }
 
@@ -57,6 +58,9 @@ class without_gil {
  private:
   PyThreadState* state_;
 };
+
+/// Runs a function without the GIL, if this thread has it.
+void run_unlocked(void (*function)(void*), void* argument) noexcept;
 
 /// Owns one reference to a Python object. Dropping it takes the GIL, and does nothing once the
 /// interpreter is finishing.

@@ -188,6 +188,27 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   return known_queue(nb::steal(found));
 }
 
+namespace {
+
+void wait_in(sycl::queue& consumer, const sycl::event& pending) {
+  consumer.submit([&](sycl::handler& handler) {
+    handler.depends_on(pending);
+    handler.ext_oneapi_barrier();
+  });
+}
+
+}  // namespace
+
+void order_behind(sycl::queue producer, sycl::queue consumer) {
+  const without_gil unlocked;
+  detail::ask_runtime("stream", [&] {
+    const sycl::event pending = producer.ext_oneapi_submit_barrier();
+    if (producer != consumer) {
+      wait_in(consumer, pending);
+    }
+  });
+}
+
 void hand_over(sycl::queue producer, sycl::queue consumer) {
   const bool same = producer == consumer;
   if (same && consumer.is_in_order()) {
@@ -199,17 +220,21 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
     if (same) {
       return;  // the barrier itself orders what an out-of-order queue gets later
     }
-    if (producer.get_context() == consumer.get_context()) {
-      consumer.ext_oneapi_submit_barrier({pending});
-    } else {
+    if (producer.get_context() != consumer.get_context()) {
       pending.wait();
+    } else if (consumer.is_in_order()) {
+      wait_in(consumer, pending);  // returns at once, also where the producer has a host task
+    } else {
+      // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
+      // overtake a barrier that depends on one (DPC++ 2026.2).
+      consumer.ext_oneapi_submit_barrier({pending});
     }
   });
 }
 
 void wait_for(sycl::queue queue) {
   const without_gil unlocked;
-  detail::ask_runtime("queue", [&] { queue.ext_oneapi_submit_barrier().wait(); });
+  detail::ask_runtime("queue", [&] { queue.wait(); });
 }
 
 }  // namespace usm_dlpack::python

@@ -52,13 +52,22 @@ struct consumer_stream {
 /// @throws nb::value_error for anything else, whatever it raised
 consumer_stream read_stream(nb::handle stream);
 
-/// The queue of a producer that says it by its attribute `sycl_queue`, or none.
+/// The queue of a producer that says it by its attribute `sycl_queue`, or none. The object is
+/// asked, not its type: it may have the attribute itself, or by `__getattr__`.
+/// @throws nb::python_error for what the attribute raises that is no AttributeError
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders what `consumer` gets from now on behind what `producer` has got until now: by an
-/// event, without waiting, in one context; a queue of another context makes the host wait.
+/// event, without waiting, in one context; a queue of another context makes the host wait. So
+/// does an out-of-order `consumer` while `producer` has a host task: until that is done.
 /// The GIL is released meanwhile. @throws conversion_error `runtime_error`
 void hand_over(sycl::queue producer, sycl::queue consumer);
+
+/// The same by an event alone, in one context: never waits, also not for host tasks, which
+/// `queue::memcpy` of an out-of-order `consumer` then overtakes.
+/// @pre `producer` and `consumer` are of one context; they may be one queue, which is out of order
+/// @throws conversion_error `runtime_error`
+void order_behind(sycl::queue producer, sycl::queue consumer);
 
 /// Waits, without the GIL, until all that a queue has got until now is done.
 /// @throws conversion_error `runtime_error`

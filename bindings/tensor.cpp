@@ -3,6 +3,7 @@
 // DLPackTensor: its description, its owner, and the Python class that shows both.
 #include "tensor.hpp"
 
+#include "copies.hpp"
 #include "export.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
@@ -106,6 +107,18 @@ void tensor::know(std::optional<sycl::queue> queue) {
   queue_ = std::move(queue);
 }
 
+copy_memory* tensor::own_memory() const noexcept {
+  if (const auto* managed = std::get_if<managed_tensor>(&owner_)) {
+    return find_memory(managed->get());
+  }
+  if (const auto* legacy = std::get_if<legacy_managed_tensor>(&owner_)) {
+    return find_memory(legacy->get());
+  }
+  const nb::handle owner(python_owner());
+  return owner.is_valid() && is_tensor(owner) ? nb::inst_ptr<tensor>(owner)->own_memory()
+                                              : nullptr;
+}
+
 PyObject* tensor::python_owner() const noexcept {
   const auto* object = std::get_if<nb::object>(&owner_);
   return object == nullptr ? nullptr : object->ptr();
@@ -114,6 +127,10 @@ PyObject* tensor::python_owner() const noexcept {
 void tensor::release() noexcept {
   const nb::error_scope keep;  // a deleter may run while an exception is on its way
   released_ = true;
+  copy_memory* memory = queue_ && !process_is_forked() ? own_memory() : nullptr;
+  if (memory != nullptr) {
+    memory->used_by(*queue_);
+  }
   owner_type gone = std::exchange(owner_, nb::object());
   if (process_is_forked()) {
     // Never dropped: to free USM or a queue with work, the runtime asks threads that stayed

@@ -15,6 +15,8 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
+class copy_memory;
+
 /// A tensor whose memory was proved when it was made; the proof holds as long as the owner
 /// does. Neither copied nor moved: it lives inside its Python object.
 class tensor {
@@ -38,6 +40,8 @@ class tensor {
   /// Whether that queue is of the context that the memory belongs to: an import may have been
   /// for a queue of another one.
   bool queue_knows_memory() const noexcept { return queue_knows_memory_; }
+  /// The memory, if this package allocated it, or null.
+  copy_memory* own_memory() const noexcept;
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// What keeps the memory alive for another tensor of it, too: the Python owner, so that a
@@ -46,8 +50,8 @@ class tensor {
   nb::object owner_for_others(nb::handle self) const noexcept {
     return nb::borrow(python_owner() == nullptr ? self : nb::handle(python_owner()));
   }
-  /// Lets the owner go: the tensor describes nothing any more. For the cyclic garbage
-  /// collector. In a child made by fork() the memory is the parent's, and is not freed.
+  /// Lets the owner go: the tensor describes nothing any more. Memory of this package waits for
+  /// the tensor's queue when it goes. For the cyclic garbage collector. In a child made by fork() the memory is the parent's, and is not freed.
   void release() noexcept;
 
   /// The DLTensor of the export profile: first element, `byte_offset` 0, strides filled. Valid

@@ -28,11 +28,11 @@ namespace usm_dlpack {
 /// DLPack asks of `DLTensor::data`, and is there for an empty array too. Moved from, an array
 /// may only be destroyed or assigned to.
 ///
-/// The destructor waits for what the array's queue has been given so far, by a barrier, and
-/// frees then: work on this queue may be pending when the array goes, also in the deleter of a
-/// managed tensor. Work on other queues must be done, or the array's queue depend on it. If
-/// the runtime cannot say that the queue is done (it throws, or the queue records a graph),
-/// the memory is left alone for good rather than freed under a kernel. It never throws.
+/// The destructor waits for what the array's queue has been given so far, and frees then: work
+/// on this queue may be pending when the array goes, also in the deleter of a managed tensor.
+/// Work on other queues must be done, or the array's queue depend on it. If the runtime cannot
+/// say that the queue is done (it throws, or the queue records a graph), the memory is left
+/// alone for good rather than freed under a kernel. It never throws.
 /// In an extension of Python it gives up the GIL while it waits, and keeps it where the queue
 /// has no work.
 /// @pre the array does not go in a host task of its queue, which would wait for itself; nor in

@@ -34,6 +34,29 @@ using function_runner = void (*)(void (*function)(void*), void* argument) noexce
 /// package sets gives up (package_interface.hpp).
 inline std::atomic<function_runner> runner_of_waits{nullptr};
 
+/// Whether a queue says that all its work is done. One that records a graph says so of work
+/// that was not even begun.
+inline bool is_idle(const sycl::queue& queue) noexcept {
+  using sycl::ext::oneapi::experimental::queue_state;
+  try {
+    return queue.ext_oneapi_get_state() == queue_state::executing && queue.ext_oneapi_empty();
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Waits for what a queue has got so far; not by a barrier, which on an out-of-order queue can
+/// miss a host task that runs (DPC++ 2026.2). False where the runtime does not say that it is
+/// done: then memory is not freed, because a kernel may still write to it.
+inline bool wait_until_idle(sycl::queue queue) noexcept {
+  try {
+    queue.wait();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// USM that nothing shows any more, with the queue whose work it waits for. Freed once, by
 /// `free()`.
 struct dropped_block {
@@ -46,7 +69,7 @@ struct dropped_block {
     const function_runner run = runner_of_waits.load(std::memory_order_acquire);
     if (run == nullptr) {
       free_when_idle();
-    } else if (is_empty()) {
+    } else if (is_idle(queue)) {
       give_back();
     } else {
       run([](void* block) { static_cast<dropped_block*>(block)->free_when_idle(); }, this);
@@ -54,33 +77,10 @@ struct dropped_block {
   }
 
  private:
-  /// Whether the queue says that all its work is done. One that records a graph says so of
-  /// work that was not even begun.
-  bool is_empty() noexcept {
-    using sycl::ext::oneapi::experimental::queue_state;
-    try {
-      return queue.ext_oneapi_get_state() == queue_state::executing &&
-             queue.ext_oneapi_empty();
-    } catch (...) {
-      return false;
-    }
-  }
-
   /// Waits twice: a backend's free may wait too, for kernels of any queue.
   void free_when_idle() noexcept {
-    if (is_idle()) {
+    if (wait_until_idle(queue)) {
       give_back();
-    }
-  }
-
-  /// Waits for what the queue has got so far. False where the runtime does not say that it is
-  /// done: then the memory is not freed, because a kernel may still write to it.
-  bool is_idle() noexcept {
-    try {
-      queue.ext_oneapi_submit_barrier().wait();
-      return true;
-    } catch (...) {
-      return false;
     }
   }
 

@@ -95,24 +95,37 @@ def is_complete(event: Any) -> bool:
 class PendingFill:
     """Fills twelve int32 of a memory with ``FINISHED``, once the gate is opened; before, zeros."""
 
-    def __init__(self, queue: Any, usm: str = "device") -> None:
+    def __init__(
+        self, queue: Any, usm: str = "device", *, behind_host_task: bool = False, into: Any = None
+    ) -> None:
         kinds = {
             "device": memory.MemoryUSMDevice,
             "shared": memory.MemoryUSMShared,
             "host": memory.MemoryUSMHost,
         }
         self.queue = queue
-        self.memory = kinds[usm](4 * COUNT, queue=queue)
-        self.memory.memset(0)
+        self.memory = kinds[usm](4 * COUNT, queue=queue) if into is None else into
+        if into is None:
+            self.memory.memset(0)
         self._gate = _Gate(queue.sycl_context)
         arguments = [self.memory, ctypes.c_int(FINISHED)]
         kernel = _kernel(queue, "fill")
-        self.event = queue.submit_async(kernel, arguments, [1], dEvents=[self._gate.event])
+        before = self._gate.event
+        if behind_host_task:
+            before = queue._submit_keep_args_alive([object()], [before])
+        self.event = queue.submit_async(kernel, arguments, [1], dEvents=[before])
 
     @property
     def is_pending(self) -> bool:
         """Whether the work is not complete."""
         return not is_complete(self.event)
+
+    def keep_alive(self) -> Any:
+        """Submit a host task behind the work, as dpctl and dpnp do; return its event.
+
+        The task takes the GIL, to let go of the arguments.
+        """
+        return self.queue._submit_keep_args_alive([self.memory], [self.event])
 
     def open(self) -> None:
         """Let the work go on."""
@@ -144,6 +157,21 @@ class Reader:
     @property
     def seen(self) -> list[int]:
         """What the kernel read; waits for it."""
+        self.event.wait()
+        values: list[int] = np.frombuffer(self._seen, np.int32).tolist()
+        return values
+
+
+class Copier:
+    """A consumer's `queue::memcpy` of the twelve int32, as soon as its queue lets it."""
+
+    def __init__(self, queue: Any, source: Any) -> None:
+        self._seen = memory.MemoryUSMHost(4 * COUNT, queue=queue)
+        self.event = queue.memcpy_async(self._seen, source, 4 * COUNT)
+
+    @property
+    def seen(self) -> list[int]:
+        """What was copied; waits for it."""
         self.event.wait()
         values: list[int] = np.frombuffer(self._seen, np.int32).tolist()
         return values

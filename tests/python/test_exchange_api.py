@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import threading
 import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from capsules import (
 )
 from dpctl import memory as dpctl_memory
 from memory_sources import TypedArray, address_of, allocate, new_queue
-from pending_work import VALUES, PendingFill, Reader
+from pending_work import VALUES, ZEROS, PendingFill, Reader
 from refusals import refused, wrong_argument
 from threads_at_once import THREADS, at_once
 from usm_dlpack import (
@@ -261,6 +262,142 @@ def test_no_managed_tensor_is_a_value_error(api: ExchangeAPI) -> None:
     with wrong_argument(ValueError, "tensor", "found null"):
         api.table.managed_tensor_to_py_object_no_sync(None, out)
     assert out.value is None
+
+
+# --- null, and errors that were there before
+
+
+def call(api: ExchangeAPI, name: str, *arguments: int | None) -> int:
+    """Call a function with addresses, or null; it raises what it has set as the Python error."""
+    function = getattr(api.table, name)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    types = [ctypes.c_void_p] * len(arguments)
+    if name == "current_work_stream":
+        types[:2] = [ctypes.c_int32, ctypes.c_int32]
+    return int(ctypes.PYFUNCTYPE(ctypes.c_int, *types)(address)(*arguments))
+
+
+@pytest.mark.parametrize(
+    "name", ["managed_tensor_from_py_object_no_sync", "dltensor_from_py_object_no_sync"]
+)
+def test_no_place_for_what_is_exported_is_a_value_error(
+    api: ExchangeAPI, tensor: DLPackTensor, name: str
+) -> None:
+    before = sys.getrefcount(tensor)
+    with wrong_argument(ValueError, "out", "found null"):
+        call(api, name, id(tensor), None)
+    assert sys.getrefcount(tensor) == before
+
+
+@pytest.mark.parametrize("device_type", [1, 14])
+def test_no_place_for_a_stream_is_a_value_error(api: ExchangeAPI, device_type: int) -> None:
+    with wrong_argument(ValueError, "out", "found null"):
+        call(api, "current_work_stream", device_type, 0, None)
+
+
+def test_no_place_for_an_object_is_a_value_error_and_the_tensor_is_freed(
+    api: ExchangeAPI, memory: Any
+) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    with wrong_argument(ValueError, "out", "found null"):
+        call(
+            api, "managed_tensor_to_py_object_no_sync", ctypes.addressof(foreign.managed), None
+        )
+    assert foreign.deletions == 1
+
+
+@pytest.mark.parametrize("hears", [True, False])
+@pytest.mark.parametrize("null", ["prototype", "out"])
+def test_the_allocator_refuses_null(api: ExchangeAPI, null: str, hears: bool) -> None:
+    errors: list[tuple[bytes, bytes]] = []
+    callback = api.table.managed_tensor_allocator.argtypes[3]
+    listener = callback(lambda _, kind, message: errors.append((kind, message)))
+    out = ctypes.c_void_p(1)
+    arguments = {
+        "prototype": ctypes.addressof(prototype_of((3,))),
+        "out": ctypes.addressof(out),
+        null: None,
+    }
+    heard = ctypes.cast(listener, ctypes.c_void_p).value if hears else None
+    status = call(
+        api, "managed_tensor_allocator", arguments["prototype"], arguments["out"], None, heard
+    )
+    assert status == -1
+    if null == "prototype":
+        assert out.value is None
+    if hears:
+        ((kind, message),) = errors
+        assert kind == b"ValueError"
+        assert message.startswith(f"{null}: expected ".encode())
+        assert b", found null; " in message
+
+
+_with_error = """
+#include <Python.h>
+typedef int (*function)(void*, void*);
+int with_error(void* address, void* first, void* second) {
+  PyErr_SetString(PyExc_LookupError, "from before");
+  return ((function)address)(first, second);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def with_error(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a function that calls another, of two pointers, with a Python error set."""
+    folder = tmp_path_factory.mktemp("with_error")
+    source, built = folder / "with_error.c", folder / "with_error.so"
+    source.write_text(_with_error)
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    include = f"-isystem{sysconfig.get_path('include')}"
+    subprocess.run([compiler, "-shared", "-fPIC", include, source, "-o", built], check=True)
+    function = ctypes.PyDLL(str(built)).with_error
+    function.argtypes = [ctypes.c_void_p] * 3
+    return function
+
+
+def address_of_function(api: ExchangeAPI, name: str) -> Any:
+    """Return the address of a function of the table."""
+    return ctypes.cast(getattr(api.table, name), ctypes.c_void_p)
+
+
+def test_a_refusal_replaces_an_error_from_before(
+    api: ExchangeAPI, with_error: Any, memory: Any, read_only: DLPackTensor
+) -> None:
+    out = (ctypes.c_char * 256)()
+    room = ctypes.addressof(out)
+    lend, export, take = (
+        address_of_function(api, f"{name}_no_sync")
+        for name in ("dltensor_from_py_object", "managed_tensor_from_py_object",
+                     "managed_tensor_to_py_object")
+    )  # fmt: skip
+    with refused("read_only", "flags", found="read-only"):
+        with_error(lend, id(read_only), room)
+    for function in (lend, export):
+        with wrong_argument(TypeError, "py_object", "found an object of type NoneType"):
+            with_error(function, id(None), room)
+        with wrong_argument(ValueError, "out", "found null"):
+            with_error(function, id(read_only), None)
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.device_id = 99
+    with refused("device_id_out_of_range", "device.device_id", found="99"):
+        with_error(take, ctypes.addressof(foreign.managed), room)
+    assert foreign.deletions == 1
+
+
+def test_a_call_that_succeeds_leaves_an_error_from_before(
+    api: ExchangeAPI, with_error: Any, tensor: DLPackTensor
+) -> None:
+    lent = DLTensor()
+    with pytest.raises(LookupError, match="from before"):
+        with_error(
+            address_of_function(api, "dltensor_from_py_object_no_sync"),
+            id(tensor),
+            ctypes.addressof(lent),
+        )
+    assert lent.data == tensor.data
 
 
 # --- the queue to work on
@@ -657,6 +794,88 @@ def test_who_gets_a_tensor_works_on_its_queue(way: str) -> None:
             call_deleter(got)
     finally:
         pending.end()
+
+
+IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["out of order", "in order"])
+
+
+def borrow_pending(api: ExchangeAPI, pending: PendingFill) -> None:
+    """Borrow a tensor whose queue works on it."""
+    api.borrow(to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue))
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., PendingFill]]:
+    """Return a function that starts work on a new queue, which goes on at the end of the test."""
+    started: list[PendingFill] = []
+
+    def begin(in_order: bool) -> PendingFill:
+        started.append(PendingFill(new_queue(root_device(0), in_order=in_order)))
+        return started[-1]
+
+    yield begin
+    for pending in started:
+        pending.end()
+        pending.queue.wait()
+
+
+@IN_ORDER
+@pytest.mark.parametrize("host_task", [False, True], ids=["kernel", "host task"])
+def test_the_work_stream_is_behind_the_work_of_the_tensor(
+    host_task: bool, in_order: bool, start: Any
+) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    pending = start(in_order)
+    if host_task:
+        pending.keep_alive()
+    borrow_pending(api, pending)
+    stream = work_stream(api)
+    assert stream == pending.queue
+    reader = Reader(stream, pending.memory)
+    assert reader.is_held
+    assert pending.is_pending
+    pending.open()
+    assert reader.seen == VALUES
+
+
+def test_an_out_of_order_queue_that_is_no_work_stream_is_not_behind_its_work(start: Any) -> None:
+    pending = start(False)
+    assert Reader(pending.queue, pending.memory).seen == ZEROS
+    assert pending.is_pending
+
+
+@pytest.mark.parametrize("second", [False, True], ids=["out of order", "in order"])
+@IN_ORDER
+@pytest.mark.parametrize("host_task", [False, True], ids=["kernel", "host task"])
+def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_for_it(
+    host_task: bool, in_order: bool, second: bool, start: Any
+) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    api.stream(0)
+    all_pending = [start(in_order), start(not in_order), start(second)]
+    for pending in all_pending:
+        if host_task:
+            pending.keep_alive()
+        borrow_pending(api, pending)
+    stream = work_stream(api)
+    assert stream == all_pending[-1].queue
+    readers = [Reader(stream, pending.memory) for pending in all_pending]
+    for pending, reader in zip(reversed(all_pending), reversed(readers), strict=True):
+        assert reader.is_held  # by those that are opened later
+        pending.open()
+    assert [reader.seen for reader in readers] == [VALUES] * 3
+
+
+def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    earlier, later = start(True), start(True)
+    borrow_pending(api, earlier)
+    api.stream(0)
+    borrow_pending(api, later)
+    reader = Reader(work_stream(api), earlier.memory)
+    later.open()
+    assert reader.seen == ZEROS
+    assert earlier.is_pending
 
 
 @pytest.mark.parametrize("look", [validate, explain, from_dlpack], ids=lambda f: f.__name__)

@@ -267,6 +267,217 @@ def test_pickling_is_refused_in_words(memory: Any, protocol: int) -> None:
 
 # --- the end of the process
 
+# --- memory that the package itself made goes after the work on it, without the GIL
+
+PENDING = """
+import faulthandler, gc, threading, time
+faulthandler.dump_traceback_later(60, exit=True)
+import ctypes, numpy as np
+from dpctl.memory import MemoryUSMDevice, as_usm_memory
+from c_exchange_api import ExchangeAPI
+from capsules import ForeignTensor, OldArray, call_deleter, content_of, new_capsule
+from memory_sources import new_queue
+from pending_work import PendingFill, is_complete
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, root_device, validate
+from usm_dlpack import to_dlpack_tensor
+
+api = ExchangeAPI(DLPackTensor)
+zeros = np.zeros(12, np.int32)
+queue, other = new_queue(root_device(0), in_order={in_order}), new_queue(root_device(0))
+
+def foreign_at(address):
+    return ForeignTensor(address, shape=(12,), dtype=(0, 32, 1))
+
+def is_usm(address):
+    try:
+        return bool(validate(foreign_at(address).capsule()))
+    except ConversionError as error:
+        assert error.code == "pointer_unknown"
+        return False
+
+def array_of(managed):  # keeps nothing
+    return from_dlpack(OldArray(foreign_at(managed.dl_tensor.data).capsule()))
+
+def delete_with_the_gil(managed):
+    delete = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)
+    delete(ctypes.addressof(managed))
+
+def run(x, last):  # work on x is pending when the last of what keeps its memory goes
+    pending = PendingFill(queue, behind_host_task={host_task}, into=as_usm_memory(x))
+    pending.memory = None
+    address = x.data
+    del x
+    seen = []
+    def let_it_go_on():
+        time.sleep(0.3)
+        seen.extend([is_usm(address), pending.is_pending])
+        pending.open()
+    thread = threading.Thread(target=let_it_go_on)
+    thread.start()
+    last()
+    seen.append(is_complete(pending.event))
+    thread.join()
+    queue.wait()
+    assert (seen, is_usm(address)) == ([True, True, True], False), (seen, is_usm(address))
+
+{act}
+print("fine")
+"""
+
+
+@pytest.fixture
+def run_pending(succeed: Callable[..., str]) -> Callable[..., None]:
+    """Return a function that drops memory with work pending, in a process of its own."""
+
+    def run(act: str, in_order: bool, host_task: bool) -> None:
+        code = PENDING.format(act=act, in_order=in_order, host_task=host_task)
+        assert succeed(code, PYTHONPATH=str(Path(__file__).parent)) == "fine\n"
+
+    return run
+
+
+BEHIND = pytest.mark.parametrize("host_task", [False, True], ids=["kernel", "host task"])
+ORDERS = pytest.mark.parametrize("in_order", [False, True], ids=["out of order", "in order"])
+
+COPIES = {
+    "of an array in host memory": """
+held = [from_dlpack(zeros, device=queue)]
+run(held[0], held.clear)
+""",
+    "of USM": """
+held = [from_dlpack(from_dlpack(zeros, device=other), device=queue, copy=True)]
+run(held[0], held.clear)
+""",
+    "of another kind": """
+held = [from_dlpack(from_dlpack(zeros, device=other), device=queue, usm_type="shared")]
+run(held[0], held.clear)
+""",
+    "by a tensor that was made of it": """
+held = [from_dlpack(from_dlpack(zeros, device=other), device=queue)]
+run(held[0], held.clear)
+""",
+    "whose tensor for the queue went before": """
+held = [from_dlpack(zeros, device=other)]
+held.append(from_dlpack(held[0], device=queue))
+run(held[1], lambda: [held.pop() for _ in range(2)].clear())
+""",
+    "in a capsule for the queue": """
+held = [from_dlpack(zeros, device=other).__dlpack__(copy=True, stream=queue, max_version=(1, 3))]
+run(array_of(content_of(held[0])), held.clear)
+""",
+    "in a legacy capsule that was taken": """
+capsule = from_dlpack(zeros, device=other).__dlpack__(copy=True)
+held = [from_dlpack(OldArray(capsule), device=(14, 0))]
+held.append(from_dlpack(held[0], device=queue))
+del capsule
+run(held[1], held.clear)
+""",
+    "whose capsule was handed to the queue": """
+held = [from_dlpack(zeros, device=other).__dlpack__(stream=queue, max_version=(1, 3))]
+run(array_of(content_of(held[0])), held.clear)
+""",
+    "in a cycle": """
+class Node:
+    pass
+
+node = Node()
+node.node, node.x = node, from_dlpack(zeros, device=queue)
+held = [node]
+del node
+gc.disable()
+run(held[0].x, lambda: (held.clear(), gc.collect()))
+""",
+}
+
+
+@BEHIND
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_goes_after_the_work_of_its_queue(
+    way: str, host_task: bool, run_pending: Callable[..., None]
+) -> None:
+    in_order = (list(COPIES).index(way) % 2 == 0) is host_task  # both, with each kind of work
+    run_pending(COPIES[way], in_order, host_task)
+
+
+ALLOCATED = """
+if {follows}:
+    api.borrow(to_dlpack_tensor(MemoryUSMDevice(48, queue=queue), dtype="i4", queue=queue))
+else:
+    address = new_capsule(api.stream(0), b"SyclQueueRef")
+    queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=other), queue=address).sycl_queue
+managed = api.allocate(foreign_at(4096).tensor)
+run(array_of(managed), lambda: {delete}(managed))
+"""
+
+
+@BEHIND
+@pytest.mark.parametrize("follows", [False, True], ids=["the package's", "a tensor's"])
+@pytest.mark.parametrize("delete", ["call_deleter", "delete_with_the_gil", "api.take"])
+def test_memory_that_the_exchange_api_allocates_goes_after_the_work_of_its_stream(
+    delete: str, follows: bool, host_task: bool, run_pending: Callable[..., None]
+) -> None:
+    run_pending(ALLOCATED.format(delete=delete, follows=follows), True, host_task)
+
+
+LENT = """
+x = from_dlpack(zeros, device=(14, 0))
+assert x.sycl_queue is None
+api.borrow(x)
+address = new_capsule(api.stream(0), b"SyclQueueRef")
+queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=other), queue=address).sycl_queue
+held = [x]
+del x
+run(held[0], held.clear)
+"""
+
+
+@BEHIND
+def test_a_copy_without_a_queue_goes_after_the_work_of_the_stream_that_it_was_lent_for(
+    host_task: bool, run_pending: Callable[..., None]
+) -> None:
+    run_pending(LENT, True, host_task)
+
+
+UNKNOWN = """
+x = from_dlpack(zeros, device=(14, 0))
+pending = PendingFill(queue, into=as_usm_memory(x))
+pending.memory = None
+threading.Timer(0.3, pending.open).start()  # a thread of Python, which needs the GIL
+del x
+queue.wait()
+"""
+
+
+@ORDERS
+def test_a_copy_goes_without_the_gil_whoever_works(
+    in_order: bool, run_pending: Callable[..., None]
+) -> None:
+    """The backend's own free waits for kernels."""
+    run_pending(UNKNOWN, in_order, False)
+
+
+AT_THE_END = """
+import dpctl.program
+source = "kernel void slow(global float *x) {{ int i = get_global_id(0); float a = x[i];"
+source += " for (int k = 0; k < 300; ++k) a = sin(a); x[i] = a; }}"
+slow = dpctl.program.create_program_from_source(queue, source).get_sycl_kernel("slow")
+memory = MemoryUSMDevice(4000000, queue=queue)
+x = from_dlpack(np.zeros(1000000, np.float32), device=queue)
+event = queue.submit_async(slow, [memory], [1000000])
+event = queue._submit_keep_args_alive([memory], [event])  # it needs the GIL
+event = queue.submit_async(slow, [as_usm_memory(x)], [1000000], dEvents=[event])
+{drop}
+"""
+
+
+@ORDERS
+@pytest.mark.parametrize("drop", ["", "del x"], ids=["the end drops it", "dropped before"])
+def test_the_interpreter_ends_with_work_pending_on_a_copy(
+    drop: str, in_order: bool, run_pending: Callable[..., None]
+) -> None:
+    run_pending(AT_THE_END.format(drop=drop), in_order, False)
+
+
 AFTER_PYTHON = """
 import ctypes, sys
 import dpctl.memory, usm_dlpack

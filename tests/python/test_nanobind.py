@@ -767,6 +767,17 @@ def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext: Any, queue: Any) -
     assert back.numpy().tolist() == [5, 6, 7]
 
 
+def test_an_extension_and_an_import_agree_on_the_queue_that_an_object_says(
+    ext: Any, queue: Any, shared: Any
+) -> None:
+    array: Any = ForeignArray(ForeignTensor(shared.data, shape=(4,)))
+    array.sycl_queue = queue
+    assert from_dlpack(array).sycl_queue == queue
+    ext.keep(array)
+    assert ext.kept_queue() == queue
+    ext.drop_on_a_thread()
+
+
 def test_a_kept_view_of_an_array_without_a_queue_knows_none(ext: Any, shared: Any) -> None:
     ext.keep(ForeignArray(ForeignTensor(shared.data, shape=(4,))))
     assert ext.kept_queue() is None

@@ -211,6 +211,28 @@ pending.end()
     assert forking(child) == ""
 
 
+def test_a_copy_that_work_is_pending_on_dies_in_a_child_without_waiting(forking: Succeed) -> None:
+    child = """
+from dpctl.memory import as_usm_memory
+from pending_work import PendingFill
+queue = dpctl.SyclQueue()
+copy = from_dlpack(np.zeros(12, np.int32), device=queue)
+capsules = [copy.__dlpack__(copy=True, stream=queue), copy.__dlpack__(stream=queue)]
+pending = PendingFill(queue, behind_host_task=True, into=as_usm_memory(copy))
+
+def act():
+    global copy
+    del pending.memory, copy
+    capsules.clear()
+    gc.collect()
+
+fork(act)
+pending.end()
+queue.wait()
+"""
+    assert forking(child) == ""
+
+
 def test_the_interpreter_of_a_child_ends_in_silence(forking: Succeed) -> None:
     assert forking(USED + "fork(lambda: None, leave=sys.exit)") == ""
     assert forking(USED + "fork(lambda: refusal_of(use), leave=sys.exit)") == ""

@@ -28,7 +28,7 @@ from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_sources import Carrier, TypedArray, address_of, allocate, new_queue
-from pending_work import COUNT, VALUES, ZEROS, PendingFill, Reader
+from pending_work import COUNT, VALUES, ZEROS, Copier, PendingFill, Reader, is_complete
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor
 
@@ -67,6 +67,7 @@ def start() -> Iterator[Start]:
     yield begin
     for pending in started:
         pending.end()
+        pending.queue.wait()
 
 
 def tensor_of(pending: PendingFill) -> DLPackTensor:
@@ -229,10 +230,10 @@ def test_the_runtime_gets_as_few_commands_as_the_order_needs(new_process: Any) -
     }
     for number, in_order in enumerate([True, True, False, False]):
         assert submitted[number, 0] == submitted[number, 1] == []
-        for other in range(4):
+        for other, to_in_order in enumerate([True, True, False, False]):
             same = [] if in_order else [barrier]
-            expected = same if other == number else [barrier] * 2
-            assert submitted[number, other + 2] == expected
+            to_other = [barrier, "urEnqueueEventsWait", barrier] if to_in_order else [barrier] * 2
+            assert submitted[number, other + 2] == (same if other == number else to_other)
         assert submitted[number, 6] == [barrier, wait]
 
 
@@ -276,6 +277,64 @@ def test_a_queue_of_another_context_makes_the_host_wait(
     assert name_of(export.end()) == VERSIONED
     assert not pending.is_pending
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
+
+
+# --- behind a host task, by which dpctl and dpnp keep arrays alive
+
+
+HANDING: dict[str, Callable[[Any, Any], Any]] = {
+    "__dlpack__": lambda x, queue: tensor_of(x).__dlpack__(stream=queue, max_version=NEWEST),
+    "from_dlpack of ours": lambda x, queue: from_dlpack(tensor_of(x), device=queue),
+    "from_dlpack": lambda x, queue: from_dlpack(Producer(x.memory, x.queue), device=queue),
+}
+
+
+@pytest.mark.parametrize("way", HANDING)
+@pytest.mark.parametrize("reading", [Reader, Copier], ids=["kernel", "memcpy"])
+def test_a_hand_over_behind_a_host_task_returns_at_once(
+    reading: Any, way: str, producer: Any, start: Start
+) -> None:
+    consumer = queue_of_the_device(in_order=True)
+    pending = start(producer)
+    last = pending.keep_alive()
+    handing = Waiting(lambda: HANDING[way](pending, consumer))
+    returned = not handing.is_waiting()
+    still_pending = pending.is_pending and not is_complete(last)
+    if returned:
+        reader = reading(consumer, pending.memory)
+    pending.open()
+    handing.end()
+    assert (returned, still_pending) == (True, True)
+    assert reader.seen == VALUES
+    assert is_complete(last)
+
+
+@pytest.mark.parametrize("reading", [Reader, Copier], ids=["kernel", "memcpy"])
+def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(
+    reading: Any, producer: Any, start: Start
+) -> None:
+    """There `queue::memcpy` would overtake a barrier that waits for one (DPC++ 2026.2)."""
+    consumer = queue_of_the_device(in_order=False)
+    pending = start(producer)
+    last = pending.keep_alive()
+    handing = Waiting(lambda: HANDING["__dlpack__"](pending, consumer))
+    assert handing.is_waiting()
+    assert pending.is_pending
+    pending.open()
+    handing.end()
+    assert is_complete(last)
+    assert reading(consumer, pending.memory).seen == VALUES
+
+
+@pytest.mark.parametrize("reading", [Reader, Copier], ids=["kernel", "memcpy"])
+def test_without_the_hand_over_a_host_task_orders_nothing(
+    reading: Any, producer: Any, consumer: Any, start: Start
+) -> None:
+    pending = start(producer)
+    pending.keep_alive()
+    tensor_of(pending).__dlpack__(stream=-1)
+    assert reading(consumer, pending.memory).seen == ZEROS
+    assert pending.is_pending
 
 
 # --- the host, and copies
@@ -709,6 +768,103 @@ def test_an_import_for_a_queue_is_ordered_behind_a_producer_without_a_signature(
     assert reader.is_held
     pending.open()
     assert reader.seen == VALUES
+
+
+class Instance:
+    """An array of another library whose queue stands in the object, not in its type."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self.producer = Producer(memory, None)
+        self.sycl_queue = queue
+
+    def __dlpack__(self, *, max_version: Any = None) -> Any:
+        """Return a capsule of twelve int32."""
+        return self.producer.__dlpack__(max_version=max_version)
+
+
+class Forwarding:
+    """An array that gives everything but its `__dlpack__` by `__getattr__`."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self.producer = Producer(memory, queue)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.producer, name)
+
+    def __dlpack__(self, *, max_version: Any = None) -> Any:
+        """Return a capsule of twelve int32."""
+        return self.producer.__dlpack__(max_version=max_version)
+
+
+class Proxy:
+    """An object whose type says nothing: all that it has is given by `__getattr__`."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self.producer = Producer(memory, queue)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.producer, name)
+
+
+class StreamInstance(Instance):
+    """The same of an array that takes a `stream`, which nobody passes."""
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
+        """Return a capsule of twelve int32."""
+        return super().__dlpack__(max_version=max_version)
+
+
+OBJECTS = [Instance, Forwarding, Proxy, StreamInstance]
+of_its_object = pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.__name__)
+
+
+@of_its_object
+def test_a_queue_that_an_object_says_and_its_type_does_not_is_known(
+    kind: Any, memory: Any, producer: Any
+) -> None:
+    assert from_dlpack(kind(memory, producer)).sycl_queue == producer
+    assert from_dlpack(kind(memory, None)).sycl_queue is None
+    # Of the same type, asked after the one that said none.
+    assert from_dlpack(kind(memory, producer), device=(14, 0)).sycl_queue == producer
+
+
+@pytest.mark.parametrize("kind", OBJECTS[:3], ids=lambda kind: kind.__name__)
+def test_an_import_for_a_queue_is_ordered_behind_the_queue_that_an_object_says(
+    kind: Any, producer: Any, consumer: Any, start: Start
+) -> None:
+    pending = start(producer)
+    from_dlpack(kind(pending.memory, producer), device=consumer)
+    assert pending.is_pending
+    reader = Reader(consumer, pending.memory)
+    assert reader.is_held
+    pending.open()
+    assert reader.seen == VALUES
+
+
+@of_its_object
+def test_a_copy_waits_for_the_queue_that_an_object_says(
+    kind: Any, producer: Any, consumer: Any, start: Start
+) -> None:
+    pending = start(producer)
+    array = kind(pending.memory, producer)
+    ways = [
+        lambda: from_dlpack(array, copy=True).numpy().tolist(),
+        lambda: from_dlpack(array, usm_type="host").numpy().tolist(),
+    ]
+    if kind is not StreamInstance:  # to which a queue is handed over instead
+        ways.append(lambda: from_dlpack(array, device=consumer, copy=True).numpy().tolist())
+    copying = [Waiting(way) for way in ways]
+    assert [copy.is_waiting() for copy in copying] == [True] * len(ways)
+    assert pending.is_pending
+    pending.open()
+    assert [copy.end() for copy in copying] == [VALUES] * len(ways)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), KeyboardInterrupt("x")])
+def test_what_an_object_raises_for_its_queue_reaches_the_caller(memory: Any, error: Any) -> None:
+    with pytest.raises(type(error)) as caught:
+        from_dlpack(Proxy(memory, error))
+    assert caught.value is error
 
 
 def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory: Any, queue: Any) -> None:

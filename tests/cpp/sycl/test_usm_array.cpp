@@ -366,6 +366,64 @@ TEST(UsmArray, MemoryIsFreedAfterThePendingWorkOfItsQueue) {
   }
 }
 
+/// Work that looks, after a while, at what stands at an address.
+void submit_slow_look(sycl::queue& queue, const void* address, std::atomic<alloc>& seen) {
+  queue.submit([&](sycl::handler& handler) {
+    handler.host_task([context = queue.get_context(), address, &seen] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      seen = sycl::get_pointer_type(address, context);
+    });
+  });
+}
+
+TEST(UsmArray, MemoryIsThereAsLongAsWorkOfItsQueueIsPending) {
+  sycl::queue queue = queue_on();
+  std::atomic<alloc> seen{alloc::unknown};
+  // Often: a barrier of an out-of-order queue misses a host task that runs now and then.
+  for (int round = 0; round < 10; ++round) {
+    seen = alloc::unknown;
+    {
+      const device_array made(queue, extents(4, 6));
+      submit_slow_look(queue, made.data(), seen);
+    }
+    EXPECT_EQ(seen, alloc::device);
+
+    seen = alloc::unknown;
+    device_array made(queue, extents(4, 6));
+    submit_slow_look(queue, made.data(), seen);
+    managed_tensor managed = to_managed_tensor(std::move(made));
+    managed.reset();
+    EXPECT_EQ(seen, alloc::device);
+
+    seen = alloc::unknown;
+    device_array assigned(queue, extents(4, 6));
+    submit_slow_look(queue, assigned.data(), seen);
+    assigned = device_array(queue, extents(2, 3));
+    EXPECT_EQ(seen, alloc::device);
+  }
+}
+
+TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOther) {
+  sycl::queue queue_of_old = queue_on();
+  sycl::queue queue_of_new = queue_on();
+  std::atomic<bool> begun_old{false};
+  std::atomic<bool> begun_new{false};
+  device_array other(queue_of_new, extents(400, 600));
+  const sycl::event work = submit_slow_work(queue_of_new, other, begun_new);
+  const void* const address = other.data();
+  {
+    device_array array(queue_of_old, extents(4, 6));
+    submit_slow_work(queue_of_old, array, begun_old);
+    array = std::move(other);
+    EXPECT_TRUE(begun_old);  // the memory that was there went after its own work
+    EXPECT_EQ(array.queue(), queue_of_new);
+    EXPECT_EQ(kind_at(address, queue_of_new), alloc::device);
+  }
+  EXPECT_TRUE(begun_new);
+  EXPECT_TRUE(is_done(work));
+  EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
+}
+
 TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
   namespace experimental = sycl::ext::oneapi::experimental;
   sycl::queue queue = queue_on();
