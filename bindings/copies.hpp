@@ -59,7 +59,7 @@ class copy_memory {
   std::optional<sycl::context> context_;  ///< of USM
   std::vector<sycl::queue> queues_;
   bool is_kept_ = false;  ///< for good: a queue could not be remembered
-  nb::ft_mutex guard_;  ///< of `queues_`
+  nb::ft_mutex guard_;    ///< of `queues_`
 };
 
 /// The memory that a managed tensor owns, if it was allocated by this module, or null.

@@ -349,8 +349,8 @@ std::optional<offered_tensor> try_exchange_api(nb::handle x, const producer_type
   }
 }
 
-/// Whether to ask an array for its queue. An attribute that only the object's own dictionary can
-/// hold is looked up without an exception, which costs more than the look.
+/// Whether to ask an array for its queue. An attribute that only the object's own dictionary
+/// can hold is looked up without an exception, which costs more than the look.
 bool says_queue(nb::handle x, const producer_type& type) {
   static PyObject* const name = PyUnicode_InternFromString("sycl_queue");
   return type.may_say_queue || PyObject_HasAttr(x.ptr(), name) == 1;

@@ -14,9 +14,10 @@ namespace usm_dlpack::python {
 
 /// What `from_dlpack` asks a producer for.
 struct import_request {
-  std::optional<bool> copy;          ///< as DLPack's keyword
-  bool host = false;                 ///< whether an array in host memory is taken as well
-  /// For an extension: the array is not asked where it is before its export, nor for its queue.
+  std::optional<bool> copy;  ///< as DLPack's keyword
+  bool host = false;         ///< whether an array in host memory is taken as well
+  /// For an extension: the array is not asked where it is before its export, nor for its
+  /// queue.
   bool anywhere = false;
   nb::object stream = nb::none();    ///< the consumer's queue as Python's object
   std::optional<sycl::queue> queue;  ///< the same queue

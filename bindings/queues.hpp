@@ -65,7 +65,8 @@ void hand_over(sycl::queue producer, sycl::queue consumer);
 
 /// The same by an event alone, in one context: never waits, also not for host tasks, which
 /// `queue::memcpy` of an out-of-order `consumer` then overtakes.
-/// @pre `producer` and `consumer` are of one context; they may be one queue, which is out of order
+/// @pre `producer` and `consumer` are of one context; they may be one queue, which is out of
+/// order
 /// @throws conversion_error `runtime_error`
 void order_behind(sycl::queue producer, sycl::queue consumer);
 

@@ -50,8 +50,9 @@ class tensor {
   nb::object owner_for_others(nb::handle self) const noexcept {
     return nb::borrow(python_owner() == nullptr ? self : nb::handle(python_owner()));
   }
-  /// Lets the owner go: the tensor describes nothing any more. Memory of this package waits for
-  /// the tensor's queue when it goes. For the cyclic garbage collector. In a child made by fork() the memory is the parent's, and is not freed.
+  /// Lets the owner go: the tensor describes nothing any more. Memory of this package waits
+  /// for the tensor's queue when it goes. For the cyclic garbage collector. In a child made by
+  /// fork() the memory is the parent's, and is not freed.
   void release() noexcept;
 
   /// The DLTensor of the export profile: first element, `byte_offset` 0, strides filled. Valid

@@ -301,9 +301,7 @@ def test_no_place_for_an_object_is_a_value_error_and_the_tensor_is_freed(
 ) -> None:
     foreign = ForeignTensor(address_of(memory))
     with wrong_argument(ValueError, "out", "found null"):
-        call(
-            api, "managed_tensor_to_py_object_no_sync", ctypes.addressof(foreign.managed), None
-        )
+        call(api, "managed_tensor_to_py_object_no_sync", ctypes.addressof(foreign.managed), None)
     assert foreign.deletions == 1
 
 
