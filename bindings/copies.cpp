@@ -39,8 +39,9 @@ std::int64_t bits_of_element(const copy_source& source) {
   return detail::bits_per_element(source.described.dtype, detail::storage_of(source.flags));
 }
 
-/// How a copy is laid out: with the source's strides where they are positive and its elements
-/// neither overlap nor have gaps, otherwise compact and in row-major order.
+/// How a copy is laid out: with the source's strides where none is negative, not even that of a
+/// dimension without neighbours, and its elements neither overlap nor have gaps. Otherwise it is
+/// compact and in row-major order.
 struct copy_layout {
   std::uint64_t nbytes;
   bool compact;
@@ -48,8 +49,11 @@ struct copy_layout {
 
 /// @throws conversion_error `copy_needed` for more bytes than an object can have
 copy_layout layout_of_copy(const copy_source& source) {
+  const std::int64_t* strides = source.described.strides;
+  const bool negative = std::any_of(strides, strides + source.described.ndim,
+                                    [](std::int64_t stride) { return stride < 0; });
   if (source.structure.empty) {
-    return {0, false};
+    return {0, negative};
   }
   std::int64_t bits = bits_of_element(source);
   bool overflow = false;
@@ -61,8 +65,7 @@ copy_layout layout_of_copy(const copy_source& source) {
   }
   const auto nbytes = static_cast<std::uint64_t>(bits) / 8;
   const tensor_structure& spanned = source.structure;
-  return {nbytes,
-          !spanned.unique || nbytes < spanned.nbytes || spanned.lowest < spanned.first};
+  return {nbytes, !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
 /// Waits for what a queue has got; the GIL is not held.
@@ -304,7 +307,7 @@ tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
   copy_memory memory = allocate_usm(layout.nbytes, device_id, kind);
   const DLDevice device{kDLOneAPI, device_id};
   if (source.structure.empty) {
-    return describe_copy(source, std::move(memory), device, false);
+    return describe_copy(source, std::move(memory), device, layout.compact);
   }
   if (!layout.compact && one_copy_reaches(source, device_id)) {
     const without_gil unlocked;

@@ -396,10 +396,14 @@ def _written_keywords(method: object) -> frozenset[str] | None:
 
     nanobind keeps texts, pybind11 and Cython begin the docstring with one.
     """
-    texts = [text for text, *_ in getattr(method, "__nb_signature__", None) or ()]
-    texts = texts or [(getattr(method, "__doc__", None) or "").strip().partition("\n")[0]]
-    known = [named for text in texts if (named := _keywords_in(text)) is not None]
-    return max(known, key=len, default=None)
+    overloads = getattr(method, "__nb_signature__", None)
+    kept = overloads if isinstance(overloads, tuple) else ()
+    texts = [overload[0] for overload in kept if isinstance(overload, tuple) and overload]
+    doc = getattr(method, "__doc__", None)
+    if not texts and isinstance(doc, str):
+        texts = [doc.strip().partition("\n")[0]]
+    named = [_keywords_in(text) for text in texts if isinstance(text, str)]
+    return max((known for known in named if known is not None), key=len, default=None)
 
 
 def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
@@ -411,7 +415,7 @@ def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
     try:
         with _signatures:
             signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
-    except (ValueError, TypeError, SystemError):
+    except Exception:  # of Python's parser, or of an attribute __signature__
         named = _written_keywords(method)
         return (frozenset({"max_version"}), False) if named is None else (named, True)
     return _keywords_of(signatures[0]) & _keywords_of(signatures[1]), True

@@ -808,6 +808,44 @@ def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> Non
     assert _read_signature(DLPackTensor.__dlpack__) == (every, True)
 
 
+class RaisingSignature:
+    """Code whose signature cannot be read, as of a proxy that answers every name."""
+
+    @property
+    def __signature__(self) -> Any:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("doc", "overloads"),
+    [
+        (5, None),
+        (b"__dlpack__(self, copy)", None),
+        (None, 5),
+        (None, ((5, None),)),
+        (None, ((),)),
+        (None, (5,)),
+    ],
+    ids=str,
+)
+def test_what_is_no_text_of_a_signature_says_nothing(
+    foreign: ForeignTensor, queue: Any, doc: Any, overloads: Any
+) -> None:
+    calls = []
+
+    class Method(RaisingSignature):
+        __doc__ = doc
+        __nb_signature__ = overloads
+
+        def __call__(self, **keywords: Any) -> Any:
+            calls.append(set(keywords))
+            return foreign.capsule()
+
+    made = from_dlpack(types.SimpleNamespace(__dlpack__=Method()), device=queue, copy=True)
+    assert calls == [{"max_version"}]
+    assert made.data != foreign.tensor.data
+
+
 @pytest.mark.parametrize("method", [None, 5, ()])
 def test_what_cannot_be_called_is_no_protocol(method: Any) -> None:
     class Array:

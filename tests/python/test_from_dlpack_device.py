@@ -160,6 +160,34 @@ def test_a_compact_array_keeps_its_strides_and_one_with_gaps_becomes_compact() -
     assert gaps.byte_extent == gaps.nbytes
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "compact"),
+    [
+        ((1,), (-5,), (1,)),
+        ((3, 1, 2), (2, -(2**40), 1), (2, 2, 1)),
+        ((0, 3), (-3, -1), (3, 1)),
+        ((3, 0, 2), (-(2**61), 5, -1), (2, 2, 1)),
+    ],
+    ids=str,
+)
+def test_a_copy_has_no_negative_stride_of_a_dimension_without_neighbours(
+    shape: tuple[int, ...], strides: tuple[int, ...], compact: tuple[int, ...], queue: Any
+) -> None:
+    source = allocate("device", 48, queue)
+    tensor = to_dlpack_tensor(source, shape=shape, dtype="i4", strides=strides)
+    made = from_dlpack(tensor, copy=True)
+    assert made.strides == compact
+    assert np.array_equal(made.numpy(), tensor.numpy())
+    on_host = content_of(tensor.__dlpack__(dl_device=(1, 0), max_version=NEWEST)).dl_tensor
+    assert tuple(on_host.strides[: len(shape)]) == compact
+
+
+def test_a_copy_of_a_reversed_row_has_no_negative_stride() -> None:
+    reversed_row = np.arange(6, dtype="i4")[:1][::-1]
+    assert reversed_row.strides == (-4,)
+    assert from_dlpack(reversed_row, device=HERE).strides == (1,)
+
+
 def test_overlapping_usm_is_copied_to_an_element_for_each_index(usm_type: str, queue: Any) -> None:
     source = allocate(usm_type, 16, queue)
     broadcast = to_dlpack_tensor(source, shape=(3, 4), dtype="i4", strides=(0, 1))
