@@ -150,7 +150,9 @@ nb::object import_offered(offered_tensor offered, const destination& wanted) {
   if (elsewhere && wanted.request.copy == false) {
     refuse_copy("None or True for another device or USM kind", "False");
   }
-  if (elsewhere || (wanted.request.copy == true && !copied)) {
+  // dpctl's and dpnp's copies of a broadcast overlap as that does: they are none.
+  const bool done = copied && proof.structure().unique;
+  if (elsewhere || (wanted.request.copy == true && !done)) {
     return import_copy_of(std::move(offered), content, proof.structure(), proof, wanted);
   }
   new (nb::inst_ptr<tensor>(made)) tensor(*view.described, proof, view.flags);

@@ -271,6 +271,14 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
     PyErr_Clear();
     capsule = PyObject_VectorcallMethod(method, arguments, 1, nullptr);
   }
+  if (capsule == nullptr && request.copy == true && type.takes_copy &&
+      PyErr_ExceptionMatches(PyExc_BufferError) != 0) {
+    // tvm-ffi has the keyword and refuses True: the copy is made here.
+    PyErr_Clear();
+    import_request without_copy = request;
+    without_copy.copy.reset();
+    return call_dlpack(x, type, without_copy);
+  }
   if (capsule == nullptr) {
     throw nb::python_error();
   }

@@ -497,7 +497,8 @@ def from_dlpack(
         handed to the producer as ``stream``, and is then the tensor's ``sycl_queue``. None takes
         the array where it is.
     copy
-        True always copies: the producer if it can, this package otherwise. False never does. None
+        True always copies: the producer if it can, this package otherwise, also where the
+        producer refuses to, or its copy has elements that overlap. False never does. None
         copies where `device` or `usm_type` asks for it, or the producer does. Our copies keep
         positive strides where elements neither overlap nor have gaps, and are compact, in C order,
         elsewhere.

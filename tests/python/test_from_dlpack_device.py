@@ -424,6 +424,54 @@ def test_a_producer_that_copies_when_asked_is_not_copied_again(memory: Any) -> N
     assert from_dlpack(array, copy=True).data != address_of(memory)
 
 
+def test_a_copy_of_the_producer_whose_elements_overlap_is_copied_again(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), strides=(0, 1))
+    foreign.managed.flags = IS_COPIED  # as of dpctl's and dpnp's copies of a broadcast
+    array = ForeignArray(foreign)
+    made = from_dlpack(array, copy=True)
+    assert made.data != address_of(memory)
+    assert (made.strides, made.byte_extent) == ((4, 1), 48)
+    assert made.numpy().tobytes() == bytes(range(16)) * 3
+    assert from_dlpack(array).data == address_of(memory)
+
+
+@pytest.mark.parametrize("device_type", [1, 14])
+@pytest.mark.parametrize("device", ["the device", "a queue"])
+def test_what_the_producer_refuses_to_copy_is_copied_here(
+    device_type: int, device: str, memory: Any, queue: Any
+) -> None:
+    host = np.frombuffer(bytes(range(48)), np.float32).copy()
+    foreign = ForeignTensor(host.ctypes.data if device_type == 1 else address_of(memory))
+    foreign.tensor.device_type = device_type
+
+    class NoCopies(ForeignArray):
+        def __dlpack__(self, **keywords: Any) -> Any:
+            capsule = super().__dlpack__(**keywords)
+            if keywords.get("copy"):
+                raise BufferError("copy not yet supported")  # as tvm-ffi does
+            return capsule
+
+    array = NoCopies(foreign, (device_type, 0))
+    made = from_dlpack(array, device=queue if device == "a queue" else HERE, copy=True)
+    assert [asked.get("copy") for asked in array.asked] == [True, None]
+    assert made.data not in (address_of(memory), host.ctypes.data)
+    assert made.numpy().tobytes() == bytes(range(48))
+
+
+def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() -> None:
+    asked = []
+
+    class Refusing:
+        def __dlpack__(self, *, max_version: Any = None, copy: Any = None) -> Any:
+            asked.append(copy)
+            raise BufferError("not to be shared")
+
+    for copy in (True, False):
+        with pytest.raises(BufferError, match="not to be shared"):
+            from_dlpack(Refusing(), copy=copy)
+    assert asked == [True, None, False]
+
+
 def test_an_old_producer_is_copied_here(memory: Any) -> None:
     foreign = ForeignTensor(address_of(memory), legacy=True)
     made = from_dlpack(OldArray(foreign.capsule()), device=HERE, copy=True, usm_type="host")
