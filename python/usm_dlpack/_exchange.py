@@ -60,7 +60,8 @@ def _device_type_in(device: tuple[Any, ...]) -> int | None:
 def _integers(field: str, values: object) -> list[int]:
     """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
     try:
-        if isinstance(values, str | Mapping | AbstractSet):  # also an empty one
+        no_shapes = str | bytes | bytearray | Mapping | AbstractSet
+        if isinstance(values, no_shapes):  # also an empty one
             raise TypeError
         if isinstance(values, Iterable):
             return [operator.index(value) for value in values]
@@ -128,15 +129,20 @@ class _Interface:
         self.itemsize = (self.bits + 7) // 8
 
     def _read(self, interface: dict[str, Any]) -> None:
-        if (version := interface["version"]) != 1:
+        version = interface["version"]
+        try:
+            is_known = bool(version == 1)
+        except ValueError:  # of a NumPy array
+            is_known = False
+        if not is_known:
             raise ValueError(f"the version {shown(version)}")
         data = interface["data"]
         try:
             address, flag = data
             self.data = operator.index(address)
+            self.readonly = bool(flag)
         except (TypeError, ValueError):
             raise ValueError(f"the data {shown(data)}") from None
-        self.readonly = bool(flag)
         self.shape = _integers("shape", interface["shape"])
         strides = interface.get("strides")
         self.strides = None if strides is None else _integers("strides", strides)
@@ -647,9 +653,9 @@ def _device_id_of(device: Any) -> int:
                 "pass the pair that __dlpack_device__ gives"
             )
         return _int32("device", device[1])
-    if isinstance(device, str):
-        import dpctl
+    import dpctl
 
+    if isinstance(device, str):
         try:
             device = dpctl.SyclDevice(_filter_string(device))
         except (dpctl.SyclDeviceCreationError, ValueError):
@@ -657,9 +663,9 @@ def _device_id_of(device: Any) -> int:
                 f"device: expected the filter string of a device, found {shown(device)}; "
                 "`python -m usm_dlpack devices` shows them"
             ) from None
-    if isinstance(device, int):
-        may_be_id = not isinstance(device, bool) and 0 <= device < 2**31
-        number = shown(int(device)) if may_be_id else "device_id"
+    if not isinstance(device, dpctl.SyclDevice):
+        is_int = isinstance(device, int | np.integer) and not isinstance(device, bool)
+        number = shown(int(device)) if is_int and 0 <= device < 2**31 else "device_id"
         raise TypeError(
             "device: expected (14, device_id), a filter string or a dpctl.SyclDevice, "
             f"found {shown(device)}; pass (14, {number})"

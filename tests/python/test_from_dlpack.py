@@ -922,12 +922,17 @@ def test_what_names_no_device_is_a_wrong_argument(
         (False, "pass (14, device_id)"),
         (-1, "pass (14, device_id)"),
         (2**31, "pass (14, device_id)"),
+        (np.int64(0), "pass (14, 0)"),
+        (np.True_, "pass (14, device_id)"),
+        (1.5, "pass (14, device_id)"),
+        ([14, 0], "pass (14, device_id)"),
+        (b"cpu", "pass (14, device_id)"),
     ],
 )
-def test_a_number_alone_is_told_the_pair_that_it_may_mean(
+def test_what_is_no_device_is_told_the_pair_that_it_may_mean(
     memory: Any, device: Any, remedy: str
 ) -> None:
-    with wrong_argument(TypeError, "device", f"found {device}; {remedy}"):
+    with wrong_argument(TypeError, "device", f"found {device!r}; {remedy}"):
         from_dlpack(to_dlpack_tensor(memory), device=device)
 
 

@@ -145,7 +145,10 @@ def test_copying_is_refused_in_words(memory: Any, duplicate: Callable[[Any], Any
         duplicate(to_dlpack_tensor(memory))
 
 
-@pytest.mark.parametrize("nothing", ["", {}, set(), frozenset(), {}.keys()], ids=repr)
+NO_SHAPES = ["", b"", bytearray(), {}, set(), frozenset(), {}.keys()]
+
+
+@pytest.mark.parametrize("nothing", NO_SHAPES, ids=lambda nothing: type(nothing).__name__)
 def test_what_numpy_takes_for_no_shape_is_none(memory: Any, nothing: Any) -> None:
     for keywords in ({"shape": nothing}, {"shape": 4, "strides": nothing}):
         with wrong_argument(TypeError, list(keywords)[-1], "expected a sequence of integers"):
@@ -792,6 +795,13 @@ def test_a_field_of_nonsense_is_refused(memory: Any, key: str, value: Any) -> No
 def test_a_field_of_nonsense_is_named(memory: Any, key: str, value: Any) -> None:
     with wrong_argument(ValueError, "__sycl_usm_array_interface__", f"found the {key} {value}"):
         to_dlpack_tensor(TypedArray(memory, **{key: value}))
+
+
+@pytest.mark.parametrize("two", [np.zeros(0), np.ones(2)], ids=str)
+def test_an_array_is_no_version_and_no_flag(memory: Any, two: Any) -> None:
+    for key, value in (("version", two), ("data", (address_of(memory), two))):
+        with wrong_argument(ValueError, "__sycl_usm_array_interface__", f"found the {key} "):
+            to_dlpack_tensor(TypedArray(memory, **{key: value}))
 
 
 @pytest.mark.parametrize("version", [0, 2, -1, None, "1", (1,), 2**40])
