@@ -376,6 +376,29 @@ run(held[1], held.clear)
 held = [from_dlpack(zeros, device=other).__dlpack__(stream=queue, max_version=(1, 3))]
 run(array_of(content_of(held[0])), held.clear)
 """,
+    "in a legacy capsule, taken for the queue": """
+capsule = from_dlpack(zeros, device=other).__dlpack__()
+held = [from_dlpack(OldArray(capsule), device=queue)]
+del capsule
+run(held[0], held.clear)
+""",
+    "by an array of another library that says the queue": """
+class Wrapper:
+    def __init__(self, x):
+        self.x, self.sycl_queue = x, queue
+    def __dlpack__(self, *, max_version=None):
+        return self.x.__dlpack__(max_version=max_version)
+
+held = [from_dlpack(Wrapper(from_dlpack(zeros, device=(14, 0))))]
+run(held[0], held.clear)
+""",
+    "that an extension gave back": """
+import extension_under_test
+given = extension_under_test.load().given_back(from_dlpack(np.float32(zeros), device=other))
+held = [from_dlpack(given, device=queue)]
+del given
+run(held[0], held.clear)
+""",
     "in a cycle": """
 class Node:
     pass
@@ -436,6 +459,30 @@ def test_a_copy_without_a_queue_goes_after_the_work_of_the_stream_that_it_was_le
     host_task: bool, run_pending: Callable[..., None]
 ) -> None:
     run_pending(LENT, True, host_task)
+
+
+LENT_FIRST = """
+mine = {mine}
+of_the_queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=queue), dtype="i4", queue=queue)
+api.borrow(of_the_queue)
+assert api.stream(0)
+run(array_of(mine), lambda: call_deleter(mine))
+"""
+
+MINE = {
+    "a new tensor": "api.allocate(foreign_at(4096).tensor)",
+    "a copy": "api.export(from_dlpack(zeros, device=(14, 0)))",
+    "a copy for another queue": "api.export(from_dlpack(zeros, device=other))",
+}
+
+
+@BEHIND
+@pytest.mark.parametrize("mine", MINE)
+def test_memory_goes_after_the_work_of_the_stream_that_a_consumer_asked_for_afterwards(
+    mine: str, host_task: bool, run_pending: Callable[..., None]
+) -> None:
+    """The stream moved to the queue of a tensor that the consumer got later."""
+    run_pending(LENT_FIRST.format(mine=MINE[mine]), True, host_task)
 
 
 UNKNOWN = """
