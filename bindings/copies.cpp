@@ -190,10 +190,10 @@ copy_memory::~copy_memory() {
     std::free(address_);
     return;
   }
-  if (process_is_forked() ||
-      (interpreter_gate::is_closed() && users_ != nullptr && !users_->are_idle())) {
-    // The runtime stayed behind in the parent, and the memory with it; or the work may wait
-    // for a Python that does not come back. The queues are not dropped either.
+  if (process_is_forked() || interpreter_gate::is_closed()) {
+    // The runtime stayed behind in the parent, and the memory with it; or the process ends,
+    // and work may wait for a Python that does not come back. The queues are not dropped
+    // either.
     new (std::nothrow) std::shared_ptr<memory_users>(std::move(users_));
     return;
   }

@@ -32,7 +32,7 @@ struct copy_source {
 /// Memory that a copy lives in. USM is freed after the work that its queues have got, without
 /// the GIL: the work may need it, and so may whoever lets it go on. Where that cannot be, the
 /// memory is left alone for good rather than freed under a kernel: if a queue cannot say that
-/// it is done, and where work is pending while the interpreter finishes.
+/// it is done, and while the interpreter finishes.
 class copy_memory {
  public:
   copy_memory() noexcept = default;

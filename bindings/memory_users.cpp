@@ -47,11 +47,6 @@ void memory_users::add(const sycl::queue& queue) noexcept {
   }
 }
 
-bool memory_users::are_idle() noexcept {
-  const std::lock_guard<std::mutex> lock(guard_);
-  return std::all_of(queues_.begin(), queues_.end(), &detail::is_idle);
-}
-
 bool memory_users::wait() noexcept {
   std::vector<sycl::queue> queues;
   {

@@ -19,7 +19,6 @@ class memory_users {
  public:
   /// Of many queues, those without work are forgotten.
   void add(const sycl::queue& queue) noexcept;
-  bool are_idle() noexcept;
   /// Waits until all are idle, and forgets them. False where that cannot be known: the memory
   /// must not be freed then. @pre the GIL is not held
   bool wait() noexcept;

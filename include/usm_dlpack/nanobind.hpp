@@ -127,8 +127,7 @@ class view_parameter {
 template <class View>
 owned_view<View> own_array(nb::handle object, const View& view, array_offer& array) {
   std::optional<sycl::queue> queue = array.queue();
-  if (!queue &&
-      package_interface::get().find_queue(object.ptr(), queue) == offer::failed) {
+  if (!queue && package_interface::get().find_queue(object.ptr(), queue) == offer::failed) {
     throw nb::python_error();
   }
   const DLTensor tensor = array.tensor();
