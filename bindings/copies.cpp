@@ -5,7 +5,6 @@
 #include "python_objects.hpp"
 #include "queues.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -194,26 +193,21 @@ copy_memory::~copy_memory() {
     std::free(address_);
     return;
   }
-  if (process_is_forked() || (interpreter_gate::is_closed() && !is_idle())) {
-    // The runtime stayed behind in the parent, and the memory with it; or the work may wait
-    // for a Python that does not come back. The queues are not dropped either.
-    new (std::nothrow) std::vector<sycl::queue>(std::move(queues_));
+  if (process_is_forked() || interpreter_gate::is_closed()) {
+    // The runtime stayed behind in the parent, and the memory with it; or the process ends,
+    // and work may wait for a Python that does not come back. The queues are not dropped
+    // either.
+    new (std::nothrow) std::shared_ptr<memory_users>(std::move(users_));
     return;
   }
   // Also where the queues are idle: the backend's own free waits for kernels of any queue.
   run_unlocked([](void* memory) { static_cast<copy_memory*>(memory)->free(); }, this);
 }
 
-bool copy_memory::is_idle() const noexcept {
-  return std::all_of(queues_.begin(), queues_.end(), &detail::is_idle);
-}
-
 void copy_memory::free() noexcept {
-  if (is_kept_) {
-    return;
-  }
-  for (const sycl::queue& queue : queues_) {
-    if (!detail::is_idle(queue) && !detail::wait_until_idle(queue)) {
+  if (users_ != nullptr) {
+    forget_memory(address_);
+    if (!users_->wait()) {
       return;
     }
   }
@@ -224,34 +218,21 @@ void copy_memory::free() noexcept {
   }
 }
 
-void copy_memory::used_by(const sycl::queue& queue) noexcept {
-  constexpr std::size_t many = 16;
-  const nb::ft_lock_guard lock(guard_);
-  if (std::find(queues_.begin(), queues_.end(), queue) != queues_.end()) {
-    return;
-  }
-  if (queues_.size() >= many) {
-    queues_.erase(std::remove_if(queues_.begin(), queues_.end(), &detail::is_idle),
-                  queues_.end());
-  }
-  try {
-    queues_.push_back(queue);
-  } catch (const std::bad_alloc&) {
-    is_kept_ = true;
-  }
-}
-
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind) {
   const sycl::context context = default_context(device_id);
   if (kind == sycl::usm::alloc::unknown) {
     kind = sycl::usm::alloc::device;
   }
-  void* memory = detail::ask_runtime(field, [&] {
+  void* address = detail::ask_runtime(field, [&] {
     return sycl::aligned_alloc(copy_alignment, nbytes == 0 ? 1 : nbytes,
                                root_device(device_id), context, kind);
   });
-  return {memory, context};
+  copy_memory memory(address, context);
+  if (address != nullptr) {
+    memory.remember(nbytes);
+  }
+  return memory;
 }
 
 copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind) {

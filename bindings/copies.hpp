@@ -7,6 +7,7 @@
 #pragma once
 
 #include "capsule.hpp"
+#include "memory_users.hpp"
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
@@ -31,7 +32,7 @@ struct copy_source {
 /// Memory that a copy lives in. USM is freed after the work that its queues have got, without
 /// the GIL: the work may need it, and so may whoever lets it go on. Where that cannot be, the
 /// memory is left alone for good rather than freed under a kernel: if a queue cannot say that
-/// it is done, and where work is pending while the interpreter finishes.
+/// it is done, and while the interpreter finishes.
 class copy_memory {
  public:
   copy_memory() noexcept = default;
@@ -40,36 +41,25 @@ class copy_memory {
       : address_(usm), context_(std::move(context)) {}
   copy_memory(copy_memory&& other) noexcept
       : address_(std::exchange(other.address_, nullptr)),
-        context_(other.context_),
-        queues_(std::move(other.queues_)) {}
+        context_(std::move(other.context_)),
+        users_(std::move(other.users_)) {}
   copy_memory& operator=(copy_memory&&) = delete;
   ~copy_memory();
 
   void* get() const noexcept { return address_; }
 
-  /// Remembers a queue that may work on the memory when that goes. Of many, those without work
-  /// are forgotten.
-  void used_by(const sycl::queue& queue) noexcept;
+  /// Remembers USM by its address, for the tensors of it to say their queues.
+  void remember(std::uint64_t nbytes) { users_ = remember_memory(address_, nbytes); }
+  /// Of USM that is remembered.
+  const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
 
  private:
-  bool is_idle() const noexcept;
   void free() noexcept;
 
   void* address_ = nullptr;
   std::optional<sycl::context> context_;  ///< of USM
-  std::vector<sycl::queue> queues_;
-  bool is_kept_ = false;  ///< for good: a queue could not be remembered
-  nb::ft_mutex guard_;    ///< of `queues_`
+  std::shared_ptr<memory_users> users_;
 };
-
-/// The memory that a managed tensor owns, if it was allocated by this module, or null.
-template <class Managed>
-copy_memory* find_memory(const Managed* managed) noexcept {
-  using block = detail::managed_block<Managed, copy_memory>;
-  return managed != nullptr && managed->deleter == &block::destroy
-             ? &static_cast<block*>(managed->manager_ctx)->owner
-             : nullptr;
-}
 
 /// USM of a kind (device USM for an unknown one) in the default context of a root device,
 /// aligned to 256 bytes; of one byte at least, so that its address is live. None if there is

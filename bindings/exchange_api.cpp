@@ -8,15 +8,19 @@
 #include "copies.hpp"
 #include "export.hpp"
 #include "import.hpp"
+#include "memory_users.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
 
 #include <exception>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace usm_dlpack::python {
@@ -41,9 +45,23 @@ class work_streams {
       }
       stream.is_asked = false;
     }
-    if (copy_memory* memory = source.own_memory()) {
-      memory->used_by(queue(device_id));
+    if (source.users() != nullptr) {
+      lend(device_id, source.users());
     }
+  }
+
+  /// Has memory of this package wait for the stream of the consumer that gets it: as it is
+  /// now, and as it is when the consumer asks for it.
+  void lend(std::int32_t device_id, const std::shared_ptr<memory_users>& users) {
+    users->add(queue(device_id));
+    work_stream& stream = streams_[device_id];
+    if (stream.lent.size() >= stream.most_lent) {  // by a consumer that never asks
+      for (auto memory = stream.lent.begin(); memory != stream.lent.end();) {
+        memory = memory->expired() ? stream.lent.erase(memory) : std::next(memory);
+      }
+      stream.most_lent = 2 * stream.lent.size() + 64;
+    }
+    stream.lent.insert(users);
   }
 
   /// The queue for a consumer, behind the work that it has got so far.
@@ -54,13 +72,20 @@ class work_streams {
     }
     if (const auto found = streams_.find(device_id); found != streams_.end()) {
       found->second.is_asked = true;
+      for (const std::weak_ptr<memory_users>& memory : found->second.lent) {
+        if (const std::shared_ptr<memory_users> users = memory.lock()) {
+          users->add(asked);
+        }
+      }
+      found->second.lent.clear();
     }
     return asked;
   }
 
   sycl::queue& queue(std::int32_t device_id) {
     const auto found = streams_.find(device_id);
-    return found == streams_.end() ? package_queue(device_id) : *found->second.queue;
+    return found == streams_.end() || !found->second.queue ? package_queue(device_id)
+                                                           : *found->second.queue;
   }
 
   ~work_streams() {
@@ -73,6 +98,9 @@ class work_streams {
   struct work_stream {
     std::optional<sycl::queue> queue;
     bool is_asked = false;  ///< since the last tensor that was got
+    /// Memory of this package that was got since the stream was asked for.
+    std::set<std::weak_ptr<memory_users>, std::owner_less<>> lent;
+    std::size_t most_lent = 64;  ///< before those that are gone are looked for
   };
   using streams_by_device = std::map<std::int32_t, work_stream>;
   streams_by_device streams_;
@@ -196,7 +224,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   if (memory.get() == nullptr) {
     throw std::bad_alloc();
   }
-  memory.used_by(streams_of_thread().queue(wanted.device.device_id));
+  streams_of_thread().lend(wanted.device.device_id, memory.users());
   wanted.data = memory.get();
   return to_managed_tensor(wanted, std::move(memory));
 }

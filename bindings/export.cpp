@@ -153,7 +153,7 @@ nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
                                               : copy_to_usm(source_of(source), to.device_id,
                                                             source.proof().usm_type());
   if (consumer) {
-    made.memory.used_by(*consumer);
+    made.memory.users()->add(*consumer);
   }
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
@@ -224,8 +224,8 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
   nb::object made =
       finish(described, versioned, source.flags() & ~flag::is_copied, python_reference(self));
   synchronise(source, consumer, on_host);
-  if (copy_memory* memory = source.own_memory(); memory != nullptr && consumer.queue) {
-    memory->used_by(*consumer.queue);
+  if (source.users() != nullptr && consumer.queue) {
+    source.users()->add(*consumer.queue);
   }
   return made;
 }

@@ -61,7 +61,7 @@ bool is_array_by_itself(nb::handle object) {
 /// Our own tensor, which was proved when it was made.
 found_tensor offer_own(nb::handle array) {
   const tensor& own = *nb::inst_ptr<tensor>(array);
-  return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type()};
+  return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type(), {}};
 }
 
 /// A capsule that somebody else has too: it is taken, and fresh again when this goes, so that
@@ -117,6 +117,7 @@ found_tensor offer_foreign(nb::handle array) {
   } else {
     found.tensor = std::get<DLManagedTensor*>(content)->dl_tensor;
   }
+  found.queue = std::move(offered.pending);
   found.owner = keeper_of(offered.into_capsule(), content).release().ptr();
   return found;
 }

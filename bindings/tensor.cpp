@@ -3,8 +3,8 @@
 // DLPackTensor: its description, its owner, and the Python class that shows both.
 #include "tensor.hpp"
 
-#include "copies.hpp"
 #include "export.hpp"
+#include "memory_users.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
 
@@ -79,6 +79,7 @@ class owner_drop {
 
 tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
     : proof_(proof),
+      users_(users_of(proof.structure().lowest)),
       arrays_(new std::int64_t[2 * static_cast<std::size_t>(described.ndim)]),
       ndim_(static_cast<std::size_t>(described.ndim)),
       flags_(flags),
@@ -107,18 +108,6 @@ void tensor::know(std::optional<sycl::queue> queue) {
   queue_ = std::move(queue);
 }
 
-copy_memory* tensor::own_memory() const noexcept {
-  if (const auto* managed = std::get_if<managed_tensor>(&owner_)) {
-    return find_memory(managed->get());
-  }
-  if (const auto* legacy = std::get_if<legacy_managed_tensor>(&owner_)) {
-    return find_memory(legacy->get());
-  }
-  const nb::handle owner(python_owner());
-  return owner.is_valid() && is_tensor(owner) ? nb::inst_ptr<tensor>(owner)->own_memory()
-                                              : nullptr;
-}
-
 PyObject* tensor::python_owner() const noexcept {
   const auto* object = std::get_if<nb::object>(&owner_);
   return object == nullptr ? nullptr : object->ptr();
@@ -127,9 +116,8 @@ PyObject* tensor::python_owner() const noexcept {
 void tensor::release() noexcept {
   const nb::error_scope keep;  // a deleter may run while an exception is on its way
   released_ = true;
-  copy_memory* memory = queue_ && !process_is_forked() ? own_memory() : nullptr;
-  if (memory != nullptr) {
-    memory->used_by(*queue_);
+  if (queue_ && users_ != nullptr && !process_is_forked()) {
+    users_->add(*queue_);
   }
   owner_type gone = std::exchange(owner_, nb::object());
   if (process_is_forked()) {

@@ -15,7 +15,7 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-class copy_memory;
+class memory_users;
 
 /// A tensor whose memory was proved when it was made; the proof holds as long as the owner
 /// does. Neither copied nor moved: it lives inside its Python object.
@@ -40,8 +40,8 @@ class tensor {
   /// Whether that queue is of the context that the memory belongs to: an import may have been
   /// for a queue of another one.
   bool queue_knows_memory() const noexcept { return queue_knows_memory_; }
-  /// The memory, if this package allocated it, or null.
-  copy_memory* own_memory() const noexcept;
+  /// The queues that may work on the memory, if this package allocated it, or null.
+  const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// What keeps the memory alive for another tensor of it, too: the Python owner, so that a
@@ -75,6 +75,7 @@ class tensor {
   usm_allocation proof_;
   owner_type owner_;
   std::optional<sycl::queue> queue_;
+  std::shared_ptr<memory_users> users_;
   std::unique_ptr<std::int64_t[]> arrays_;
   std::size_t ndim_;
   std::uint64_t flags_;

@@ -126,8 +126,8 @@ class view_parameter {
 /// A proved view, and all that keeps its memory.
 template <class View>
 owned_view<View> own_array(nb::handle object, const View& view, array_offer& array) {
-  std::optional<sycl::queue> queue;
-  if (package_interface::get().find_queue(object.ptr(), queue) == offer::failed) {
+  std::optional<sycl::queue> queue = array.queue();
+  if (!queue && package_interface::get().find_queue(object.ptr(), queue) == offer::failed) {
     throw nb::python_error();
   }
   const DLTensor tensor = array.tensor();

@@ -30,6 +30,8 @@ struct offered_tensor {
   /// The USM kind if the array is a DLPackTensor, which was proved when it was made; otherwise
   /// unknown, and nothing is proved.
   sycl::usm::alloc proved_kind = sycl::usm::alloc::unknown;
+  /// The queue that the array's C exchange API says, if it was asked.
+  std::optional<sycl::queue> queue;
 };
 
 enum class offer { made, no_array, failed };
@@ -37,7 +39,7 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. The GIL is held but where it says otherwise; nothing is
 /// thrown: what fails sets the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 1;
+  static constexpr std::uint32_t known_version = 2;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;

@@ -37,6 +37,7 @@ class array_offer {
   bool is_array() const noexcept { return is_array_; }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
   std::uint64_t flags() const noexcept { return offered_.flags; }
+  const std::optional<sycl::queue>& queue() const noexcept { return offered_.queue; }
   /// Gives the reference away.
   PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
 

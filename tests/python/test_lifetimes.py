@@ -376,6 +376,29 @@ run(held[1], held.clear)
 held = [from_dlpack(zeros, device=other).__dlpack__(stream=queue, max_version=(1, 3))]
 run(array_of(content_of(held[0])), held.clear)
 """,
+    "in a legacy capsule, taken for the queue": """
+capsule = from_dlpack(zeros, device=other).__dlpack__()
+held = [from_dlpack(OldArray(capsule), device=queue)]
+del capsule
+run(held[0], held.clear)
+""",
+    "by an array of another library that says the queue": """
+class Wrapper:
+    def __init__(self, x):
+        self.x, self.sycl_queue = x, queue
+    def __dlpack__(self, *, max_version=None):
+        return self.x.__dlpack__(max_version=max_version)
+
+held = [from_dlpack(Wrapper(from_dlpack(zeros, device=(14, 0))))]
+run(held[0], held.clear)
+""",
+    "that an extension gave back": """
+import extension_under_test
+given = extension_under_test.load().given_back(from_dlpack(np.float32(zeros), device=other))
+held = [from_dlpack(given, device=queue)]
+del given
+run(held[0], held.clear)
+""",
     "in a cycle": """
 class Node:
     pass
@@ -438,6 +461,30 @@ def test_a_copy_without_a_queue_goes_after_the_work_of_the_stream_that_it_was_le
     run_pending(LENT, True, host_task)
 
 
+LENT_FIRST = """
+mine = {mine}
+of_the_queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=queue), dtype="i4", queue=queue)
+api.borrow(of_the_queue)
+assert api.stream(0)
+run(array_of(mine), lambda: call_deleter(mine))
+"""
+
+MINE = {
+    "a new tensor": "api.allocate(foreign_at(4096).tensor)",
+    "a copy": "api.export(from_dlpack(zeros, device=(14, 0)))",
+    "a copy for another queue": "api.export(from_dlpack(zeros, device=other))",
+}
+
+
+@BEHIND
+@pytest.mark.parametrize("mine", MINE)
+def test_memory_goes_after_the_work_of_the_stream_that_a_consumer_asked_for_afterwards(
+    mine: str, host_task: bool, run_pending: Callable[..., None]
+) -> None:
+    """The stream moved to the queue of a tensor that the consumer got later."""
+    run_pending(LENT_FIRST.format(mine=MINE[mine]), True, host_task)
+
+
 UNKNOWN = """
 x = from_dlpack(zeros, device=(14, 0))
 pending = PendingFill(queue, into=as_usm_memory(x))
@@ -462,7 +509,7 @@ source = "kernel void slow(global float *x) {{ int i = get_global_id(0); float a
 source += " for (int k = 0; k < 300; ++k) a = sin(a); x[i] = a; }}"
 slow = dpctl.program.create_program_from_source(queue, source).get_sycl_kernel("slow")
 memory = MemoryUSMDevice(4000000, queue=queue)
-x = from_dlpack(np.zeros(1000000, np.float32), device=queue)
+x = from_dlpack(np.zeros(1000000, np.float32), device={device})
 event = queue.submit_async(slow, [memory], [1000000])
 event = queue._submit_keep_args_alive([memory], [event])  # it needs the GIL
 event = queue.submit_async(slow, [as_usm_memory(x)], [1000000], dEvents=[event])
@@ -471,11 +518,15 @@ event = queue.submit_async(slow, [as_usm_memory(x)], [1000000], dEvents=[event])
 
 
 @ORDERS
-@pytest.mark.parametrize("drop", ["", "del x"], ids=["the end drops it", "dropped before"])
+@pytest.mark.parametrize(
+    ("drop", "device"),
+    [("", "queue"), ("", "(14, 0)"), ("del x", "queue")],
+    ids=["the end drops it", "the end drops it, no queue known", "dropped before"],
+)
 def test_the_interpreter_ends_with_work_pending_on_a_copy(
-    drop: str, in_order: bool, run_pending: Callable[..., None]
+    drop: str, device: str, in_order: bool, run_pending: Callable[..., None]
 ) -> None:
-    run_pending(AT_THE_END.format(drop=drop), in_order, False)
+    run_pending(AT_THE_END.format(drop=drop, device=device), in_order, False)
 
 
 AFTER_PYTHON = """

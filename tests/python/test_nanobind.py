@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
@@ -22,7 +23,16 @@ import numpy as np
 import pytest
 import tvm_ffi
 import usm_dlpack
-from capsules import IS_COPIED, VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
+from c_exchange_api import DLPackExchangeAPI, ExchangeAPI
+from capsules import (
+    IS_COPIED,
+    VERSIONED,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    name_of,
+    new_capsule,
+)
 from counted_deleters import CountedDeleters
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
@@ -778,6 +788,32 @@ def test_an_extension_and_an_import_agree_on_the_queue_that_an_object_says(
     ext.drop_on_a_thread()
 
 
+def test_a_kept_view_knows_the_queue_that_the_exchange_api_of_an_array_says(
+    ext: Any, queue: Any, shared: Any
+) -> None:
+    """As PyTorch's tensors do, which have no attribute for it."""
+    ours = to_dlpack_tensor(shared, shape=(4,), queue=queue)
+    api = ExchangeAPI(usm_dlpack.DLPackTensor).table
+    export = type(api.managed_tensor_from_py_object_no_sync)(
+        lambda _, out: api.managed_tensor_from_py_object_no_sync(ours, out)
+    )
+    table = DLPackExchangeAPI(1, 3, None)
+    table.managed_tensor_from_py_object_no_sync = export
+    table.current_work_stream = api.current_work_stream
+
+    class Exchanged:
+        __dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
+
+        def __dlpack__(self) -> Any:
+            raise AssertionError
+
+    array = Exchanged()
+    assert from_dlpack(array).sycl_queue == queue
+    ext.keep(array)
+    assert ext.kept_queue() == queue
+    ext.drop_on_a_thread()
+
+
 def test_a_kept_view_of_an_array_without_a_queue_knows_none(ext: Any, shared: Any) -> None:
     ext.keep(ForeignArray(ForeignTensor(shared.data, shape=(4,))))
     assert ext.kept_queue() is None
@@ -1150,13 +1186,13 @@ except ImportError as error:
         ("sys.modules['usm_dlpack'] = None", "No module named 'usm_dlpack._core'"),
         (
             "import usm_dlpack._core as core; del core._package_interface",
-            "usm_dlpack: expected a package with the interface 1, found none; "
+            "usm_dlpack: expected a package with the interface 2, found none; "
             "build the extension with the installed package",
         ),
         (
             "import usm_dlpack._core as core; core._package_interface = core.DLPackTensor."
             "__dlpack_c_exchange_api__",
-            "usm_dlpack: expected a package with the interface 1, found none; ",
+            "usm_dlpack: expected a package with the interface 2, found none; ",
         ),
     ],
 )
