@@ -185,6 +185,12 @@ bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
 
 }  // namespace
 
+copy_memory::copy_memory(std::uint64_t nbytes, const sycl::device& device,
+                         const sycl::context& context, sycl::usm::alloc kind)
+    : context_(context), users_(std::make_shared<memory_users>()) {
+  address_ = sycl::aligned_alloc(copy_alignment, nbytes, device, context, kind);
+}
+
 copy_memory::~copy_memory() {
   if (address_ == nullptr) {
     return;
@@ -205,11 +211,8 @@ copy_memory::~copy_memory() {
 }
 
 void copy_memory::free() noexcept {
-  if (users_ != nullptr) {
-    forget_memory(address_);
-    if (!users_->wait()) {
-      return;
-    }
+  if (!users_->wait()) {
+    return;
   }
   try {
     sycl::free(address_, *context_);
@@ -224,15 +227,9 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
   if (kind == sycl::usm::alloc::unknown) {
     kind = sycl::usm::alloc::device;
   }
-  void* address = detail::ask_runtime(field, [&] {
-    return sycl::aligned_alloc(copy_alignment, nbytes == 0 ? 1 : nbytes,
-                               root_device(device_id), context, kind);
-  });
-  copy_memory memory(address, context);
-  if (address != nullptr) {
-    memory.remember(nbytes);
-  }
-  return memory;
+  const sycl::device device = root_device(device_id);
+  return detail::ask_runtime(
+      field, [&] { return copy_memory(nbytes == 0 ? 1 : nbytes, device, context, kind); });
 }
 
 copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind) {

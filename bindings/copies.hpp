@@ -37,8 +37,9 @@ class copy_memory {
  public:
   copy_memory() noexcept = default;
   explicit copy_memory(void* host) noexcept : address_(host) {}
-  copy_memory(void* usm, sycl::context context) noexcept
-      : address_(usm), context_(std::move(context)) {}
+  /// USM, at a null address if there is none.
+  copy_memory(std::uint64_t nbytes, const sycl::device& device, const sycl::context& context,
+              sycl::usm::alloc kind);
   copy_memory(copy_memory&& other) noexcept
       : address_(std::exchange(other.address_, nullptr)),
         context_(std::move(other.context_)),
@@ -48,9 +49,7 @@ class copy_memory {
 
   void* get() const noexcept { return address_; }
 
-  /// Remembers USM by its address, for the tensors of it to say their queues.
-  void remember(std::uint64_t nbytes) { users_ = remember_memory(address_, nbytes); }
-  /// Of USM that is remembered.
+  /// The queues that work on USM; null for host memory.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
 
  private:

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues that work on memory which this package allocated, found by its address: whatever
-// way a tensor of it came, through a capsule of another library too, its queue is known when
-// the memory goes.
+// The queues that work on memory which this package allocated: its tensors, also those that
+// are made of each other's capsules, share them, so that the memory goes after the work of
+// all.
 #pragma once
 
 #include <sycl/sycl.hpp>
 
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -28,13 +26,5 @@ class memory_users {
   std::vector<sycl::queue> queues_;
   bool is_missing_one_ = false;  ///< a queue could not be remembered
 };
-
-/// Remembers memory, until `forget_memory`.
-std::shared_ptr<memory_users> remember_memory(const void* address, std::uint64_t nbytes);
-void forget_memory(const void* address) noexcept;
-
-/// The users of the memory that has an address inside, or null for memory of others.
-/// @pre the process is not forked
-std::shared_ptr<memory_users> users_of(std::uintptr_t address) noexcept;
 
 }  // namespace usm_dlpack::python

@@ -70,6 +70,7 @@ class python_reference {
   explicit python_reference(nb::handle object) noexcept : object_(object.inc_ref().ptr()) {}
   /// Takes over a reference, from any thread.
   static python_reference adopt(PyObject* object) noexcept { return python_reference(object); }
+  nb::handle get() const noexcept { return object_; }
   python_reference(python_reference&& other) noexcept
       : object_(std::exchange(other.object_, nullptr)) {}
   python_reference& operator=(python_reference&&) = delete;

@@ -3,8 +3,8 @@
 // DLPackTensor: its description, its owner, and the Python class that shows both.
 #include "tensor.hpp"
 
+#include "copies.hpp"
 #include "export.hpp"
-#include "memory_users.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
 
@@ -75,11 +75,41 @@ class owner_drop {
   waiting_owner* first_ = nullptr;
 };
 
+/// The owner of a managed tensor, if this module gave it one of that type, or null.
+template <class Owner, class Managed>
+const Owner* find_owner(const Managed& managed) noexcept {
+  using block = detail::managed_block<Managed, Owner>;
+  return managed.deleter == &block::destroy
+             ? &static_cast<const block*>(managed.manager_ctx)->owner
+             : nullptr;
+}
+
+std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
+  return object.is_valid() && is_tensor(object) ? nb::inst_ptr<tensor>(object)->users()
+                                                : nullptr;
+}
+
+/// The users of memory that this package allocated, behind a tensor of it or the capsule of
+/// one; null for memory of others.
+std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
+  return std::visit(
+      [](const auto& held) -> std::shared_ptr<memory_users> {
+        if constexpr (std::is_same_v<decltype(held), const nb::object&>) {
+          return users_behind(nb::handle(held));
+        } else if (const auto* memory = find_owner<copy_memory>(*held)) {
+          return memory->users();
+        } else {
+          const auto* exported = find_owner<python_reference>(*held);
+          return exported != nullptr ? users_behind(exported->get()) : nullptr;
+        }
+      },
+      owner);
+}
+
 }  // namespace
 
 tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
     : proof_(proof),
-      users_(users_of(proof.structure().lowest)),
       arrays_(new std::int64_t[2 * static_cast<std::size_t>(described.ndim)]),
       ndim_(static_cast<std::size_t>(described.ndim)),
       flags_(flags),
@@ -102,6 +132,11 @@ tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint
 }
 
 tensor::~tensor() { release(); }
+
+void tensor::own(owner_type owner) noexcept {
+  owner_ = std::move(owner);
+  users_ = users_behind(owner_);
+}
 
 void tensor::know(std::optional<sycl::queue> queue) {
   queue_knows_memory_ = queue && queue->get_context() == proof_.context();

@@ -32,7 +32,7 @@ class tensor {
   tensor& operator=(const tensor&) = delete;
 
   /// Takes the owner when nothing can fail any more.
-  void own(owner_type owner) noexcept { owner_ = std::move(owner); }
+  void own(owner_type owner) noexcept;
   /// Remembers the queue that may still work on the memory.
   void know(std::optional<sycl::queue> queue);
   /// The queue that the tensor was made from or with, if any.

@@ -392,13 +392,6 @@ class Wrapper:
 held = [from_dlpack(Wrapper(from_dlpack(zeros, device=(14, 0))))]
 run(held[0], held.clear)
 """,
-    "that an extension gave back": """
-import extension_under_test
-given = extension_under_test.load().given_back(from_dlpack(np.float32(zeros), device=other))
-held = [from_dlpack(given, device=queue)]
-del given
-run(held[0], held.clear)
-""",
     "in a cycle": """
 class Node:
     pass
