@@ -38,9 +38,9 @@ std::int64_t bits_of_element(const copy_source& source) {
   return detail::bits_per_element(source.described.dtype, detail::storage_of(source.flags));
 }
 
-/// How a copy is laid out: with the source's strides where none is negative, not even that of a
-/// dimension without neighbours, and its elements neither overlap nor have gaps. Otherwise it is
-/// compact and in row-major order.
+/// How a copy is laid out: with the source's strides where none is negative, not even that of
+/// a dimension without neighbours, and its elements neither overlap nor have gaps. Otherwise
+/// it is compact and in row-major order.
 struct copy_layout {
   std::uint64_t nbytes;
   bool compact;
