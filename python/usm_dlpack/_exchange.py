@@ -60,8 +60,8 @@ def _device_type_in(device: tuple[Any, ...]) -> int | None:
 def _integers(field: str, values: object) -> list[int]:
     """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
     try:
-        no_shapes = str | bytes | bytearray | Mapping | AbstractSet
-        if isinstance(values, no_shapes):  # also an empty one
+        # Also an empty one.
+        if isinstance(values, str | bytes | bytearray | Mapping | AbstractSet):
             raise TypeError
         if isinstance(values, Iterable):
             return [operator.index(value) for value in values]
