@@ -67,6 +67,10 @@ copy_layout layout_of_copy(const copy_source& source) {
   return {nbytes, !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
+// Waits below are for whole queues: a barrier of an out-of-order one can miss a host task that
+// runs, and an event whose command was held back behind a host task may say too soon that it
+// is complete (DPC++ 2026.2).
+
 /// Waits for what a queue has got; the GIL is not held.
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
   if (pending) {
@@ -79,14 +83,9 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
                 const void* from, void* to, std::uint64_t nbytes) {
   copy_queue own(device_id);
   sycl::queue& queue = own.get();
-  // A barrier of an out-of-order queue can miss a host task that runs (DPC++ 2026.2).
-  if (pending && pending->is_in_order() && pending->get_context() == queue.get_context()) {
-    const sycl::event last = sycl::queue(*pending).ext_oneapi_submit_barrier();
-    queue.memcpy(to, from, nbytes, last).wait();
-  } else {
-    wait_for_pending(pending);
-    queue.memcpy(to, from, nbytes).wait();
-  }
+  wait_for_pending(pending);
+  queue.memcpy(to, from, nbytes);
+  queue.wait();
 }
 
 /// The bytes of the span where the host can read them: in place, or in `staged`.

@@ -216,13 +216,15 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
   }
   const without_gil unlocked;
   detail::ask_runtime("stream", [&] {
-    sycl::event pending = producer.ext_oneapi_submit_barrier();
+    if (producer.get_context() != consumer.get_context()) {
+      producer.wait();
+      return;
+    }
+    const sycl::event pending = producer.ext_oneapi_submit_barrier();
     if (same) {
       return;  // the barrier itself orders what an out-of-order queue gets later
     }
-    if (producer.get_context() != consumer.get_context()) {
-      pending.wait();
-    } else if (consumer.is_in_order()) {
+    if (consumer.is_in_order()) {
       wait_in(consumer, pending);  // returns at once, also where the producer has a host task
     } else {
       // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
