@@ -302,7 +302,8 @@ def delete_with_the_gil(managed):
     delete = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)
     delete(ctypes.addressof(managed))
 
-def run(x, last):  # work on x is pending when the last of what keeps its memory goes
+def run(get, last):  # work is pending when the last of what keeps the memory of get() goes
+    x = get()  # as an argument, Python 3.10 would keep it until the end of the call
     pending = PendingFill(queue, behind_host_task={host_task}, into=as_usm_memory(x))
     pending.memory = None
     address = x.data
@@ -342,45 +343,45 @@ ORDERS = pytest.mark.parametrize("in_order", [False, True], ids=["out of order",
 COPIES = {
     "of an array in host memory": """
 held = [from_dlpack(zeros, device=queue)]
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """,
     "of USM": """
 held = [from_dlpack(from_dlpack(zeros, device=other), device=queue, copy=True)]
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """,
     "of another kind": """
 held = [from_dlpack(from_dlpack(zeros, device=other), device=queue, usm_type="shared")]
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """,
     "by a tensor that was made of it": """
 held = [from_dlpack(from_dlpack(zeros, device=other), device=queue)]
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """,
     "whose tensor for the queue went before": """
 held = [from_dlpack(zeros, device=other)]
 held.append(from_dlpack(held[0], device=queue))
-run(held[1], lambda: [held.pop() for _ in range(2)].clear())
+run(lambda: held[1], lambda: [held.pop() for _ in range(2)].clear())
 """,
     "in a capsule for the queue": """
 held = [from_dlpack(zeros, device=other).__dlpack__(copy=True, stream=queue, max_version=(1, 3))]
-run(array_of(content_of(held[0])), held.clear)
+run(lambda: array_of(content_of(held[0])), held.clear)
 """,
     "in a legacy capsule that was taken": """
 capsule = from_dlpack(zeros, device=other).__dlpack__(copy=True)
 held = [from_dlpack(OldArray(capsule), device=(14, 0))]
 held.append(from_dlpack(held[0], device=queue))
 del capsule
-run(held[1], held.clear)
+run(lambda: held[1], held.clear)
 """,
     "whose capsule was handed to the queue": """
 held = [from_dlpack(zeros, device=other).__dlpack__(stream=queue, max_version=(1, 3))]
-run(array_of(content_of(held[0])), held.clear)
+run(lambda: array_of(content_of(held[0])), held.clear)
 """,
     "in a legacy capsule, taken for the queue": """
 capsule = from_dlpack(zeros, device=other).__dlpack__()
 held = [from_dlpack(OldArray(capsule), device=queue)]
 del capsule
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """,
     "by an array of another library that says the queue": """
 class Wrapper:
@@ -390,7 +391,7 @@ class Wrapper:
         return self.x.__dlpack__(max_version=max_version)
 
 held = [from_dlpack(Wrapper(from_dlpack(zeros, device=(14, 0))))]
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """,
     "in a cycle": """
 class Node:
@@ -401,7 +402,7 @@ node.node, node.x = node, from_dlpack(zeros, device=queue)
 held = [node]
 del node
 gc.disable()
-run(held[0].x, lambda: (held.clear(), gc.collect()))
+run(lambda: held[0].x, lambda: (held.clear(), gc.collect()))
 """,
 }
 
@@ -422,7 +423,7 @@ else:
     address = new_capsule(api.stream(0), b"SyclQueueRef")
     queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=other), queue=address).sycl_queue
 managed = api.allocate(foreign_at(4096).tensor)
-run(array_of(managed), lambda: {delete}(managed))
+run(lambda: array_of(managed), lambda: {delete}(managed))
 """
 
 
@@ -443,7 +444,7 @@ address = new_capsule(api.stream(0), b"SyclQueueRef")
 queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=other), queue=address).sycl_queue
 held = [x]
 del x
-run(held[0], held.clear)
+run(lambda: held[0], held.clear)
 """
 
 
@@ -459,7 +460,7 @@ mine = {mine}
 of_the_queue = to_dlpack_tensor(MemoryUSMDevice(48, queue=queue), dtype="i4", queue=queue)
 api.borrow(of_the_queue)
 assert api.stream(0)
-run(array_of(mine), lambda: call_deleter(mine))
+run(lambda: array_of(mine), lambda: call_deleter(mine))
 """
 
 MINE = {
