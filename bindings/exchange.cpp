@@ -95,7 +95,9 @@ allocation_object validate_array(nb::handle x, const requirements& wanted, bool 
     return validate_content(read_capsule(x), wanted, padded);
   }
   const offered_tensor offered = ask_producer(x, {});
-  return validate_content(offered.content(), wanted, padded);
+  const allocation_object found = validate_content(offered.content(), wanted, padded);
+  check_context(found.proof, offered);
+  return found;
 }
 
 /// The view lies in one allocation; it must be the one that the owner keeps alive.
@@ -113,7 +115,8 @@ void check_owned(const usm_allocation& proof, std::uintptr_t origin) {
 [[noreturn]] void refuse_offset(std::uintptr_t first, std::uintptr_t origin,
                                 const sycl::context& context) {
   const detail::platform_entry& entry = *detail::device_table::get().find(context);
-  const auto range = detail::find_range(reinterpret_cast<const void*>(origin), entry);
+  const auto range = detail::find_range(reinterpret_cast<const void*>(origin), origin,
+                                        sycl::usm::alloc::unknown, entry);
   const bool told = range.size != 0;
   const std::string bytes = told ? "the " + detail::digits(range.size) + " bytes of " : "";
   detail::refuse(errc::out_of_bounds, "byte_offset",
@@ -154,7 +157,7 @@ DLDevice find_device(const tensor_structure& structure, DLDevice device,
                      const sycl::context& context, const sycl::queue& queue) {
   check_queue(queue);
   if (!structure.empty && queue.get_context() != context) {
-    detail::refuse_queue(device.device_id, device_id(queue.get_device()));
+    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
   }
   return detail::export_device(reinterpret_cast<const void*>(structure.first), structure.empty,
                                queue);
@@ -200,6 +203,8 @@ nb::object usm_type_of(const allocation_object& self) {
 const char* name_of(bounds_proof bounds) {
   switch (bounds) {
     case bounds_proof::allocation: return "allocation";
+    case bounds_proof::chunk: return "chunk";
+    case bounds_proof::block: return "block";
     case bounds_proof::both_ends: return "both_ends";
     case bounds_proof::none: break;
   }
@@ -267,15 +272,17 @@ void register_allocation(nb::module_& module) {
           "Whether elements may overlap: the strides do not prove otherwise.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof.base(); },
-          "Address of the allocation; 0 unless `bounds` is \"allocation\".")
+          "Address of what `bounds` names: the allocation, or the driver's block; the lowest\n"
+          "address of the view for \"chunk\"; 0 for \"both_ends\" and \"none\".")
       .def_prop_ro(
           "size", [](const self& a) { return a.proof.size(); },
-          "Bytes of the allocation; 0 unless `bounds` is \"allocation\".")
+          "Bytes of it; for \"chunk\" those up to the end of the chunk.")
       .def_prop_ro(
           "bounds", [](const self& a) { return name_of(a.proof.bounds_proved()); },
-          "How it was proved that the view lies in one allocation: \"allocation\" (the\n"
-          "backend told its base and size), \"both_ends\" (its first and last byte are\n"
-          "USM of one kind and device) or \"none\" (an empty view).")
+          "What the view is proved to lie in: \"allocation\" (exactly SYCL's allocation),\n"
+          "\"chunk\" (one of SYCL's pool on Level Zero: the allocation, rounded up), \"block\"\n"
+          "(the driver's, in which other allocations may be), \"both_ends\" (only its first\n"
+          "and last byte were looked at: USM of one kind and device) or \"none\" (it is empty).")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof.device_proved()); },
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
