@@ -49,9 +49,13 @@ def producer(request: pytest.FixtureRequest) -> Any:
     return queue_of_the_device(request.param)
 
 
-@pytest.fixture(params=[True, False], ids=["in order", "out of order"])
+@pytest.fixture(params=[True, False], ids=["to in order", "to out of order behind a kernel"])
 def consumer(request: pytest.FixtureRequest) -> Any:
-    """Return a consumer's queue, of each kind in turn."""
+    """Return a consumer's queue, of each kind in turn.
+
+    The hand-over to an out-of-order queue waits for host tasks, and where there are no kernels all
+    pending work is behind one.
+    """
     return queue_of_the_device(request.param)
 
 
@@ -581,8 +585,9 @@ def test_what_is_no_queue_is_a_value_error(
 
 
 def test_a_tensor_with_a_queue_names_it_as_any_object_with_sycl_queue(
-    tensor: DLPackTensor, producer: Any, start: Start
+    memory: Any, producer: Any, start: Start
 ) -> None:
+    tensor = to_dlpack_tensor(memory, queue=queue_of_the_device())
     pending = start(producer)
     tensor_of(pending).__dlpack__(stream=tensor)
     reader = Reader(tensor.sycl_queue, pending.memory)
