@@ -6,7 +6,8 @@ ordered behind it runs to its end and sees what was there before. What is pendin
 of the device, so that a device of few cores does the other work meanwhile.
 
 On OpenCL the work is a kernel behind a user event. On other backends it is a `queue::memcpy` behind
-a host task: kernels from source are OpenCL's, and only OpenCL has user events.
+a host task: kernels from source are OpenCL's, and only OpenCL has user events. All host tasks
+share one thread: there the gate that was made first must be opened first.
 """
 
 from __future__ import annotations
