@@ -66,6 +66,12 @@ def memory(queue: Any) -> Any:
     return allocate("device", 48, queue)
 
 
+@pytest.fixture
+def unpooled(queue: Any) -> Any:
+    """Return 48 bytes of shared USM, which no pool cuts: each backend knows where it ends."""
+    return allocate("shared", 48, queue)
+
+
 @pytest.fixture(params=["device", "shared", "host"])
 def usm_type(request: pytest.FixtureRequest) -> str:
     """Return each USM kind in turn."""
