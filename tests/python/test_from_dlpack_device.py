@@ -786,15 +786,14 @@ answer = []
 
 @pytest.fixture(scope="session")
 def with_two_devices(
-    succeed: Callable[..., str], driver: Path, driver_copies: Any, project_root: Path
+    succeed: Callable[..., str], several_devices: Callable[..., Any], project_root: Path
 ) -> Callable[[str], Any]:
     """Return a function that runs code with two root devices, and gives the ``answer``."""
 
     def run(code: str) -> Any:
         begin = BEGIN.format(tests=str(project_root / "tests" / "python"))
-        drivers = f"{driver}:{driver_copies['second']}"
         whole = f"{begin}\n{code}\nprint(json.dumps(answer))\n"
-        return json.loads(succeed(whole, OCL_ICD_FILENAMES=drivers))
+        return json.loads(succeed(whole, **several_devices(2)))
 
     return run
 
