@@ -898,11 +898,11 @@ def test_numpy_makes_no_array_of_a_tensor_by_itself(memory: Any, keywords: dict[
     assert np.from_dlpack(tensor, device="cpu").shape == tensor.numpy().shape == (3, 4)
 
 
-def test_an_interface_that_lies_about_its_shape_is_refused(memory: Any) -> None:
+def test_an_interface_that_lies_about_its_shape_is_refused(unpooled: Any) -> None:
     with refused("out_of_bounds", "shape", expected="48 bytes", found="bytes 0 to 51"):
-        to_dlpack_tensor(TypedArray(memory, shape=(13,)))
+        to_dlpack_tensor(TypedArray(unpooled, shape=(13,)))
     with refused("out_of_bounds", "shape", expected="48 bytes", found="bytes 4 to 51"):
-        to_dlpack_tensor(TypedArray(memory, offset=1))
+        to_dlpack_tensor(TypedArray(unpooled, offset=1))
 
 
 @pytest.mark.parametrize("key", ["data", "shape", "typestr", "syclobj"])
@@ -1161,8 +1161,8 @@ def test_a_tensor_keeps_its_owner_alive(memory: Any) -> None:
     assert gone() is None
 
 
-def test_a_refused_owner_is_not_kept(memory: Any) -> None:
-    owner = TypedArray(memory, shape=(13,))
+def test_a_refused_owner_is_not_kept(unpooled: Any) -> None:
+    owner = TypedArray(unpooled, shape=(13,))
     gone = weakref.ref(owner)
     with refused("out_of_bounds", "shape"):
         to_dlpack_tensor(owner)
