@@ -427,10 +427,16 @@ def test_views_that_name_each_other_as_their_memory_are_their_own_bytes(memory: 
 
 def test_memory_without_the_bytes_of_the_array_is_not_believed(memory: Any, queue: Any) -> None:
     other = allocate("device", 4096, queue)
-    for named in (other, Array(memory, 16, 48), Array(memory, 0, 15), object()):
+    for named in (other, Array(memory, 16, 48), object()):
         array = Array(memory, 8, 16, usm_data=named)
         with refused("out_of_bounds", "shape", expected="the 8 bytes of the object"):
             to_dlpack_tensor(array, shape=9)
+
+
+def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory: Any) -> None:
+    array = Array(memory, 8, 24, usm_data=Array(memory, 0, 15))
+    with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):
+        to_dlpack_tensor(array)
 
 
 def test_a_library_whose_properties_fail_is_no_obstacle(memory: Any) -> None:
