@@ -459,9 +459,9 @@ def test_memory_made_of_memory_is_viewed_wholly(memory: Any) -> None:
         to_dlpack_tensor(part, shape=13)
 
 
-def test_memory_that_says_too_much_is_refused_by_the_backend(memory: Any) -> None:
-    liar = Array(memory, 0, 2**34)
-    array = Array(memory, 0, 16, usm_data=liar)
+def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled: Any) -> None:
+    liar = Array(unpooled, 0, 2**34)
+    array = Array(unpooled, 0, 16, usm_data=liar)
     with refused("out_of_bounds", "shape", expected="allocation"):
         to_dlpack_tensor(array, shape=2**34)
 
