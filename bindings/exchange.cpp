@@ -11,6 +11,7 @@
 #include "tensor.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -98,74 +99,67 @@ allocation_object validate_array(nb::handle x, const requirements& wanted, bool 
   return validate_content(offered.content(), wanted, padded);
 }
 
-/// The view lies in one allocation; it must be the one that the owner keeps alive.
-void check_owned(const usm_allocation& proof, std::uintptr_t origin) {
+/// Where the bytes of a Python object begin and end.
+using byte_range = std::pair<std::uintptr_t, std::uintptr_t>;
+
+/// Refuses a view that reaches out of its object; an empty one may begin at the end.
+void check_within(const tensor_structure& view, const byte_range& object) {
+  const auto [begin, end] = object;
+  const auto bytes = [&] {
+    return " within the " + detail::digits(object.second - object.first) +
+           " bytes of the object";
+  };
+  if (view.first < begin || view.first > end || (view.first == end && !view.empty)) {
+    detail::refuse(errc::out_of_bounds, "byte_offset", "a first element" + bytes(),
+                   "one at byte " + detail::byte_place(view.first, begin),
+                   "correct byte_offset");
+  }
+  if (!view.empty && (view.lowest < begin || view.nbytes > end - view.lowest)) {
+    const std::uintptr_t last = view.lowest + view.nbytes - 1;
+    detail::refuse(errc::out_of_bounds, "shape", "a view" + bytes(),
+                   "one of bytes " + detail::byte_place(view.lowest, begin) + " to " +
+                       detail::byte_place(last, begin),
+                   "correct shape, strides or byte_offset");
+  }
+}
+
+/// Refuses an array whose offset leads out of the allocation of the address that it names,
+/// where the backend tells base and size of that.
+void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
+  DLTensor named{};
+  named.data = reinterpret_cast<void*>(origin);
+  named.device = device;
+  named.dtype = {kDLUInt, 8, 1};
+  const usm_allocation proof = validate(named);
   if (proof.bounds_proved() == bounds_proof::allocation &&
-      (origin < proof.base() || origin - proof.base() >= proof.size())) {
+      (first < proof.base() || first - proof.base() >= proof.size())) {
     detail::refuse(errc::out_of_bounds, "byte_offset",
-                   "a view within the allocation of the object",
-                   "one within another allocation",
-                   "correct byte_offset, or pass the object that owns that memory");
+                   "a first element within the allocation of the object's address",
+                   "one at byte " + detail::byte_place(first, origin) + " from that address",
+                   "correct the offset in the object's array interface");
   }
-}
-
-/// The first element is no USM of the context, but the object is: an offset leads out of it.
-[[noreturn]] void refuse_offset(std::uintptr_t first, std::uintptr_t origin,
-                                const sycl::context& context) {
-  const detail::platform_entry& entry = *detail::device_table::get().find(context);
-  const auto range = detail::find_range(reinterpret_cast<const void*>(origin), entry);
-  const bool told = range.size != 0;
-  const std::string bytes = told ? "the " + detail::digits(range.size) + " bytes of " : "";
-  detail::refuse(errc::out_of_bounds, "byte_offset",
-                 "a first element within " + bytes + "the object's allocation",
-                 "one at byte " + detail::byte_place(first, told ? range.base : origin) +
-                     (told ? "" : " behind the object"),
-                 "correct byte_offset, or the offset in the object's array interface");
-}
-
-bool is_known(std::uintptr_t address, const sycl::context& context) {
-  return detail::ask_runtime("context", [&] {
-    return sycl::get_pointer_type(reinterpret_cast<const void*>(address), context) !=
-           sycl::usm::alloc::unknown;
-  });
-}
-
-/// The device by the export protocol; more is asked only about what is refused anyway.
-DLDevice find_device(const tensor_structure& structure, std::uintptr_t origin,
-                     const sycl::context& context) {
-  try {
-    return detail::export_device(reinterpret_cast<const void*>(structure.first),
-                                 structure.empty, context);
-  } catch (const conversion_error& error) {
-    if (error.code() != errc::pointer_unknown || structure.first == origin ||
-        !is_known(origin, context)) {
-      throw;
-    }
-  }
-  // An object in another context is refused for that, wherever the offset leads.
-  detail::export_device(reinterpret_cast<const void*>(origin), false, context);
-  refuse_offset(structure.first, origin, context);
 }
 
 /// Refuses a queue of another context or root device than the memory's. By comparing: the
 /// Level Zero driver knows a pointer in each context of its platform.
 /// @param context a default context, which knows the memory
-DLDevice find_device(const tensor_structure& structure, DLDevice device,
+DLDevice find_device(const void* pointer, bool empty, DLDevice device,
                      const sycl::context& context, const sycl::queue& queue) {
   check_queue(queue);
-  if (!structure.empty && queue.get_context() != context) {
+  if (!empty && queue.get_context() != context) {
     detail::refuse_queue(device.device_id, device_id(queue.get_device()));
   }
-  return detail::export_device(reinterpret_cast<const void*>(structure.first), structure.empty,
-                               queue);
+  return detail::export_device(pointer, empty, queue);
 }
 
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
 /// @param origin the address that the object itself names
+/// @param object its bytes, or none if the view is the object's own
 /// @param place a context or queue of the object
-nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t data,
-                       extents shape, std::optional<extents> strides, int code, int bits,
-                       int lanes, std::uint64_t flags, nb::handle place, nb::handle queue) {
+nb::object from_memory(nb::object owner, std::uintptr_t origin,
+                       std::optional<byte_range> object, std::uintptr_t data, extents shape,
+                       std::optional<extents> strides, int code, int bits, int lanes,
+                       std::uint64_t flags, nb::handle place, nb::handle queue) {
   check_process();
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -178,12 +172,21 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   described.dtype = to_dtype(code, bits, lanes);
   const tensor_structure structure = check_structure(described, detail::storage_of(flags));
   const sycl::context context = to_context(place);
-  described.device = find_device(structure, origin, context);
+  const bool empty = structure.empty;
+  // What the object itself names is looked up: shape and offset may lead out of it.
+  const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : origin);
+  described.device = detail::export_device(pointer, empty, context);
   if (!queue.is_none()) {
-    described.device = find_device(structure, described.device, context, to_queue(queue));
+    described.device =
+        find_device(pointer, empty, described.device, context, to_queue(queue));
+  }
+  if (object) {
+    check_within(structure, *object);
+  }
+  if (!empty && structure.first != origin) {
+    check_offset(structure.first, origin, described.device);
   }
   const usm_allocation proof = validate(shown);
-  check_owned(proof, origin);
   const sycl::queue* known = find_queue(queue.is_none() ? place : queue);
   nb::object made = make_tensor(described, proof, flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
@@ -317,11 +320,12 @@ void register_exchange(nb::module_& module) {
       nb::arg("x").none(), nb::arg("usm_types"), nb::arg("backends").none(),
       nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("padded"),
       nb::arg("ndim").none(), nb::arg("device_id").none());
-  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
-             nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
+  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"),
+             nb::arg("object").none(), nb::arg("data"), nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
              nb::arg("lanes"), nb::arg("flags"), nb::arg("place").none(),
              nb::arg("queue").none(),
-             nb::sig("def from_memory(owner: typing.Any, origin: int, data: int, "
+             nb::sig("def from_memory(owner: typing.Any, origin: int, "
+                     "object: tuple[int, int] | None, data: int, "
                      "shape: collections.abc.Sequence[int], "
                      "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
                      "lanes: int, flags: int, place: typing.Any, "
