@@ -232,6 +232,17 @@ def interoperability(extended: bool) -> int:
     return run(sys.executable, program, *(["--extended"] if extended else []), check=False)
 
 
+def gpu() -> int:
+    """Run the tests on Intel's GPU drivers, simulated: Level Zero without a GPU."""
+    if sys.version_info < (3, 11):
+        raise RefusalError(
+            f"python3: expected 3.11 or newer, found {sys.version.split()[0]}; "
+            "run it with a newer one"
+        )
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
+    return run(sys.executable, ROOT / "tests" / "level_zero" / "run.py", check=False)
+
+
 @dataclass(frozen=True)
 class Leg:
     """One combination of compiler, language version and headers that the C++ core is built with."""
@@ -442,7 +453,7 @@ def docs(browser: bool) -> int:
 COMMANDS = {
     f.__name__: f
     for f in (
-        *(demo, test, threads, valgrind, lint, interoperability),
+        *(demo, test, gpu, threads, valgrind, lint, interoperability),
         *(compilers, pythons, fuzz, hostile, cycles, benchmark, speed, mutation, docs),
     )
 }

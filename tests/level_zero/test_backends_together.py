@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An OpenCL GPU, the OpenCL CPU device and Level Zero in one process, as on a machine with a GPU.
+
+The two drivers of the GPU lay device USM out from the same address, so an address alone does not
+tell which of them it belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpctl
+import pytest
+import usm_dlpack
+from refusals import refused
+from simulated import offered, usm
+from usm_dlpack import to_dlpack_tensor, validate
+
+
+@pytest.fixture(scope="session")
+def queues(devices: list[Any]) -> dict[str, Any]:
+    """Return a queue of each platform."""
+    return {f"{d.backend.name} {d.device_type.name}": dpctl.SyclQueue(d) for d in devices}
+
+
+OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO = "opencl gpu", "opencl cpu", "level_zero gpu"
+
+
+def id_of(queue: Any) -> int:
+    return usm_dlpack.device_id(queue.sycl_device)
+
+
+def test_each_platform_has_an_id(devices: list[Any], queues: dict[str, Any]) -> None:
+    assert set(queues) == {OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO}
+    assert [usm_dlpack.device_id(device) for device in devices] == [0, 1, 2]
+    assert [usm_dlpack.root_device(number) for number in range(3)] == devices
+
+
+def test_the_context_tells_whose_memory_it_is(queues: dict[str, Any], usm_type: str) -> None:
+    kept = {name: usm(usm_type, 1 << 20, queue) for name, queue in queues.items()}
+    for name, memory in kept.items():
+        for keywords in ({}, {"queue": queues[name]}):
+            tensor = to_dlpack_tensor(memory, **keywords)
+            assert tensor.__dlpack_device__() == (14, id_of(queues[name]))
+            proof = validate(tensor)
+            assert (proof.usm_type, proof.sycl_device) == (usm_type, queues[name].sycl_device)
+
+
+def test_both_drivers_of_the_gpu_give_out_the_same_addresses(queues: dict[str, Any]) -> None:
+    # Without this the tests here would prove little.
+    kept = {
+        name: [usm("device", 1 << 20, queues[name]) for _ in range(8)]
+        for name in (OPENCL_GPU, LEVEL_ZERO)
+    }
+    first, second = ({memory._pointer for memory in made} for made in kept.values())
+    assert first & second
+
+
+def test_the_context_tells_apart_memory_at_the_same_address(queues: dict[str, Any]) -> None:
+    kept = {
+        name: {m._pointer: m for m in (usm("device", 1 << 20, queues[name]) for _ in range(8))}
+        for name in (OPENCL_GPU, LEVEL_ZERO)
+    }
+    for address in kept[OPENCL_GPU].keys() & kept[LEVEL_ZERO].keys():
+        for name, made in kept.items():
+            tensor = to_dlpack_tensor(made[address])
+            assert tensor.__dlpack_device__() == (14, id_of(queues[name]))
+            assert validate(tensor).sycl_device == queues[name].sycl_device
+
+
+@pytest.mark.parametrize("owner", [OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO])
+@pytest.mark.parametrize("other", [OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO])
+@pytest.mark.parametrize("kind", ["host", "shared"])
+def test_memory_of_another_platform_is_refused(
+    queues: dict[str, Any], owner: str, other: str, kind: str
+) -> None:
+    memory = usm(kind, 5 << 20, queues[owner])
+    array = offered(memory._pointer, id_of(queues[other]))
+    if other == owner:
+        assert validate(array).usm_type == kind
+    else:
+        found = str(id_of(queues[other]))
+        with refused("device_mismatch", "device.device_id", found=found, binding=True):
+            validate(array)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two root devices on one platform of Level Zero: ids, proofs, and threads on both at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpctl
+import pytest
+import usm_dlpack
+from refusals import refused
+from simulated import offered, output_of, usm
+from threads_at_once import THREADS, at_once
+from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
+
+
+def test_the_ids_are_the_positions(devices: list[Any]) -> None:
+    assert len({device.sycl_platform for device in devices}) == 1
+    assert [usm_dlpack.device_id(device) for device in devices] == [0, 1]
+    assert [usm_dlpack.root_device(number) for number in (0, 1)] == devices
+
+
+@pytest.mark.parametrize("device_id", [0, 1])
+def test_memory_has_the_id_of_its_own_root(
+    devices: list[Any], device_id: int, usm_type: str
+) -> None:
+    memory = usm(usm_type, 1 << 20, dpctl.SyclQueue(devices[device_id]))
+    tensor = to_dlpack_tensor(memory)
+    proof = validate(tensor)
+    assert (proof.usm_type, proof.nbytes) == (usm_type, 1 << 20)
+    if usm_type == "host":  # of all devices of the platform; the first one is named
+        assert proof.device_id == 0
+    else:
+        assert tensor.__dlpack_device__() == (14, device_id)
+        assert proof.sycl_device == devices[device_id]
+    assert from_dlpack(tensor).data == memory._pointer
+
+
+@pytest.mark.parametrize("device_id", [0, 1])
+@pytest.mark.parametrize("kind", ["device", "shared"])
+def test_the_id_of_the_other_root_is_refused(
+    devices: list[Any], device_id: int, kind: str
+) -> None:
+    memory = usm(kind, 4096, dpctl.SyclQueue(devices[device_id]))
+    assert validate(offered(memory._pointer, device_id)).device_id == device_id
+    with refused("device_mismatch", "device.device_id", binding=True, found=str(1 - device_id)):
+        validate(offered(memory._pointer, 1 - device_id))
+
+
+def test_host_memory_may_go_with_either_root(devices: list[Any]) -> None:
+    memory = usm("host", 4096, dpctl.SyclQueue(devices[1]))
+    for device_id in (0, 1):
+        assert validate(offered(memory._pointer, device_id)).usm_type == "host"
+
+
+def test_threads_exchange_on_both_roots_at_once(devices: list[Any]) -> None:
+    queues = [dpctl.SyclQueue(device) for device in devices]
+
+    def work(number: int) -> int:
+        own, other = number % 2, 1 - number % 2
+        for turn in range(100):
+            memory = usm(("device", "shared")[turn % 2], 1000, queues[own])
+            tensor = to_dlpack_tensor(memory, queue=queues[own])
+            assert tensor.__dlpack_device__() == (14, own)
+            assert validate(tensor).sycl_device == devices[own]
+            assert from_dlpack(tensor).data == memory._pointer
+            with refused("device_mismatch", "device.device_id", binding=True):
+                validate(offered(memory._pointer, other))
+        return number
+
+    assert at_once(work) == list(range(THREADS))
+
+
+def test_an_address_of_another_process_is_refused(devices: list[Any], usm_type: str) -> None:
+    # That process lays its addresses out as this one does, and has more memory.
+    addresses = output_of(
+        """
+        import sys, dpctl
+        from simulated import usm
+        queue = dpctl.SyclQueue(dpctl.get_devices()[1])
+        kept = [usm(sys.argv[1], 32 << 20, queue) for _ in range(8)]
+        print(*(memory._pointer for memory in kept))
+        """,
+        usm_type,
+    )
+    for address in map(int, addresses.split()[4:]):
+        with refused("pointer_unknown", "data", binding=True):
+            validate(offered(address, 1))
+    assert devices
