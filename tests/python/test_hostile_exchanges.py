@@ -31,12 +31,12 @@ def fuzz(
     return run
 
 
-def test_hostile_exchanges_end_as_documented_and_leave_nothing_behind(fuzz: Fuzz) -> None:
+def test_hostile_exchanges_on_opencl_end_as_documented_and_leave_nothing_behind(fuzz: Fuzz) -> None:
     done = fuzz("--count", "5000", "--seed", "1")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
-def test_one_case_can_be_run_again(fuzz: Fuzz) -> None:
+def test_one_case_on_opencl_can_be_run_again(fuzz: Fuzz) -> None:
     outputs = [fuzz("--first", "1234", "--count", "1").stdout for _ in range(2)]
     outcomes = [output.splitlines()[0] for output in outputs]
     assert outcomes[0] == outcomes[1]

@@ -492,7 +492,7 @@ queue.wait()
 
 
 @ORDERS
-def test_a_copy_goes_without_the_gil_whoever_works(
+def test_a_copy_goes_without_the_gil_whatever_kernel_works(
     in_order: bool, run_pending: Callable[..., None]
 ) -> None:
     """The backend's own free waits for kernels."""
