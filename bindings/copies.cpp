@@ -177,9 +177,22 @@ tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevic
   return made;
 }
 
+/// Whether a root device reaches the memory of another one of its platform.
+bool are_peers(std::int32_t device_id, std::int32_t other) {
+  try {
+    return default_context(device_id) == default_context(other) &&
+           root_device(device_id).ext_oneapi_can_access_peer(root_device(other));
+  } catch (const sycl::exception&) {  // a backend that cannot say
+    return false;
+  }
+}
+
 /// Whether the memory of the source can be copied by one call of the destination's queue.
+/// Between root devices that are no peers a driver need not copy, also not within a context.
 bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
-  return host_reads(source) || source.proof->context() == default_context(device_id);
+  return !source.proof || source.proof->usm_type() == sycl::usm::alloc::host ||
+         source.proof->device_id() == device_id ||
+         are_peers(device_id, source.proof->device_id());
 }
 
 }  // namespace

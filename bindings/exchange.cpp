@@ -11,6 +11,7 @@
 #include "tensor.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -95,77 +96,73 @@ allocation_object validate_array(nb::handle x, const requirements& wanted, bool 
     return validate_content(read_capsule(x), wanted, padded);
   }
   const offered_tensor offered = ask_producer(x, {});
-  return validate_content(offered.content(), wanted, padded);
+  const allocation_object found = validate_content(offered.content(), wanted, padded);
+  check_context(found.proof, offered);
+  return found;
 }
 
-/// The view lies in one allocation; it must be the one that the owner keeps alive.
-void check_owned(const usm_allocation& proof, std::uintptr_t origin) {
-  if (proof.bounds_proved() == bounds_proof::allocation &&
-      (origin < proof.base() || origin - proof.base() >= proof.size())) {
+/// Where the bytes of a Python object begin and end.
+using byte_range = std::pair<std::uintptr_t, std::uintptr_t>;
+
+/// Refuses a view that reaches out of its object; an empty one may begin at the end.
+void check_within(const tensor_structure& view, const byte_range& object) {
+  const auto [begin, end] = object;
+  const auto bytes = [&] {
+    return " within the " + detail::digits(object.second - object.first) +
+           " bytes of the object";
+  };
+  if (view.first < begin || view.first > end || (view.first == end && !view.empty)) {
+    detail::refuse(errc::out_of_bounds, "byte_offset", "a first element" + bytes(),
+                   "one at byte " + detail::byte_place(view.first, begin),
+                   "correct byte_offset");
+  }
+  if (!view.empty && (view.lowest < begin || view.nbytes > end - view.lowest)) {
+    const std::uintptr_t last = view.lowest + view.nbytes - 1;
+    detail::refuse(errc::out_of_bounds, "shape", "a view" + bytes(),
+                   "one of bytes " + detail::byte_place(view.lowest, begin) + " to " +
+                       detail::byte_place(last, begin),
+                   "correct shape, strides or byte_offset");
+  }
+}
+
+/// Refuses an array whose offset leads out of the allocation of the address that it names, as
+/// far as the backend tells. A chunk is known from that address on.
+void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
+  DLTensor named{};
+  named.data = reinterpret_cast<void*>(origin);
+  named.device = device;
+  named.dtype = {kDLUInt, 8, 1};
+  const usm_allocation proof = validate(named);
+  const bool is_out = first < proof.base() ? proof.bounds_proved() != bounds_proof::chunk
+                                           : first - proof.base() >= proof.size();
+  if (proof.size() != 0 && is_out) {
     detail::refuse(errc::out_of_bounds, "byte_offset",
-                   "a view within the allocation of the object",
-                   "one within another allocation",
-                   "correct byte_offset, or pass the object that owns that memory");
+                   "a first element within the allocation of the object's address",
+                   "one at byte " + detail::byte_place(first, origin) + " from that address",
+                   "correct the offset in the object's array interface");
   }
-}
-
-/// The first element is no USM of the context, but the object is: an offset leads out of it.
-[[noreturn]] void refuse_offset(std::uintptr_t first, std::uintptr_t origin,
-                                const sycl::context& context) {
-  const detail::platform_entry& entry = *detail::device_table::get().find(context);
-  const auto range = detail::find_range(reinterpret_cast<const void*>(origin), entry);
-  const bool told = range.size != 0;
-  const std::string bytes = told ? "the " + detail::digits(range.size) + " bytes of " : "";
-  detail::refuse(errc::out_of_bounds, "byte_offset",
-                 "a first element within " + bytes + "the object's allocation",
-                 "one at byte " + detail::byte_place(first, told ? range.base : origin) +
-                     (told ? "" : " behind the object"),
-                 "correct byte_offset, or the offset in the object's array interface");
-}
-
-bool is_known(std::uintptr_t address, const sycl::context& context) {
-  return detail::ask_runtime("context", [&] {
-    return sycl::get_pointer_type(reinterpret_cast<const void*>(address), context) !=
-           sycl::usm::alloc::unknown;
-  });
-}
-
-/// The device by the export protocol; more is asked only about what is refused anyway.
-DLDevice find_device(const tensor_structure& structure, std::uintptr_t origin,
-                     const sycl::context& context) {
-  try {
-    return detail::export_device(reinterpret_cast<const void*>(structure.first),
-                                 structure.empty, context);
-  } catch (const conversion_error& error) {
-    if (error.code() != errc::pointer_unknown || structure.first == origin ||
-        !is_known(origin, context)) {
-      throw;
-    }
-  }
-  // An object in another context is refused for that, wherever the offset leads.
-  detail::export_device(reinterpret_cast<const void*>(origin), false, context);
-  refuse_offset(structure.first, origin, context);
 }
 
 /// Refuses a queue of another context or root device than the memory's. By comparing: the
 /// Level Zero driver knows a pointer in each context of its platform.
 /// @param context a default context, which knows the memory
-DLDevice find_device(const tensor_structure& structure, DLDevice device,
+DLDevice find_device(const void* pointer, bool empty, DLDevice device,
                      const sycl::context& context, const sycl::queue& queue) {
   check_queue(queue);
-  if (!structure.empty && queue.get_context() != context) {
-    detail::refuse_queue(device.device_id, device_id(queue.get_device()));
+  if (!empty && queue.get_context() != context) {
+    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
   }
-  return detail::export_device(reinterpret_cast<const void*>(structure.first), structure.empty,
-                               queue);
+  return detail::export_device(pointer, empty, queue);
 }
 
 /// What `to_dlpack_tensor` in Python found out about an object's memory.
 /// @param origin the address that the object itself names
+/// @param object the bytes behind it
 /// @param place a context or queue of the object
-nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t data,
-                       extents shape, std::optional<extents> strides, int code, int bits,
-                       int lanes, std::uint64_t flags, nb::handle place, nb::handle queue) {
+nb::object from_memory(nb::object owner, std::uintptr_t origin, const byte_range& object,
+                       std::uintptr_t data, extents shape, std::optional<extents> strides,
+                       int code, int bits, int lanes, std::uint64_t flags, nb::handle place,
+                       nb::handle queue) {
   check_process();
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -178,12 +175,18 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, std::uintptr_t d
   described.dtype = to_dtype(code, bits, lanes);
   const tensor_structure structure = check_structure(described, detail::storage_of(flags));
   const sycl::context context = to_context(place);
-  described.device = find_device(structure, origin, context);
+  const bool empty = structure.empty;
+  // What the object itself names is looked up: shape and offset may lead out of it.
+  const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : origin);
+  described.device = detail::export_device(pointer, empty, context);
   if (!queue.is_none()) {
-    described.device = find_device(structure, described.device, context, to_queue(queue));
+    described.device = find_device(pointer, empty, described.device, context, to_queue(queue));
+  }
+  check_within(structure, object);
+  if (!empty && structure.first != origin) {
+    check_offset(structure.first, origin, described.device);
   }
   const usm_allocation proof = validate(shown);
-  check_owned(proof, origin);
   const sycl::queue* known = find_queue(queue.is_none() ? place : queue);
   nb::object made = make_tensor(described, proof, flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
@@ -200,6 +203,8 @@ nb::object usm_type_of(const allocation_object& self) {
 const char* name_of(bounds_proof bounds) {
   switch (bounds) {
     case bounds_proof::allocation: return "allocation";
+    case bounds_proof::chunk: return "chunk";
+    case bounds_proof::block: return "block";
     case bounds_proof::both_ends: return "both_ends";
     case bounds_proof::none: break;
   }
@@ -267,15 +272,17 @@ void register_allocation(nb::module_& module) {
           "Whether elements may overlap: the strides do not prove otherwise.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof.base(); },
-          "Address of the allocation; 0 unless `bounds` is \"allocation\".")
+          "Address of what `bounds` names: the allocation, or the driver's block; the lowest\n"
+          "address of the view for \"chunk\"; 0 for \"both_ends\" and \"none\".")
       .def_prop_ro(
           "size", [](const self& a) { return a.proof.size(); },
-          "Bytes of the allocation; 0 unless `bounds` is \"allocation\".")
+          "Bytes of it; for \"chunk\" those up to the end of the chunk.")
       .def_prop_ro(
           "bounds", [](const self& a) { return name_of(a.proof.bounds_proved()); },
-          "How it was proved that the view lies in one allocation: \"allocation\" (the\n"
-          "backend told its base and size), \"both_ends\" (its first and last byte are\n"
-          "USM of one kind and device) or \"none\" (an empty view).")
+          "What the view is proved to lie in: \"allocation\" (exactly SYCL's allocation),\n"
+          "\"chunk\" (one of SYCL's pool on Level Zero: the allocation, rounded up), \"block\"\n"
+          "(the driver's, in which other allocations may be), \"both_ends\" (only its first\n"
+          "and last byte were looked at: USM of one kind and device) or \"none\" (it is empty).")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof.device_proved()); },
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
@@ -317,11 +324,12 @@ void register_exchange(nb::module_& module) {
       nb::arg("x").none(), nb::arg("usm_types"), nb::arg("backends").none(),
       nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("padded"),
       nb::arg("ndim").none(), nb::arg("device_id").none());
-  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"), nb::arg("data"),
-             nb::arg("shape"), nb::arg("strides").none(), nb::arg("code"), nb::arg("bits"),
-             nb::arg("lanes"), nb::arg("flags"), nb::arg("place").none(),
-             nb::arg("queue").none(),
-             nb::sig("def from_memory(owner: typing.Any, origin: int, data: int, "
+  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"),
+             nb::arg("object"), nb::arg("data"), nb::arg("shape"), nb::arg("strides").none(),
+             nb::arg("code"), nb::arg("bits"), nb::arg("lanes"), nb::arg("flags"),
+             nb::arg("place").none(), nb::arg("queue").none(),
+             nb::sig("def from_memory(owner: typing.Any, origin: int, "
+                     "object: tuple[int, int], data: int, "
                      "shape: collections.abc.Sequence[int], "
                      "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
                      "lanes: int, flags: int, place: typing.Any, "

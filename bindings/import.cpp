@@ -141,6 +141,7 @@ nb::object import_offered(offered_tensor offered, const destination& wanted) {
     return import_host(std::move(offered), content, wanted);
   }
   const usm_allocation proof = prove(content);
+  check_context(proof, offered);
   const bool copied = (view.flags & flag::is_copied) != 0;
   if (wanted.request.copy == false && copied) {
     detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",

@@ -408,6 +408,19 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
   return offered;
 }
 
+void check_context(const usm_allocation& proof, const offered_tensor& offered) {
+  const detail::device_table& table = detail::device_table::get();
+  if (proof.usm_type() != sycl::usm::alloc::unknown && offered.pending &&
+      table.platform_of(proof.device_id()).opencl.query == nullptr &&
+      table.find(offered.pending->get_context()) == nullptr) {
+    detail::refuse(errc::context_not_default, "context",
+                   "the default context of the memory's platform",
+                   "another one, that of the array's sycl_queue",
+                   "allocate with a queue made from a root device alone, or copy to such "
+                   "memory");
+  }
+}
+
 // To make a tuple may run the garbage collector, and with it other threads, which would wait
 // for a static that is being made with the GIL held.
 void prepare_for_producers() { call_words::get(); }

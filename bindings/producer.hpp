@@ -7,6 +7,7 @@
 #include "capsule.hpp"
 
 #include <sycl/sycl.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 #include <optional>
 
@@ -71,6 +72,11 @@ class offered_tensor {
 /// far as the producer takes one, or says its own.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_tensor ask_producer(nb::handle x, const import_request& request);
+
+/// Refuses memory whose producer says that its queue is of another context than the default
+/// one, where the backend cannot tell the contexts of a platform apart, as OpenCL can.
+/// @throws conversion_error `context_not_default`
+void check_context(const usm_allocation& proof, const offered_tensor& offered);
 
 /// Makes what every question to a producer needs, before threads can ask one.
 void prepare_for_producers();

@@ -247,15 +247,17 @@ nb::object array_interface(const tensor& self) {
   return made;
 }
 
-/// The array interface of any dtype: address, dtype, flags, and a queue or context.
+/// The array interface of any dtype: address, dtype, flags, a queue or context, and where the
+/// bytes of the view begin and end.
 nb::tuple parts_of(nb::handle_t<tensor> x) {
   check_ready(x);
   const tensor& self = *nb::inst_ptr<tensor>(x);
   const DLTensor described = self.get();
   const auto dtype =
       nb::make_tuple(described.dtype.code, described.dtype.bits, described.dtype.lanes);
+  const tensor_structure& view = self.proof().structure();
   return nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), dtype, self.flags(),
-                        place_of(self));
+                        place_of(self), nb::make_tuple(view.lowest, view.lowest + view.nbytes));
 }
 
 [[noreturn]] void refuse_pickling(const tensor&) {
@@ -412,7 +414,7 @@ void register_tensor(nb::module_& module) {
       });
   module.def("parts_of", &parts_of, nb::arg("x"),
              nb::sig("def parts_of(x: DLPackTensor) -> "
-                     "tuple[int, tuple[int, int, int], int, typing.Any]"));
+                     "tuple[int, tuple[int, int, int], int, typing.Any, tuple[int, int]]"));
 }
 
 }  // namespace usm_dlpack::python

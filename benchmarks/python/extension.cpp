@@ -41,9 +41,9 @@ double time_queries(std::uintptr_t address, std::int32_t device_id) {
   const auto* pointer = reinterpret_cast<const void*>(address);
   std::uintptr_t sum = 0;
   const double spent = fastest([&] {
-    sum += static_cast<std::uintptr_t>(
-        usm_dlpack::detail::find_allocation(pointer, entry).device_id);
-    sum += usm_dlpack::detail::find_range(pointer, entry).base;
+    const auto found = usm_dlpack::detail::find_allocation(pointer, entry);
+    sum += static_cast<std::uintptr_t>(found.device_id);
+    sum += usm_dlpack::detail::find_range(pointer, address, found.kind, entry).base;
   });
   return sum == 0 ? -1 : spent;
 }

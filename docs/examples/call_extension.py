@@ -7,7 +7,7 @@ import guide_extension
 import usm_dlpack
 
 queue = dpctl.SyclQueue(usm_dlpack.root_device(0), property="in_order")
-made = guide_extension.filled(queue, 3, 1.5)  # a DLPackTensor; the fill may still run
+made = guide_extension.filled(queue, 3, 1.5)  # a DLPackTensor
 event = guide_extension.fill(queue, made, 2)
 print(made.numpy())  # waits for `made.sycl_queue`, which is `queue`
 

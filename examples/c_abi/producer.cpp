@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -25,7 +26,8 @@ void print(const char* name, int status, double sum) {
 
 void lend(sycl::queue& queue) {
   float* memory = sycl::malloc_shared<float>(24, queue);
-  queue.fill(memory, 1.5f, 24).wait();  // the library waits for nothing
+  const std::vector<float> values(24, 1.5f);
+  queue.copy(values.data(), memory, 24).wait();  // the library waits for nothing
   const matrix view(memory, 4, 6);
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, queue);  // owns shape and strides
   const DLTensor tensor = wrapper.get();                           // points into the wrapper
@@ -53,7 +55,8 @@ void lend_columns(sycl::queue& queue) {
 const float* give(sycl::queue& queue) {
   usm_dlpack::usm_array<shared_matrix> array(queue, extents(4, 6));
   const float* memory = array.data();
-  queue.fill(array.data(), 2.0f, 24).wait();
+  const std::vector<float> values(24, 2.0f);
+  queue.copy(values.data(), array.data(), 24).wait();
   usm_dlpack::managed_tensor tensor = usm_dlpack::to_managed_tensor(std::move(array));
   if (sums_keep(tensor.get()) == SUMS_OK) {
     static_cast<void>(tensor.release());  // the library's now; otherwise it is freed here

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the runtime and the backend know of a pointer in a default context: USM kind, true
-// device, base and size. On OpenCL the backend itself is asked, because the SYCL query of the
-// device names the first device of the context whatever the memory's (unified-runtime,
-// adapters/opencl/usm.cpp) and none tells base and size. The backend's library is found at run
-// time; nothing is linked.
+// device, base and size. On OpenCL and Level Zero the backend itself is asked: the SYCL query
+// of the device names the first device of an OpenCL context whatever the memory's
+// (unified-runtime, adapters/opencl/usm.cpp), and none tells base and size. The backend's
+// library is found at run time; nothing is linked.
 #pragma once
 
 #include <usm_dlpack/device.hpp>
@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace usm_dlpack {
 
@@ -35,6 +37,15 @@ enum class device_proof {
   none,     ///< host USM, or no memory: it belongs to no single device
 };
 
+/// How it is known that every byte of a view is memory of one owner.
+enum class bounds_proof {
+  allocation,  ///< exactly: the backend told base and size of SYCL's allocation
+  chunk,       ///< libumf told where the chunk of SYCL's pool ends: the allocation, rounded up
+  block,       ///< the driver's allocation, in which other allocations of SYCL's may be
+  both_ends,   ///< the first and the last byte of the view are USM of one kind and device
+  none,        ///< the tensor is empty: there was nothing to prove
+};
+
 namespace detail {
 
 /// What is known of the allocation that a pointer points into.
@@ -45,10 +56,11 @@ struct allocation {
   device_proof device = device_proof::none;
 };
 
-/// Base and size in bytes of an allocation; size 0 where the backend does not tell.
+/// The bytes within which a view must lie; none (size 0) where the backend does not tell.
 struct allocation_range {
   std::uintptr_t base = 0;
   std::size_t size = 0;
+  bounds_proof proof = bounds_proof::both_ends;
 };
 
 inline void find_by_opencl(const void* pointer, const opencl_platform& native,
@@ -68,6 +80,23 @@ inline void find_by_opencl(const void* pointer, const opencl_platform& native,
   if (found.device_id >= 0 &&
       native.devices[static_cast<std::size_t>(found.device_id)] != device) {
     found.part = sycl::make_device<sycl::backend::opencl>(device);
+  }
+}
+
+/// @pre `native.query` is there
+inline void find_by_level_zero(const void* pointer, const level_zero_platform& native,
+                               allocation& found) {
+  ze_device_handle_t device = nullptr;
+  found.kind = native.find(pointer, device);
+  if ((found.kind != sycl::usm::alloc::device && found.kind != sycl::usm::alloc::shared) ||
+      device == nullptr) {
+    return;
+  }
+  found.device_id = native.find_id(device);
+  found.device = device_proof::backend;
+  if (found.device_id < 0) {
+    found.part = sycl::make_device<sycl::backend::ext_oneapi_level_zero>(device);
+    found.device_id = device_id(*found.part);
   }
 }
 
@@ -91,12 +120,14 @@ inline void find_by_sycl(const void* pointer, const platform_entry& entry, alloc
 /// @param found what is known; nothing yet
 inline void find_allocation(const void* pointer, const platform_entry& entry,
                             allocation& found) {
-  if (entry.opencl.without_usm) {
+  if (!entry.has_usm) {
     return;
   }
   ask_runtime("data", [&] {
     if (entry.opencl.query != nullptr) {
       find_by_opencl(pointer, entry.opencl, found);
+    } else if (entry.level_zero.query != nullptr) {
+      find_by_level_zero(pointer, entry.level_zero, found);
     } else {
       find_by_sycl(pointer, entry, found);
     }
@@ -152,58 +183,92 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry)
   return find_any_memory(pointer, entry);
 }
 
-/// The first platform whose default context knows the pointer, and what it knows; or null.
-inline const platform_entry* find_platform(const void* pointer, allocation& found) {
-  for (const platform_entry& entry : device_table::get().platforms) {
-    if (entry.context) {
-      found = find_allocation(pointer, entry);
-      if (found.kind != sycl::usm::alloc::unknown) {
-        return &entry;
-      }
-    }
-  }
-  return nullptr;
-}
-
-/// A platform whose default context knows a pointer, or null, and where the memory is.
+/// Memory as the platform of a default context knows it.
 struct located_memory {
-  const platform_entry* entry = nullptr;
-  memory_place place;
+  const platform_entry* entry;
+  allocation found;
+
+  /// The id of its root device; for host USM, which has none, the first of its platform.
+  std::int32_t device_id() const noexcept {
+    return found.device_id < 0 ? entry->first_device : found.device_id;
+  }
 };
 
-/// Out of line, because it is rarely asked for.
-[[gnu::cold, gnu::noinline]] inline located_memory locate_any_memory(const void* pointer) {
-  allocation found;
-  const platform_entry* entry = find_platform(pointer, found);
-  return {entry, place_of(found)};
-}
-
-/// Asks the default context of each platform, by one query, until one names the device of the
-/// memory. Host USM, which has none, is looked for after that.
-/// @throws conversion_error `runtime_error`
-inline located_memory locate(const void* pointer) {
+/// The platforms that know a pointer, in the order of their device ids. They may be several:
+/// each driver lays out the addresses of its devices by itself. One that fails knows nothing.
+inline std::vector<located_memory> locate(const void* pointer) {
+  std::vector<located_memory> places;
   for (const platform_entry& entry : device_table::get().platforms) {
-    if (entry.opencl.query != nullptr) {
-      if (const std::int32_t id = find_device_memory(pointer, entry.opencl); id >= 0) {
-        return {&entry, {true, id}};
+    if (!entry.context) {
+      continue;
+    }
+    try {
+      const allocation found = find_allocation(pointer, entry);
+      if (found.kind != sycl::usm::alloc::unknown) {
+        places.push_back({&entry, found});
       }
-    } else if (entry.context) {
-      if (const memory_place place = find_any_memory(pointer, entry); place.known) {
-        return {&entry, place};
-      }
+    } catch (const conversion_error&) {
     }
   }
-  return locate_any_memory(pointer);
+  return places;
 }
 
-/// Base and size of the allocation that holds `pointer`, where the backend tells.
-inline allocation_range find_range(const void* pointer, const platform_entry& entry) noexcept {
+/// The ids of the root devices of some memory, as a message lists them.
+inline std::string ids_of(const std::vector<located_memory>& places) {
+  std::string ids;
+  for (const located_memory& place : places) {
+    ids.append(ids.empty() ? "" : " or ").append(std::to_string(place.device_id()));
+  }
+  return ids;
+}
+
+/// What bounds a view of USM of a Level Zero platform.
+/// @param range the driver's allocation
+inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::alloc kind,
+                                             const platform_entry& entry,
+                                             allocation_range range) noexcept {
+  using answer = memory_pools::answer;
+  const memory_pools& pools = entry.level_zero.pools;
+  range.proof = bounds_proof::block;
+  if (lowest < range.base || lowest - range.base >= range.size) {
+    return range;  // the view begins before it
+  }
+  std::size_t usable = 0;
+  const answer told = pools.ask(lowest, usable);
+  if (told == answer::none && is_unpooled(entry.level_zero, *entry.context, kind)) {
+    range.proof = bounds_proof::allocation;
+  }
+  if (told != answer::told) {
+    return range;
+  }
+  // A chunk has fewer bytes behind an address that is not the block's first.
+  std::size_t within = usable;
+  if (lowest == range.base && range.size > 1) {
+    pools.ask(lowest + 1, within);
+  }
+  if (within == range.size) {
+    range.proof = bounds_proof::allocation;
+  } else if (usable > 0 && usable <= range.size - (lowest - range.base)) {
+    range = {lowest, usable, bounds_proof::chunk};
+  }
+  return range;
+}
+
+/// What bounds a view that begins at `first` and whose lowest byte is at `lowest`.
+/// @param kind of the memory at `first`
+inline allocation_range find_range(const void* first, std::uintptr_t lowest,
+                                   sycl::usm::alloc kind,
+                                   const platform_entry& entry) noexcept {
   allocation_range range;
-  const bool known = (entry.opencl.query != nullptr &&
-                      entry.opencl.get_range(pointer, range.base, range.size)) ||
-                     (entry.level_zero.query != nullptr &&
-                      entry.level_zero.get_range(pointer, range.base, range.size));
-  return known ? range : allocation_range{};
+  if (entry.opencl.query != nullptr && entry.opencl.get_range(first, range.base, range.size)) {
+    range.proof = bounds_proof::allocation;
+    return range;
+  }
+  if (entry.level_zero.query != nullptr &&
+      entry.level_zero.get_range(first, range.base, range.size)) {
+    return bounds_by_level_zero(lowest, kind, entry, range);
+  }
+  return {};
 }
 
 }  // namespace detail

@@ -48,8 +48,9 @@ struct platform_entry {
   std::int32_t first_device = 0;  ///< the lowest device id on the platform
   std::int32_t device_count = 0;  ///< root devices on the platform
   sycl::backend backend = platform.get_backend();
+  bool has_usm = true;  ///< SYCL's queries throw where there is none
   /// What the backend itself is asked by, found once: `get_native` costs microseconds. Without
-  /// handles, SYCL is asked instead; an OpenCL without USM is not asked at all.
+  /// handles, SYCL is asked instead.
   opencl_platform opencl{};
   level_zero_platform level_zero{};
 };
@@ -153,9 +154,10 @@ struct device_table {
     try {
       if (entry.context && entry.backend == sycl::backend::opencl) {
         entry.opencl = make_opencl_platform(entry.platform, *entry.context, roots);
+        entry.has_usm = entry.opencl.context == nullptr || entry.opencl.query != nullptr;
       }
       if (entry.context && entry.backend == sycl::backend::ext_oneapi_level_zero) {
-        entry.level_zero = make_level_zero_platform(*entry.context);
+        entry.level_zero = make_level_zero_platform(*entry.context, roots);
       }
     } catch (const sycl::exception&) {  // as it was made: without handles
     }

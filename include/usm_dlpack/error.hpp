@@ -51,6 +51,7 @@ enum class errc {
   device_mismatch,         ///< `device.device_id` and the memory name different root devices
   out_of_bounds,           ///< the view does not lie within one USM allocation
   device_without_id,       ///< the device's root is not in `sycl::device::get_devices()`
+  context_ambiguous,       ///< several platforms know the pointer, and no context is given
   context_not_default,     ///< the context is not the default context of its platform
   queue_device_mismatch,   ///< the queue and the memory are on different root devices
   // Python
@@ -98,6 +99,7 @@ constexpr const char* to_string(errc code) noexcept {
     case errc::device_mismatch: return "device_mismatch";
     case errc::out_of_bounds: return "out_of_bounds";
     case errc::device_without_id: return "device_without_id";
+    case errc::context_ambiguous: return "context_ambiguous";
     case errc::context_not_default: return "context_not_default";
     case errc::queue_device_mismatch: return "queue_device_mismatch";
     case errc::capsule_unusable: return "capsule_unusable";

@@ -8,8 +8,10 @@
 
 #include <sycl/sycl.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace usm_dlpack::detail {
 
@@ -19,10 +21,10 @@ namespace usm_dlpack::detail {
          remedy);
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_queue(std::int32_t memory_id,
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_queue(const std::string& memory_id,
                                                                 std::int32_t queue_id) {
   refuse(errc::queue_device_mismatch, "queue",
-         "a queue on device " + digits(memory_id) + ", where the memory is",
+         "a queue on device " + memory_id + ", where the memory is",
          "one on device " + digits(queue_id),
          "pass a queue of the memory's device, or its context");
 }
@@ -40,6 +42,22 @@ namespace usm_dlpack::detail {
          "pass a queue, or the context, of the device that is meant");
 }
 
+/// Several drivers may give the same address, each to memory of its own.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_ambiguous(
+    const std::vector<located_memory>& places) {
+  std::string names;
+  for (const located_memory& place : places) {
+    names.append(names.empty() ? "device " : " and device ")
+        .append(digits(place.device_id()))
+        .append(" (")
+        .append(usm_dlpack::to_string(place.entry->backend))
+        .append(")");
+  }
+  refuse(errc::context_ambiguous, "data", "an address that one platform knows",
+         "memory of " + names + " at it",
+         "pass the queue or the context of the one that is meant");
+}
+
 /// Says more than "unknown" where some platform knows the memory.
 /// @param queue_id device id of the queue, or -1 if only a context was given
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
@@ -47,12 +65,14 @@ namespace usm_dlpack::detail {
   if (pointer == nullptr) {
     refuse_null();
   }
-  allocation found;
-  if (const platform_entry* entry = find_platform(pointer, found)) {
-    const std::int32_t memory_id = found.device_id < 0 ? entry->first_device : found.device_id;
-    if (queue_id >= 0 && memory_id != queue_id) {
-      refuse_queue(memory_id, queue_id);
-    }
+  const std::vector<located_memory> places = locate(pointer);
+  const bool on_queue =
+      std::any_of(places.begin(), places.end(),
+                  [&](const located_memory& place) { return place.device_id() == queue_id; });
+  if (!places.empty() && queue_id >= 0 && !on_queue) {
+    refuse_queue(ids_of(places), queue_id);
+  }
+  if (!places.empty()) {
     refuse_pointer(
         "the given context",
         "pass the context that it is of, the default one of its platform, or a queue "
@@ -88,8 +108,10 @@ namespace usm_dlpack::detail {
 }
 
 /// The rule of a view whose type names the USM kind.
+/// @param kind unknown for a view of any kind
 inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
-  if (found.kind != sycl::usm::alloc::unknown && kind != found.kind) {
+  constexpr auto unknown = sycl::usm::alloc::unknown;
+  if (kind != unknown && found.kind != unknown && kind != found.kind) {
     refuse(errc::usm_type_not_accepted, "data",
            std::string(usm_dlpack::to_string(kind)) + " USM, as the type of the view says",
            std::string(usm_dlpack::to_string(found.kind)) + " USM",

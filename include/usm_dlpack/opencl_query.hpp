@@ -22,7 +22,6 @@ namespace usm_dlpack::detail {
 struct opencl_platform {
   cl_context context = nullptr;
   clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
-  bool without_usm = false;           ///< an OpenCL without USM; SYCL's query throws there
   std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
   std::size_t first_device = 0;       ///< the lowest id of those that are not null
   decltype(&clGetDeviceInfo) device_info = nullptr;
@@ -72,7 +71,6 @@ inline opencl_platform make_opencl_platform(const sycl::platform& platform,
   const auto native = sycl::get_native<sycl::backend::opencl>(platform);
   made.query =
       reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
-  made.without_usm = made.query == nullptr;
   return made;
 }
 

@@ -69,13 +69,6 @@ struct requirements {
   std::optional<std::int32_t> device_id{};  ///< the one root device, by its DLPack id
 };
 
-/// How it was proved that every byte of the view lies in one USM allocation.
-enum class bounds_proof {
-  allocation,  ///< exactly: the backend told base and size of the allocation
-  both_ends,   ///< the first and the last byte of the view are USM of one kind and device
-  none,        ///< the tensor is empty: there was nothing to prove
-};
-
 /// What `validate` proved. Holds no memory alive, and is true only as long as the memory is
 /// not freed.
 class usm_allocation {
@@ -98,9 +91,10 @@ class usm_allocation {
   /// How the true device is known.
   device_proof device_proved() const noexcept { return found_.device; }
   /// How the bounds are known.
-  bounds_proof bounds_proved() const noexcept { return bounds_; }
-  /// Base address and size in bytes of the allocation; size 0 unless `bounds_proved()` is
-  /// `allocation`.
+  bounds_proof bounds_proved() const noexcept { return range_.proof; }
+  /// Base address and size in bytes of what `bounds_proved()` names: the allocation or the
+  /// driver's block; of a chunk, the view's lowest address and the bytes from there to its
+  /// end. Size 0 for `both_ends` and `none`.
   std::uintptr_t base() const noexcept { return range_.base; }
   std::size_t size() const noexcept { return range_.size; }
   /// The bytes that the view spans, and whether its elements are proved not to overlap.
@@ -110,9 +104,8 @@ class usm_allocation {
   friend class detail::import_protocol;
   tensor_structure structure_{};
   detail::allocation found_{};
-  detail::allocation_range range_{};
+  detail::allocation_range range_{0, 0, bounds_proof::none};
   std::int32_t device_id_ = -1;
-  bounds_proof bounds_ = bounds_proof::none;
 };
 
 }  // namespace usm_dlpack

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {
@@ -40,17 +41,6 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry,
   const allocation found = find_allocation(pointer, entry);
   check_kind(found, kind);
   return place_of(found);
-}
-
-/// The same of memory that may be of any platform.
-inline located_memory locate(const void* pointer, sycl::usm::alloc kind) {
-  if (kind == sycl::usm::alloc::unknown) {
-    return locate(pointer);
-  }
-  allocation found;
-  const platform_entry* entry = find_platform(pointer, found);
-  check_kind(found, kind);
-  return {entry, place_of(found)};
 }
 
 /// Export protocol for memory of a given context, whose platform is found already.
@@ -90,19 +80,23 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
   DLDevice device = export_device(pointer, empty, context, entry, kind, queue_id);
   if (device.device_id != queue_id) {
     if (!empty) {
-      refuse_queue(device.device_id, queue_id);
+      refuse_queue(digits(device.device_id), queue_id);
     }
     device.device_id = queue_id;  // the memory is another's, which begins where the view ends
   }
   return device;
 }
 
-/// Export protocol for memory whose context is not given: `locate` finds it.
+/// Export protocol for memory whose context is not given: every platform is asked.
 inline DLDevice export_device(const void* pointer, bool empty,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
-  const located_memory found = locate(pointer, kind);
-  if (found.entry != nullptr) {
-    return export_device(found.place, *found.entry, -1);
+  const std::vector<located_memory> places = locate(pointer);
+  if (places.size() == 1) {
+    check_kind(places.front().found, kind);
+    return {kDLOneAPI, places.front().device_id()};
+  }
+  if (!places.empty() && !empty) {
+    refuse_ambiguous(places);
   }
   const std::size_t count = device_table::get().devices.size();
   if (count == 0) {
@@ -160,10 +154,11 @@ template <class View, int = detail::require_view<View>(),
   return detail::export_view(view, queue);
 }
 
-/// The same without a context: the default contexts of the platforms are asked in turn, one
-/// query each, until one names the device of the memory. For what has none (host USM, unknown
-/// pointers) they are asked once more, for its kind. An empty view that none knows is refused
-/// where the process has several root devices: nothing says which is meant.
+/// The same without a context: the default context of each platform is asked, and one must
+/// know the pointer. Rather pass the queue: with an OpenCL GPU beside Level Zero, memory of
+/// both may have the same address. An empty view that not just one knows is refused where the
+/// process has several root devices: nothing says which is meant.
+/// @throws conversion_error also `context_ambiguous`
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {

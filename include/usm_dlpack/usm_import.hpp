@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {
@@ -121,18 +122,18 @@ class import_protocol {
 
   // Says more than "unknown" where the memory is that of another platform's device.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
-    allocation other;
-    if (const platform_entry* entry = find_platform(result_.data(), other)) {
-      refuse_device(other.device_id < 0 ? entry->first_device : other.device_id);
+    const std::vector<located_memory> others = locate(result_.data());
+    if (!others.empty()) {
+      refuse_device(ids_of(others));
     }
     refuse(errc::pointer_unknown, "data",
            "USM of the default context of device " + digits(result_.device_id_),
            "an allocation unknown to it", "allocate with a queue made from the device alone");
   }
 
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_device(std::int32_t true_id) const {
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_device(const std::string& true_id) const {
     refuse(errc::device_mismatch, "device.device_id",
-           digits(true_id) + " (the root device of the memory)", digits(result_.device_id_),
+           true_id + " (the root device of the memory)", digits(result_.device_id_),
            "have the producer name the root device of the memory");
   }
 
@@ -144,23 +145,21 @@ class import_protocol {
 
   void check_device() const {
     if (is_elsewhere()) {
-      refuse_device(result_.found_.device_id);
+      refuse_device(digits(result_.found_.device_id));
     }
   }
 
   void check_bounds(const platform_entry& entry) {
     const tensor_structure& view = result_.structure_;
-    result_.range_ = find_range(result_.data(), entry);
+    result_.range_ = find_range(result_.data(), view.lowest, result_.found_.kind, entry);
     const allocation_range& range = result_.range_;
-    if (range.size != 0) {
-      result_.bounds_ = bounds_proof::allocation;
+    if (range.proof != bounds_proof::both_ends) {
       if (view.lowest < range.base || view.nbytes > range.size ||
           view.lowest - range.base > range.size - view.nbytes) {
         refuse_bounds();
       }
       return;
     }
-    result_.bounds_ = bounds_proof::both_ends;
     for (const std::uintptr_t end : {view.lowest, view.lowest + view.nbytes - 1}) {
       const allocation there = find_allocation(reinterpret_cast<const void*>(end), entry);
       if (there.kind != result_.found_.kind || there.device_id != result_.found_.device_id) {
@@ -172,14 +171,17 @@ class import_protocol {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds() const {
     const tensor_structure& view = result_.structure_;
     const allocation_range& range = result_.range_;
-    const bool exact = range.size != 0;
+    const std::string bytes = "a view within the " + digits(range.size) + " bytes ";
     const std::uintptr_t last = view.lowest + view.nbytes - 1;
+    const std::string found = "one of bytes " + byte_place(view.lowest, range.base) + " to " +
+                              byte_place(last, range.base);
+    const bool told = range.proof != bounds_proof::both_ends;
     refuse(errc::out_of_bounds, "shape",
-           exact ? "a view within the " + digits(range.size) + " bytes of its allocation"
-                 : "a view within one allocation",
-           exact ? "one of bytes " + byte_place(view.lowest, range.base) + " to " +
-                       byte_place(last, range.base)
-                 : "one of " + digits(view.nbytes) + " bytes that reaches out of it",
+           range.proof == bounds_proof::allocation ? bytes + "of its allocation"
+           : range.proof == bounds_proof::chunk    ? bytes + "up to the end of its chunk"
+           : range.proof == bounds_proof::block    ? bytes + "of the driver's block"
+                                                   : "a view within one allocation",
+           told ? found : "one of " + digits(view.nbytes) + " bytes that reaches out of it",
            "correct shape, strides or byte_offset");
   }
 
@@ -215,8 +217,9 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 /// `check_structure`; dtype, `ndim`, no overlap and the device, if asked; `device_id` names a
 /// root device that works, of an accepted backend; its platform's default context knows the
 /// pointer; the USM kind is accepted; the memory's root device is the one named; every byte of
-/// the view lies in one allocation. An empty tensor has no memory to prove anything of: the
-/// kind of USM that its pointer is in is told, if that is of the device and kind asked for.
+/// the view lies in one allocation, as far as the backend tells (`bounds_proof`). An empty
+/// tensor has no memory to prove anything of: the kind of USM that its pointer is in is told,
+/// if that is of the device and kind asked for.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {

@@ -88,6 +88,7 @@ class _Interface:
     padded = False
     strides: list[int] | None
     place: Any
+    span: tuple[int, int]  # where the bytes of the elements begin and end
 
     def __init__(self, obj: object) -> None:
         if isinstance(obj, _core.DLPackTensor):
@@ -119,7 +120,7 @@ class _Interface:
 
     def _read_tensor(self, tensor: DLPackTensor) -> None:
         """Read what the interface says, and for dtypes for which it has no words."""
-        self.data, self.dtype, flags, self.place = _core.parts_of(tensor)
+        self.data, self.dtype, flags, self.place, self.span = _core.parts_of(tensor)
         self.readonly = flags & _READ_ONLY != 0
         self.padded = flags & _SUBBYTE_PADDED != 0
         self.shape, self.strides = list(tensor.shape), list(tensor.strides)
@@ -165,6 +166,18 @@ class _Interface:
         self.bits = 8 * self.itemsize
         if not 0 <= self.data + self.offset * self.itemsize < 2**64:
             raise ValueError(f"the offset {shown(offset)}, which leads to no address")
+        self.span = self._spanned()
+
+    def _spanned(self) -> tuple[int, int]:
+        low, count = 0, 0 if 0 in self.shape else 1
+        if self.strides is None:
+            count = math.prod(self.shape)
+        elif count:
+            reach = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
+            low = sum(step for step in reach if step < 0)
+            count += sum(map(abs, reach))
+        begin = self.data + (self.offset + low) * self.itemsize
+        return begin, begin + count * self.itemsize
 
     def is_compact(self) -> bool:
         """Return whether the elements stand in C order without gaps."""
@@ -210,6 +223,37 @@ def _place_of(syclobj: Any) -> Any:
         ) from error
 
 
+# Where arrays name the memory that they are a part of: those of dpctl.tensor and dpnp.tensor, those
+# that are made like NumPy's, and those of dpnp.
+_NAMES_OF_MEMORY = ("usm_data", "base", "data")
+_LONGEST_CHAIN = 64
+
+
+def _memory_of(obj: object, first: int) -> tuple[object, _Interface] | None:
+    """Return the memory that an array says it is a part of, if its first element is there."""
+    for name in _NAMES_OF_MEMORY:
+        try:
+            memory = getattr(obj, name, None)
+            if hasattr(memory, "__sycl_usm_array_interface__"):
+                interface = _Interface(memory)
+                if interface.span[0] <= first <= interface.span[1]:
+                    return memory, interface
+        except Exception:
+            continue
+    return None
+
+
+def _bytes_behind(obj: object, base: _Interface) -> tuple[int, int]:
+    """Return where the bytes behind an object begin and end: its own, or its memory's."""
+    for _ in range(_LONGEST_CHAIN):  # of views of views
+        if isinstance(obj, _core.DLPackTensor) or _is_dpctl_memory(obj):
+            break
+        if (memory := _memory_of(obj, base.data + base.offset * base.itemsize)) is None:
+            break
+        obj, base = memory
+    return max(base.span[0], 0), min(base.span[1], 2**64 - 1)
+
+
 def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[int]:
     """Return the shape of all bytes behind ``byte_offset`` in another dtype: one dimension."""
     nbytes = (math.prod(base.shape) * base.bits + 7) // 8 - byte_offset
@@ -244,8 +288,11 @@ def to_dlpack_tensor(
     """Describe USM that a Python object owns, prove it, and keep the object alive.
 
     Without a keyword the tensor is the array that `obj` describes. With ``shape``, ``dtype``,
-    ``strides`` or ``byte_offset`` its memory is read anew, from `obj`'s first element on; every
-    byte of the result must lie in the allocation.
+    ``strides`` or ``byte_offset`` its memory is read anew, from `obj`'s first element on. Every
+    byte of the result must lie within the bytes of `obj`, whatever the allocation holds beyond
+    them: those of dpctl.memory; of an array those of the memory that its ``usm_data``, ``base`` or
+    ``data`` is, or else from its lowest to its highest element, as of a DLPackTensor. An empty
+    tensor may begin at their end.
 
     Parameters
     ----------
@@ -302,7 +349,7 @@ def to_dlpack_tensor(
     >>> usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    usm_dlpack.ConversionError: shape: expected a view within the 48 bytes of its allocation, ...
+    usm_dlpack.ConversionError: shape: expected a view within the 48 bytes of the object, ...
     """
     base = _Interface(obj)
     _fits("shape", base.shape, 0)
@@ -340,6 +387,7 @@ def to_dlpack_tensor(
     return _core.from_memory(
         obj,
         base.data,
+        _bytes_behind(obj, base),
         start,
         extents,
         steps,

@@ -101,9 +101,9 @@ def explain(
     >>> import dpctl.memory, usm_dlpack
     >>> why = usm_dlpack.explain(dpctl.memory.MemoryUSMDevice(48), shape=(5, 4), dtype="f4")
     >>> why.walks[0].stop.title
-    "every byte of the view lies in the object's allocation"
+    'every byte of the view lies within the bytes of the object'
     >>> print(why.error)  # doctest: +ELLIPSIS
-    shape: expected a view within the 48 bytes of its allocation, found one of bytes 0 to 79; ...
+    shape: expected a view within the 48 bytes of the object, found one of bytes 0 to 79; ...
     >>> usm_dlpack.explain(why, direction="both")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...

@@ -25,6 +25,9 @@ class _Recorded:
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         return self._interface
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owner, name)
+
 
 class ExportWalk:
     """One call of `to_dlpack_tensor`, and the answers to what it asks."""
@@ -81,19 +84,15 @@ class ExportWalk:
         return int(base.data + base.offset * base.itemsize + moved)
 
     def _context(self) -> dict[str, Any]:
-        """Return what the context that the object names says of the first element.
+        """Return what the context that the object names says of the object's own address.
 
-        If that was refused for the offset that leads to it, the object's own address is meant.
+        Of an empty view the first element is meant, which need not be in any memory.
         """
         if self._given is None:
             base = self._read()
             place = _exchange._place_of(base.place)
-            self._given = dict(_core.ask_context(self._address(), place))
-            unknown = _answers.known_kind(self._given) == "unknown"
-            code = getattr(self._error, "code", None)
-            passed = code in ("out_of_bounds", "context_not_default")
-            if unknown and passed and not self._is_empty():
-                self._given = dict(_core.ask_context(base.data, place))
+            address = self._address() if self._is_empty() else base.data
+            self._given = dict(_core.ask_context(address, place))
         return self._given
 
     def _is_bound(self) -> bool:
@@ -205,15 +204,8 @@ class ExportWalk:
         return asked, f"{told}: {_answers.pointer_words(context)}", facts
 
     def _say_bounds(self) -> Said:
-        if self._is_empty():
-            return "nothing: an empty view has no bytes", "-", {"empty": True}
-        backend = self._context().get("backend_answer", {})
-        facts = {"base": backend.get("base"), "size": backend.get("size")}
-        start = self._address() - backend["base"] if backend.get("size") else None
-        told = "the backend does not tell base and size"
-        if start is not None:
-            told = f"the allocation has {backend['size']} bytes; the first element is at {start}"
-        query = backend.get("query", "the first and the last byte")
-        if query == "clGetMemAllocInfoINTEL":
-            query += "(CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL)"
-        return query, told, facts
+        begin, end = _exchange._bytes_behind(self._obj, self._read())
+        facts = {"base": begin, "size": end - begin}
+        told = f"the object has {_answers.plural(end - begin, 'byte')}"
+        asked = "the array interface, and the memory that usm_data, base or data of the object is"
+        return asked, f"{told}; the first element is at byte {self._address() - begin}", facts

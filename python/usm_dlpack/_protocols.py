@@ -46,7 +46,7 @@ EXPORT = (
          "the id is a position in sycl::device::get_devices()"),
     Rule("queue", "the queue is one of the memory's root device",
          "its work would otherwise be on a device that cannot reach the memory"),
-    Rule("bounds", "every byte of the view lies in the object's allocation",
+    Rule("bounds", "every byte of the view lies within the bytes of the object",
          "a query of a pointer looks at one byte"),
 )  # fmt: skip
 

@@ -80,7 +80,11 @@ def page(
         for key, language in (("cpp", "C++"), ("python", "Python"))
         for entry in patterns.get(key, [])
     ]
-    left_out = ["| | tests | because |", "|---|---|---|", *(f"| {' | '.join(r)} |" for r in reasons)]
+    left_out = [
+        "| | tests | because |",
+        "|---|---|---|",
+        *(f"| {' | '.join(r)} |" for r in reasons),
+    ]
     return "\n".join(
         [
             HEAD.format(versions=versions),

@@ -184,6 +184,15 @@ def run_python() -> None:
 
 def run_configured() -> None:
     """Run the tests of this folder, each in the configurations that it is about."""
+    status = run(
+        *("timeout", "60", PROGRAM, "--gtest_filter=BackendsTogether*", "--gtest_brief=1"),
+        environment=rig.environment_of("together") | {"USM_DLPACK_TEST_DEVICES": "3"},
+        check=False,
+    )
+    if status != 0:
+        raise RefusalError(
+            f"BackendsTogether: expected exit status 0, found {status}; read what it printed above"
+        )
     counts = {}
     for file, configurations in CONFIGURED.items():
         for configuration in configurations:

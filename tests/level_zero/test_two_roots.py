@@ -38,9 +38,7 @@ def test_memory_has_the_id_of_its_own_root(
 
 @pytest.mark.parametrize("device_id", [0, 1])
 @pytest.mark.parametrize("kind", ["device", "shared"])
-def test_the_id_of_the_other_root_is_refused(
-    devices: list[Any], device_id: int, kind: str
-) -> None:
+def test_the_id_of_the_other_root_is_refused(devices: list[Any], device_id: int, kind: str) -> None:
     memory = usm(kind, 4096, dpctl.SyclQueue(devices[device_id]))
     assert validate(offered(memory._pointer, device_id)).device_id == device_id
     with refused("device_mismatch", "device.device_id", binding=True, found=str(1 - device_id)):

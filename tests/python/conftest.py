@@ -66,6 +66,12 @@ def memory(queue: Any) -> Any:
     return allocate("device", 48, queue)
 
 
+@pytest.fixture
+def unpooled(queue: Any) -> Any:
+    """Return 48 bytes of shared USM, which no pool cuts: each backend knows where it ends."""
+    return allocate("shared", 48, queue)
+
+
 @pytest.fixture(params=["device", "shared", "host"])
 def usm_type(request: pytest.FixtureRequest) -> str:
     """Return each USM kind in turn."""
@@ -145,3 +151,20 @@ def driver_copies(driver: Path, project_root: Path, request: pytest.FixtureReque
     assert request.config.cache is not None
     place = hashlib.sha256(str(driver.resolve()).encode()).hexdigest()[:8]
     return module.make_copies(driver, request.config.cache.mkdir(f"drivers-{place}"))
+
+
+@pytest.fixture(scope="session")
+def several_devices(request: pytest.FixtureRequest) -> Callable[[int], dict[str, str]]:
+    """Return a function that gives the variables of a process with two or three root devices.
+
+    Their platforms are as many; simulated devices have one platform, and one default context.
+    """
+
+    def variables(count: int) -> dict[str, str]:
+        if clean_environment.IS_SIMULATED:
+            return {"CreateMultipleRootDevices": str(count)}
+        copies = request.getfixturevalue("driver_copies")
+        drivers = [request.getfixturevalue("driver"), copies["second"], copies["third"]]
+        return {"OCL_ICD_FILENAMES": ":".join(map(str, drivers[:count]))}
+
+    return variables

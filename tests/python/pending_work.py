@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that stays pending until a test says so: a kernel behind an event that the test completes.
+"""Work that stays pending until a test says so, behind an event that the test completes.
 
-No clock decides anything: while the gate is closed the work cannot begin, and a kernel that nobody
+No clock decides anything: while the gate is closed the work cannot begin, and work that nobody
 ordered behind it runs to its end and sees what was there before. What is pending occupies no thread
-of the device, so that a device of few cores runs the other kernels meanwhile.
+of the device, so that a device of few cores does the other work meanwhile.
+
+On OpenCL the work is a kernel behind a user event. On other backends it is a `queue::memcpy` behind
+a host task: kernels from source are OpenCL's, and only OpenCL has user events. All host tasks
+share one thread: there the gate that was made first must be opened first.
 """
 
 from __future__ import annotations
@@ -58,19 +62,33 @@ def _gates() -> ctypes.CDLL:
         subprocess.run(command, check=True)
         partial.replace(library)
     loaded = ctypes.CDLL(str(library))
-    loaded.new_gate.restype = ctypes.c_void_p
-    loaded.new_gate.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
-    loaded.open_gate.argtypes = [ctypes.c_void_p]
+    for make, let_go in (("new_gate", "open_gate"), ("new_host_gate", "open_host_gate")):
+        getattr(loaded, make).restype = ctypes.c_void_p
+        getattr(loaded, make).argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
+        getattr(loaded, let_go).argtypes = [ctypes.c_void_p]
     return loaded
+
+
+def has_kernels(queue: Any) -> bool:
+    """Return whether kernels can be built from source for a queue."""
+    return bool(queue.backend == dpctl.backend_type.opencl)
 
 
 class _Gate:
     """An event that is complete when it is opened."""
 
-    def __init__(self, context: Any) -> None:
-        self._opener = ctypes.c_void_p()
-        address = _gates().new_gate(context.addressof_ref(), ctypes.byref(self._opener))
+    def __init__(self, queue: Any) -> None:
+        opener = ctypes.c_void_p()
+        if has_kernels(queue):
+            context = queue.sycl_context.addressof_ref()
+            address = _gates().new_gate(context, ctypes.byref(opener))
+            self._let_go = _gates().open_gate
+        else:
+            holding = new_queue(queue.sycl_device)
+            address = _gates().new_host_gate(holding.addressof_ref(), ctypes.byref(opener))
+            self._let_go = _gates().open_host_gate
         assert address
+        self._opener = opener
         self.event = dpctl.SyclEvent(_new_capsule(address, b"SyclEventRef", None))
         self._is_open = False
 
@@ -78,7 +96,7 @@ class _Gate:
         """Complete the event, once."""
         if not self._is_open:
             self._is_open = True
-            assert _gates().open_gate(self._opener) == 0
+            assert self._let_go(self._opener) == 0
 
 
 def _kernel(queue: Any, name: str) -> Any:
@@ -108,14 +126,19 @@ class PendingFill:
         self.queue = queue
         self.memory = kinds[usm](4 * COUNT, queue=queue) if into is None else into
         if into is None:
-            self.memory.memset(0)
-        self._gate = _Gate(queue.sycl_context)
-        arguments = [self.memory, ctypes.c_int(FINISHED)]
-        kernel = _kernel(queue, "fill")
+            self.memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
+        self._gate = _Gate(queue)
         before = self._gate.event
         if behind_host_task:
             before = queue._submit_keep_args_alive([object()], [before])
-        self.event = queue.submit_async(kernel, arguments, [1], dEvents=[before])
+        if has_kernels(queue):
+            arguments = [self.memory, ctypes.c_int(FINISHED)]
+            self.event = queue.submit_async(
+                _kernel(queue, "fill"), arguments, [1], dEvents=[before]
+            )
+        else:
+            self._values = _on_host(queue, FINISHED)
+            self.event = queue.memcpy_async(self.memory, self._values, 4 * COUNT, dEvents=[before])
 
     @property
     def is_pending(self) -> bool:
@@ -139,18 +162,29 @@ class PendingFill:
         self.event.wait()
 
 
+def _on_host(queue: Any, value: int) -> Any:
+    """Return host USM that holds twelve int32 of one value."""
+    made = memory.MemoryUSMHost(4 * COUNT, queue=queue)
+    np.frombuffer(made, np.int32)[:] = value
+    return made
+
+
 class Reader:
-    """A consumer's kernel that reads the twelve int32 as soon as its queue lets it."""
+    """A consumer's work that reads the twelve int32 as soon as its queue lets it."""
 
     def __init__(self, queue: Any, source: Any) -> None:
-        self._seen = memory.MemoryUSMHost(4 * COUNT, queue=queue)
-        np.frombuffer(self._seen, np.int32)[:] = _UNSEEN
+        self._seen = _on_host(queue, _UNSEEN)
         self._device = queue.sycl_device
-        self.event = queue.submit_async(_kernel(queue, "read"), [source, self._seen], [1])
+        self.event = self._submit(queue, source)
+
+    def _submit(self, queue: Any, source: Any) -> Any:
+        if has_kernels(queue):
+            return queue.submit_async(_kernel(queue, "read"), [source, self._seen], [1])
+        return queue.memcpy_async(self._seen, source, 4 * COUNT)
 
     @property
     def is_held(self) -> bool:
-        """Whether the kernel waits for another: work that was submitted later overtook it."""
+        """Whether the work waits for other work: what was submitted later overtook it."""
         queue = new_queue(self._device)
         later = memory.MemoryUSMDevice(4 * COUNT, queue=queue)
         for _ in range(2):
@@ -159,7 +193,7 @@ class Reader:
 
     @property
     def seen(self) -> list[int]:
-        """What the kernel read; waits for it.
+        """What was read; waits for it.
 
         Not by the event alone: on a busy machine the runtime now and then calls one complete whose
         command it held back behind a host task, and that has not run (DPC++ 2026.2).
@@ -173,19 +207,11 @@ class Reader:
         return list(values.tolist())
 
 
-class Copier:
+class Copier(Reader):
     """A consumer's `queue::memcpy` of the twelve int32, as soon as its queue lets it."""
 
-    def __init__(self, queue: Any, source: Any) -> None:
-        self._seen = memory.MemoryUSMHost(4 * COUNT, queue=queue)
-        self.event = queue.memcpy_async(self._seen, source, 4 * COUNT)
-
-    @property
-    def seen(self) -> list[int]:
-        """What was copied; waits for it."""
-        self.event.wait()
-        values: list[int] = np.frombuffer(self._seen, np.int32).tolist()
-        return values
+    def _submit(self, queue: Any, source: Any) -> Any:
+        return queue.memcpy_async(self._seen, source, 4 * COUNT)
 
 
 ZEROS = [0] * COUNT

@@ -90,6 +90,9 @@ MOST_COLUMNS = 100
 OUR_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:usm_dlpack/)?(\w+)\.hpp[>"]', re.MULTILINE)
 SYCL_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](sycl|CL)/', re.MULTILINE)
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|define|undef)\b", re.MULTILINE)
+# One argument only is what `std::array::fill` takes.
+FILL_OF_SYCL = re.compile(r"(?:\.|->)fill(?:<[^>]*>)?\((?:[^(),]|\([^()]*\))*,")
+SHOWN_CPP = re.compile(r"^ *```cpp\n.*?```$", re.DOTALL | re.MULTILINE)
 VAGUE_WORDS = {"utils", "helpers", "common", "misc", "manager", "info"}
 
 
@@ -193,6 +196,25 @@ def faults_of_names(root: Path) -> list[str]:
     ]
 
 
+def faults_of_fill(root: Path) -> list[str]:
+    """Find fills of SYCL's, in C++ and in the C++ of pages.
+
+    They are kernels on Level Zero, and abort in programs that a plain compiler made.
+    """
+    faults = []
+    for name in tracked_files(root):
+        if name.suffix not in (".hpp", ".cpp", ".md"):
+            continue
+        text = (root / name).read_text(encoding="utf-8")
+        shown = SHOWN_CPP.findall(text) if name.suffix == ".md" else [text]
+        faults += [
+            f"{name}: expected a copy, found {call!r} of a queue or handler; use memcpy"
+            for code in shown
+            for call in FILL_OF_SYCL.findall(code)
+        ]
+    return faults
+
+
 RULES: list[Callable[[Path], list[str]]] = [
     faults_of_arrows,
     faults_of_sycl,
@@ -200,6 +222,7 @@ RULES: list[Callable[[Path], list[str]]] = [
     faults_of_length,
     faults_of_licence,
     faults_of_names,
+    faults_of_fill,
 ]
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -215,6 +238,9 @@ PLANTED = [
     (faults_of_length, "layout.hpp", SPDX + "x" * (MOST_COLUMNS + 1)),
     (faults_of_licence, "layout.hpp", "#pragma once\n"),
     (faults_of_names, "layout_utils.hpp", SPDX),
+    (faults_of_fill, "layout.hpp", SPDX + "queue.fill(x.data(), 1.5f, 24).wait();\n"),
+    (faults_of_fill, "layout.hpp", SPDX + "handler->fill<int>(to, 7, 4);\nshape.fill(f(1, 2));\n"),
+    (faults_of_fill, "layout.md", "```cpp\nq.fill(x, 1, 4);\n```\n```py\next.fill(x, 1)\n```\n"),
 ]
 
 

@@ -25,7 +25,7 @@ def test_ids_are_the_order_of_the_runtime() -> None:
         assert isinstance(root_device(number), dpctl.SyclDevice)
 
 
-def test_a_sub_device_has_the_id_of_its_root(queue: Any) -> None:
+def test_an_opencl_sub_device_has_the_id_of_its_root(queue: Any) -> None:
     root = queue.sycl_device
     parts = root.create_sub_devices(partition=1)
     assert len(parts) >= 2
@@ -34,7 +34,7 @@ def test_a_sub_device_has_the_id_of_its_root(queue: Any) -> None:
         assert device_id(part) == 0
 
 
-@pytest.mark.parametrize("device", [None, 0, "opencl:cpu:0", object(), dpctl.SyclDevice, (14, 0)])
+@pytest.mark.parametrize("device", [None, 0, "cpu:0", object(), dpctl.SyclDevice, (14, 0)])
 def test_an_object_that_is_no_device_is_a_type_error(device: Any) -> None:
     with wrong_argument(TypeError, "device", "expected a dpctl.SyclDevice"):
         device_id(device)
@@ -107,51 +107,67 @@ def refusal(action):
 
 @pytest.fixture(scope="session")
 def answer(succeed: Callable[..., str]) -> Callable[..., Any]:
-    """Return a function that runs code with some drivers and gives the ``answer`` it leaves."""
+    """Return a function that runs code with some variables and gives the ``answer`` it leaves."""
 
-    def run(drivers: list[Path], code: str, **variables: str) -> Any:
-        names = ":".join(str(driver) for driver in drivers)
+    def run(variables: dict[str, str], code: str) -> Any:
         whole = f"{BEGIN}\n{code}\nprint(json.dumps(answer))\n"
-        return json.loads(succeed(whole, OCL_ICD_FILENAMES=names, **variables))
+        return json.loads(succeed(whole, **variables))
 
     return run
 
 
 @pytest.fixture(scope="session", params=[2, 3], ids=["two devices", "three devices"])
-def drivers(request: pytest.FixtureRequest, driver: Path, driver_copies: Any) -> list[Path]:
-    """Return the drivers of a process with two and with three root devices."""
-    return [driver, driver_copies["second"], driver_copies["third"]][: request.param]
+def count(request: pytest.FixtureRequest) -> int:
+    """Return how many root devices a process has: two, and three."""
+    return int(request.param)
+
+
+@pytest.fixture(scope="session")
+def variables(count: int, several_devices: Callable[[int], dict[str, str]]) -> dict[str, str]:
+    """Return the variables of a process with two and with three root devices."""
+    return several_devices(count)
 
 
 def test_several_devices_have_the_ids_of_their_order(
-    drivers: list[Path], answer: Callable[..., Any]
+    variables: dict[str, str], count: int, answer: Callable[..., Any]
 ) -> None:
     found = answer(
-        drivers,
+        variables,
         """
 devices = dpctl.get_devices()
 answer = {
     "ids": [device_id(device) for device in devices],
     "roots": [root_device(number) == device for number, device in enumerate(devices)],
-    "parts": [device_id(device.create_sub_devices(partition=1)[1]) for device in devices],
     "beyond": refusal(lambda: root_device(len(devices))),
 }
 """,
     )
-    count = len(drivers)
     assert found["ids"] == list(range(count))
     assert found["roots"] == [True] * count
-    assert found["parts"] == list(range(count))
     expected = f"from 0 to {count - 1} (root devices in this process)"
     code = "device_id_out_of_range"
     assert found["beyond"] == ["ConversionError", code, "device.device_id", expected, str(count)]
 
 
-def test_memory_of_each_device_is_exported_with_its_id(
-    drivers: list[Path], answer: Callable[..., Any]
+def test_opencl_sub_devices_have_the_id_of_their_root(
+    variables: dict[str, str], count: int, answer: Callable[..., Any]
 ) -> None:
     found = answer(
-        drivers,
+        variables,
+        """
+answer = [
+    device_id(device.create_sub_devices(partition=1)[1]) for device in dpctl.get_devices()
+]
+""",
+    )
+    assert found == list(range(count))
+
+
+def test_memory_of_each_device_is_exported_with_its_id(
+    variables: dict[str, str], count: int, answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        variables,
         """
 answer = []
 for number, device in enumerate(dpctl.get_devices()):
@@ -169,16 +185,16 @@ for number, device in enumerate(dpctl.get_devices()):
     )
     assert found == [
         [kind, *[[14, number]] * 3, kind]
-        for number in range(len(drivers))
+        for number in range(count)
         for kind in ("device", "shared", "host")
     ]
 
 
 def test_the_id_of_another_device_is_refused(
-    drivers: list[Path], answer: Callable[..., Any], project_root: Path
+    variables: dict[str, str], answer: Callable[..., Any], project_root: Path
 ) -> None:
     found = answer(
-        drivers,
+        variables,
         f"""
 import sys
 sys.path.insert(0, {str(project_root / "tests" / "python")!r})
@@ -201,10 +217,10 @@ for kind in KINDS:
 
 
 def test_a_queue_or_context_of_another_device_is_refused(
-    drivers: list[Path], answer: Callable[..., Any]
+    variables: dict[str, str], answer: Callable[..., Any]
 ) -> None:
     found = answer(
-        drivers,
+        variables,
         """
 devices = dpctl.get_devices()
 memory = allocate(devices[1])
@@ -238,10 +254,10 @@ assert usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(devices[1])).de
 
 
 def test_a_filter_string_names_the_device_of_the_memory(
-    drivers: list[Path], answer: Callable[..., Any]
+    variables: dict[str, str], count: int, answer: Callable[..., Any]
 ) -> None:
     found = answer(
-        drivers,
+        variables,
         """
 answer = []
 for device in dpctl.get_devices():
@@ -253,32 +269,32 @@ for device in dpctl.get_devices():
     answer.append(usm_dlpack.to_dlpack_tensor(Named()).device[1])
 """,
     )
-    assert found == list(range(len(drivers)))
+    assert found == list(range(count))
 
 
 def test_the_selector_gives_new_ids(
-    driver: Path, driver_copies: Any, answer: Callable[..., Any]
+    queue: Any, several_devices: Callable[[int], dict[str, str]], answer: Callable[..., Any]
 ) -> None:
-    drivers = [driver, driver_copies["second"], driver_copies["third"]]
+    selector = f"{queue.sycl_device.backend.name}:1,2"
     found = answer(
-        drivers,
+        several_devices(3) | {"ONEAPI_DEVICE_SELECTOR": selector},
         """
 devices = dpctl.get_devices()
 answer = [[device_id(device), usm_dlpack.to_dlpack_tensor(allocate(device)).device]
           for device in devices]
 answer.append(refusal(lambda: root_device(len(devices)))[3])
 """,
-        ONEAPI_DEVICE_SELECTOR="opencl:1,2",
     )
     expected = "from 0 to 1 (root devices in this process)"
     assert found == [[0, [14, 0]], [1, [14, 1]], expected]
 
 
-def test_a_broken_device_keeps_its_id_and_disturbs_no_other(
+def test_a_broken_opencl_device_keeps_its_id_and_disturbs_no_other(
     driver: Path, driver_copies: Any, answer: Callable[..., Any]
 ) -> None:
+    drivers = [driver, driver_copies["broken"], driver_copies["second"]]
     found = answer(
-        [driver, driver_copies["broken"], driver_copies["second"]],
+        {"OCL_ICD_FILENAMES": ":".join(map(str, drivers))},
         """
 devices = dpctl.get_devices()
 answer = {
@@ -297,9 +313,9 @@ answer = {
 
 
 NO_DEVICE = {
-    "no driver": {"USM_DLPACK_CPU_DRIVER": "0"},
-    "a driver that is not there": {"OCL_ICD_FILENAMES": "/nowhere/libnone.so"},
-    "a selector that hides all": {"ONEAPI_DEVICE_SELECTOR": "level_zero:*"},
+    "no opencl driver": {"USM_DLPACK_CPU_DRIVER": "0"},
+    "an opencl driver that is not there": {"OCL_ICD_FILENAMES": "/nowhere/libnone.so"},
+    "a selector that hides all": {"ONEAPI_DEVICE_SELECTOR": "cuda:*"},
 }
 
 
@@ -337,4 +353,4 @@ answer = [refusal(lambda: usm_dlpack.from_dlpack(array))[1],
           refusal(lambda: usm_dlpack.validate(array.answer))[1]]
 print(json.dumps(answer))
 """
-    assert json.loads(succeed(code, USM_DLPACK_CPU_DRIVER="0")) == ["no_device"] * 2
+    assert json.loads(succeed(code, ONEAPI_DEVICE_SELECTOR="cuda:*")) == ["no_device"] * 2

@@ -29,7 +29,7 @@ from capsules import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of, allocate, new_queue
+from memory_sources import UNPOOLED, TypedArray, address_of, allocate, new_queue
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
 
@@ -40,7 +40,7 @@ DEVICES: dict[str, Callable[[], Any]] = {
     "a pair": lambda: HERE,
     "a pair of NumPy's integers": lambda: (np.int32(14), np.int64(0)),
     "a device": lambda: root_device(0),
-    "a sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
+    "an opencl sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
     "a filter string": lambda: root_device(0).get_filter_string(),
     "a queue": lambda: new_queue(root_device(0)),
     "an in-order queue": lambda: new_queue(root_device(0), in_order=True),
@@ -68,15 +68,14 @@ class Untouched:
         raise AssertionError
 
 
-@pytest.mark.parametrize("of", ["the device", "a sub-device"])
+@pytest.mark.parametrize("of", ["the device", "an opencl sub-device"])
 @pytest.mark.parametrize(
     "keywords", [{}, {"copy": True}, {"copy": False}, {"usm_type": "shared"}], ids=str
 )
 def test_a_queue_of_another_context_is_refused_before_anything_is_asked(
     foreign_queue: Any, memory: Any, of: str, keywords: dict[str, Any]
 ) -> None:
-    part = root_device(0).create_sub_devices(partition=1)[0]
-    wrong = foreign_queue if of == "the device" else dpctl.SyclQueue(part)
+    wrong = foreign_queue if of == "the device" else dpctl.SyclQueue(DEVICES[of]())
     ours = to_dlpack_tensor(memory)
     numbers = np.zeros(3, ml_dtypes.bfloat16)
     for x in (Untouched(), np.zeros(3), numbers, ours, to_dlpack_tensor(memory, shape=0)):
@@ -284,7 +283,7 @@ def test_a_copy_is_the_tensors_own(usm_type: str) -> None:
 
 
 def test_the_memory_of_a_copy_goes_with_the_tensor() -> None:
-    made = from_dlpack(np.arange(12.0), device=HERE)
+    made = from_dlpack(np.zeros(UNPOOLED, np.uint8), device=HERE)
     there = ForeignTensor(made.data, shape=(12,), dtype=(2, 64, 1))
     assert validate(there.capsule()).base == made.data
     del made
@@ -787,15 +786,14 @@ answer = []
 
 @pytest.fixture(scope="session")
 def with_two_devices(
-    succeed: Callable[..., str], driver: Path, driver_copies: Any, project_root: Path
+    succeed: Callable[..., str], several_devices: Callable[..., Any], project_root: Path
 ) -> Callable[[str], Any]:
     """Return a function that runs code with two root devices, and gives the ``answer``."""
 
     def run(code: str) -> Any:
         begin = BEGIN.format(tests=str(project_root / "tests" / "python"))
-        drivers = f"{driver}:{driver_copies['second']}"
         whole = f"{begin}\n{code}\nprint(json.dumps(answer))\n"
-        return json.loads(succeed(whole, OCL_ICD_FILENAMES=drivers))
+        return json.loads(succeed(whole, **several_devices(2)))
 
     return run
 

@@ -71,21 +71,20 @@ def queue_on_a_sub_device() -> None:
 
 
 def shape_larger_than_the_memory() -> None:
-    """Describe more elements than the allocation has."""
+    """Describe more elements than the memory has."""
     # [begin shape_larger_than_the_memory]
     memory = dpctl.memory.MemoryUSMDevice(48)  # 12 elements of float32
     usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")
     # [end shape_larger_than_the_memory]
 
 
-def offset_into_other_memory() -> None:
-    """Reach into memory that the object does not own."""
-    # [begin offset_into_other_memory]
-    owner = dpctl.memory.MemoryUSMDevice(48)
-    other = dpctl.memory.MemoryUSMDevice(48)
-    distance = other._pointer - owner._pointer
-    usm_dlpack.to_dlpack_tensor(owner, shape=12, byte_offset=distance)
-    # [end offset_into_other_memory]
+def shape_larger_than_the_object() -> None:
+    """Reach beyond a part of the memory, into the rest of it."""
+    # [begin shape_larger_than_the_object]
+    memory = dpctl.memory.MemoryUSMDevice(96)
+    half = usm_dlpack.to_dlpack_tensor(memory, shape=12, dtype="float32")
+    usm_dlpack.to_dlpack_tensor(half, shape=24)
+    # [end shape_larger_than_the_object]
 
 
 def offset_behind_the_memory() -> None:
@@ -94,6 +93,14 @@ def offset_behind_the_memory() -> None:
     memory = dpctl.memory.MemoryUSMDevice(48)
     usm_dlpack.to_dlpack_tensor(memory, shape=4, dtype="float32", byte_offset=48)
     # [end offset_behind_the_memory]
+
+
+def offset_in_an_interface() -> None:
+    """Begin an array in another allocation than that of the address it names."""
+    # [begin offset_in_an_interface]
+    memory = dpctl.memory.MemoryUSMDevice(48)
+    usm_dlpack.to_dlpack_tensor(Interface(memory, offset=2**40))
+    # [end offset_in_an_interface]
 
 
 def misaligned_offset() -> None:

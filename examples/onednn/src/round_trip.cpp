@@ -156,11 +156,12 @@ void chain(place& here, sycl::queue& consumer) {
   const auto in = usm_dlpack::to_dlpack_tensor(x.view(), here.queue);
   const auto out = usm_dlpack::to_dlpack_tensor(product.view(), here.queue);
   const DLTensor tensor = in.get();
+  const std::vector<float> twos(6, 2);  // lives until the copy of them is done
   gate held(here.queue.get_context());
   // docs: events
   const sycl::event filled = here.queue.submit([&](sycl::handler& handler) {
     handler.depends_on(held.event());  // something that takes long
-    handler.fill(x.data(), 2.0f, 6);
+    handler.copy(twos.data(), x.data(), twos.size());
   });
   const sycl::event multiplied = multiply(here, tensor, out.get(), {filled});
   const sycl::event copied = consumer.submit([&](sycl::handler& handler) {
@@ -250,7 +251,8 @@ void be_silent(place& here) {
     return dnnl::sycl_interop::make_memory({shape, of, strides}, here.engine, usm, data);
   };
   usm_matrix made = count(here.queue);
-  here.queue.fill(made.data(), 7.0f, 6).wait();
+  const std::vector<float> sevens(6, 7);
+  here.queue.copy(sevens.data(), made.data(), sevens.size()).wait();
   const memory a = over({2, 0}, type::f32, nullptr), b = over({0, 2}, type::f32, nullptr);
   const memory c = over({2, 2}, type::f32, made.data());
   const dnnl::matmul::primitive_desc described(here.engine, a.get_desc(), b.get_desc(),

@@ -23,8 +23,7 @@ using usm_dlpack::detail::allocation;
 using usm_dlpack::detail::allocation_range;
 using usm_dlpack::detail::device_table;
 using usm_dlpack::detail::find_allocation;
-using usm_dlpack::detail::find_platform;
-using usm_dlpack::detail::find_range;
+using usm_dlpack::detail::locate;
 using usm_dlpack::detail::opencl_platform;
 using usm_dlpack::detail::platform_entry;
 
@@ -34,6 +33,12 @@ const platform_entry& platform_of(std::int32_t device_id) {
 
 allocation find(const void* pointer, std::int32_t device_id = 0) {
   return find_allocation(pointer, platform_of(device_id));
+}
+
+allocation_range find_range(const void* pointer, const platform_entry& entry) {
+  const auto lowest = reinterpret_cast<std::uintptr_t>(pointer);
+  const alloc kind = find_allocation(pointer, entry).kind;
+  return usm_dlpack::detail::find_range(pointer, lowest, kind, entry);
 }
 
 void expect_unknown(const void* pointer) {
@@ -125,11 +130,11 @@ TEST(Allocation, TheAnswersAreThoseOfTheSyclQueries) {
 
 TEST(Allocation, ThePlatformThatKnowsAPointerIsFound) {
   const usm_memory memory(alloc::shared, 64, queue_on());
-  allocation found;
-  EXPECT_EQ(find_platform(memory.at(), found), &platform_of(0));
-  EXPECT_EQ(found.kind, alloc::shared);
-  EXPECT_EQ(find_platform(&found, found), nullptr);
-  EXPECT_EQ(found.kind, alloc::unknown);
+  const auto places = locate(memory.at());
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_EQ(places[0].entry, &platform_of(0));
+  EXPECT_EQ(places[0].found.kind, alloc::shared);
+  EXPECT_TRUE(locate(&places).empty());
 }
 
 // --- Devices that are parts of others -----------------------------------------------------
@@ -203,7 +208,7 @@ TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
 TEST(Allocation, AnOpenClPlatformWithoutUsmKnowsNoPointer) {
   const usm_memory memory(alloc::device, 64, queue_on());
   const changed_natives no_usm(
-      [](native_platforms& platforms) { platforms.at(0).opencl.without_usm = true; });
+      [](native_platforms& platforms) { platforms.at(0).has_usm = false; });
   expect_unknown(&no_usm);
   EXPECT_EQ(find(memory.at()).kind, alloc::unknown);
 }
@@ -219,9 +224,10 @@ TEST(TwoDevicesAllocation, IsKnownOnItsOwnPlatformOnly) {
       EXPECT_EQ(find(memory.at(), 1 - id).kind, alloc::unknown);
       EXPECT_EQ(find_range(memory.at(), platform_of(id)).size, 64U);
       EXPECT_EQ(find_range(memory.at(), platform_of(1 - id)).size, 0U);
-      allocation found;
-      EXPECT_EQ(find_platform(memory.at(), found), &platform_of(id));
-      EXPECT_EQ(found.device_id, id);
+      const auto places = locate(memory.at());
+      ASSERT_EQ(places.size(), 1U);
+      EXPECT_EQ(places[0].entry, &platform_of(id));
+      EXPECT_EQ(places[0].device_id(), id);
     }
   }
 }

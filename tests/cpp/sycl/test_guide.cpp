@@ -36,10 +36,11 @@ using usm_dlpack_test::queue_on;
 using device_matrix = usm_dlpack::device_mdspan<matrix>;
 
 // Fills an array of anybody's, which must be float32 in device USM, two dimensions of C order.
-sycl::event fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float value) {
+void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float value) {
   const auto x = usm_dlpack::to_mdspan<device_matrix>(theirs);  // proved, then converted
   usm_dlpack::check_queue(queue, x);                            // and `queue` may work on it
-  return queue.fill(x.data_handle(), value, x.size());
+  const std::vector<float> values(x.size(), value);
+  queue.copy(values.data(), x.data_handle(), values.size()).wait();
 }
 // [end fill]
 
@@ -64,7 +65,8 @@ extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noe
   try {
     const auto x = usm_dlpack::to_mdspan<device_matrix>(*theirs);
     sycl::queue queue(usm_dlpack::root_device(theirs->device.device_id));
-    queue.fill(x.data_handle(), 0.0f, x.size()).wait();
+    const std::vector<float> zeros(x.size());
+    queue.copy(zeros.data(), x.data_handle(), zeros.size()).wait();
     return 0;
   } catch (const usm_dlpack::conversion_error& refused) {  // whose code() tells the rule
     std::snprintf(reason, size, "%s", refused.what());
@@ -78,9 +80,9 @@ extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noe
 
 // [begin lend]
 template <class Borrower>
-void lend(sycl::queue& queue, Borrower borrow) {
+void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow) {
   float* memory = sycl::malloc_device<float>(24, queue);
-  queue.fill(memory, 1.5f, 24).wait();  // who borrows waits for nothing
+  queue.copy(values.data(), memory, 24).wait();  // who borrows waits for nothing
   const auto wrapper = usm_dlpack::to_dlpack_tensor(matrix(memory, 4, 6), queue);
   const DLTensor tensor = wrapper.get();  // points into `wrapper`
   borrow(tensor);
@@ -89,9 +91,9 @@ void lend(sycl::queue& queue, Borrower borrow) {
 // [end lend]
 
 // [begin give]
-usm_dlpack::managed_tensor give(sycl::queue& queue) {
+usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
   usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
-  queue.fill(made.data(), 2.0f, 24);  // who takes it waits, or gets the queue
+  queue.copy(values.data(), made.data(), 24);  // who takes it waits, or gets the queue
   return usm_dlpack::to_managed_tensor(std::move(made));
 }
 // [end give]
@@ -110,11 +112,13 @@ std::vector<float> values_of(const DLTensor& tensor, sycl::queue& queue) {
   return values;
 }
 
+const std::vector<float> twos(24, 2.0F);  // a copy of them may be pending
+
 TEST(Guide, AConsumerFillsAnArrayThatIsProved) {
   sycl::queue queue = queue_on();
-  const usm_dlpack::managed_tensor given = give(queue);
+  const usm_dlpack::managed_tensor given = give(queue, twos);
   queue.wait();
-  fill(queue, *given, 3.0F).wait();
+  fill(queue, *given, 3.0F);
   EXPECT_EQ(values_of(given->dl_tensor, queue), std::vector<float>(24, 3.0F));
 }
 
@@ -153,7 +157,7 @@ TEST(Guide, AConsumerKeepsWhatItHasTaken) {
 
 TEST(Guide, AFunctionForCReturnsARefusal) {
   sycl::queue queue = queue_on();
-  const usm_dlpack::managed_tensor given = give(queue);
+  const usm_dlpack::managed_tensor given = give(queue, twos);
   queue.wait();
   char reason[200] = "";
   EXPECT_EQ(clear(&given->dl_tensor, reason, sizeof reason), 0);
@@ -169,7 +173,7 @@ TEST(Guide, AFunctionForCReturnsARefusal) {
 TEST(Guide, AProducerLends) {
   sycl::queue queue = queue_on();
   std::vector<float> seen;
-  lend(queue, [&](const DLTensor& tensor) {
+  lend(queue, std::vector<float>(24, 1.5F), [&](const DLTensor& tensor) {
     usm_dlpack::validate(tensor);
     seen = values_of(tensor, queue);
   });
@@ -178,7 +182,7 @@ TEST(Guide, AProducerLends) {
 
 TEST(Guide, AConsumerSaysWhatItTakes) {
   sycl::queue queue = queue_on();
-  const usm_dlpack::managed_tensor given = give(queue);
+  const usm_dlpack::managed_tensor given = give(queue, twos);
   const DLTensor& tensor = given->dl_tensor;
   // [begin requirements]
   usm_dlpack::requirements wanted;

@@ -257,7 +257,7 @@ TEST(OpenclExport, APlatformWithoutUsmKnowsNoMemory) {
   const native_memory foreign(alloc::device, 64, other.get(), native_root());
   const floats view(foreign.as<float>(), 16);
   const changed_natives no_usm([](native_platforms& platforms) {
-    platforms.at(0).opencl.without_usm = true;
+    platforms.at(0).has_usm = false;
     platforms.at(0).opencl.query = nullptr;
   });
   const floats empty(nullptr, 0);

@@ -203,7 +203,8 @@ TEST(OpenclInterop, TheHandleOfAContextOfSubDevicesIsANewOne) {
 /// Fills shared USM through a queue of SYCL that submits to one of OpenCL.
 void expect_works(sycl::queue queue) {
   const usm_memory memory(alloc::shared, 4 * sizeof(int), queue);
-  queue.fill(memory.as<int>(), 7, 4).wait();
+  const std::vector<int> sevens(4, 7);
+  queue.copy(sevens.data(), memory.as<int>(), sevens.size()).wait();
   EXPECT_EQ(memory.as<int>()[3], 7);
 }
 

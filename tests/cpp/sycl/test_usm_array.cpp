@@ -324,7 +324,9 @@ TEST(UsmArray, AssignmentFreesWhatWasThere) {
   EXPECT_EQ(kind_at(second_data, queue), alloc::device);
 }
 
-/// Work that is pending for a while: a fill of the array which the runtime has not even begun.
+const std::vector<float> source(400 * 600, 1.5F);  // for copies that may be pending
+
+/// Work that is pending for a while: a copy to the array which the runtime has not even begun.
 sycl::event submit_slow_work(sycl::queue& queue, const device_array& made,
                              std::atomic<bool>& begun) {
   const sycl::event waited = queue.submit([&](sycl::handler& handler) {
@@ -333,7 +335,7 @@ sycl::event submit_slow_work(sycl::queue& queue, const device_array& made,
       begun = true;
     });
   });
-  return queue.fill(made.data(), 1.5F, made.size_bytes() / sizeof(float), waited);
+  return queue.memcpy(made.data(), source.data(), made.size_bytes(), waited);
 }
 
 bool is_done(const sycl::event& event) {
@@ -342,7 +344,7 @@ bool is_done(const sycl::event& event) {
 }
 
 TEST(UsmArray, MemoryIsFreedAfterThePendingWorkOfItsQueue) {
-  // Not in-order ones: the OpenCL adapter leaks those whose fill waited for a host task.
+  // Not in-order ones: the OpenCL adapter leaks those whose copy waited for a host task.
   sycl::queue queues[] = {queue_on(), queue_on()};
   for (sycl::queue& queue : queues) {
     std::atomic<bool> begun{false};
@@ -527,7 +529,7 @@ TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdle) {
     {
       const device_array made(queue, extents(4, 6));
       address = made.data();
-      queue.fill(made.data(), 1.5F, 24).wait();
+      queue.copy(source.data(), made.data(), 24).wait();
     }
     EXPECT_EQ(runner_log::get().runs, 0);
     EXPECT_EQ(kind_at(address, queue), alloc::unknown);
@@ -544,7 +546,7 @@ TEST(UsmArray, AQueueThatRecordsIsNotTakenForAnIdleOne) {
     const device_array made(queue, extents(4, 6));
     data = made.data();
     graph.begin_recording(queue);
-    queue.fill(data, 1.5F, 24);
+    queue.copy(source.data(), data, 24);
   }
   graph.end_recording(queue);
   EXPECT_EQ(runner_log::get().runs, 1);

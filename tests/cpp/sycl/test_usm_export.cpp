@@ -407,6 +407,42 @@ TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
   }
 }
 
+/// As if the second platform's driver gave the first one's addresses to memory of its own.
+void alias(native_platforms& platforms) {
+  platforms.at(1).opencl = platforms.at(0).opencl;
+  platforms.at(1).context = platforms.at(0).context;
+  platforms.at(1).opencl.devices = {nullptr, platforms.at(0).opencl.devices.at(0)};
+  platforms.at(1).opencl.first_device = 1;
+}
+
+TEST(TwoDevicesUsmExport, AnAddressThatTwoPlatformsKnowNeedsAContextOrAQueue) {
+  const sycl::queue queue = queue_on(0);
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 64, queue);
+    const auto view = view_of(memory.as<float>(), 16);
+    const changed_natives aliased(alias);
+    EXPECT_REFUSAL(to_dlpack_tensor(view), errc::context_ambiguous, "data",
+                   "an address that one platform knows",
+                   "memory of device 0 (opencl) and device 1 (opencl) at it");
+    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
+    EXPECT_REFUSAL(to_dlpack_tensor(empty_view(memory.as<float>(), 3, 0)),
+                   errc::pointer_unknown, "data",
+                   "the address of USM, or a context, for a view without elements",
+                   "an address unknown to all contexts");
+  }
+}
+
+TEST(ThreeDevicesUsmExport, MemoryOfOneOfTwoOtherDevicesIsRefusedByTheIdsOfBoth) {
+  const usm_memory memory(alloc::device, 64, queue_on(0));
+  const changed_natives aliased(alias);
+  const auto view = view_of(memory.as<float>(), 16);
+  EXPECT_REFUSAL(to_dlpack_tensor(view, queue_on(2)), errc::queue_device_mismatch, "queue",
+                 "a queue on device 0 or 1, where the memory is", "one on device 2");
+  const auto named = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 2});
+  EXPECT_REFUSAL(usm_dlpack::validate(named.get()), errc::device_mismatch, "device.device_id",
+                 "0 or 1 (the root device of the memory)", "2");
+}
+
 TEST(UsmExport, TheRemedyForMemoryOfTheDefaultContextNamesIt) {
   const usm_memory memory(alloc::device, 64, queue_on(0));
   const sycl::device device = queue_on(0).get_device();

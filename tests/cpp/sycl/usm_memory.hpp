@@ -195,6 +195,7 @@ using native_platforms = changed_natives::native_platforms;
 inline void silence_backends(native_platforms& platforms) {
   for (usm_dlpack::detail::platform_entry& platform : platforms) {
     platform.opencl.query = nullptr;
+    platform.level_zero.query = nullptr;
   }
 }
 

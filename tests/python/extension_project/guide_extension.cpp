@@ -7,19 +7,26 @@
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
 
+#include <algorithm>
+
 // One dimension of float32 in device USM. That is what Python's arguments are proved to be.
-using vector = usm_dlpack::device_mdspan<Kokkos::mdspan<float, Kokkos::dextents<int, 1>>>;
+using row = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
+using vector = usm_dlpack::device_mdspan<row>;
+
+sycl::event fill(sycl::queue& queue, vector x, float value) {
+  usm_dlpack::check_queue(queue, x);
+  usm_dlpack::usm_array<usm_dlpack::host_mdspan<row>> values(queue, x.extents());
+  std::fill_n(values.data(), x.size(), value);
+  return queue.memcpy(x.data_handle(), values.data(), values.size_bytes());
+}  // `values` goes when its queue has copied them
 
 NB_MODULE(guide_extension, m) {
   usm_dlpack::load_package();
-  m.def("fill", [](sycl::queue& queue, vector x, float value) {
-    usm_dlpack::check_queue(queue, x);
-    return queue.fill(x.data_handle(), value, x.size());  // a dpctl.SyclEvent
-  });
+  m.def("fill", &fill);                     // returns a dpctl.SyclEvent
   usm_dlpack::explain_refusals(m, "fill");  // after the last overload
   m.def("filled", [](sycl::queue& queue, int size, float value) {
     usm_dlpack::usm_array<vector> made(queue, Kokkos::dextents<int, 1>(size));
-    queue.fill(made.data(), value, static_cast<std::size_t>(size));
+    fill(queue, made.view(), value);
     return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
   });
 }

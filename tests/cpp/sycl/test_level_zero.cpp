@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// level_zero_query.hpp, allocation.hpp: what Level Zero and libumf tell of SYCL's memory, and
+// what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
+#include <usm_dlpack/usm_export.hpp>
+#include <usm_dlpack/usm_import.hpp>
+
+#include <refusal.hpp>
+
+#include "usm_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using namespace usm_dlpack_test;
+using sycl::usm::alloc;
+using usm_dlpack::bounds_proof;
+using usm_dlpack::errc;
+using usm_dlpack::usm_allocation;
+using usm_dlpack::detail::memory_pools;
+using bytes = row_view<std::uint8_t>;
+
+std::uintptr_t to_address(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+usm_allocation prove(std::byte* first, std::int64_t count) {
+  const bytes view(reinterpret_cast<std::uint8_t*>(first), count);
+  const auto tensor = usm_dlpack::to_dlpack_tensor(view, queue_on());
+  return usm_dlpack::validate(tensor.get());
+}
+
+void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* base,
+                   std::size_t size) {
+  EXPECT_EQ(proved.bounds_proved(), how);
+  EXPECT_EQ(proved.base(), to_address(base));
+  EXPECT_EQ(proved.size(), size);
+}
+
+TEST(LevelZero, TheDriverNamesKindAndDevice) {
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 64, queue_on());
+    const usm_allocation proved = prove(memory.at(), 64);
+    EXPECT_EQ(proved.usm_type(), kind);
+    EXPECT_EQ(proved.device_proved(), kind == alloc::host ? usm_dlpack::device_proof::none
+                                                          : usm_dlpack::device_proof::backend);
+    EXPECT_EQ(proved.device(), root_devices().at(0));
+  }
+}
+
+// --- Where SYCL's pool cut the memory -------------------------------------------------------
+
+TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTaken) {
+  for (const alloc kind : {alloc::host, alloc::device}) {
+    const usm_memory memory(kind, 1000, queue_on());
+    expect_bounds(prove(memory.at(), 1000), bounds_proof::chunk, memory.at(), 1024);
+    expect_bounds(prove(memory.at(200), 800), bounds_proof::chunk, memory.at(200), 824);
+    expect_bounds(prove(memory.at(1023), 1), bounds_proof::chunk, memory.at(1023), 1);
+  }
+}
+
+TEST(LevelZero, AViewBeyondTheChunkOfAPoolIsRefused) {
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  const usm_memory neighbour(alloc::device, 1000, queue_on());
+  EXPECT_REFUSAL(prove(memory.at(), 1025), errc::out_of_bounds, "shape",
+                 "a view within the 1024 bytes up to the end of its chunk",
+                 "one of bytes 0 to 1024");
+  EXPECT_REFUSAL(prove(memory.at(200), 825), errc::out_of_bounds, "shape",
+                 "a view within the 824 bytes up to the end of its chunk",
+                 "one of bytes 0 to 824");
+  EXPECT_REFUSAL(prove(neighbour.at(1), 64000), errc::out_of_bounds, "shape",
+                 "a view within the 1023 bytes up to the end of its chunk",
+                 "one of bytes 0 to 63999");
+}
+
+TEST(LevelZero, AViewThatBeginsBelowItsFirstElementIsBoundedFromThere) {
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  usm_tensor valid(alloc::device);
+  valid.tensor.data = memory.at(800);
+  valid.tensor.byte_offset = 0;
+  valid.shape = {2, 2};
+  valid.strides = {-100, 1};
+  expect_bounds(usm_dlpack::validate(valid.tensor), bounds_proof::chunk, memory.at(400), 624);
+}
+
+TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
+  constexpr std::int64_t size = 5'000'001;
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, size, queue_on());
+    for (const std::ptrdiff_t offset : {0L, 1L, 5'000'000L}) {
+      expect_bounds(prove(memory.at(offset), size - offset), bounds_proof::allocation,
+                    memory.at(), size);
+      EXPECT_REFUSAL(prove(memory.at(offset), size - offset + 1), errc::out_of_bounds, "shape",
+                     "a view within the 5000001 bytes of its allocation",
+                     "one of bytes " + std::to_string(offset) + " to 5000001");
+    }
+  }
+}
+
+TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
+  const usm_memory shared(alloc::shared, 1000, queue_on());
+  expect_bounds(prove(shared.at(), 1000), bounds_proof::allocation, shared.at(), 1000);
+  expect_bounds(prove(shared.at(999), 1), bounds_proof::allocation, shared.at(), 1000);
+  const sycl::queue queue = queue_on();
+  const sycl::property_list reads{sycl::ext::oneapi::property::usm::device_read_only()};
+  auto* const read_only = static_cast<std::byte*>(sycl::malloc_shared(1000, queue, reads));
+  expect_bounds(prove(read_only, 1000), bounds_proof::chunk, read_only, 1024);
+  sycl::free(read_only, queue);
+}
+
+// --- Where libumf, or the driver, does not tell ---------------------------------------------
+
+TEST(LevelZero, WithoutLibumfMemoryOfAPooledKindIsBoundedByTheDriversBlock) {
+  const changed_natives alone(
+      [](native_platforms& platforms) { platforms.at(0).level_zero.pools = {}; });
+  const usm_memory device(alloc::device, 1000, queue_on());
+  const usm_allocation proved = prove(device.at(), 1000);
+  EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
+  EXPECT_EQ(proved.size(), 65536U);
+  EXPECT_REFUSAL(prove(device.at(), 1 << 20), errc::out_of_bounds, "shape",
+                 "a view within the 65536 bytes of the driver's block",
+                 "one of bytes " + std::to_string(to_address(device.at()) - proved.base()) +
+                     " to " +
+                     std::to_string(to_address(device.at()) - proved.base() + (1 << 20) - 1));
+  const usm_memory shared(alloc::shared, 1000, queue_on());
+  expect_bounds(prove(shared.at(200), 800), bounds_proof::allocation, shared.at(), 1000);
+}
+
+template <std::size_t Bytes>
+int answer(void*, const void*, std::size_t* usable) {
+  *usable = Bytes;
+  return 0;
+}
+
+int refuse_to_say(void*, const void*, std::size_t*) { return 5; }
+
+void expect_block(decltype(memory_pools::usable_size) usable_size) {
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  const changed_natives changed([&](native_platforms& platforms) {
+    platforms.at(0).level_zero.pools.usable_size = usable_size;
+  });
+  EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
+}
+
+TEST(LevelZero, AnAnswerOfLibumfThatCannotBeTrueIsNotTaken) {
+  expect_block(&answer<0>);
+  expect_block(&answer<65537>);
+  expect_block(&refuse_to_say);
+}
+
+TEST(LevelZero, MemoryThatIsNotOfAPoolOfSyclIsBoundedByTheDriversBlock) {
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  const changed_natives changed([](native_platforms& platforms) {
+    platforms.at(0).level_zero.pools.pool_of = [](const void*, void**) { return 5; };
+  });
+  EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
+}
+
+TEST(LevelZero, BothEndsAreAskedWhereTheDriverTellsNoRange) {
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  const changed_natives changed([](native_platforms& platforms) {
+    platforms.at(0).level_zero.range = [](ze_context_handle_t, const void*, void**,
+                                          std::size_t*) { return 1; };
+  });
+  expect_bounds(prove(memory.at(), 1000), bounds_proof::both_ends, nullptr, 0);
+}
+
+TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  const changed_natives changed([](native_platforms& platforms) {
+    platforms.at(0).level_zero.query = [](ze_context_handle_t, const void*,
+                                          usm_dlpack::detail::level_zero_properties*,
+                                          ze_device_handle_t*) { return 1; };
+  });
+  EXPECT_REFUSAL(prove(memory.at(), 1000), errc::pointer_unknown, "data",
+                 "USM of the given context", "an allocation unknown to it");
+  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(bytes(memory.as<std::uint8_t>(), 1000)),
+                 errc::pointer_unknown, "data", "USM of the default context of a platform",
+                 "an allocation unknown to it");
+}
+
+// --- An OpenCL GPU and the CPU device beside Level Zero
+// --------------------------------------
+
+TEST(BackendsTogether, AnAddressThatTwoDriversGiveNeedsAContextOrAQueue) {
+  // Each driver's first allocation of this size stands at the same address.
+  constexpr std::int64_t size = 1 << 20;
+  const sycl::queue opencl = queue_on(0);
+  const sycl::queue level_zero = queue_on(2);
+  const usm_memory one(alloc::device, size, opencl);
+  const usm_memory other(alloc::device, size, level_zero);
+  ASSERT_EQ(one.at(), other.at());
+  const bytes view(one.as<std::uint8_t>(), size);
+  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view), errc::context_ambiguous, "data",
+                 "an address that one platform knows",
+                 "memory of device 0 (opencl) and device 2 (level_zero) at it");
+  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, opencl)), 0);
+  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, level_zero.get_context())), 2);
+  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view, queue_on(1)), errc::queue_device_mismatch,
+                 "queue", "a queue on device 0 or 2, where the memory is", "one on device 1");
+}
+
+}  // namespace
