@@ -66,6 +66,8 @@ CONFIGURED = {
     "test_products.py": ("dg2", "tgllp"),
     "test_selectors.py": ("tiles", "together"),
 }
+# C++ tests that left_out.toml names: where they run, and on how many root devices.
+CONFIGURED_CPP = {"*Unpooled*": ("pool-off", "1"), "BackendsTogether*": ("together", "3")}
 
 
 def make_environment() -> None:
@@ -184,15 +186,17 @@ def run_python() -> None:
 
 def run_configured() -> None:
     """Run the tests of this folder, each in the configurations that it is about."""
-    status = run(
-        *("timeout", "60", PROGRAM, "--gtest_filter=BackendsTogether*", "--gtest_brief=1"),
-        environment=rig.environment_of("together") | {"USM_DLPACK_TEST_DEVICES": "3"},
-        check=False,
-    )
-    if status != 0:
-        raise RefusalError(
-            f"BackendsTogether: expected exit status 0, found {status}; read what it printed above"
+    for pattern, (configuration, devices) in CONFIGURED_CPP.items():
+        status = run(
+            *("timeout", "60", PROGRAM, f"--gtest_filter={pattern}", "--gtest_brief=1"),
+            environment=rig.environment_of(configuration) | {"USM_DLPACK_TEST_DEVICES": devices},
+            check=False,
         )
+        if status != 0:
+            raise RefusalError(
+                f"sycl_tests: expected exit status 0 of {pattern}, found {status}; "
+                "read what it printed above"
+            )
     counts = {}
     for file, configurations in CONFIGURED.items():
         for configuration in configurations:

@@ -201,7 +201,7 @@ sys.path.insert(0, {str(project_root / "tests" / "python")!r})
 from capsules import ForeignTensor, OldArray
 devices = dpctl.get_devices()
 answer = []
-for kind in KINDS:
+for kind in ("device", "shared"):
     memory = allocate(devices[1], kind)
     foreign = ForeignTensor(memory._pointer)
     foreign.tensor.device_id = 0
@@ -213,7 +213,32 @@ for kind in KINDS:
 """,
     )
     refusal = ["UsmBindingError", "device_mismatch", "device.device_id"]
-    assert found == [[*refusal, "1 (the root device of the memory)", "0"]] * 6
+    assert found == [[*refusal, "1 (the root device of the memory)", "0"]] * 4
+
+
+def test_host_memory_has_the_ids_of_its_platform(
+    variables: dict[str, str], answer: Callable[..., Any], project_root: Path
+) -> None:
+    found = answer(
+        variables,
+        f"""
+import sys
+sys.path.insert(0, {str(project_root / "tests" / "python")!r})
+from capsules import ForeignTensor
+devices = dpctl.get_devices()
+memory = allocate(devices[1], "host")
+foreign = ForeignTensor(memory._pointer)
+answer = []
+for number, device in enumerate(devices):
+    foreign.tensor.device_id = number
+    capsule = foreign.capsule()
+    code = refusal(lambda: usm_dlpack.validate(capsule))
+    is_there = device.sycl_platform == devices[1].sycl_platform
+    answer.append([is_there, code and code[1]])
+""",
+    )
+    assert found[1] == [True, None]
+    assert all(code == (None if is_there else "device_mismatch") for is_there, code in found)
 
 
 def test_a_queue_or_context_of_another_device_is_refused(
@@ -232,10 +257,13 @@ answer = [
     refusal(lambda: usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(devices[0]))),
     refusal(lambda: usm_dlpack.to_dlpack_tensor(Claims())),
 ]
+if devices[0].sycl_platform == devices[1].sycl_platform:  # of one context, which knows the memory
+    assert answer.pop() is None
+    assert usm_dlpack.to_dlpack_tensor(Claims()).device == (14, 1)
 assert usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(devices[1])).device == (14, 1)
 """,
     )
-    assert found == [
+    expected = [
         [
             "ConversionError",
             "queue_device_mismatch",
@@ -251,6 +279,8 @@ assert usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(devices[1])).de
             "an allocation unknown to it",
         ],
     ]
+    assert found == expected[: len(found)]
+    assert found
 
 
 def test_a_filter_string_names_the_device_of_the_memory(

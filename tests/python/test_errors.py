@@ -85,10 +85,10 @@ def test_other_refusals_are_no_type_errors(code: str) -> None:
     check_refusal(from_parts(code, *PARTS[1:]), code, "shape", binding=False)
 
 
-def test_a_real_refusal_is_pickled(memory: Any, foreign_queue: Any) -> None:
+def test_a_real_refusal_is_pickled(unpooled: Any, foreign_queue: Any) -> None:
     sources = [
-        TypedArray(memory, shape=(13,)),
-        TypedArray(memory, data=(0, False)),
+        TypedArray(unpooled, shape=(13,)),
+        TypedArray(unpooled, data=(0, False)),
         allocate("device", 48, foreign_queue),
     ]
     for source in sources:
@@ -98,12 +98,12 @@ def test_a_real_refusal_is_pickled(memory: Any, foreign_queue: Any) -> None:
         assert (type(again), vars(again)) == (type(caught.value), vars(caught.value))
 
 
-def test_a_refusal_names_no_address(memory: Any) -> None:
-    source = TypedArray(memory, data=(address_of(memory) + 4, False))
+def test_a_refusal_names_no_address(unpooled: Any) -> None:
+    source = TypedArray(unpooled, data=(address_of(unpooled) + 4, False))
     with pytest.raises(ConversionError) as caught:
         to_dlpack_tensor(source)
-    assert str(address_of(memory)) not in str(caught.value)
-    assert f"{address_of(memory) + 4:x}" not in str(caught.value)
+    assert str(address_of(unpooled)) not in str(caught.value)
+    assert f"{address_of(unpooled) + 4:x}" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

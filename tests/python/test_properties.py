@@ -30,11 +30,11 @@ from capsules import (
 from dpctl import memory as dpctl_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_sources import TypedArray, address_of
+from memory_sources import UNPOOLED, TypedArray, address_of
 from refusals import refused
 from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
 
-SIZE = (1 << 17) - 48  # bytes of each allocation; its end, and what is before it, are no USM
+SIZE = UNPOOLED - 48  # bytes of each allocation; its end, and what is before it, are no USM
 KINDS = {
     "device": dpctl_memory.MemoryUSMDevice,
     "shared": dpctl_memory.MemoryUSMShared,

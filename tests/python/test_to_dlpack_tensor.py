@@ -461,9 +461,9 @@ def test_memory_made_of_memory_is_viewed_wholly(memory: Any) -> None:
         to_dlpack_tensor(part, shape=13)
 
 
-def test_memory_that_says_too_much_is_refused_by_the_backend(memory: Any) -> None:
-    liar = Array(memory, 0, 2**34)
-    array = Array(memory, 0, 16, usm_data=liar)
+def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled: Any) -> None:
+    liar = Array(unpooled, 0, 2**34)
+    array = Array(unpooled, 0, 16, usm_data=liar)
     with refused("out_of_bounds", "shape", expected="allocation"):
         to_dlpack_tensor(array, shape=2**34)
 
@@ -906,11 +906,11 @@ def test_numpy_makes_no_array_of_a_tensor_by_itself(memory: Any, keywords: dict[
     assert np.from_dlpack(tensor, device="cpu").shape == tensor.numpy().shape == (3, 4)
 
 
-def test_an_interface_that_lies_about_its_shape_is_refused(memory: Any) -> None:
+def test_an_interface_that_lies_about_its_shape_is_refused(unpooled: Any) -> None:
     with refused("out_of_bounds", "shape", expected="48 bytes", found="bytes 0 to 51"):
-        to_dlpack_tensor(TypedArray(memory, shape=(13,)))
+        to_dlpack_tensor(TypedArray(unpooled, shape=(13,)))
     with refused("out_of_bounds", "shape", expected="48 bytes", found="bytes 4 to 51"):
-        to_dlpack_tensor(TypedArray(memory, offset=1))
+        to_dlpack_tensor(TypedArray(unpooled, offset=1))
 
 
 @pytest.mark.parametrize("key", ["data", "shape", "typestr", "syclobj"])
@@ -1169,8 +1169,8 @@ def test_a_tensor_keeps_its_owner_alive(memory: Any) -> None:
     assert gone() is None
 
 
-def test_a_refused_owner_is_not_kept(memory: Any) -> None:
-    owner = TypedArray(memory, shape=(13,))
+def test_a_refused_owner_is_not_kept(unpooled: Any) -> None:
+    owner = TypedArray(unpooled, shape=(13,))
     gone = weakref.ref(owner)
     with refused("out_of_bounds", "shape"):
         to_dlpack_tensor(owner)
