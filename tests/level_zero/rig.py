@@ -245,7 +245,7 @@ def make() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     if absent_packages():
         download_packages()
-    made = FOLDER / "made"
+    made = VENV.folder / "made"
     wanted = "\n".join([str(FOLDER), sys.executable, sys.version, *map(str, versions().items())])
     if made.exists() and made.read_text() == wanted:
         return
