@@ -6,8 +6,8 @@ behaviour; what cannot run there is left out by left_out.toml, with reasons. In 
 configuration the tests of this folder run that are about it.
 
 ``python3 dev.py gpu`` runs this program, which compares the suites, the configurations and what is
-left out with docs/backends.md; ``--write`` renews the page with its counts. Where the drivers cannot
-be had, nothing is run, one sentence says so, and it stands in ``.dev/level-zero/not-run``.
+left out with docs/backends.md; ``--write`` renews the page with its counts. Where the drivers
+cannot be had, nothing is run, one sentence says so, and it stands in ``.dev/level-zero/not-run``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import resource
 import subprocess
 import sys
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -28,6 +27,7 @@ from xml.etree import ElementTree
 
 import backends_page
 import rig
+import tomllib
 from rig import FOLDER, ROOT, VENV, RefusalError
 
 from dev import run
