@@ -105,7 +105,9 @@ def _round_trip(device: _Device) -> DLPackTensor:
     print("\nRound trip of device USM: dpctl -> apache-tvm-ffi -> dpctl")
     if device.program is None:
         backend = device.queue.backend.name
-        print(f"  ..  dpctl builds no kernels from source for {backend}: the host computes and copies")
+        print(
+            f"  ..  dpctl builds no kernels from source for {backend}: the host computes and copies"
+        )
     produced = device.allocate()
     device.run("fill", produced)
     expected = 1.5 * np.arange(_COUNT, dtype=np.float32)

@@ -74,6 +74,9 @@ def changes_of_selector(
     found["others"] = _effects_of_others(len(devices), progress)
     if value is None:
         return found
+    if "." in value:  # the runtime shows a sub-device that it lists as a root device
+        text = "it names sub-devices, which without it are no devices of their own"
+        return found | {"failure": text}
     progress(f"listing devices without {SELECTOR}")
     try:
         everything = list_with({SELECTOR: None})

@@ -65,6 +65,7 @@ CONFIGURED = {
     "test_backends_together.py": ("together",),
     "test_products.py": ("dg2", "tgllp"),
     "test_selectors.py": ("tiles", "together"),
+    "test_demonstration.py": ("one", "tiles"),
 }
 # C++ tests that left_out.toml names: where they run, and on how many root devices.
 CONFIGURED_CPP = {"*Unpooled*": ("pool-off", "1"), "BackendsTogether*": ("together", "3")}

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import dpctl
 import pytest
 import usm_dlpack
 from refusals import refused
-from simulated import offered, usm
+from simulated import offered, output_of, usm
 from usm_dlpack import to_dlpack_tensor, validate
 
 
@@ -46,3 +47,19 @@ def test_a_queue_of_dpctl_on_a_tile_has_a_context_of_its_own(devices: list[Any])
     memory = usm("device", 1000, dpctl.SyclQueue(tiles_of(devices[0])[0]))
     with refused("context_not_default", "context", binding=True):
         to_dlpack_tensor(memory)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["level_zero:0.*", "level_zero:0.0,1.1", "level_zero:1.0", "level_zero:*;level_zero:0.*"],
+)
+def test_of_listed_sub_devices_no_id_without_the_selector_is_told(selector: str) -> None:
+    printed = output_of(
+        "import runpy, sys; sys.argv = ['x', 'devices', '--json']; "
+        "runpy.run_module('usm_dlpack', run_name='__main__', alter_sys=True)",
+        ONEAPI_DEVICE_SELECTOR=selector,
+    )
+    told = json.loads(printed)
+    assert told["selector"]["failure"].startswith("it names sub-devices")
+    assert told["selector"]["hidden"] == []
+    assert {device["device_id_without_selector"] for device in told["devices"]} == {None}
