@@ -40,13 +40,15 @@ def table(heading: list[str], rows: list[list[object]]) -> str:
 
 
 def suites(title: str, counts: dict[str, list[int]]) -> str:
-    """Return the section of some suites: how many tests each has, and how many ran."""
+    """Return the section of some suites: how many of the tests of each ran where."""
     ran = {name: count for name, count in counts.items() if count[1]}
-    rows: list[list[object]] = [[f"`{name}`", *count] for name, count in ran.items()]
+    rows: list[list[object]] = [
+        [f"`{name}`", *(number or "" for number in count)] for name, count in ran.items()
+    ]
     rows.append(["together", *map(sum, zip(*ran.values(), strict=True))])
-    not_ran = ", ".join(f"`{name}`" for name, count in counts.items() if not count[1])
     text = f"## {title}\n\n" + table(["", "OpenCL CPU device", "Level Zero"], rows)
-    return text + (f"\nOn the OpenCL CPU device alone: {not_ran}.\n" if not_ran else "")
+    others = ", ".join(f"`{name}`" for name, count in counts.items() if not count[1])
+    return f"{text}\nNot run on one root device of Level Zero: {others}.\n"
 
 
 def page(
@@ -62,16 +64,16 @@ def page(
     versions
         Of the drivers and the runtime.
     counts
-        Of "cpp" and "python", by suite, the tests that there are and those that ran; of
-        "configured" those that ran, by file and configuration.
+        Of "cpp" and "python", by suite, the tests that run on OpenCL and those that ran here; of
+        "configured" those that ran, by configuration and filter or file.
     patterns
         What left_out.toml says.
     configurations
         Their names, and what they are.
     """
     rows: list[list[object]] = [
-        [configurations[name][0], f"`{file}`", *count]
-        for file, name, count in (
+        [configurations[name][0], f"`{chosen}`", *count]
+        for name, chosen, count in (
             (*key.split(), count) for key, count in counts["configured"].items()
         )
     ]
@@ -91,7 +93,7 @@ def page(
             suites("C++, on one root device", counts["cpp"]),
             suites("Python, on one root device", counts["python"]),
             "## Other configurations of Level Zero\n",
-            table(["Configuration", "tests/level_zero/", "tests"], rows),
+            table(["Configuration", "C++ tests, or a file of tests/level_zero", "tests"], rows),
             LEFT_OUT,
             *left_out,
             "",
