@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A round trip on real device USM through a foreign consumer, and what bad tensors are told.
 
-Nothing here is pretended: kernels run on the device, or where none can be built, the host computes
-and copies, which is said; the consumer is apache-tvm-ffi, and every line that is printed as done was
-checked.
+Nothing here is pretended: kernels run on the device. Where none can be built, the host computes and
+copies, and the program says so. The consumer is apache-tvm-ffi, and every line that is printed as
+done was checked.
 """
 
 from __future__ import annotations
