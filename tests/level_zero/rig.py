@@ -16,6 +16,7 @@ venv/  a Python that runs on the libc of sys/, because the driver needs a newer 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -123,25 +124,30 @@ def ask(
             f"{field}: expected {expected}, found no {words[0]}; install it"
         ) from None
     if done.returncode != 0:
+        print(done.stdout + done.stderr)
+        set_before = [f"{name}={value}" for name, value in variables.items()]
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         found = said[-1] if said else f"exit status {done.returncode}"
         raise NotRunError(
-            f"{field}: expected {expected}, found {found!r}; run `{shlex.join(words)}` in {FOLDER}"
+            f"{field}: expected {expected}, found {found!r}; "
+            f"try `{shlex.join(set_before + words)}` in {FOLDER}"
         )
     return done
 
 
 def mirror() -> str:
     """Return the address of the Debian archive that the machine installs packages from."""
-    query = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
-    listed = ask("apt sources", "a Debian archive", *query).stdout.split()
-    archives = [address for address in listed if address.rstrip("/").endswith("/debian")]
-    if not archives:
-        raise NotRunError(
-            "apt sources: expected an archive that ends in /debian, "
-            f"found {', '.join(dict.fromkeys(listed)) or 'none'}; add one to apt's sources"
-        )
-    return archives[0]
+    # Unlike `apt-get indextargets`, this tells of sources whose lists were never downloaded.
+    query = ("apt-get", "update", "--print-uris")
+    printed = ask("apt sources", "a Debian archive", *query).stdout
+    archives = list(dict.fromkeys(re.findall(r"^'(.+?)/dists/", printed, re.MULTILINE)))
+    for archive in archives:
+        if archive.endswith("/debian"):
+            return archive
+    raise NotRunError(
+        "apt sources: expected an archive that ends in /debian, "
+        f"found {', '.join(archives) or 'none'}; add one to apt's sources"
+    )
 
 
 def write_apt_configuration() -> Path:
