@@ -133,7 +133,9 @@ class PendingFill:
             before = queue._submit_keep_args_alive([object()], [before])
         if has_kernels(queue):
             arguments = [self.memory, ctypes.c_int(FINISHED)]
-            self.event = queue.submit_async(_kernel(queue, "fill"), arguments, [1], dEvents=[before])
+            self.event = queue.submit_async(
+                _kernel(queue, "fill"), arguments, [1], dEvents=[before]
+            )
         else:
             self._values = _on_host(queue, FINISHED)
             self.event = queue.memcpy_async(self.memory, self._values, 4 * COUNT, dEvents=[before])

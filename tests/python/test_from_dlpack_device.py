@@ -824,9 +824,7 @@ for start, end in ((0, 1), (1, 0)):
         answer.append([start, kind, *code])
 """)
     assert found == [
-        [start, kind, "copy_needed", "copy", "False"]
-        for start in (0, 1)
-        for kind in OF_A_ROOT
+        [start, kind, "copy_needed", "copy", "False"] for start in (0, 1) for kind in OF_A_ROOT
     ]
 
 

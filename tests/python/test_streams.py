@@ -405,9 +405,7 @@ def test_what_the_host_gets_waits_for_pending_work(
 
 
 @pytest.mark.parametrize("copy", [False, True])
-def test_a_view_with_gaps_waits_too(
-    copy: bool, producer: Any, start: Start, usm_type: str
-) -> None:
+def test_a_view_with_gaps_waits_too(copy: bool, producer: Any, start: Start, usm_type: str) -> None:
     pending = start(producer, usm_type)
     view = to_dlpack_tensor(
         pending.memory, shape=(4,), strides=(-3,), dtype="i4", byte_offset=44, queue=producer

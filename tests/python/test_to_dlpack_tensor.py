@@ -334,7 +334,9 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue:
     owner, other = allocate("shared", 48, queue), allocate("shared", 48, queue)
     distance = address_of(other) - address_of(owner)
     source = TypedArray(owner, shape=(4,), typestr="|u1", offset=distance)
-    with refused("out_of_bounds", "byte_offset", expected="the object's address", found=f"{distance} from"):
+    with refused(
+        "out_of_bounds", "byte_offset", expected="the object's address", found=f"{distance} from"
+    ):
         to_dlpack_tensor(source)
 
 
