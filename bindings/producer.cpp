@@ -409,10 +409,15 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
 }
 
 void check_context(const usm_allocation& proof, const offered_tensor& offered) {
-  const detail::device_table& table = detail::device_table::get();
-  if (proof.usm_type() != sycl::usm::alloc::unknown && offered.pending &&
-      table.platform_of(proof.device_id()).opencl.query == nullptr &&
-      table.find(offered.pending->get_context()) == nullptr) {
+  if (proof.structure().empty || !offered.pending) {
+    return;
+  }
+  const sycl::context said = offered.pending->get_context();
+  const bool knows =
+      detail::device_table::get().find(said) == nullptr && detail::ask_runtime("context", [&] {
+        return sycl::get_pointer_type(proof.data(), said) != sycl::usm::alloc::unknown;
+      });
+  if (knows) {
     detail::refuse(errc::context_not_default, "context",
                    "the default context of the memory's platform",
                    "another one, that of the array's sycl_queue",

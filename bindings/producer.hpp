@@ -73,8 +73,8 @@ class offered_tensor {
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_tensor ask_producer(nb::handle x, const import_request& request);
 
-/// Refuses memory whose producer says that its queue is of another context than the default
-/// one, where the backend cannot tell the contexts of a platform apart, as OpenCL can.
+/// Refuses memory that a context knows which is not the default one, and that the producer
+/// says its queue is of: GPU drivers know the memory of all contexts of a platform.
 /// @throws conversion_error `context_not_default`
 void check_context(const usm_allocation& proof, const offered_tensor& offered);
 

@@ -257,7 +257,8 @@ nb::tuple parts_of(nb::handle_t<tensor> x) {
       nb::make_tuple(described.dtype.code, described.dtype.bits, described.dtype.lanes);
   const tensor_structure& view = self.proof().structure();
   return nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), dtype, self.flags(),
-                        place_of(self), nb::make_tuple(view.lowest, view.lowest + view.nbytes));
+                        place_of(self),
+                        nb::make_tuple(view.lowest, view.lowest + view.nbytes));
 }
 
 [[noreturn]] void refuse_pickling(const tensor&) {

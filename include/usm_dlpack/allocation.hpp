@@ -230,11 +230,10 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   using answer = memory_pools::answer;
   const memory_pools& pools = entry.level_zero.pools;
   range.proof = bounds_proof::block;
-  if (lowest < range.base || lowest - range.base >= range.size) {
-    return range;  // the view begins before it
-  }
+  const bool inside = lowest >= range.base && lowest - range.base < range.size;
+  const std::uintptr_t at = inside ? lowest : range.base;
   std::size_t usable = 0;
-  const answer told = pools.ask(lowest, usable);
+  const answer told = pools.ask(at, usable);
   if (told == answer::none && is_unpooled(entry.level_zero, *entry.context, kind)) {
     range.proof = bounds_proof::allocation;
   }
@@ -243,12 +242,12 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   }
   // A chunk has fewer bytes behind an address that is not the block's first.
   std::size_t within = usable;
-  if (lowest == range.base && range.size > 1) {
-    pools.ask(lowest + 1, within);
+  if (at == range.base && range.size > 1) {
+    pools.ask(at + 1, within);
   }
   if (within == range.size) {
     range.proof = bounds_proof::allocation;
-  } else if (usable > 0 && usable <= range.size - (lowest - range.base)) {
+  } else if (inside && usable > 0 && usable <= range.size - (lowest - range.base)) {
     range = {lowest, usable, bounds_proof::chunk};
   }
   return range;

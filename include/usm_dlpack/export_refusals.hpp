@@ -34,11 +34,13 @@ namespace usm_dlpack::detail {
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
-/// No context knows where an empty view points, and there are several root devices.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty() {
+/// No context, or not just one, knows where an empty view points, and there are several root
+/// devices.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(bool is_known) {
   refuse(errc::pointer_unknown, "data",
          "the address of USM, or a context, for a view without elements",
-         "an address unknown to all contexts",
+         is_known ? "an address that several contexts know"
+                  : "an address unknown to all contexts",
          "pass a queue, or the context, of the device that is meant");
 }
 

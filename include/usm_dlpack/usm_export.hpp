@@ -109,7 +109,7 @@ inline DLDevice export_device(const void* pointer, bool empty,
     return {kDLOneAPI, 0};  // no memory to look up, and no choice of device
   }
   if (empty) {
-    refuse_empty();
+    refuse_empty(!places.empty());
   }
   refuse_pointer("the default context of a platform",
                  "allocate with a queue made from a root device alone, or pass the context");

@@ -238,7 +238,7 @@ def _memory_of(obj: object, first: int) -> tuple[object, _Interface] | None:
                 interface = _Interface(memory)
                 if interface.span[0] <= first <= interface.span[1]:
                     return memory, interface
-        except Exception:  # noqa: S112 - of a library's property
+        except Exception:
             continue
     return None
 

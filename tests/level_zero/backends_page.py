@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/backends.md: which tests run on which backend, and which are left out, with reasons."""
+"""Write docs/backends.md: which tests run on which backend, and which are left out, and why."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HEAD = """\
 The tests run on two drivers of Intel's, and on no GPU:
 
 - **The OpenCL CPU device**, with kernels: all tests, by `python3 dev.py test`.
-- **Intel's driver for Level Zero** (and its OpenCL driver for GPUs), simulated, without kernels: the
-  tests of this page, by `python3 dev.py gpu`. Devices, tiles, USM, its queries and memcpy are the
-  code of Intel's release driver; nothing is a GPU.
+- **Intel's driver for Level Zero** (and its OpenCL driver for GPUs), simulated, without kernels:
+  the tests of this page, by `python3 dev.py gpu`. Devices, tiles, USM, its queries and memcpy are
+  the code of Intel's release driver; nothing is a GPU.
 
-`python3 tests/level_zero/run.py --write` writes this page. `python3 dev.py gpu` fails if the suites,
-the configurations or what is left out are not as they stand here; the counts are those of the day
-when the page was written, with {versions}.
+`python3 tests/level_zero/run.py --write` writes this page. `python3 dev.py gpu` fails if the
+suites, the configurations or what is left out are not as they stand here; the counts are of the
+day when the page was written, with {versions}.
 """
 LEFT_OUT = """\
 ## What is left out on Level Zero
@@ -80,7 +80,11 @@ def page(
         for key, language in (("cpp", "C++"), ("python", "Python"))
         for entry in patterns.get(key, [])
     ]
-    left_out = ["| | tests | because |", "|---|---|---|", *(f"| {' | '.join(r)} |" for r in reasons)]
+    left_out = [
+        "| | tests | because |",
+        "|---|---|---|",
+        *(f"| {' | '.join(r)} |" for r in reasons),
+    ]
     return "\n".join(
         [
             HEAD.format(versions=versions),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environment in which tests run on Intel's GPU drivers without a GPU: ``.dev/level-zero/``.
 
-Intel's release driver can simulate its hardware. Devices, tiles, USM, its queries and memcpy are the
-driver's real code; kernels, ``memset`` and ``fill`` complete and do nothing.
+Intel's release driver can simulate its hardware. Devices, tiles, USM, its queries and memcpy are
+the driver's real code; kernels, ``memset`` and ``fill`` complete and do nothing.
 
 ====== ===========================================================================================
 apt/   apt's configuration and lists for Debian testing; the machine's own are not touched
@@ -245,7 +245,7 @@ def make() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     if absent_packages():
         download_packages()
-    made = FOLDER / "made"
+    made = VENV.folder / "made"
     wanted = "\n".join([str(FOLDER), sys.executable, sys.version, *map(str, versions().items())])
     if made.exists() and made.read_text() == wanted:
         return

@@ -6,8 +6,8 @@ behaviour; what cannot run there is left out by left_out.toml, with reasons. In 
 configuration the tests of this folder run that are about it.
 
 ``python3 dev.py gpu`` runs this program, which compares the suites, the configurations and what is
-left out with docs/backends.md; ``--write`` renews the page with its counts. Where the drivers cannot
-be had, nothing is run, one sentence says so, and it stands in ``.dev/level-zero/not-run``.
+left out with docs/backends.md; ``--write`` renews the page with its counts. Where the drivers
+cannot be had, nothing is run, one sentence says so, and it stands in ``.dev/level-zero/not-run``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import resource
 import subprocess
 import sys
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -28,6 +27,7 @@ from xml.etree import ElementTree
 
 import backends_page
 import rig
+import tomllib
 from rig import FOLDER, ROOT, VENV, RefusalError
 
 from dev import run
@@ -67,6 +67,8 @@ CONFIGURED = {
     "test_products.py": ("dg2", "tgllp"),
     "test_selectors.py": ("tiles", "together"),
 }
+# C++ tests that left_out.toml names: where they run, and on how many root devices.
+CONFIGURED_CPP = {"*Unpooled*": ("pool-off", "1"), "BackendsTogether*": ("together", "3")}
 
 
 def make_environment() -> None:
@@ -185,6 +187,17 @@ def run_python() -> None:
 
 def run_configured() -> None:
     """Run the tests of this folder, each in the configurations that it is about."""
+    for pattern, (configuration, devices) in CONFIGURED_CPP.items():
+        status = run(
+            *("timeout", "60", PROGRAM, f"--gtest_filter={pattern}", "--gtest_brief=1"),
+            environment=rig.environment_of(configuration) | {"USM_DLPACK_TEST_DEVICES": devices},
+            check=False,
+        )
+        if status != 0:
+            raise RefusalError(
+                f"sycl_tests: expected exit status 0 of {pattern}, found {status}; "
+                "read what it printed above"
+            )
     counts = {}
     for file, configurations in CONFIGURED.items():
         for configuration in configurations:

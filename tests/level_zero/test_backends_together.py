@@ -82,3 +82,30 @@ def test_memory_of_another_platform_is_refused(
         found = str(id_of(queues[other]))
         with refused("device_mismatch", "device.device_id", found=found, binding=True):
             validate(array)
+
+
+@pytest.mark.parametrize("owner", [OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO])
+def test_memory_of_the_context_that_an_array_names_is_refused(
+    queues: dict[str, Any], owner: str
+) -> None:
+    device = queues[owner].sycl_device
+    foreign = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
+    memory = usm("shared", 5 << 20, foreign)
+    array = offered(memory._pointer, id_of(queues[owner]))
+    array.sycl_queue = foreign
+    # GPU drivers know the memory of all contexts of their platform.
+    code = "pointer_unknown" if owner == OPENCL_CPU else "context_not_default"
+    for ask in (validate, usm_dlpack.from_dlpack):
+        with pytest.raises(usm_dlpack.UsmBindingError) as error:
+            ask(array)
+        assert error.value.code == code
+
+
+def test_memory_of_the_default_context_is_taken_whatever_queue_the_cpu_array_names(
+    queues: dict[str, Any],
+) -> None:
+    queue = queues[OPENCL_CPU]
+    memory = usm("shared", 48, queue)
+    array = offered(memory._pointer, id_of(queue))
+    array.sycl_queue = dpctl.SyclQueue(dpctl.SyclContext([queue.sycl_device]), queue.sycl_device)
+    assert validate(array).usm_type == "shared"

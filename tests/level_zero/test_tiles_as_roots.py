@@ -21,9 +21,7 @@ def test_each_tile_has_an_id(devices: list[Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["device", "shared"])
 @pytest.mark.parametrize("device_id", range(4))
-def test_memory_goes_with_its_own_tile_alone(
-    devices: list[Any], device_id: int, kind: str
-) -> None:
+def test_memory_goes_with_its_own_tile_alone(devices: list[Any], device_id: int, kind: str) -> None:
     memory = usm(kind, 1000, dpctl.SyclQueue(devices[device_id]))
     tensor = to_dlpack_tensor(memory)
     assert tensor.__dlpack_device__() == (14, device_id)

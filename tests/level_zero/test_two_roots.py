@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import dpctl
+import numpy as np
 import pytest
 import usm_dlpack
 from refusals import refused
@@ -38,9 +39,7 @@ def test_memory_has_the_id_of_its_own_root(
 
 @pytest.mark.parametrize("device_id", [0, 1])
 @pytest.mark.parametrize("kind", ["device", "shared"])
-def test_the_id_of_the_other_root_is_refused(
-    devices: list[Any], device_id: int, kind: str
-) -> None:
+def test_the_id_of_the_other_root_is_refused(devices: list[Any], device_id: int, kind: str) -> None:
     memory = usm(kind, 4096, dpctl.SyclQueue(devices[device_id]))
     assert validate(offered(memory._pointer, device_id)).device_id == device_id
     with refused("device_mismatch", "device.device_id", binding=True, found=str(1 - device_id)):
@@ -87,3 +86,31 @@ def test_an_address_of_another_process_is_refused(devices: list[Any], usm_type: 
         with refused("pointer_unknown", "data", binding=True):
             validate(offered(address, 1))
     assert devices
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_copies_between_roots_that_are_no_peers_go_through_the_host(
+    devices: list[Any], kind: str
+) -> None:
+    # A copy by one call crashes the driver.
+    values = np.arange(1000, dtype=np.float32)
+    source = usm_dlpack.from_dlpack(values, device=(14, 0), usm_type=kind)
+    there = usm_dlpack.from_dlpack(source, device=(14, 1))
+    assert (there.device, there.usm_type) == ((14, 1), kind)
+    assert np.array_equal(np.from_dlpack(there, device="cpu"), values)
+    capsule = there.__dlpack__(dl_device=(14, 0), max_version=(1, 3))
+    back = usm_dlpack.from_dlpack(ForeignCapsule(capsule, (14, 0)))
+    assert np.array_equal(np.from_dlpack(back, device="cpu"), values)
+
+
+class ForeignCapsule:
+    """An array of another library, by a capsule that it made."""
+
+    def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
+        self._capsule, self._device = capsule, device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self._capsule

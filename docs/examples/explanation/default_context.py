@@ -18,7 +18,11 @@ of_default = dpctl.memory.MemoryUSMDevice(48, queue=dpctl.SyclQueue(device))
 of_own = dpctl.memory.MemoryUSMDevice(48, queue=dpctl.SyclQueue(own, device))
 assert of_default.get_usm_type(default) == "device"
 assert of_own.get_usm_type(own) == "device"
-assert of_own.get_usm_type(default) == "unknown"  # the same device, and not to be seen
+try:
+    usm_dlpack.to_dlpack_tensor(of_own)
+except usm_dlpack.UsmBindingError as error:
+    code = error.code
+assert code == "context_not_default"  # the same device, and nobody would find the context
 # [end memory]
 
 # [begin found]

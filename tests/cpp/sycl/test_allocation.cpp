@@ -87,7 +87,7 @@ TEST(Allocation, KindAndTrueDeviceAreThoseOfEveryByte) {
   }
 }
 
-TEST(Allocation, RangeIsThatOfTheWholeAllocationFromEveryByte) {
+TEST(Allocation, RangeIsThatOfTheWholeAllocationFromEveryByteUnpooled) {
   for (const alloc kind : usm_kinds) {
     for (const std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{96},
                                    std::size_t{1000}, std::size_t{1} << 20}) {
@@ -102,9 +102,11 @@ TEST(Allocation, RangeIsThatOfTheWholeAllocationFromEveryByte) {
   }
 }
 
-TEST(Allocation, WhatIsNoUsmOfTheContextIsUnknown) { expect_what_is_not_usm_is_unknown(); }
+TEST(Allocation, WhatIsNoUsmOfTheContextIsUnknownOnOpencl) {
+  expect_what_is_not_usm_is_unknown();
+}
 
-TEST(Allocation, NothingIsRememberedByAddress) {
+TEST(Allocation, NothingIsRememberedByAddressUnpooled) {
   const sycl::queue queue = queue_on();
   for (int round = 0; round < 50; ++round) {
     for (const alloc kind : usm_kinds) {
@@ -146,7 +148,7 @@ opencl_platform native_side_of(const sycl::context& context) {
   return native;
 }
 
-TEST(Allocation, TheBackendNamesTheTrueDeviceWhereTheSyclQueryNamesTheFirst) {
+TEST(Allocation, TheBackendNamesTheTrueDeviceWhereTheSyclQueryNamesTheFirstOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(0), parts.at(1)});
   const opencl_platform native = native_side_of(context);
@@ -170,7 +172,7 @@ TEST(Allocation, TheBackendNamesTheTrueDeviceWhereTheSyclQueryNamesTheFirst) {
 
 // --- Where the backend cannot be asked ----------------------------------------------------
 
-TEST(Allocation, TheSyclQueriesAnswerWhereTheBackendCannotBeAsked) {
+TEST(Allocation, TheSyclQueriesAnswerWhereTheBackendCannotBeAskedOnOpencl) {
   const changed_natives backends_are_silent(silence_backends);
   for (const alloc kind : usm_kinds) {
     const usm_memory memory(kind, 1000, queue_on());
@@ -187,7 +189,7 @@ TEST(Allocation, TheSyclQueriesAnswerWhereTheBackendCannotBeAsked) {
   expect_what_is_not_usm_is_unknown();
 }
 
-TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
+TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(1)});
   platform_entry entry{root_devices().at(0).get_platform(),
@@ -205,7 +207,7 @@ TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDevice) {
   EXPECT_EQ(*the_only.part, parts[1]);
 }
 
-TEST(Allocation, AnOpenClPlatformWithoutUsmKnowsNoPointer) {
+TEST(Allocation, AnOpenclPlatformWithoutUsmKnowsNoPointer) {
   const usm_memory memory(alloc::device, 64, queue_on());
   const changed_natives no_usm(
       [](native_platforms& platforms) { platforms.at(0).has_usm = false; });

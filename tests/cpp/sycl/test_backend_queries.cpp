@@ -65,7 +65,7 @@ const queries kind_and_device = {CL_MEM_ALLOC_TYPE_INTEL, CL_MEM_ALLOC_DEVICE_IN
 const queries whole = {CL_MEM_ALLOC_TYPE_INTEL, CL_MEM_ALLOC_DEVICE_INTEL,
                        CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL};
 
-TEST(BackendQueries, AnExportAsksForTheDeviceAlone) {
+TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAlone) {
   const sycl::queue queue = queue_on(0);
   const noted_queries noted;
   for (const alloc kind : {alloc::device, alloc::shared}) {
@@ -81,7 +81,7 @@ TEST(BackendQueries, AnExportAsksForTheDeviceAlone) {
   }
 }
 
-TEST(BackendQueries, HostMemoryHasNoDeviceSoItsKindIsAskedToo) {
+TEST(OpenclBackendQueries, HostMemoryHasNoDeviceSoItsKindIsAskedToo) {
   const sycl::queue queue = queue_on(0);
   const usm_memory memory(alloc::host, 64, queue);
   const auto view = view_of(memory.as<float>(), 16);
@@ -90,7 +90,7 @@ TEST(BackendQueries, HostMemoryHasNoDeviceSoItsKindIsAskedToo) {
             (queries{CL_MEM_ALLOC_DEVICE_INTEL, CL_MEM_ALLOC_TYPE_INTEL}));
 }
 
-TEST(BackendQueries, AViewThatNamesItsKindAsksForIt) {
+TEST(OpenclBackendQueries, AViewThatNamesItsKindAsksForIt) {
   const sycl::queue queue = queue_on(0);
   const usm_memory memory(alloc::device, 64, queue);
   using view_type = decltype(view_of(memory.as<float>(), 16));
@@ -101,7 +101,7 @@ TEST(BackendQueries, AViewThatNamesItsKindAsksForIt) {
   EXPECT_EQ(noted.of([&] { static_cast<void>(to_dlpack_tensor(view)); }), kind_and_device);
 }
 
-TEST(BackendQueries, AnImportAsksForKindDeviceBaseAndSizeOnce) {
+TEST(OpenclBackendQueries, AnImportAsksForKindDeviceBaseAndSizeOnce) {
   const sycl::queue queue = queue_on(0);
   const usm_memory memory(alloc::device, 64, queue);
   const auto tensor = to_dlpack_tensor(view_of(memory.as<float>(), 16), queue);
@@ -109,7 +109,7 @@ TEST(BackendQueries, AnImportAsksForKindDeviceBaseAndSizeOnce) {
   EXPECT_EQ(noted.of([&] { static_cast<void>(usm_dlpack::validate(tensor.get())); }), whole);
 }
 
-TEST(BackendQueries, AConversionWithoutSyclAsksNothing) {
+TEST(OpenclBackendQueries, AConversionWithoutSyclAsksNothing) {
   std::array<float, 16> elements{};
   const noted_queries noted;
   EXPECT_EQ(noted.of([&] {
@@ -118,7 +118,7 @@ TEST(BackendQueries, AConversionWithoutSyclAsksNothing) {
             queries{});
 }
 
-TEST(ThreeDevicesBackendQueries, WithoutAContextEachPlatformIsAsked) {
+TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {
   const noted_queries noted;
   for (std::size_t id = 0; id < root_devices().size(); ++id) {
     const sycl::queue queue = queue_on(id);

@@ -124,7 +124,7 @@ void expect_eight_threads_to_exchange(const std::vector<sycl::queue>& queue_by_i
   }
 }
 
-TEST(Concurrency, EightThreadsExportAndValidateAtOnce) {
+TEST(Concurrency, EightThreadsExportAndValidateAtOnceUnpooled) {
   expect_eight_threads_to_exchange({queue_on(0)});
 }
 
@@ -150,7 +150,7 @@ TEST(Concurrency, EightThreadsValidateOneTensorAndReadOneAnswer) {
   }
 }
 
-TEST(Concurrency, EightThreadsAreRefusedAtOnceAndEachForItsOwnReason) {
+TEST(Concurrency, EightThreadsAreRefusedAtOnceAndEachForItsOwnReasonUnpooled) {
   const usm_tensor valid;
   constexpr int rounds = 50;
   of_each_thread<int> right;
@@ -192,7 +192,7 @@ TEST(Concurrency, ARefusalIsReadOnAnotherThreadThanTheOneThatWasRefused) {
 // --- Owned memory -------------------------------------------------------------------------
 
 /// The deleter frees USM on a thread that did not allocate it, while others ask the runtime.
-TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExported) {
+TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {
   const sycl::queue queue = queue_on();
   of_each_thread<managed_tensor> exported;
   of_each_thread<const void*> addresses;

@@ -68,7 +68,7 @@ TEST(Device, RootDeviceAndDefaultContextAreThoseOfTheId) {
 
 TEST(Device, IdsOutsideAreRefused) { expect_ids_outside_are_refused(); }
 
-TEST(Device, SubDevicesHaveTheIdOfTheirRoot) {
+TEST(Device, SubDevicesHaveTheIdOfTheirRootOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   ASSERT_GT(parts.size(), 1U);
   for (const sycl::device& part : parts) {
@@ -77,7 +77,7 @@ TEST(Device, SubDevicesHaveTheIdOfTheirRoot) {
   }
 }
 
-TEST(Device, PartsOfPartsHaveTheIdOfTheirRoot) {
+TEST(Device, PartsOfPartsHaveTheIdOfTheirRootOnOpencl) {
   const sycl::device part = nested_sub_device();
   const auto parent = part.get_info<sycl::info::device::parent_device>();
   ASSERT_NE(parent, root_devices().at(0));
@@ -118,7 +118,7 @@ TEST(Device, BackendsHaveTheNamesOfFilterStrings) {
 
 // --- Once in a process --------------------------------------------------------------------
 
-TEST(Device, AProcessWithoutDevicesRefusesEverythingAndSaysWhatToInstall) {
+TEST(Device, AProcessWithoutDevicesRefusesEverythingAndSaysWhatToInstallOnOpencl) {
   in_a_new_process(
       {{"OCL_ICD_FILENAMES", "/nonexistent"}, {"USM_DLPACK_TEST_DEVICES", "0"}}, [] {
         ASSERT_TRUE(root_devices().empty());

@@ -149,7 +149,7 @@ TEST(DpctlGuide, ExportRefusesMemoryOfAContextThatIsNotTheDefault) {
   }
 }
 
-TEST(DpctlGuide, ExportRefusesMemoryOfASubDeviceForItsContextThoughItsRootHasAnId) {
+TEST(DpctlGuide, ExportRefusesMemoryOfASubDeviceForItsContextThoughItsRootHasAnIdOnOpencl) {
   for (const sycl::device& part : {sub_devices().at(1), nested_sub_device()}) {
     const sycl::queue queue(part);
     const sycl::context context = queue.get_context();
@@ -167,7 +167,7 @@ TEST(DpctlGuide, ExportRefusesMemoryOfASubDeviceForItsContextThoughItsRootHasAnI
   }
 }
 
-TEST(DpctlGuide, ExportRefusesAPointerThatTheContextDoesNotKnow) {
+TEST(DpctlGuide, ExportRefusesAPointerThatTheContextDoesNotKnowUnpooled) {
   const sycl::queue queue = queue_on();
   usm_memory memory(alloc::device, 64, queue);
   memory.free();
@@ -183,7 +183,7 @@ TEST(DpctlGuide, ImportRefusesAnIdThatNamesNoDevice) {
                  "device.device_id", "from 0 to 0 (root devices in this process)", "1");
 }
 
-TEST(DpctlGuide, ImportRefusesAPointerThatTheDefaultContextDoesNotKnow) {
+TEST(DpctlGuide, ImportRefusesAPointerThatTheDefaultContextDoesNotKnowOnOpencl) {
   usm_tensor valid;
   const sycl::device root = sycl::device::get_devices().at(0);
   const sycl::context default_context = root.get_platform().khr_get_default_context();

@@ -74,7 +74,7 @@ TEST(EdgeCases, ConstBfloat16IsNotFloat16) {
                  "float16 (code 2, bits 16, lanes 1)");
 }
 
-TEST(EdgeCases, EveryAllocationIsTakenWhateverItsAlignment) {
+TEST(EdgeCases, EveryAllocationIsTakenWhateverItsAlignmentOnOpencl) {
   std::vector<std::unique_ptr<usm_memory>> all;
   const sycl::queue queue = queue_on();
   bool below_256 = false;
@@ -135,7 +135,7 @@ struct random_usm_tensor {
   bool empty() const { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 };
 
-TEST(EdgeCases, ExactlyTheTensorsWithinTheirAllocationAreTaken) {
+TEST(EdgeCases, ExactlyTheTensorsWithinTheirAllocationAreTakenUnpooled) {
   constexpr std::int64_t size = 384;
   std::mt19937 random(20261121);
   std::array<int, 3> seen{};  // refused, taken, empty

@@ -133,7 +133,7 @@ TEST(Guide, AConsumerIsGivenTheFirstBrokenRule) {
                  "shared USM");
 }
 
-TEST(Guide, AConsumerKeepsWhatItHasTaken) {
+TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
   sycl::queue queue = queue_on();
   const std::shared_ptr<float> memory(sycl::malloc_device<float>(24, queue),
                                       [queue](float* freed) { sycl::free(freed, queue); });
@@ -180,7 +180,7 @@ TEST(Guide, AProducerLends) {
   EXPECT_EQ(seen, std::vector<float>(24, 1.5F));
 }
 
-TEST(Guide, AConsumerSaysWhatItTakes) {
+TEST(Guide, AConsumerSaysWhatItTakesUnpooled) {
   sycl::queue queue = queue_on();
   const usm_dlpack::managed_tensor given = give(queue, twos);
   const DLTensor& tensor = given->dl_tensor;
@@ -215,7 +215,7 @@ TEST(Guide, ARefusalSaysWhichRuleIsBroken) {
   EXPECT_EQ(said.rfind("data: expected USM of the given context, found ", 0), 0U) << said;
 }
 
-TEST(Guide, OpenClCodeExportsByItsHandles) {
+TEST(Guide, OpenclCodeExportsByItsHandles) {
   sycl::queue sycl_queue = queue_on();
   // [begin opencl handles]
   const auto device = usm_dlpack::opencl_device(usm_dlpack::root_device(0));

@@ -185,4 +185,25 @@ TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
                  "an allocation unknown to it");
 }
 
+// --- An OpenCL GPU and the CPU device beside Level Zero
+// --------------------------------------
+
+TEST(BackendsTogether, AnAddressThatTwoDriversGiveNeedsAContextOrAQueue) {
+  // Each driver's first allocation of this size stands at the same address.
+  constexpr std::int64_t size = 1 << 20;
+  const sycl::queue opencl = queue_on(0);
+  const sycl::queue level_zero = queue_on(2);
+  const usm_memory one(alloc::device, size, opencl);
+  const usm_memory other(alloc::device, size, level_zero);
+  ASSERT_EQ(one.at(), other.at());
+  const bytes view(one.as<std::uint8_t>(), size);
+  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view), errc::context_ambiguous, "data",
+                 "an address that one platform knows",
+                 "memory of device 0 (opencl) and device 2 (level_zero) at it");
+  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, opencl)), 0);
+  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, level_zero.get_context())), 2);
+  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view, queue_on(1)), errc::queue_device_mismatch,
+                 "queue", "a queue on device 0 or 2, where the memory is", "one on device 1");
+}
+
 }  // namespace

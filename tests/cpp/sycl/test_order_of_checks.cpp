@@ -69,7 +69,7 @@ constexpr import_rule validate_rules[] = {
     {errc::device_id_out_of_range, "device.device_id",
      [](received_tensor& r) { r.tensor.device.device_id = 7; }},
     {errc::backend_not_accepted, "device.device_id",
-     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_level_zero}; }},
+     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_cuda}; }},
     {errc::pointer_unknown, "data",
      [](received_tensor& r) { r.tensor.data = r.on_stack.data(); }},
     {errc::usm_type_not_accepted, "data",
@@ -91,7 +91,7 @@ constexpr import_rule broken_device_rules[] = {
     {errc::device_failed, "device.device_id",
      [](received_tensor& r) { r.tensor.device.device_id = 1; }},
     {errc::backend_not_accepted, "device.device_id",
-     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_level_zero}; }},
+     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_cuda}; }},
     {errc::pointer_unknown, "data",
      [](received_tensor& r) { r.tensor.data = r.on_stack.data(); }},
 };

@@ -58,7 +58,7 @@ TEST(UsmAllocation, KindsHaveTheNamesOfSycl) {
   static_assert(std::string_view(to_string(alloc::unknown)) == "unknown");
 }
 
-TEST(UsmAllocation, EveryFieldIsTrueOfTheMemory) {
+TEST(UsmAllocation, EveryFieldIsTrueOfTheMemoryUnpooled) {
   const sycl::queue queue = queue_on();
   for (const alloc kind : usm_kinds) {
     usm_tensor valid(kind, queue);
@@ -84,7 +84,7 @@ TEST(UsmAllocation, EveryFieldIsTrueOfTheMemory) {
   }
 }
 
-TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDevice) {
+TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(0), parts.at(1)});
   const changed_natives of_parts([&](native_platforms& platforms) {

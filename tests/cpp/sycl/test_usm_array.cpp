@@ -115,7 +115,7 @@ TEST(UsmArray, AMappingSaysWhatExtentsDoNot) {
 
 // --- What is refused ------------------------------------------------------------------------
 
-TEST(UsmArray, MemoryThatCouldNotLeaveTheProcessIsRefused) {
+TEST(UsmArray, MemoryThatCouldNotLeaveTheProcessIsRefusedOnOpencl) {
   const sycl::device device = root_devices().at(0);
   const sycl::queue in_new_context(sycl::context(device), device);
   const std::string platform = device.get_platform().get_info<sycl::info::platform::name>();
@@ -243,7 +243,7 @@ void expect_exported(const Managed& managed, const float* data, alloc kind) {
   EXPECT_EQ(back.extents(), extents(4, 6));
 }
 
-TEST(UsmArray, AManagedTensorOwnsTheMemoryItself) {
+TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
   const sycl::queue queue = queue_on();
   for (const alloc kind : usm_kinds) {
     usm_array<view> made(queue, extents(4, 6), kind);
@@ -308,7 +308,7 @@ TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
 
 // --- Ownership ------------------------------------------------------------------------------
 
-TEST(UsmArray, AssignmentFreesWhatWasThere) {
+TEST(UsmArray, AssignmentFreesWhatWasThereUnpooled) {
   const sycl::queue queue = queue_on();
   device_array first(queue, extents(4, 6));
   device_array second(queue, extents(2, 3));
@@ -405,7 +405,7 @@ TEST(UsmArray, MemoryIsThereAsLongAsWorkOfItsQueueIsPending) {
   }
 }
 
-TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOther) {
+TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
   sycl::queue queue_of_old = queue_on();
   sycl::queue queue_of_new = queue_on();
   std::atomic<bool> begun_old{false};
@@ -502,7 +502,7 @@ struct set_runner {
   ~set_runner() { detail::runner_of_waits = nullptr; }
 };
 
-TEST(UsmArray, WhatWaitsRunsThroughTheRunnerThatIsSet) {
+TEST(UsmArray, WhatWaitsRunsThroughTheRunnerThatIsSetUnpooled) {
   sycl::queue queue = queue_on();
   std::atomic<bool> begun{false};
   const void* address = nullptr;
@@ -518,7 +518,7 @@ TEST(UsmArray, WhatWaitsRunsThroughTheRunnerThatIsSet) {
   EXPECT_EQ(kind_at(address, queue), alloc::unknown);
 }
 
-TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdle) {
+TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdleUnpooled) {
   // Kept for good: the OpenCL adapter leaks in-order queues.
   static const auto& in_order =
       *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
