@@ -43,6 +43,7 @@ PATTERNS = tomllib.loads((HERE / "left_out.toml").read_text(encoding="utf-8"))
 SUITES = (
     "test_devices.py",
     "test_dlpack_method.py",
+    "test_errors.py",
     "test_exchange_api.py",
     "test_from_dlpack.py",
     "test_from_dlpack_device.py",

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
@@ -421,6 +422,25 @@ def test_memory_of_another_context_is_unknown_to_the_default_one_on_opencl(
     hidden = allocate("device", 48, foreign_queue)
     with refused("pointer_unknown", "data", expected="default context of device 0", binding=True):
         from_dlpack(ForeignArray(ForeignTensor(address_of(hidden))))
+
+
+def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
+    foreign_queue: Any, usm_type: str
+) -> None:
+    """By the driver, which does not know it, or where that knows all contexts, by the queue."""
+
+    class Working(ForeignArray):
+        sycl_queue = foreign_queue
+
+    hidden = allocate(usm_type, 48, foreign_queue)
+    code, field = ("context_not_default", "context")
+    if foreign_queue.backend == dpctl.backend_type.opencl:
+        code, field = ("pointer_unknown", "data")
+    for keywords in ({}, {"copy": True}, {"device": (14, 0)}):
+        array = Working(ForeignTensor(address_of(hidden)))
+        with refused(code, field, expected="the default context", binding=True):
+            from_dlpack(array, **keywords)
+        assert array.foreign.deletions == 0
 
 
 # --- producers old and new
