@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ NUMBERS = re.compile(r"\d[\d.~+-]*")
 
 def table(heading: list[str], rows: list[list[object]]) -> str:
     """Return a table, its first column left and numbers right."""
-    lines = [heading, ["---", *("---:" for _ in heading[1:])], *rows]
+    lines: list[Sequence[object]] = [heading, ["---", *("---:" for _ in heading[1:])], *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
 
 
