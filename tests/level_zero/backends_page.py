@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,8 +101,8 @@ def page(
     )
 
 
-def is_current(text: str) -> bool:
-    """Say whether the page that is there differs from this text in numbers at most."""
-    return PAGE.exists() and (
-        NUMBERS.sub("N", PAGE.read_text(encoding="utf-8")) == NUMBERS.sub("N", text)
-    )
+def difference(text: str) -> str:
+    """Return how the page that is there differs from this text in more than numbers."""
+    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    pages = [NUMBERS.sub("N", page).splitlines() for page in (before, text)]
+    return "\n".join(difflib.unified_diff(*pages, "the page", "what ran", n=0, lineterm=""))

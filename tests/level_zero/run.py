@@ -230,7 +230,8 @@ def compare_page(write: bool) -> None:
     page = backends_page.page(versions, counts, PATTERNS, rig.CONFIGURATIONS)
     if write:
         backends_page.PAGE.write_text(page, encoding="utf-8")
-    elif not backends_page.is_current(page):
+    elif differs := backends_page.difference(page):
+        print(differs)
         raise RefusalError(
             "docs/backends.md: expected the suites that ran, found others; "
             "run `python3 tests/level_zero/run.py --write`"
