@@ -104,5 +104,5 @@ def page(
 def difference(text: str) -> str:
     """Return how the page that is there differs from this text in more than numbers."""
     before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    pages = [NUMBERS.sub("N", page).splitlines() for page in (before, text)]
-    return "\n".join(difflib.unified_diff(*pages, "the page", "what ran", n=0, lineterm=""))
+    old, new = (NUMBERS.sub("N", page).splitlines() for page in (before, text))
+    return "\n".join(difflib.unified_diff(old, new, "the page", "what ran", n=0, lineterm=""))
