@@ -96,7 +96,7 @@ def changes_of_selector(
 
 
 def _effects_of_others(count: int, progress: Callable[[str], None]) -> list[dict[str, Any]]:
-    effects = []
+    effects: list[dict[str, Any]] = []
     for name in HIDING[1:]:
         if name not in os.environ:
             continue
