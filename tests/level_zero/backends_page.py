@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ NUMBERS = re.compile(r"\d[\d.~+-]*")
 
 def table(heading: list[str], rows: list[list[object]]) -> str:
     """Return a table, its first column left and numbers right."""
-    lines = [heading, ["---", *("---:" for _ in heading[1:])], *rows]
+    lines: list[Sequence[object]] = [heading, ["---", *("---:" for _ in heading[1:])], *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
 
 
@@ -45,7 +46,7 @@ def suites(title: str, counts: dict[str, list[int]]) -> str:
     rows: list[list[object]] = [
         [f"`{name}`", *(number or "" for number in count)] for name, count in ran.items()
     ]
-    rows.append(["together", *map(sum, zip(*ran.values(), strict=True))])
+    rows.append(["together", *(sum(column) for column in zip(*ran.values(), strict=True))])
     text = f"## {title}\n\n" + table(["", "OpenCL CPU device", "Level Zero"], rows)
     others = ", ".join(f"`{name}`" for name, count in counts.items() if not count[1])
     return f"{text}\nNot run on one root device of Level Zero: {others}.\n"
@@ -71,12 +72,10 @@ def page(
     configurations
         Their names, and what they are.
     """
-    rows: list[list[object]] = [
-        [configurations[name][0], f"`{chosen}`", *count]
-        for name, chosen, count in (
-            (*key.split(), count) for key, count in counts["configured"].items()
-        )
-    ]
+    rows: list[list[object]] = []
+    for key, count in counts["configured"].items():
+        name, chosen = key.split()
+        rows.append([configurations[name][0], f"`{chosen}`", *count])
     reasons = [
         [language, f"`{entry['pattern']}`", entry["reason"]]
         for key, language in (("cpp", "C++"), ("python", "Python"))

