@@ -173,7 +173,8 @@ def _print_changes(changes: dict[str, Any]) -> None:
     value = changes["value"]
     print()
     if value is None:
-        print("ONEAPI_DEVICE_SELECTOR is not set: every root device is listed.")
+        told = "it hides no device" if changes["others"] else "every root device is listed"
+        print(f"ONEAPI_DEVICE_SELECTOR is not set: {told}.")
     elif changes["failure"] is not None:
         text = f"ONEAPI_DEVICE_SELECTOR={value}: its effect is not known: {changes['failure']}."
         print(textwrap.fill(text, 96, subsequent_indent="  "))
@@ -186,6 +187,11 @@ def _print_changes(changes: dict[str, Any]) -> None:
         text = f"ONEAPI_DEVICE_SELECTOR={value} hides what without it would be device {hidden}."
         print(textwrap.fill(text, 96, subsequent_indent="  "))
     for other in changes["others"]:
-        hides = other["hides"]
-        effect = f"hides {hides}" if hides > 0 else f"adds {-hides}"
-        print(f"{other['name']}={other['value']} {effect} of the root devices.")
+        hides, setting = other["hides"], f"{other['name']}={other['value']}"
+        if hides is None:
+            text = f"{setting} names sub-devices: what it hides, and the ids without it, "
+            text += "are not known."
+            print(textwrap.fill(text, 96, subsequent_indent="  "))
+        else:
+            effect = f"hides {hides}" if hides > 0 else f"adds {-hides}"
+            print(f"{setting} {effect} of the root devices.")

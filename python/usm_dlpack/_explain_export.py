@@ -170,7 +170,8 @@ class ExportWalk:
         if not answer["default"]:
             told += f"; what the default contexts say: {_answers.platforms_words(rows)}"
             if any(device.get("sub_device") for device in answer["devices"]):
-                told += "; queues made from sub-devices have contexts of their own"
+                told += "; a queue made from a sub-device, by dpctl or on OpenCL, "
+                told += "has a context of its own"
         asked = "is the context sycl::platform::khr_get_default_context() of its platform"
         return asked, told, facts
 

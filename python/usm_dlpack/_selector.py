@@ -67,7 +67,7 @@ def changes_of_selector(
     :
         ``value`` of the selector, or None; ``hidden``, the devices that it hides; ``without``, by
         device id, the id without the selector; ``failure``, why that could not be found out; and
-        ``others``, what other variables hide.
+        ``others``, what other variables hide: how many root devices, or None if that is not known.
     """
     value = os.environ.get(SELECTOR)
     found: dict[str, Any] = {"value": value, "hidden": [], "without": None, "failure": None}
@@ -96,15 +96,19 @@ def changes_of_selector(
 
 
 def _effects_of_others(count: int, progress: Callable[[str], None]) -> list[dict[str, Any]]:
-    effects = []
+    effects: list[dict[str, Any]] = []
     for name in HIDING[1:]:
         if name not in os.environ:
             continue
         progress(f"listing devices without {name}")
         try:
-            without = len(list_with({name: None}))
+            backends = [device["backend"] for device in list_with({name: None})]
         except RuntimeError:
             continue
-        if without != count:
-            effects.append({"name": name, "value": os.environ[name], "hides": without - count})
+        value = os.environ[name]
+        if name == "ZE_AFFINITY_MASK" and "." in value and "level_zero" in backends:
+            # A tile that it names is listed as a root device: numbers tell nothing.
+            effects.append({"name": name, "value": value, "hides": None})
+        elif len(backends) != count:
+            effects.append({"name": name, "value": value, "hides": len(backends) - count})
     return effects

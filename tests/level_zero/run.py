@@ -69,7 +69,11 @@ CONFIGURED = {
     "test_demonstration.py": ("one", "tiles"),
 }
 # C++ tests that left_out.toml names: where they run, and on how many root devices.
-CONFIGURED_CPP = {"*Unpooled*": ("pool-off", "1"), "BackendsTogether*": ("together", "3")}
+CONFIGURED_CPP = {
+    "*Unpooled*": ("pool-off", "1"),
+    "LevelZeroTiles*": ("tiles", "2"),
+    "BackendsTogether*": ("together", "3"),
+}
 # Those that run nowhere else: tests/cpp/CMakeLists.txt leaves them out on OpenCL.
 LEVEL_ZERO_ALONE = ("LevelZero*", "BackendsTogether*")
 

@@ -478,7 +478,10 @@ def test_the_context_of_a_sub_device_is_named(queue: Any) -> None:
     (device,) = stop.facts["context"]["devices"]
     assert (device["device_id"], device["sub_device"]) == (0, True)
     assert "a sub-device of root device 0" in stop.answer
-    assert "queues made from sub-devices have contexts of their own" in stop.answer
+    assert (
+        "a queue made from a sub-device, by dpctl or on OpenCL, has a context of its own"
+        in stop.answer
+    )
 
 
 def test_an_import_from_another_context_names_the_one_that_the_array_names(

@@ -38,6 +38,7 @@ def test_the_round_trip_says_each_step(printed: str) -> None:
     steps = re.findall(r"^  ok  (.*)$", printed, re.MULTILINE)
     assert len(steps) >= 6
     assert "a kernel filled device USM" in steps
+    assert "the host computes" not in printed
     assert any("no copy" in step for step in steps)
     assert any("a kernel on the producer's side" in step for step in steps)
 
@@ -158,6 +159,17 @@ def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
     assert done.returncode == 1
     (other,) = json.loads(done.stdout)["selector"]["others"]
     assert other == {"name": "SYCL_DEVICE_ALLOWLIST", "value": "DeviceType:gpu", "hides": 1}
+    printed = new_process(arguments=arguments[:-1], SYCL_DEVICE_ALLOWLIST="DeviceType:gpu").stdout
+    assert "SYCL_DEVICE_ALLOWLIST=DeviceType:gpu hides 1 of the root devices." in printed
+    assert "ONEAPI_DEVICE_SELECTOR is not set: it hides no device." in printed
+    assert "every root device is listed" not in printed
+
+
+def test_a_mask_of_tiles_is_not_spoken_of_without_a_device_of_level_zero(
+    succeed: Callable[..., str],
+) -> None:
+    listed = listed_with(succeed, ZE_AFFINITY_MASK="0.1")
+    assert listed["selector"]["others"] == []
 
 
 def test_several_devices_are_listed_with_their_ids(

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -183,6 +184,39 @@ TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
   EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(bytes(memory.as<std::uint8_t>(), 1000)),
                  errc::pointer_unknown, "data", "USM of the default context of a platform",
                  "an allocation unknown to it");
+}
+
+// --- Two root devices of two tiles
+
+std::vector<sycl::device> tiles_of(const sycl::device& root) {
+  using sycl::info::partition_affinity_domain;
+  constexpr auto by_domain = sycl::info::partition_property::partition_by_affinity_domain;
+  return root.create_sub_devices<by_domain>(partition_affinity_domain::next_partitionable);
+}
+
+TEST(LevelZeroTiles, AQueueOnATileIsOfTheDefaultContextAndItsMemoryIsExchanged) {
+  for (std::int32_t id = 0; id < 2; ++id) {
+    const sycl::device root = root_devices().at(static_cast<std::size_t>(id));
+    for (const sycl::device& tile : tiles_of(root)) {
+      const sycl::queue queue(tile);
+      ASSERT_EQ(queue.get_context(), usm_dlpack::default_context(id));
+      for (const alloc kind : {alloc::device, alloc::shared}) {
+        const usm_memory memory(kind, 1000, queue);
+        const bytes view(memory.as<std::uint8_t>(), 1000);
+        const auto tensor = usm_dlpack::to_dlpack_tensor(view, queue);
+        EXPECT_EQ(id_of(tensor), id);
+        EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view)), id);
+        const usm_allocation proved = usm_dlpack::validate(tensor.get());
+        EXPECT_EQ(proved.device(), tile);
+        EXPECT_EQ(proved.root_device(), root);
+        EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(
+                           view, sycl::queue(tiles_of(root_devices().at(id == 0 ? 1 : 0))[0])),
+                       errc::queue_device_mismatch, "queue",
+                       "a queue on device " + std::to_string(id) + ", where the memory is",
+                       "one on device " + std::to_string(1 - id));
+      }
+    }
+  }
 }
 
 // --- An OpenCL GPU and the CPU device beside Level Zero
