@@ -12,20 +12,6 @@
 
 namespace usm_dlpack {
 
-template <std::size_t Rank>
-class dlpack_tensor;
-
-namespace detail {
-
-/// Gives a tensor its place, which the export protocol finds out after the rest.
-template <std::size_t Rank>
-constexpr void put(dlpack_tensor<Rank>& tensor, DLDevice device, void* data) noexcept {
-  tensor.device_ = device;
-  tensor.data_ = data;
-}
-
-}  // namespace detail
-
 /// A `DLTensor` of `Rank` dimensions that owns its shape and strides, and not its data.
 ///
 /// Trivially copyable; a copy owns its own arrays. It neither keeps the memory alive nor waits
@@ -76,10 +62,6 @@ class dlpack_tensor {
   DLTensor get() const&& = delete;
 
  private:
-  template <std::size_t R>
-  friend constexpr void detail::put(dlpack_tensor<R>& tensor, DLDevice device,
-                                    void* data) noexcept;
-
   static std::int64_t* pointer_to(const array_type& values) noexcept {
     return Rank == 0 ? nullptr : const_cast<std::int64_t*>(values.data());
   }
@@ -88,8 +70,6 @@ class dlpack_tensor {
   array_type strides_{};
   DLDevice device_{};
   DLDataType dtype_{};
-  // Last, because clang frees a frame's last 8 bytes by a load, which waits for a smaller
-  // store.
   void* data_ = nullptr;
 };
 

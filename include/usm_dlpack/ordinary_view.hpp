@@ -210,7 +210,7 @@ template <class Mapping, std::size_t... Ranks>
 [[gnu::always_inline]] inline bool holds_strides(ordinary_numbers given,
                                                  std::index_sequence<Ranks...> ranks) {
   const auto mapping = ordinary_mapping<Mapping>(given, ranks);
-  return detail::first_index(mapping, ranks) == 0 &&
+  return detail::origin_index(mapping, ranks) == 0 &&
          (is_compact_layout<Mapping> ||
           (detail::is_strided(mapping) && ... &&
            (mapping.stride(Ranks) ==

@@ -150,7 +150,7 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
     return View(first, mapping);
   }
   const auto origin = static_cast<std::ptrdiff_t>(
-      detail::first_index(mapping, std::make_index_sequence<rank>{}));
+      detail::origin_index(mapping, std::make_index_sequence<rank>{}));
   detail::check_indices<typename extents_type::index_type>(origin, given);
   first -= origin;
   check_promise<promised_alignment<accessor_of<View>>>(first);

@@ -118,14 +118,12 @@ inline DLDevice export_device(const void* pointer, bool empty,
 /// Describes a view, and finds its device by one of the three functions above.
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
-  bool empty = false;
-  auto made = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0}, empty,
-                                                 std::make_index_sequence<View::rank()>{});
-  void* data = made.data();
+  const auto described = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
+  const bool empty = detail::is_empty(described.shape());
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
-  const DLDevice device = export_device(data, empty, place..., kind);
-  detail::put(made, device, empty ? nullptr : data);
-  return made;
+  const DLDevice device = export_device(described.data(), empty, place..., kind);
+  return {empty ? nullptr : described.data(), device, described.dtype(), described.shape(),
+          described.strides()};
 }
 
 }  // namespace detail

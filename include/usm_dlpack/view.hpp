@@ -194,15 +194,9 @@ using element_of = std::remove_cv_t<typename View::element_type>;
 
 /// Index of the element whose indices are all zero: not 0 in every layout.
 template <class Mapping, std::size_t... Zeros>
-constexpr auto first_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
+constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
   using index_type = typename Mapping::index_type;
   return mapping(static_cast<index_type>(Zeros * 0)...);
-}
-
-/// Whether a view has no elements.
-template <class View, std::size_t... Ranks>
-constexpr bool is_empty([[maybe_unused]] const View& view, std::index_sequence<Ranks...>) {
-  return ((view.extent(Ranks) == 0) || ...);
 }
 
 }  // namespace detail

@@ -31,7 +31,7 @@ CORE_ROOMS = {
     "dlpack_tensor": ("config",),
     "view": ("dtype",),
     "stride_rule": ("error",),
-    "to_dlpack": ("view", "layout", "dlpack_tensor", "stride_rule"),
+    "to_dlpack": ("view", "layout", "dlpack_tensor"),
     "element_storage": ("dtype",),
     "ordinary_strides": ("layout", "stride_rule"),
     "ordinary_structure": ("element_storage", "ordinary_strides"),

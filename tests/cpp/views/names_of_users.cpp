@@ -23,8 +23,8 @@ using view = md::mdspan<pair, md::dextents<int, 2>>;
 using mapping = view::mapping_type;
 using ranks = std::array<int, 2>;
 
-[[maybe_unused]] inline pair* first_element(const view& v) { return v.data_handle() + 1; }
-[[maybe_unused]] inline int first_index(const mapping&) { return 1; }
+[[maybe_unused]] inline pair* origin_address(const view& v) { return v.data_handle() + 1; }
+[[maybe_unused]] inline int origin_index(const mapping&) { return 1; }
 template <class View>
 pair* settle(const View& v) {
   return v.data_handle() + 1;
