@@ -4,10 +4,13 @@
 #pragma once
 
 #include <usm_dlpack/config.hpp>
-#include <usm_dlpack/refusal_text.hpp>
 
+#include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace usm_dlpack {
 
@@ -122,63 +125,17 @@ struct refusal {
 
 namespace detail {
 
-/// The parts of a refusal, which copies of an exception share, so that copying one while it
-/// propagates cannot throw. Not std::shared_ptr: `<memory>` takes as long to compile as all
-/// that is here.
-class shared_refusal {
- public:
-  enum part : unsigned { field, expected, found, remedy };
-  static constexpr unsigned parts = 4;
+/// The text up to its first 0, where `what()` ends too.
+inline std::string until_zero(std::string_view text) {
+  return std::string(text.substr(0, text.find('\0')));
+}
 
-  // Delegates, so that what is made so far is freed where there is no memory for a text.
-  [[gnu::cold, gnu::noinline]] explicit shared_refusal(const borrowed_text (&given)[parts])
-      : shared_refusal() {
-    for (unsigned i = 0; i < parts; ++i) {
-      kept_->texts[i].assign(given[i].c_str());
-    }
-  }
-  shared_refusal(const shared_refusal& other) noexcept : kept_(other.shared()) {}
-  shared_refusal& operator=(const shared_refusal& other) noexcept {
-    kept* const taken = other.shared();  // before ours goes, which may be the same
-    drop();
-    kept_ = taken;
-    return *this;
-  }
-  ~shared_refusal() { drop(); }
-  const std::string& operator[](part which) const noexcept { return kept_->texts[which]; }
-
-  /// `<field>: expected <expected>, found <found>; <remedy>`.
-  [[gnu::cold, gnu::noinline]] std::string sentence() const {
-    const char* const after[parts] = {": expected ", ", found ", "; ", ""};
-    std::string whole;
-    for (unsigned i = 0; i < parts; ++i) {
-      whole.append(kept_->texts[i]).append(after[i]);
-    }
-    return whole;
-  }
-
- private:
-  struct kept {
-    std::string texts[parts];
-    int owners = 1;
-  };
-
-  shared_refusal() : kept_(new kept) {}
-  kept* shared() const noexcept {
-    __atomic_add_fetch(&kept_->owners, 1, __ATOMIC_RELAXED);
-    return kept_;
-  }
-  void drop() noexcept {
-    if (__atomic_sub_fetch(&kept_->owners, 1, __ATOMIC_ACQ_REL) == 0) {
-      delete kept_;
-    }
-  }
-
-  kept* kept_;
-};
-
-[[noreturn]] void refuse(errc code, borrowed_text field, borrowed_text expected,
-                         borrowed_text found, borrowed_text remedy);
+inline std::string sentence_of(const refusal& parts) {
+  std::string sentence = parts.field;
+  sentence.append(": expected ").append(parts.expected);
+  sentence.append(", found ").append(parts.found);
+  return sentence.append("; ").append(parts.remedy);
+}
 
 }  // namespace detail
 
@@ -188,40 +145,47 @@ class conversion_error : public std::invalid_argument {
  public:
   /// @param parts each up to its first 0 character, if it has one
   conversion_error(errc code, const refusal& parts)
-      : conversion_error(code, detail::shared_refusal({parts.field, parts.expected,
-                                                       parts.found, parts.remedy})) {}
+      : conversion_error(code, std::make_shared<const refusal>(refusal{
+                                   detail::until_zero(parts.field),
+                                   detail::until_zero(parts.expected),
+                                   detail::until_zero(parts.found),
+                                   detail::until_zero(parts.remedy)})) {}
   // Copied where it could be moved: an exception without its parts must not exist.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
 
   /// The rule that was broken.
   errc code() const noexcept { return code_; }
-  const std::string& field() const noexcept { return parts_[detail::shared_refusal::field]; }
-  const std::string& expected() const noexcept {
-    return parts_[detail::shared_refusal::expected];
-  }
-  const std::string& found() const noexcept { return parts_[detail::shared_refusal::found]; }
-  const std::string& remedy() const noexcept { return parts_[detail::shared_refusal::remedy]; }
+  const std::string& field() const noexcept { return parts_->field; }
+  const std::string& expected() const noexcept { return parts_->expected; }
+  const std::string& found() const noexcept { return parts_->found; }
+  const std::string& remedy() const noexcept { return parts_->remedy; }
 
  private:
-  friend void detail::refuse(errc code, detail::borrowed_text field,
-                             detail::borrowed_text expected, detail::borrowed_text found,
-                             detail::borrowed_text remedy);
-  conversion_error(errc code, const detail::shared_refusal& parts)
-      : std::invalid_argument(parts.sentence()), code_(code), parts_(parts) {}
+  conversion_error(errc code, std::shared_ptr<const refusal> parts)
+      : std::invalid_argument(detail::sentence_of(*parts)),
+        code_(code),
+        parts_(std::move(parts)) {}
 
   errc code_;
-  detail::shared_refusal parts_;
+  std::shared_ptr<const refusal> parts_;  // shared, so that a copy of the exception cannot throw
 };
 
 namespace detail {
 
-/// Throws `conversion_error`; out of line of the hot paths, whose code it keeps small.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, borrowed_text field,
-                                                          borrowed_text expected,
-                                                          borrowed_text found,
-                                                          borrowed_text remedy) {
-  throw conversion_error(code, shared_refusal({field, expected, found, remedy}));
+/// Throws `conversion_error`.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, std::string_view field,
+                                                          std::string_view expected,
+                                                          std::string_view found,
+                                                          std::string_view remedy) {
+  throw conversion_error(code, {std::string(field), std::string(expected), std::string(found),
+                                std::string(remedy)});
+}
+
+/// `name[r]`, the field of a rule about one dimension.
+[[gnu::cold, gnu::noinline]] inline std::string indexed(std::string_view name, std::size_t r) {
+  std::string field(name);
+  return field.append("[").append(std::to_string(r)).append("]");
 }
 
 }  // namespace detail

@@ -52,38 +52,22 @@ constexpr widest_of<Integer> widest(Integer value) noexcept {
   return value;
 }
 
-[[gnu::cold, gnu::noinline]] inline short_text widest_digits(long long value) {
-  short_text text;
-  std::snprintf(text.characters, sizeof text.characters, "%lld", value);
-  return text;
-}
-[[gnu::cold, gnu::noinline]] inline short_text widest_digits(unsigned long long value) {
-  short_text text;
-  std::snprintf(text.characters, sizeof text.characters, "%llu", value);
-  return text;
-}
+/// Decimal digits of any integer, also of one of 128 bits.
+// Out of line: g++ 12 warns of "text" + std::to_string(...) in C++20 at -O3.
 template <class Integer>
-short_text widest_digits(Integer value) {
-  short_text text{};
-  char* const end = text.characters + sizeof text.characters;
-  char* first = end - 1;
-  Integer left = value;
-  do {
-    const int digit = static_cast<int>(left % 10);
-    *--first = static_cast<char>('0' + (digit < 0 ? -digit : digit));
-    left /= 10;
-  } while (left != 0);
-  if (value < Integer{0}) {
-    *--first = '-';
+[[gnu::cold, gnu::noinline]] std::string digits(Integer value) {
+  if constexpr (sizeof(Integer) <= sizeof(std::int64_t)) {
+    return std::to_string(value);
+  } else {
+    std::string text;
+    Integer left = value;
+    do {
+      const int digit = static_cast<int>(left % 10);
+      text.insert(text.begin(), static_cast<char>('0' + (digit < 0 ? -digit : digit)));
+      left /= 10;
+    } while (left != 0);
+    return value < Integer{0} ? "-" + text : text;
   }
-  std::char_traits<char>::move(text.characters, first, static_cast<std::size_t>(end - first));
-  return text;
-}
-
-/// Decimal digits of any integer.
-template <class Integer>
-short_text digits(Integer value) {
-  return detail::widest_digits(detail::widest(value));
 }
 
 template <class Integer>
@@ -194,20 +178,17 @@ constexpr bool fits(std::int64_t value) noexcept {
 
 /// `int64_t`.
 template <class Integer>
-short_text name_of_integer() {
-  short_text text;
-  std::snprintf(text.characters, sizeof text.characters, "%sint%zu_t",
-                is_signed_integer<Integer> ? "" : "u", 8 * sizeof(Integer));
-  return text;
+std::string name_of_integer() {
+  return (is_signed_integer<Integer> ? "int" : "uint") + digits(8 * sizeof(Integer)) + "_t";
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index_type(borrowed_text field,
-                                                                     const short_text& type,
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index_type(std::string_view field,
+                                                                     const std::string& type,
                                                                      std::int64_t value) {
   refuse(errc::index_type_too_small, field,
          "a value that the view's index type " + type + " holds", digits(value),
-         value < 0 && type.characters[0] == 'u' ? "use extents of a signed index type"
-                                                : "use extents of a wider index type");
+         value < 0 && type[0] == 'u' ? "use extents of a signed index type"
+                                     : "use extents of a wider index type");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,

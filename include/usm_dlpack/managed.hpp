@@ -4,17 +4,36 @@
 // allocation.
 #pragma once
 
-#include <usm_dlpack/managed_owner.hpp>
 #include <usm_dlpack/structure.hpp>
 #include <usm_dlpack/to_dlpack.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 namespace usm_dlpack {
+
+/// Runs the tensor's own deleter; a null one, which DLPack allows, is left uncalled.
+struct managed_deleter {
+  template <class Managed>
+  void operator()(Managed* managed) const noexcept {
+    if (managed->deleter != nullptr) {
+      managed->deleter(managed);
+    }
+  }
+};
+
+/// Owns a `DLManagedTensorVersioned`, made here or received.
+///
+/// What DLPack asks of a consumer that meets another major version, to call the deleter and to
+/// touch nothing else, needs no more than to own first and to look then:
+/// `const managed_tensor received(raw); validate(*received);` refuses, and the deleter runs.
+using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, managed_deleter>;
+/// Owns a `DLManagedTensor`, the struct from before DLPack 1.0.
+using legacy_managed_tensor = std::unique_ptr<DLManagedTensor, managed_deleter>;
 
 namespace detail {
 
@@ -76,7 +95,7 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
 
 /// Makes `data` the lowest address of a tensor that has negative strides, and leads
 /// `byte_offset` from there to the first element.
-inline void begin_at_lowest(DLTensor& tensor, subbyte storage) noexcept {
+inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const element_span span = span_of(tensor.shape, tensor.strides, ndim);
   byte_span bytes{};
@@ -93,7 +112,7 @@ inline void begin_at_lowest(DLTensor& tensor, subbyte storage) noexcept {
 }
 
 /// Makes `data` the first element, and `byte_offset` 0. Null stays null.
-inline void begin_at_first(DLTensor& tensor) noexcept {
+inline void rebase_to_first(DLTensor& tensor) noexcept {
   if (tensor.data != nullptr) {
     tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
   }
@@ -104,11 +123,11 @@ inline void begin_at_first(DLTensor& tensor) noexcept {
 /// refuse a tensor that reaches below `data`. On the host dpctl, dpnp and warp ignore
 /// `byte_offset`, and TensorFlow refuses it. `data` of another device may be a handle, as a
 /// `cl_mem` is: no address is computed from it.
-inline void place_data(DLTensor& tensor, subbyte storage) noexcept {
+inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
-    begin_at_lowest(tensor, storage);
+    rebase_to_lowest(tensor, storage);
   } else if (tensor.device.device_type == kDLCPU) {
-    begin_at_first(tensor);
+    rebase_to_first(tensor);
   }
 }
 
@@ -134,7 +153,7 @@ Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner
   void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
   detail::write_header(block->managed, flags);
   detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
-  detail::place_data(block->managed.dl_tensor, storage_of(flags));
+  detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;
   return &block->managed;

@@ -51,18 +51,18 @@ TEST(Layout, CountsAndSaysNumbersOf128Bits) {
   EXPECT_TRUE(holds<int128>(std::numeric_limits<std::uint64_t>::max()));
   EXPECT_TRUE(holds<std::uint64_t>(std::numeric_limits<std::uint64_t>::max()));
   EXPECT_FALSE(holds<std::int64_t>(std::uint64_t{1} << 63));
-  EXPECT_EQ(std::string(digits(0)), "0");
+  EXPECT_EQ(digits(0), "0");
   EXPECT_EQ(std::string(digits(std::numeric_limits<std::int64_t>::min())),
             "-9223372036854775808");
   EXPECT_EQ(std::string(digits(std::numeric_limits<std::uint64_t>::max())),
             "18446744073709551615");
-  EXPECT_EQ(std::string(digits(std::int8_t{-7})), "-7");
-  EXPECT_EQ(std::string(digits(int128{0})), "0");
-  EXPECT_EQ(std::string(digits(int128{-7})), "-7");
-  EXPECT_EQ(std::string(digits((int128{1} << 64) + 5)), "18446744073709551621");
+  EXPECT_EQ(digits(std::int8_t{-7}), "-7");
+  EXPECT_EQ(digits(int128{0}), "0");
+  EXPECT_EQ(digits(int128{-7}), "-7");
+  EXPECT_EQ(digits((int128{1} << 64) + 5), "18446744073709551621");
   EXPECT_EQ(std::string(digits(-(int128{1} << 126) * 2)),
             "-170141183460469231731687303715884105728");
-  EXPECT_EQ(std::string(digits(uint128{0} - 1)), "340282366920938463463374607431768211455");
+  EXPECT_EQ(digits(uint128{0} - 1), "340282366920938463463374607431768211455");
   EXPECT_REFUSAL(to_extent((int128{1} << 64) + 5, 0), errc::extent_out_of_range, "shape[0]",
                  "an extent from 0 to 9223372036854775807 elements", "18446744073709551621");
 }
