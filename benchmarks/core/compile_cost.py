@@ -73,7 +73,7 @@ CONVERSIONS = """\
 #include <by_hand.hpp>
 #include <cell.hpp>
 #include <cuda/mdspan>
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 namespace md = cuda::std;
 """
 EXTENTS = (2, 3, 4, 2, 3, 2, 3, 2)

@@ -4,7 +4,7 @@
 #include <cell.hpp>
 #include <input_tensor.hpp>
 
-#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/core/structure.hpp>
 
 #include <cstddef>
 #include <string>

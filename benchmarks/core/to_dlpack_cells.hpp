@@ -7,7 +7,7 @@
 #include <by_hand.hpp>
 #include <cell.hpp>
 
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <cstddef>
 #include <string>

@@ -6,7 +6,7 @@
 #include <cell.hpp>
 #include <input_tensor.hpp>
 
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <cuda/mdspan>
 

@@ -9,7 +9,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/nanobind.hpp>
+#include <usm_dlpack/nanobind/views.hpp>
 
 #include <cstdint>
 #include <memory>
