@@ -61,6 +61,19 @@ constexpr bool is_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
   return false;
 }
 
+/// Whether a mapping can compute the strides of an empty view without overflow: its index type
+/// holds the product of the extents that are not 0, or wraps.
+template <class Index, std::size_t Rank>
+constexpr bool has_strides_if_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent != 0 && multiply_overflows(product, extent, product)) {
+      return !is_signed_integer<Index>;
+    }
+  }
+  return !is_signed_integer<Index> || fits<Index>(product);
+}
+
 /// Checks every extent, then every stride, then the first element.
 template <empty_data WhenEmpty, class View, std::size_t... Ranks>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
@@ -72,9 +85,15 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
   }
   // Braces evaluate their elements in order, so the first number at fault is refused.
   const array_type shape{to_extent(view.extent(Ranks), Ranks)...};
-  const array_type strides{to_stride(mapping.stride(Ranks), Ranks)...};
+  const bool empty = detail::is_empty(shape);
+  array_type strides{};
+  if (!empty || has_strides_if_empty<typename mapping_of<View>::index_type>(shape)) {
+    strides = {to_stride(mapping.stride(Ranks), Ranks)...};
+  } else {
+    write_compact_strides(shape.data(), strides.data(), shape.size());
+  }
   handle_of<View> data{};
-  if (!detail::is_empty(shape)) {
+  if (!empty) {
     data = detail::origin_address(view);
   } else if constexpr (WhenEmpty == empty_data::kept) {
     data = view.data_handle();
