@@ -24,10 +24,8 @@
 
 namespace usm_dlpack::detail {
 
-/// That the product of the extents is an index, so that a mapping can count elements and
-/// strides; where the layout rounds the first or the last extent up to a padding, so that it
-/// can with either. Extents of 0 are left out, because strides of an empty array are products
-/// too.
+/// Checks that the index type holds the products of the extents that a mapping computes. Extents
+/// of 0 are left out, because strides of an empty array are products too.
 template <class Mapping>
 void check_product(const typename Mapping::extents_type& extents) {
   using extents_type = typename Mapping::extents_type;
@@ -38,7 +36,7 @@ void check_product(const typename Mapping::extents_type& extents) {
     const std::int64_t extent = to_extent(extents.extent(r), r);
     given.shape[r] = extent == 0 ? 1 : extent;
   }
-  if (!holds_product<index_type>(given, rank, 1) || !holds_padded_product<Mapping>(given)) {
+  if (!holds_products<Mapping>(given)) {
     refuse_product<index_type>();
   }
 }
