@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element types and their DLPack dtypes: the table of both, the names that messages print, and how
-// elements stand in memory.
+// Element types and their DLPack dtypes: the table of both, the names that messages print, and
+// how elements stand in memory.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -18,8 +18,8 @@ namespace detail {
 /// What DLPack says of a type code.
 struct type_code_row {
   const char* name;
-  std::uint8_t bits;          ///< its only width; 0: it has several
-  std::uint32_t bytes;        ///< bit n: it may be n bytes wide
+  std::uint8_t bits;                ///< its only width; 0: it has several
+  std::uint32_t bytes;              ///< bit n: it may be n bytes wide
   std::uint8_t subbyte_widths = 0;  ///< bit n: it may be n bits wide, n < 8
 };
 
@@ -141,7 +141,8 @@ struct data_type_of<unsigned int> : detail::sized_constant<unsigned int, kDLUInt
 template <>
 struct data_type_of<unsigned long> : detail::sized_constant<unsigned long, kDLUInt> {};
 template <>
-struct data_type_of<unsigned long long> : detail::sized_constant<unsigned long long, kDLUInt> {};
+struct data_type_of<unsigned long long> : detail::sized_constant<unsigned long long, kDLUInt> {
+};
 template <>
 struct data_type_of<detail::uint128> : detail::dtype_constant<kDLUInt, 128> {};
 template <>

@@ -145,11 +145,10 @@ class conversion_error : public std::invalid_argument {
  public:
   /// @param parts each up to its first 0 character, if it has one
   conversion_error(errc code, const refusal& parts)
-      : conversion_error(code, std::make_shared<const refusal>(refusal{
-                                   detail::until_zero(parts.field),
-                                   detail::until_zero(parts.expected),
-                                   detail::until_zero(parts.found),
-                                   detail::until_zero(parts.remedy)})) {}
+      : conversion_error(
+            code, std::make_shared<const refusal>(refusal{
+                      detail::until_zero(parts.field), detail::until_zero(parts.expected),
+                      detail::until_zero(parts.found), detail::until_zero(parts.remedy)})) {}
   // Copied where it could be moved: an exception without its parts must not exist.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
@@ -168,7 +167,8 @@ class conversion_error : public std::invalid_argument {
         parts_(std::move(parts)) {}
 
   errc code_;
-  std::shared_ptr<const refusal> parts_;  // shared, so that a copy of the exception cannot throw
+  std::shared_ptr<const refusal>
+      parts_;  // shared, so that a copy of the exception cannot throw
 };
 
 namespace detail {

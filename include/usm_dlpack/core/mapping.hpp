@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the layout mapping that a view wants from the shape and strides of a well-formed tensor,
-// however that mapping type is constructed, or refuses strides that it cannot have.
+// Makes the layout mapping that a view wants from the shape and strides of a well-formed
+// tensor, however that mapping type is constructed, or refuses strides that it cannot have.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -120,9 +120,13 @@ template <class Mapping>
 inline constexpr bool made_from_strides =
     !std::is_void_v<decltype(strides_argument<Mapping>())>;
 
+/// The integer type that a mapping takes for each stride.
+template <class Mapping>
+using stride_argument = typename decltype(strides_argument<Mapping>())::stride_type;
+
 /// Converts strides to the type that a mapping takes. @pre its integers hold them
-template <class Mapping, std::size_t Rank, std::size_t... Ranks>
-constexpr auto make_strides([[maybe_unused]] const std::array<std::int64_t, Rank>& given,
+template <class Mapping, std::size_t... Ranks>
+constexpr auto make_strides([[maybe_unused]] const std::int64_t* given,
                             std::index_sequence<Ranks...>) {
   using parameter = decltype(strides_argument<Mapping>());
   using stride_type = typename parameter::stride_type;
@@ -135,7 +139,8 @@ constexpr auto make_strides([[maybe_unused]] const std::array<std::int64_t, Rank
   }
 }
 
-/// Whether a mapping of any strides is also made from an offset, the index of its first element.
+/// Whether a mapping of any strides is also made from an offset, the index of its first
+/// element.
 template <class Mapping, bool = made_from_strides<Mapping> && accepts_any_stride_v<Mapping>>
 inline constexpr bool takes_offset = false;
 template <class Mapping>
@@ -146,8 +151,8 @@ inline constexpr bool takes_offset<Mapping, true> =
 
 // --- Mappings made from strides
 
-/// Refuses a stride that the layout's integers do not hold, in a dimension with neighbours. For a
-/// unique mapping a negative one is refused later, by `check_unique_strides`.
+/// Refuses a stride that the layout's integers do not hold, in a dimension with neighbours.
+/// For a unique mapping a negative one is refused later, by `check_unique_strides`.
 template <class Stride, class Mapping, std::size_t Rank>
 void check_stride_type(const strided_shape<Rank>& given) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -158,8 +163,8 @@ void check_stride_type(const strided_shape<Rank>& given) {
   }
 }
 
-/// Checks the precondition of a unique mapping: strides above 0, each at least the next smaller
-/// one times its extent (P0009 `[mdspan.layout.stride.cons]`).
+/// Checks the precondition of a unique mapping: strides above 0, each at least the next
+/// smaller one times its extent (P0009 `[mdspan.layout.stride.cons]`).
 template <std::size_t Rank>
 void check_unique_strides(const strided_shape<Rank>& given) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -176,8 +181,8 @@ void check_unique_strides(const strided_shape<Rank>& given) {
   }
 }
 
-/// Gives dimensions of extent 1, whose stride DLPack leaves open, one that every layout allows:
-/// beyond all others, or 1 if `Stride` does not hold that.
+/// Gives dimensions of extent 1, whose stride DLPack leaves open, one that every layout
+/// allows: beyond all others, or 1 if `Stride` does not hold that.
 template <class Stride, std::size_t Rank>
 constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
   std::int64_t beyond = 1;
@@ -194,8 +199,8 @@ constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
   }
 }
 
-/// Whether `Stride` holds the strides of an empty tensor, and the span of the dimensions before
-/// the first empty one: 0 by P0009, but hardened libc++ computes it and aborts.
+/// Whether `Stride` holds the strides of an empty tensor, and the span of the dimensions
+/// before the first empty one: 0 by P0009, but hardened libc++ computes it and aborts.
 template <class Stride, std::size_t Rank>
 constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
   constexpr auto saturated = std::numeric_limits<std::int64_t>::max();
@@ -249,17 +254,12 @@ template <class Index>
          "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
 }
 
-/// Makes a mapping from extents and strides, and from the offset of the first element if a stride
-/// is negative and the mapping takes one, so that no index is negative.
-/// @param reach of nested dimensions, or 0
+/// Makes a mapping from extents and strides, and from the offset of the first element if a
+/// stride is negative and the mapping takes one, so that no index is negative.
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
-                     bool empty, std::int64_t reach) {
-  using stride_type = typename decltype(strides_argument<Mapping>())::stride_type;
-  constexpr std::make_index_sequence<Rank> ranks{};
-  if (reach != 0 && fits<stride_type>(reach)) {
-    return Mapping(extents, make_strides<Mapping>(given.strides, ranks));
-  }
+                     bool empty) {
+  using stride_type = stride_argument<Mapping>;
   if (!empty) {
     check_stride_type<stride_type, Mapping>(given);
     if constexpr (!accepts_any_stride_v<Mapping>) {
@@ -269,7 +269,8 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   } else if (!normalize_empty_strides<stride_type>(given) && !accepts_any_stride_v<Mapping>) {
     refuse_product<stride_type>();
   }
-  const auto strides = make_strides<Mapping>(given.strides, ranks);
+  const auto strides =
+      make_strides<Mapping>(given.strides.data(), std::make_index_sequence<Rank>{});
   if constexpr (takes_offset<Mapping>) {
     if (const std::int64_t lowest = empty ? 0 : lowest_of(given); lowest < 0) {
       return Mapping(extents, strides, -lowest);
@@ -284,8 +285,8 @@ template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
 
-/// Whether `padding_value` is a member of each mapping, not a constant of the type: g++ makes the
-/// use of such a member as a constant a hard error.
+/// Whether `padding_value` is a member of each mapping, not a constant of the type: g++ makes
+/// the use of such a member as a constant a hard error.
 template <class Mapping, class = void>
 inline constexpr bool keeps_padding = false;
 template <class Mapping>
@@ -296,8 +297,8 @@ inline constexpr bool keeps_padding<
 template <std::size_t>
 using if_number = void;
 
-/// The padding of a padded layout (P2642 `padding_value`), which may be `dynamic_extent`; 0 for
-/// other layouts.
+/// The padding of a padded layout (P2642 `padding_value`), which may be `dynamic_extent`; 0
+/// for other layouts.
 template <class Mapping, class = void, bool = keeps_padding<Mapping>>
 inline constexpr std::size_t padding_of = 0;
 template <class Mapping>
@@ -336,8 +337,8 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::in
   return holds<Index>(all);
 }
 
-/// Whether the index type holds the extent of one dimension, rounded up to the layout's padding,
-/// times the others.
+/// Whether the index type holds the extent of one dimension, rounded up to the layout's
+/// padding, times the others.
 template <class Mapping, std::size_t Rank>
 bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
   constexpr std::int64_t padding = padding_of<Mapping> == dynamic_extent
@@ -345,13 +346,13 @@ bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
                                        : static_cast<std::int64_t>(padding_of<Mapping>);
   std::int64_t rounded = 0;
   return !__builtin_add_overflow(given.shape[r], padding - 1, &rounded) &&
-         holds_product<typename Mapping::extents_type::index_type>(given, r,
-                                                                   rounded / padding * padding);
+         holds_product<typename Mapping::extents_type::index_type>(
+             given, r, rounded / padding * padding);
 }
 
 /// Whether the index type holds the product of the extents, as P0009
-/// `[mdspan.layout.right.cons]` asks, also with the extent rounded up that a padded layout pads.
-/// That is the first or the last one, the dimension of stride 1 of a default mapping.
+/// `[mdspan.layout.right.cons]` asks, also with the extent rounded up that a padded layout
+/// pads. That is the first or the last one, the dimension of stride 1 of a default mapping.
 template <class Mapping, std::size_t Rank>
 bool holds_products(const strided_shape<Rank>& given) {
   bool holds = holds_product<typename Mapping::extents_type::index_type>(given, Rank, 1);
@@ -374,8 +375,8 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
   return r;
 }
 
-/// Whether the index type holds the sum of an extent and a padding, the most that padded mappings
-/// compute, times the other extents.
+/// Whether the index type holds the sum of an extent and a padding, the most that padded
+/// mappings compute, times the other extents.
 template <class Index, std::size_t Rank>
 bool holds_padding(const strided_shape<Rank>& given, std::size_t r, std::int64_t padding) {
   std::int64_t sum = 0;
@@ -397,13 +398,11 @@ bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_
 
 /// Makes a mapping from extents alone, or from extents and the padded extent with which it has
 /// the strides.
-/// @param reach of nested dimensions, or 0
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
-                     const strided_shape<Rank>& given, bool empty, std::int64_t reach) {
+                     const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
-  const bool is_bounded = padding_of<Mapping> == 0 && reach != 0 && fits<index_type>(reach);
-  if (!is_bounded && !holds_products<Mapping>(given)) {
+  if (!holds_products<Mapping>(given)) {
     refuse_product<index_type>();
   }
   const Mapping plain(extents);
@@ -424,8 +423,8 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
 
 // --- Any mapping
 
-/// Whether the elements of a mapping that was made with an offset are as far apart as its strides
-/// say. It may call itself not strided only because its first index is not 0.
+/// Whether the elements of a mapping that was made with an offset are as far apart as its
+/// strides say. It may call itself not strided only because its first index is not 0.
 template <class Mapping, std::size_t Rank, std::size_t... Ranks>
 bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>& given,
                                std::index_sequence<Ranks...>) {
@@ -451,18 +450,17 @@ bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>
 
 /// Makes the mapping, and refuses strides that it does not have: a layout may be made from
 /// extents that fix them, or from numbers that mean something else.
-/// @param reach of nested dimensions, or 0
 template <class Mapping, std::size_t Rank>
 Mapping to_mapping(const typename Mapping::extents_type& extents,
-                   const strided_shape<Rank>& given, bool empty, std::int64_t reach) {
+                   const strided_shape<Rank>& given, bool empty) {
   static_assert(made_from_strides<Mapping> || made_from_extents<Mapping>,
                 "layout: expected a mapping that is made from extents, or from extents and an "
                 "array of strides, found another; construct the view by hand after validate");
   const Mapping made = [&] {
     if constexpr (made_from_strides<Mapping>) {
-      return from_strides<Mapping>(extents, given, empty, reach);
+      return from_strides<Mapping>(extents, given, empty);
     } else {
-      return from_extents<Mapping>(extents, given, empty, reach);
+      return from_extents<Mapping>(extents, given, empty);
     }
   }();
   if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`

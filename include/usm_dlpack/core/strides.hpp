@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shape and stride arithmetic in elements, with every overflow seen, on hosts and on devices. Needs no
-// mdspan, no device and no heap.
+// Shape and stride arithmetic in elements, with every overflow seen, on hosts and on devices.
+// Needs no mdspan, no device and no heap.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -245,7 +245,7 @@ constexpr bool is_strided(const Mapping& mapping) {
 /// What each stride must exceed, for `strides_step_over`.
 enum class step_over {
   elements,  ///< everything that smaller strides reach: then no two indices share an element
-  extents,   ///< the next smaller stride times its extent, as the standard `layout_stride` asks
+  extents,  ///< the next smaller stride times its extent, as the standard `layout_stride` asks
 };
 
 /// Whether each stride, taken by size, exceeds what the smaller ones reach.
@@ -298,32 +298,26 @@ constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t*
   return strides_step_over(shape, strides, ndim, step_over::extents);
 }
 
-/// Dimensions of which each stride is at least the stride of the next one times its extent, in C
-/// order or in F order: compact arrays and most slices.
-struct nested_dimensions {
-  /// The largest stride times its extent, so at least every extent, stride and index; 0 if the
-  /// dimensions are not nested.
-  std::int64_t reach = 0;
-  std::int64_t highest = 0;  ///< the highest index; the lowest is 0
-};
-
-/// Recognises nested dimensions. Everything else, well formed or not, is for the full checks.
+/// Recognises dimensions that are nested in C order or in F order: every extent is at least 1,
+/// and every stride at least that of the next dimension times its extent. So are compact
+/// arrays and most slices. Everything else, well formed or not, is for the full checks.
 /// @pre `shape` and `strides` have `ndim` entries
-constexpr nested_dimensions find_nested(const std::int64_t* shape, const std::int64_t* strides,
-                                        std::size_t ndim) noexcept {
-  nested_dimensions found{1, 0};
+/// @returns the largest stride times its extent, which no extent, stride or index exceeds; 0
+/// if the
+///          dimensions are not nested
+constexpr std::int64_t nested_reach(const std::int64_t* shape, const std::int64_t* strides,
+                                    std::size_t ndim) noexcept {
   const bool c_order = ndim == 0 || strides[0] >= strides[ndim - 1];
-  for (std::size_t place = 0; place < ndim; ++place) {
-    const std::size_t r = c_order ? ndim - 1 - place : place;
-    std::int64_t reach = 0;
-    if (shape[r] < 1 || strides[r] < found.reach ||
+  const std::size_t next = c_order ? ~std::size_t{0} : std::size_t{1};
+  std::size_t r = c_order ? ndim - 1 : 0;
+  std::int64_t reach = 1;
+  for (std::size_t left = ndim; left != 0; --left, r += next) {
+    if (shape[r] < 1 || strides[r] < reach ||
         multiply_overflows(strides[r], shape[r], reach)) {
-      return {};
+      return 0;
     }
-    found.highest += reach - strides[r];
-    found.reach = reach;
   }
-  return found;
+  return reach;
 }
 
 }  // namespace usm_dlpack::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks whether a DLTensor that somebody else filled is well formed, and says which bytes it
-// spans. Asks no device and reads nothing but the descriptor, so it is safe on anything but a wild
-// pointer.
+// spans. Asks no device and reads nothing but the descriptor, so it is safe on anything but a
+// wild pointer.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
@@ -130,31 +130,33 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
          "offsets beyond it", "have the producer correct shape, strides and byte_offset");
 }
 
-/// Accepts the tensors that are common: at least one element of whole bytes, nested dimensions,
-/// aligned memory. It refuses none: what it does not accept is for `check_in_full`, which
-/// refuses in the documented order.
-/// @param result written if the tensor is accepted
-/// @returns the reach of its dimensions, or 0
-inline std::int64_t accept_nested(const DLTensor& tensor, tensor_structure& result) noexcept {
+/// Accepts most tensors at once: elements of whole bytes, nested dimensions, aligned memory.
+/// It refuses none: what it does not accept is for `check_in_full`, which refuses in the
+/// documented order.
+/// @returns whether the tensor is accepted, and `result` written
+inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   if (tensor.ndim < 0 || tensor.data == nullptr || !detail::has_whole_bytes(tensor.dtype) ||
-      (ndim != 0 && (tensor.shape == nullptr || tensor.strides == nullptr))) {
-    return 0;
+      (ndim != 0 && (tensor.shape == nullptr || tensor.strides == nullptr)) ||
+      detail::nested_reach(tensor.shape, tensor.strides, ndim) == 0) {
+    return false;
   }
-  const nested_dimensions nested = detail::find_nested(tensor.shape, tensor.strides, ndim);
-  const std::int64_t size = tensor.dtype.bits / 8 * tensor.dtype.lanes;
-  std::int64_t nbytes = 0;
+  std::int64_t count = 1;  // of elements from the first to the last; at most the reach
+  for (std::size_t r = 0; r < ndim; ++r) {
+    count += (tensor.shape[r] - 1) * tensor.strides[r];
+  }
   std::uintptr_t first = 0;
+  std::int64_t nbytes = 0;
   std::uintptr_t end = 0;
-  if (nested.reach == 0 || multiply_overflows(nested.highest + 1, size, nbytes) ||
-      __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
                              &first) ||
+      multiply_overflows(count, tensor.dtype.bits / 8 * tensor.dtype.lanes, nbytes) ||
       __builtin_add_overflow(first, nbytes, &end) ||
       (first & detail::alignment_mask(tensor.dtype)) != 0) {
-    return 0;
+    return false;
   }
   result = {first, first, static_cast<std::uint64_t>(nbytes), false, true};
-  return nested.reach;
+  return true;
 }
 
 /// Makes every check, in the documented order.
@@ -207,7 +209,7 @@ inline std::int64_t accept_nested(const DLTensor& tensor, tensor_structure& resu
 /// As `usm_dlpack::check_structure`.
 inline void check_structure(const DLTensor& tensor, subbyte storage,
                             tensor_structure& result) {
-  if (detail::accept_nested(tensor, result) == 0) {
+  if (!detail::accept_nested(tensor, result)) {
     detail::check_in_full(tensor, storage, result);
   }
 }

@@ -51,6 +51,12 @@ constexpr void check_strided(const Mapping& mapping) {
 /// consumers of managed tensors need (dpctl, dpnp and PyTorch refuse null).
 enum class empty_data { null, kept };
 
+/// A handle as `DLTensor::data`, which is no pointer to const: the read-only flag of a managed
+/// tensor says that.
+constexpr void* as_data(const volatile void* handle) noexcept {
+  return const_cast<void*>(handle);
+}
+
 template <std::size_t Rank>
 constexpr bool is_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
   for (const std::int64_t extent : shape) {
@@ -85,23 +91,19 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
   }
   // Braces evaluate their elements in order, so the first number at fault is refused.
   const array_type shape{to_extent(view.extent(Ranks), Ranks)...};
-  const bool empty = detail::is_empty(shape);
-  array_type strides{};
-  if (!empty || has_strides_if_empty<typename mapping_of<View>::index_type>(shape)) {
-    strides = {to_stride(mapping.stride(Ranks), Ranks)...};
-  } else {
-    write_compact_strides(shape.data(), strides.data(), shape.size());
+  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
+  if (detail::is_empty(shape)) {
+    const bool kept = WhenEmpty == empty_data::kept;
+    void* const data = kept ? detail::as_data(view.data_handle()) : nullptr;
+    if (has_strides_if_empty<typename mapping_of<View>::index_type>(shape)) {
+      return {data, device, dtype, shape, {to_stride(mapping.stride(Ranks), Ranks)...}};
+    }
+    array_type compact{};
+    write_compact_strides(shape.data(), compact.data(), shape.size());
+    return {data, device, dtype, shape, compact};
   }
-  handle_of<View> data{};
-  if (!empty) {
-    data = detail::origin_address(view);
-  } else if constexpr (WhenEmpty == empty_data::kept) {
-    data = view.data_handle();
-  }
-  // DLTensor has no pointer to const: the read-only flag of a managed tensor says it.
-  const volatile void* const address = data;
-  return {const_cast<void*>(address), device, data_type_v<typename View::element_type>, shape,
-          strides};
+  const array_type strides{to_stride(mapping.stride(Ranks), Ranks)...};
+  return {detail::as_data(detail::origin_address(view)), device, dtype, shape, strides};
 }
 template <empty_data WhenEmpty, class View>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device) {

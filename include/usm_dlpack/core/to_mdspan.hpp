@@ -53,7 +53,14 @@ void check_rank(const DLTensor& tensor) {
   }
 }
 
-/// Checks the static extents.
+template <class Extents, std::size_t... Ranks>
+constexpr bool has_static_extents([[maybe_unused]] const std::int64_t* shape,
+                                  std::index_sequence<Ranks...>) noexcept {
+  return ((Extents::static_extent(Ranks) == dynamic_extent ||
+           Extents::static_extent(Ranks) == static_cast<std::size_t>(shape[Ranks])) &&
+          ...);
+}
+
 template <class Extents>
 void check_static_extents(const DLTensor& tensor) {
   for (std::size_t r = 0; r < Extents::rank(); ++r) {
@@ -99,8 +106,8 @@ strided_shape<Rank> read_strides(const DLTensor& tensor) {
   return given;
 }
 
-/// Checks that the index type holds every extent, and the number of elements from the lowest to
-/// the highest.
+/// Checks that the index type holds every extent, and the number of elements from the lowest
+/// to the highest.
 template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -130,14 +137,8 @@ void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
 
 /// Makes the view of a well-formed tensor of its rank.
 /// @param structure what `check_structure` returned for `tensor`
-/// @param reach what `accept_nested` returned for it: no index exceeds it, so no check of the
-///        view's integers is needed if they hold it
 template <class View>
-View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyte storage,
-               std::int64_t reach = 0) {
-  static_assert(std::is_default_constructible_v<accessor_of<View>>,
-                "accessor: expected one that is made of nothing, found another; construct the "
-                "view by hand after validate");
+View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyte storage) {
   using mapping_type = typename View::mapping_type;
   using extents_type = typename View::extents_type;
   using index_type = typename extents_type::index_type;
@@ -147,36 +148,112 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   detail::check_static_extents<extents_type>(tensor);
   check_alignment(structure, alignof(typename View::element_type));
   const strided_shape<rank> given = detail::read_strides<rank>(tensor);
-  const bool is_bounded = reach != 0 && fits<index_type>(reach);
-  if (!is_bounded) {
-    check_index_type<index_type>(given, structure.empty);
-  }
-  const mapping_type mapping =
-      to_mapping<mapping_type>(make_extents<extents_type>(given.shape.data(), ranks), given,
-                               structure.empty, is_bounded ? reach : 0);
+  check_index_type<index_type>(given, structure.empty);
+  const mapping_type mapping = to_mapping<mapping_type>(
+      make_extents<extents_type>(given.shape.data(), ranks), given, structure.empty);
   auto* first = reinterpret_cast<typename View::data_handle_type>(structure.first);
   if (structure.empty) {
     return View(first, mapping);
   }
   const auto origin = static_cast<std::ptrdiff_t>(detail::origin_index(mapping, ranks));
-  if (!is_bounded || origin != 0) {
-    detail::check_indices<index_type>(origin, given);
-    first -= origin;
-  }
+  detail::check_indices<index_type>(origin, given);
+  first -= origin;
   check_accessor_alignment<promised_alignment<accessor_of<View>>>(first);
   return View(first, mapping);
 }
 
+/// Makes every check, in the documented order.
 template <class View>
-View convert(const DLTensor& tensor, subbyte storage) {
+[[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
   detail::check_ndim(tensor);
   detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
-  tensor_structure structure;
-  const std::int64_t reach = detail::accept_nested(tensor, structure);
-  if (reach == 0) {
-    detail::check_in_full(tensor, storage, structure);
+  return detail::make_view<View>(tensor, usm_dlpack::check_structure(tensor, storage),
+                                 storage);
+}
+
+/// Whether `accept_nested` knows views of a type: elements of whole bytes, no promise of an
+/// alignment, a mapping that is made from strides or that extents alone determine.
+template <class View, class Mapping = typename View::mapping_type>
+inline constexpr bool may_be_accepted =
+    data_type_v<typename View::element_type>.bits >= 8 &&
+    promised_alignment<accessor_of<View>> <= alignof(typename View::element_type) &&
+    (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
+                                : made_from_extents<Mapping> && padding_of<Mapping> == 0);
+
+/// The integer types of a mapping hold the reach of nested dimensions.
+template <class Mapping>
+constexpr bool holds_reach(std::int64_t reach) noexcept {
+  bool holds = fits<typename Mapping::extents_type::index_type>(reach);
+  if constexpr (made_from_strides<Mapping>) {
+    holds = holds && fits<stride_argument<Mapping>>(reach);
   }
-  return detail::make_view<View>(tensor, structure, storage, reach);
+  return holds;
+}
+
+/// Accepts most tensors at once, as `detail::accept_nested` of structure.hpp does, for a view.
+/// @returns the address of the first element, or 0
+template <class View>
+std::uintptr_t accept_nested(const DLTensor& tensor) noexcept {
+  using element_type = typename View::element_type;
+  constexpr DLDataType dtype = data_type_v<element_type>;
+  constexpr std::size_t rank = View::rank();
+  if (tensor.ndim != static_cast<std::int32_t>(rank) || tensor.data == nullptr ||
+      !usm_dlpack::same_data_type(tensor.dtype, dtype) ||
+      (rank != 0 && (tensor.shape == nullptr || tensor.strides == nullptr)) ||
+      !has_static_extents<typename View::extents_type>(tensor.shape,
+                                                       std::make_index_sequence<rank>{})) {
+    return 0;
+  }
+  const std::int64_t reach = detail::nested_reach(tensor.shape, tensor.strides, rank);
+  std::uintptr_t first = 0;
+  std::int64_t nbytes = 0;
+  std::uintptr_t end = 0;
+  const bool accepted =
+      reach != 0 && holds_reach<typename View::mapping_type>(reach) &&
+      !__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data),
+                              tensor.byte_offset, &first) &&
+      !multiply_overflows(reach, sizeof(element_type), nbytes) &&
+      !__builtin_add_overflow(first, nbytes, &end) &&
+      (first & (detail::alignment_mask(dtype) | (alignof(element_type) - 1))) == 0;
+  return accepted ? first : 0;
+}
+
+/// The mapping of an accepted tensor.
+template <class Mapping, std::size_t... Ranks>
+Mapping nested_mapping(const DLTensor& tensor, std::index_sequence<Ranks...> ranks) {
+  const auto extents = make_extents<typename Mapping::extents_type>(tensor.shape, ranks);
+  if constexpr (made_from_strides<Mapping>) {
+    return Mapping(extents, make_strides<Mapping>(tensor.strides, ranks));
+  } else {
+    return Mapping(extents);
+  }
+}
+
+/// Whether a mapping begins at index 0 and has the strides of a tensor.
+template <class Mapping, std::size_t... Ranks>
+bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* strides,
+                 std::index_sequence<Ranks...> ranks) {
+  return detail::origin_index(mapping, ranks) == 0 &&
+         (detail::is_strided(mapping) && ... &&
+          (static_cast<std::int64_t>(mapping.stride(Ranks)) == strides[Ranks]));
+}
+
+template <class View>
+View convert(const DLTensor& tensor, subbyte storage) {
+  static_assert(std::is_default_constructible_v<accessor_of<View>>,
+                "accessor: expected one that is made of nothing, found another; construct the "
+                "view by hand after validate");
+  if constexpr (may_be_accepted<View>) {
+    using mapping_type = typename View::mapping_type;
+    constexpr std::make_index_sequence<View::rank()> ranks{};
+    if (const std::uintptr_t first = detail::accept_nested<View>(tensor); first != 0) {
+      const mapping_type mapping = nested_mapping<mapping_type>(tensor, ranks);
+      if (has_strides(mapping, tensor.strides, ranks)) {
+        return View(reinterpret_cast<typename View::data_handle_type>(first), mapping);
+      }
+    }
+  }
+  return detail::convert_in_full<View>(tensor, storage);
 }
 
 template <class View>

@@ -4,9 +4,9 @@
 // its headers or Cython.
 #pragma once
 
+#include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
-#include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <cstdint>

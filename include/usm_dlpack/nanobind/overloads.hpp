@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error of a call that no overload takes: each refusal of an argument is recorded as long as
-// the call lasts, and the last overload raises what fits.
+// The error of a call that no overload takes: each refusal of an argument is recorded as long
+// as the call lasts, and the last overload raises what fits.
 #pragma once
 
 #include <usm_dlpack/nanobind/package.hpp>

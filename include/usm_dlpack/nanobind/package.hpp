@@ -8,9 +8,9 @@
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
+#include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
-#include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <cstdint>

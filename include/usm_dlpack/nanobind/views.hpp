@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Casters of views: how a parameter is written in a Python signature, how an array becomes a view
-// (its tensor is read, compared with the view's type, proved and kept alive), and how a view with
-// an owner or an array of the extension's becomes a DLPackTensor.
+// Casters of views: how a parameter is written in a Python signature, how an array becomes a
+// view (its tensor is read, compared with the view's type, proved and kept alive), and how a
+// view with an owner or an array of the extension's becomes a DLPackTensor.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
@@ -12,9 +12,9 @@
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
+#include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
-#include <nanobind/nanobind.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array for results: it owns USM that can leave the process, shows it as an mdspan, and becomes
-// a managed tensor without a copy. Its memory is freed once the work of its queue is done.
+// An array for results: it owns USM that can leave the process, shows it as an mdspan, and
+// becomes a managed tensor without a copy. Its memory is freed once the work of its queue is
+// done.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
@@ -24,8 +25,8 @@
 
 namespace usm_dlpack::detail {
 
-/// Checks that the index type holds the products of the extents that a mapping computes. Extents
-/// of 0 are left out, because strides of an empty array are products too.
+/// Checks that the index type holds the products of the extents that a mapping computes.
+/// Extents of 0 are left out, because strides of an empty array are products too.
 template <class Mapping>
 void check_product(const typename Mapping::extents_type& extents) {
   using extents_type = typename Mapping::extents_type;
@@ -76,8 +77,8 @@ inline constexpr bool is_readable<
                        decltype(std::declval<const Shape&>()[std::size_t{}])>> =
     std::is_integral_v<std::decay_t<decltype(std::declval<const Shape&>()[std::size_t{}])>>;
 
-/// Validates a requested shape, all extents or the dynamic ones alone, before building extents of
-/// the view's type.
+/// Validates a requested shape, all extents or the dynamic ones alone, before building extents
+/// of the view's type.
 template <class Extents, class Shape>
 void check_requested_shape(const Shape& shape) {
   using index_type = typename Extents::index_type;
