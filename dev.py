@@ -398,10 +398,11 @@ def pythons() -> int:
     return run(sys.executable, ROOT / "tests" / "packaging" / "every_python.py", check=False)
 
 
-def benchmark() -> int:
-    """Measure what the Python exchange costs beside dpctl.tensor, dpnp, NumPy and nanobind."""
+def benchmark(arguments: list[str]) -> int:
+    """Compare Python calls with other libraries; options: benchmarks/python/beside_peers.py."""
     require_debian_packages(missing_for_python())
-    return run(sys.executable, ROOT / "benchmarks" / "python" / "beside_peers.py", check=False)
+    program = ROOT / "benchmarks" / "python" / "beside_peers.py"
+    return run(sys.executable, program, *arguments, check=False)
 
 
 def speed(arguments: list[str]) -> int:
@@ -486,7 +487,7 @@ def main() -> int:
     )
     known, rest = parser.parse_known_args()
     options = vars(known)
-    if options["command"] in ("mutation", "speed"):
+    if options["command"] in ("benchmark", "mutation", "speed"):
         options["arguments"] = rest
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")

@@ -214,6 +214,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1000, help="of the times (default: 1000)")
     parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --times")
     options = parser.parse_args()
+    if options.write and options.compiler:
+        parser.error("--write: expected both compilers, found --compiler; leave it out")
     compilers = options.compiler or list(COMPILERS)
     rounds = options.rounds if options.times or options.write else 0
     try:
