@@ -22,6 +22,10 @@ from run import build_package  # noqa: E402
 
 from dev import RefusalError, make_environment  # noqa: E402
 
+NOTE = """\
+Times of calls with small arrays, each in its fastest round. `from_dlpack`, views and `validate`
+query the driver for the memory, which takes most of their time; NumPy and nanobind query nothing.
+"""
 PEERS = {"dpctl-tensor": "dpctl.tensor", "dpnp": "dpnp"}
 
 Rows = list[tuple[str, float, float | None]]
@@ -73,7 +77,7 @@ def main() -> int:
     text = table(measured)
     print(text)
     if options.write:
-        write_section("Python: beside dpctl.tensor, dpnp, NumPy and nanobind", text)
+        write_section("Python: beside dpctl.tensor, dpnp, NumPy and nanobind", f"{NOTE}\n{text}")
     rows = [row for found in measured.values() for row in found]
     missed = [title for title, ratio, limit in rows if limit is not None and ratio > limit]
     for title in missed:
