@@ -23,8 +23,8 @@ from run import build_package  # noqa: E402
 from dev import RefusalError, make_environment  # noqa: E402
 
 NOTE = """\
-Times of calls with small arrays, each in its fastest round. `from_dlpack`, views and `validate`
-query the driver for the memory, which takes most of their time; NumPy and nanobind query nothing.
+Times of calls with small arrays, each in its fastest round. `from_dlpack`, `validate` and
+views of foreign arrays query the driver for the memory; NumPy and nanobind validate no memory.
 """
 PEERS = {"dpctl-tensor": "dpctl.tensor", "dpnp": "dpnp"}
 
