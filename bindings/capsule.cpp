@@ -30,7 +30,7 @@ template <class Managed>
 void destroy_capsule(PyObject* capsule) noexcept {
   if (PyCapsule_IsValid(capsule, names<Managed>::fresh) != 0) {
     const nb::error_scope keep;
-    const managed_owner<Managed> gone(
+    const std::unique_ptr<Managed, managed_deleter> gone(
         static_cast<Managed*>(PyCapsule_GetPointer(capsule, names<Managed>::fresh)));
   }
 }

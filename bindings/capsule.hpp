@@ -5,7 +5,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/core/managed.hpp>
 
 #include <variant>
 

@@ -11,7 +11,7 @@
 #include "queues.hpp"
 #include "tensor.hpp"
 
-#include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this module does for extensions that are built with <usm_dlpack/nanobind.hpp>.
+// What this module does for extensions that are built with <usm_dlpack/nanobind/views.hpp>.
 #pragma once
 
 #include <nanobind/nanobind.h>

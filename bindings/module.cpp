@@ -15,7 +15,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-#include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
 
 #include <cstdlib>
 #include <exception>

@@ -6,7 +6,7 @@
 #include <link.h>
 #include <nanobind/nanobind.h>
 #include <pthread.h>
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <atomic>
 #include <cstring>

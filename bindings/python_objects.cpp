@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 #include <unistd.h>
-#include <usm_dlpack/package_interface.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -6,8 +6,8 @@
 
 #include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
-#include <usm_dlpack/dpctl_objects.hpp>
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/nanobind/dpctl.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <atomic>
 #include <string>

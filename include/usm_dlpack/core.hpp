@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that needs neither SYCL nor a device.
+// Everything that needs neither SYCL nor a device. Within core/, a header includes only those
+// listed before it.
 #pragma once
 
-#include <usm_dlpack/config.hpp>
-#include <usm_dlpack/dlpack_tensor.hpp>
-#include <usm_dlpack/dtype.hpp>
-#include <usm_dlpack/error.hpp>
-#include <usm_dlpack/layout.hpp>
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/structure.hpp>
-#include <usm_dlpack/to_dlpack.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
-#include <usm_dlpack/view.hpp>
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/mapping.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>

@@ -12,7 +12,6 @@
 //   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, context.get(), device.get());
 #pragma once
 
-#include <usm_dlpack/opencl_export.hpp>
-#include <usm_dlpack/opencl_handle.hpp>
-#include <usm_dlpack/opencl_interop.hpp>
-#include <usm_dlpack/usm.hpp>
+#include <usm_dlpack/opencl/handle.hpp>
+#include <usm_dlpack/opencl/interop.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>

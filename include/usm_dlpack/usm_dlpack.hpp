@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything: the SYCL-free core and the headers that need SYCL.
+// Everything that needs SYCL, and the core: both protocols of exchanging USM through DLPack, the
+// device ids that they share, and the views and arrays that know their USM kind. Within sycl/, a
+// header includes only those listed before it.
 #pragma once
 
 #include <usm_dlpack/core.hpp>
-#include <usm_dlpack/usm.hpp>
+
+#include <usm_dlpack/sycl/dtype.hpp>
+#include <usm_dlpack/sycl/devices.hpp>
+#include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/mdspan.hpp>
+#include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>

@@ -7,7 +7,7 @@
 
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <array>
 #include <cstddef>

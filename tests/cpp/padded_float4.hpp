@@ -4,7 +4,7 @@
 // managed tensor's flags can say.
 #pragma once
 
-#include <usm_dlpack/dtype.hpp>
+#include <usm_dlpack/core/dtype.hpp>
 
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 // was found, and that the sentence is made of these and ends in a remedy.
 #pragma once
 
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <gtest/gtest.h>
 

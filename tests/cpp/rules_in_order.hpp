@@ -5,7 +5,7 @@
 // tests/python/test_documented_checks.py compares the rows with the page.
 #pragma once
 
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <gtest/gtest.h>
 

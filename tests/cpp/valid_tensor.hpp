@@ -4,7 +4,7 @@
 // each refusal has one cause.
 #pragma once
 
-#include <usm_dlpack/config.hpp>
+#include <usm_dlpack/core/config.hpp>
 
 #include <array>
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/dtype.hpp>
+#include <usm_dlpack/core/dtype.hpp>
 
 #include <gtest/gtest.h>
 

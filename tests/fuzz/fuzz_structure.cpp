@@ -6,7 +6,7 @@
 #include "fuzzed_tensor.hpp"
 #include "oracle.hpp"
 
-#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/core/structure.hpp>
 
 #include <algorithm>
 #include <vector>

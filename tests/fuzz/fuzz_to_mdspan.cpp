@@ -6,8 +6,8 @@
 #include "fuzzed_tensor.hpp"
 #include "oracle.hpp"
 
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <mdspan/mdspan.hpp>
 

@@ -4,7 +4,7 @@
 // the bytes say; with numbers that are small, at the ends of their types, or any.
 #pragma once
 
-#include <usm_dlpack/config.hpp>
+#include <usm_dlpack/core/config.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,7 +4,7 @@
 // of 128 bits instead of overflow checks, every element visited instead of a formula.
 #pragma once
 
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <cstddef>
 #include <cstdint>

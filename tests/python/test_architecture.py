@@ -227,9 +227,9 @@ RULES: list[Callable[[Path], list[str]]] = [
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 PLANTED = [
-    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/dtype.hpp>\n"),
+    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/core/dtype.hpp>\n"),
     (faults_of_arrows, "layout.hpp", SPDX + '#include "to_dlpack.hpp"\n'),
-    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/layout.hpp>\n"),
+    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/core/strides.hpp>\n"),
     (faults_of_arrows, "new_room.hpp", SPDX),
     (faults_of_sycl, "layout.hpp", SPDX + "#include <sycl/sycl.hpp>\n"),
     (faults_of_sycl, "layout.hpp", SPDX + "#  include <CL/cl.h>\n"),
@@ -260,7 +260,7 @@ def test_a_planted_fault_is_seen_by_its_rule_alone(
 ) -> None:
     header = tmp_path / INCLUDE / name
     header.parent.mkdir(parents=True)
-    (header.parent / "error.hpp").write_text(SPDX + "#include <usm_dlpack/config.hpp>\n")
+    (header.parent / "error.hpp").write_text(SPDX + "#include <usm_dlpack/core/config.hpp>\n")
     header.write_text(text)
     assert len(rule(tmp_path)) == 1
     others = [other for other in RULES if other is not rule and name == "layout.hpp"]

@@ -69,7 +69,7 @@ def test_header_of_another_version_is_refused(tmp_path: Path, text: str, found: 
 
 def syntax_errors(source: Path, *flags: str) -> str:
     """Return what g++ says of a source that it refuses."""
-    source.write_text("#include <usm_dlpack/config.hpp>\n")
+    source.write_text("#include <usm_dlpack/core/config.hpp>\n")
     done = subprocess.run(
         ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", *flags, str(source)],
         capture_output=True,

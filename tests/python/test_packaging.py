@@ -51,7 +51,7 @@ def test_the_tests_look_at_the_installed_package(project_root: Path) -> None:
 
 
 def test_the_version_is_that_of_the_headers(project_root: Path) -> None:
-    text = (project_root / "include/usm_dlpack/config.hpp").read_text(encoding="utf-8")
+    text = (project_root / "include/usm_dlpack/core/config.hpp").read_text(encoding="utf-8")
     numbers = [
         re.findall(rf"#define USM_DLPACK_VERSION_{part} (\d+)", text)
         for part in ("MAJOR", "MINOR", "PATCH")

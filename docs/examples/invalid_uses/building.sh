@@ -57,7 +57,7 @@ case "$1" in
     mkdir -p other/sycl
     echo "#define SYCL_LANGUAGE_VERSION 202012L" >other/sycl/sycl.hpp
     echo "#include <sycl/sycl.hpp>" >program.cpp
-    echo "#include <usm_dlpack/sycl_config.hpp>" >>program.cpp
+    echo "#include <usm_dlpack/sycl/config.hpp>" >>program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iother program.cpp
     # [end another_sycl]
     ;;

@@ -4,7 +4,7 @@
 // sentence are printed behind its name, with tabs between them.
 #pragma once
 
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <initializer_list>
 #include <iostream>

@@ -7,8 +7,8 @@
 #include <sycl/sycl.hpp>  // first: in device code mdspan.hpp uses it
 
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/usm_mdspan.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
 
 #include <cstdint>
 

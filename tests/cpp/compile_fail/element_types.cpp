@@ -20,7 +20,7 @@
 // clang-format on
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/core/managed.hpp>
 
 #include <cstdint>
 

@@ -12,7 +12,7 @@
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
 
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #if defined(USM_DLPACK_FIXED) || defined(without_default)
 using layout = odd::layout_stepped;

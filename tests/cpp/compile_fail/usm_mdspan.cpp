@@ -15,7 +15,7 @@
 // clang-format on
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/usm_array.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
 
 using view = md::mdspan<float, md::dextents<int, 1>>;
 using usm_dlpack::device_mdspan;

@@ -23,7 +23,7 @@
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
 
-#include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/core/managed.hpp>
 
 #include <vector>
 

@@ -9,7 +9,7 @@
 // expect[clang] dropped: ignoring return value of function declared with 'nodiscard' attribute
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic error "-Wunused-result"

@@ -8,7 +8,7 @@
 #include <view_elements.hpp>
 
 #include <usm_dlpack/core.hpp>
-#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
 
 #include <gtest/gtest.h>
 

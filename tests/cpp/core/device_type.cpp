@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The names of device types in refusals: those of dlpack.h, and "unknown" on either side.
-#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/core/structure.hpp>
 
 #include <gtest/gtest.h>
 

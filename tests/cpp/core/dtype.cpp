@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How messages print a dtype: by name, and with the raw numbers.
-#include <usm_dlpack/dtype.hpp>
+#include <usm_dlpack/core/dtype.hpp>
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 

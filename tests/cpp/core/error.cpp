@@ -4,7 +4,7 @@
 #include <allocation_counter.hpp>
 #include <refusal.hpp>
 
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/relaxed_layout.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
 
 #include <gtest/gtest.h>
 

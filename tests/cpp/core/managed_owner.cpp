@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The owner of a managed tensor runs its deleter once, whichever way it loses it.
-#include <usm_dlpack/managed_owner.hpp>
+#include <usm_dlpack/core/managed.hpp>
 
 #include <gtest/gtest.h>
 

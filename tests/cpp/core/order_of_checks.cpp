@@ -7,8 +7,8 @@
 #include <rules_in_order.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <mdspan_under_test.hpp>
 #include <refusal.hpp>
 
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/core/structure.hpp>
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // small tensors from a fixed seed.
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/core/structure.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A shared library, with visible symbols, that uses the headers.
-#include <usm_dlpack/device.hpp>
+#include <usm_dlpack/sycl/devices.hpp>
 
 /// The address of the device table, and how many root devices it has.
 extern "C" const void* device_table_here(std::size_t& count) {

@@ -2,7 +2,7 @@
 //
 // What devices compute must be what the compiler's own functions say, at every edge of
 // int64_t.
-#include <usm_dlpack/checked_arithmetic.hpp>
+#include <usm_dlpack/core/strides.hpp>
 
 #include <cstdint>
 #include <limits>

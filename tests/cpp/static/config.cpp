@@ -2,7 +2,7 @@
 //
 // The constants that are written out for an older dlpack.h are those of a dlpack.h that has
 // them.
-#include <usm_dlpack/config.hpp>
+#include <usm_dlpack/core/config.hpp>
 
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 //
 // The wrapper can be copied as bytes, stored and returned; its pointers are made from an
 // object that stays.
-#include <usm_dlpack/dlpack_tensor.hpp>
+#include <usm_dlpack/core/dlpack_tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // The table of element types, what is not in it, and the customisation point by which users
 // add their own.
-#include <usm_dlpack/dtype.hpp>
+#include <usm_dlpack/core/dtype.hpp>
 
 #include <complex>
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // Every rule has a name of its own, and a refusal is an exception that can be copied while it
 // flies.
-#include <usm_dlpack/error.hpp>
+#include <usm_dlpack/core/error.hpp>
 
 #include <cstddef>
 #include <stdexcept>

@@ -5,7 +5,7 @@
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
 
-#include <usm_dlpack/managed.hpp>
+#include <usm_dlpack/core/managed.hpp>
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What strides prove of overlap, at and beyond the ends of int64_t.
-#include <usm_dlpack/overlap.hpp>
+#include <usm_dlpack/core/strides.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,9 +4,9 @@
 // of more, and of headers that are included as a system's too.
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/to_dlpack.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <cstdint>
 #include <utility>

@@ -2,7 +2,7 @@
 //
 // Which dtypes DLPack has, how far apart and how aligned their elements are, and how many
 // bytes they span.
-#include <usm_dlpack/structure.hpp>
+#include <usm_dlpack/core/structure.hpp>
 
 #include <cstddef>
 #include <cstdint>

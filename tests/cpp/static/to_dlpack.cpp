@@ -3,8 +3,8 @@
 // What the export of a view gives: its type, and shape and strides as constant expressions.
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <cstddef>
 #include <cstdint>

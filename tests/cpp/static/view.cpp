@@ -5,8 +5,8 @@
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
 
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <complex>
 #include <cstddef>

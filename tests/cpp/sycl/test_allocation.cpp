@@ -2,7 +2,7 @@
 //
 // allocation.hpp: what is known of a pointer in a default context, from the backend itself
 // and, where that cannot be asked, from the SYCL queries.
-#include <usm_dlpack/allocation.hpp>
+#include <usm_dlpack/sycl/memory.hpp>
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // device.hpp: ids of root devices, roots of sub-devices, default contexts, and processes that
 // have no device, several, or a broken one.
-#include <usm_dlpack/usm.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 #include <refusal.hpp>
 

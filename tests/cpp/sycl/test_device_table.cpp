@@ -2,7 +2,7 @@
 //
 // The device table where something is missing: a list of devices that the runtime refuses to
 // make, and a platform without a default context.
-#include <usm_dlpack/usm.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 #include <refusal.hpp>
 

@@ -4,7 +4,7 @@
 // step by step with plain SYCL calls, and beside each step what this library says. The guide's
 // type errors are our three refusals `pointer_unknown`, `context_not_default` and
 // `device_without_id`.
-#include <usm_dlpack/usm.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 #include <refusal.hpp>
 

@@ -2,8 +2,8 @@
 //
 // level_zero_query.hpp, allocation.hpp: what Level Zero and libumf tell of SYCL's memory, and
 // what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
-#include <usm_dlpack/usm_export.hpp>
-#include <usm_dlpack/usm_import.hpp>
+#include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
 #include <refusal.hpp>
 

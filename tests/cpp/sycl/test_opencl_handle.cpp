@@ -2,7 +2,7 @@
 //
 // opencl_handle.hpp: one reference is owned, moved and given back, of each type of handle; and
 // what OpenCL refuses is refused in words.
-#include <usm_dlpack/opencl_handle.hpp>
+#include <usm_dlpack/opencl/handle.hpp>
 
 #include <refusal.hpp>
 

@@ -2,7 +2,7 @@
 //
 // opencl_interop.hpp: handles of SYCL objects and of validated memory, SYCL objects of
 // handles, and every reference count before and after, also of what is refused.
-#include <usm_dlpack/opencl_interop.hpp>
+#include <usm_dlpack/opencl/interop.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <refusal.hpp>

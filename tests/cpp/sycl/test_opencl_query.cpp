@@ -2,7 +2,7 @@
 //
 // opencl_query.hpp: native handles, the root of a native device, and the range of an
 // allocation.
-#include <usm_dlpack/allocation.hpp>
+#include <usm_dlpack/sycl/memory.hpp>
 
 #include <gtest/gtest.h>
 

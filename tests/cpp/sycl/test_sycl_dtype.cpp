@@ -2,7 +2,7 @@
 //
 // sycl_dtype.hpp: which of SYCL's element types have a dtype, and which. All of it is known at
 // compile time; the cases give the facts names.
-#include <usm_dlpack/sycl_dtype.hpp>
+#include <usm_dlpack/sycl/dtype.hpp>
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <sycl/sycl.hpp>
 
 #define SYCL_LANGUAGE_VERSION 202012L
-#include <usm_dlpack/usm_mdspan.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
 
 namespace {
 

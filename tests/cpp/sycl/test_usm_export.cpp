@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // usm_export.hpp: the export protocol, with a context, with a queue and with neither.
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/usm_export.hpp>
-#include <usm_dlpack/usm_import.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
 #include <refusal.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // usm_import.hpp: the import protocol, each rule by name, their order, and what is taken.
-#include <usm_dlpack/usm_import.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
 #include <refusal.hpp>
 

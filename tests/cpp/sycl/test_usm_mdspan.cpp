@@ -273,10 +273,10 @@ const char* const index_source = R"(
   #define MDSPAN_IMPL_PROPOSED_NAMESPACE Experimental
   #include <sycl/sycl.hpp>
   #include <mdspan/mdspan.hpp>
-  #include <usm_dlpack/dtype.hpp>
-  #include <usm_dlpack/layout.hpp>
-  #include <usm_dlpack/relaxed_layout.hpp>
-  #include <usm_dlpack/usm_accessor.hpp>
+  #include <usm_dlpack/core/dtype.hpp>
+  #include <usm_dlpack/core/strides.hpp>
+  #include <usm_dlpack/core/layout_relaxed.hpp>
+  #include <usm_dlpack/sycl/mdspan.hpp>
   namespace syclext = sycl::ext::oneapi;
   using accessor =
       usm_dlpack::usm_accessor<sycl::usm::alloc::device, Kokkos::default_accessor<float>>;

@@ -6,8 +6,8 @@
 
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/dlpack_tensor.hpp>
-#include <usm_dlpack/usm_allocation.hpp>
+#include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
 #include <sycl/sycl.hpp>
 

@@ -6,7 +6,7 @@
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/to_dlpack.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <gtest/gtest.h>
 

@@ -66,9 +66,9 @@ int read_strides(const DLTensor&) {
 #include <refusal.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/managed.hpp>
-#include <usm_dlpack/to_dlpack.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 template <>
 struct usm_dlpack::data_type_of<app::pair> {

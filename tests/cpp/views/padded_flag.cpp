@@ -4,8 +4,8 @@
 #include <mdspan_under_test.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 

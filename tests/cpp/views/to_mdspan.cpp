@@ -9,8 +9,8 @@
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/relaxed_layout.hpp>
-#include <usm_dlpack/to_mdspan.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every other header stands on: the version of this library, the dlpack.h it needs, the
+// DLPack constants that an older dlpack.h lacks, and the few things on which compilers differ.
+// The only header (with sycl_config.hpp) that may hold `#if` and `#define`.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+
+#define USM_DLPACK_VERSION_MAJOR 0
+#define USM_DLPACK_VERSION_MINOR 1
+#define USM_DLPACK_VERSION_PATCH 0
+
+#if !defined(__GNUC__) && !defined(__clang__)
+#error compiler: expected g++ or clang (icpx is one), found another; \
+build with one of these
+#endif
+// Device code may be compiled without exceptions.
+#if !defined(__cpp_exceptions) && !defined(__SYCL_DEVICE_ONLY__)
+#error compiler flags: expected exceptions, found -fno-exceptions; \
+remove that flag, because every refusal is an exception
+#endif
+
+#if !__has_include(<dlpack/dlpack.h>)
+#error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
+add its folder to the include path
+#endif
+
+#if !defined(DLPACK_MAJOR_VERSION)
+#error dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; \
+point the include path to a newer one
+#elif DLPACK_MAJOR_VERSION != 1
+#error dlpack/dlpack.h: expected major version 1, found another; \
+point the include path to a 1.x one
+#endif
+
+// The address of the object outlives the call's result: clang can warn, g++ has no such
+// attribute.
+#if defined(__clang__)
+#define USM_DLPACK_LIFETIMEBOUND [[clang::lifetimebound]]
+#else
+#define USM_DLPACK_LIFETIMEBOUND
+#endif
+
+// Makes clang print a refusal's sentence where a template is dropped from overload resolution;
+// g++ prints the `throw` of the refusing function by itself, and would make `unavailable` a
+// hard error.
+#if defined(__clang__)
+#define USM_DLPACK_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
+#else
+#define USM_DLPACK_UNAVAILABLE(sentence)
+#endif
+
+namespace usm_dlpack {
+namespace detail {
+
+/// Whether this pass of the compiler makes the code of a SYCL device.
+#if defined(__SYCL_DEVICE_ONLY__)
+inline constexpr bool is_device_code = true;
+#else
+inline constexpr bool is_device_code = false;
+#endif
+
+/// Stands for an element type that this compiler does not have; no object of it exists.
+template <int>
+struct absent_type;
+
+#if defined(__SIZEOF_INT128__)
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+#else
+using int128 = absent_type<0>;
+using uint128 = absent_type<1>;
+#endif
+
+#if defined(__FLT16_MANT_DIG__)
+__extension__ typedef _Float16 float16;
+#else
+using float16 = absent_type<2>;
+#endif
+
+// SPIR-V devices have no 128-bit floating point, and their compiler refuses its very name.
+#if defined(__SIZEOF_FLOAT128__) && !defined(__SYCL_DEVICE_ONLY__)
+__extension__ typedef __float128 float128;
+#else
+using float128 = absent_type<3>;
+#endif
+
+}  // namespace detail
+
+/// `DLDataType::code` of the kinds that dlpack.h has named since 1.1; written out because a
+/// dlpack.h of 1.0 is enough here. Source: `DLDataTypeCode`, dlpack.h 1.3.
+namespace type_code {
+inline constexpr std::uint8_t float8_e3m4 = 7;
+inline constexpr std::uint8_t float8_e4m3 = 8;
+inline constexpr std::uint8_t float8_e4m3b11fnuz = 9;
+inline constexpr std::uint8_t float8_e4m3fn = 10;
+inline constexpr std::uint8_t float8_e4m3fnuz = 11;
+inline constexpr std::uint8_t float8_e5m2 = 12;
+inline constexpr std::uint8_t float8_e5m2fnuz = 13;
+inline constexpr std::uint8_t float8_e8m0fnu = 14;
+inline constexpr std::uint8_t float6_e2m3fn = 15;
+inline constexpr std::uint8_t float6_e3m2fn = 16;
+inline constexpr std::uint8_t float4_e2m1fn = 17;
+}  // namespace type_code
+
+/// Bits of `DLManagedTensorVersioned::flags`. Source: `DLPACK_FLAG_BITMASK_*`, dlpack.h 1.3.
+namespace flag {
+/// The consumer must not write through `data`.
+inline constexpr std::uint64_t read_only = 1;
+/// The producer made the data for this consumer alone.
+inline constexpr std::uint64_t is_copied = 2;
+/// Elements of fewer than 8 bits stand in a byte each; without the bit they are packed.
+inline constexpr std::uint64_t is_subbyte_type_padded = 4;
+/// Every bit that DLPack 1.3 defines.
+inline constexpr std::uint64_t all = read_only | is_copied | is_subbyte_type_padded;
+}  // namespace flag
+
+}  // namespace usm_dlpack

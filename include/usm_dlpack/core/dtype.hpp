@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element types and their DLPack dtypes: the table of both, the names that messages print, and how
+// elements stand in memory.
+#pragma once
+
+#include <usm_dlpack/core/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// What DLPack says of a type code.
+struct type_code_row {
+  const char* name;
+  std::uint8_t bits;          ///< its only width; 0: it has several
+  std::uint32_t bytes;        ///< bit n: it may be n bytes wide
+  std::uint8_t subbyte_widths = 0;  ///< bit n: it may be n bits wide, n < 8
+};
+
+/// Indexed by `DLDataType::code`; source: `DLDataTypeCode`, dlpack.h 1.3. Widths that DLPack
+/// leaves open are taken in whole bytes, and below a byte as 1, 2 or 4 bits.
+inline constexpr type_code_row type_code_rows[] = {
+    {"int", 0, 0xfffffffe, 0x16},
+    {"uint", 0, 0xfffffffe, 0x16},
+    {"float", 0, 0xfffffffc},
+    {"opaque_handle", 0, 0xfffffffe, 0x16},
+    {"bfloat", 16, 0x4},
+    {"complex", 0, 0x55555550},
+    {"bool", 8, 0x2},
+    {"float8_e3m4", 8, 0x2},
+    {"float8_e4m3", 8, 0x2},
+    {"float8_e4m3b11fnuz", 8, 0x2},
+    {"float8_e4m3fn", 8, 0x2},
+    {"float8_e4m3fnuz", 8, 0x2},
+    {"float8_e5m2", 8, 0x2},
+    {"float8_e5m2fnuz", 8, 0x2},
+    {"float8_e8m0fnu", 8, 0x2},
+    {"float6_e2m3fn", 6, 0, 0x40},
+    {"float6_e3m2fn", 6, 0, 0x40},
+    {"float4_e2m1fn", 4, 0, 0x10},
+};
+inline constexpr std::uint8_t type_code_count = 18;
+static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);
+
+}  // namespace detail
+
+/// The name of a dtype with its raw numbers, as messages print it:
+/// `float32 (code 2, bits 32, lanes 1)`.
+inline std::string to_string(DLDataType dtype) {
+  std::string name = "unknown";
+  if (dtype.code < detail::type_code_count) {
+    const detail::type_code_row row = detail::type_code_rows[dtype.code];
+    name = row.name;
+    const bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
+    name += says_width ? "" : std::to_string(dtype.bits);
+  }
+  const std::string lanes = std::to_string(dtype.lanes);
+  if (dtype.lanes != 1) {
+    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
+  }
+  name.append(" (code ").append(std::to_string(dtype.code));
+  name.append(", bits ").append(std::to_string(dtype.bits));
+  return name.append(", lanes ").append(lanes).append(")");
+}
+
+/// The dtype of an element type, as a member `static constexpr DLDataType value`.
+///
+/// Specialise it for a type of your own (cv-qualified types are looked up without their
+/// qualifiers). The primary template has no `value`: a type without a specialisation is
+/// refused.
+///
+/// A specialisation must be true of the object in memory: `bits * lanes == 8 * sizeof(T)`,
+/// which for elements of fewer than 8 bits says *packed* (two float4 in a byte: bits 4, lanes
+/// 2). A type that gives each such element a byte of its own (`sizeof(T) == lanes`) is
+/// *padded*; only a managed tensor can say so (`flag::is_subbyte_type_padded`).
+template <class T>
+struct data_type_of;
+
+namespace detail {
+
+template <int Code, std::size_t Bits, std::size_t Lanes = 1>
+struct dtype_constant {
+  static constexpr DLDataType value{static_cast<std::uint8_t>(Code),
+                                    static_cast<std::uint8_t>(Bits),
+                                    static_cast<std::uint16_t>(Lanes)};
+};
+
+/// std::complex, known by its interface and size, as are the like of other libraries
+/// (cuda::std::complex, Kokkos::complex): `<complex>` takes longer to compile than all that is
+/// here.
+template <class T, class = void>
+struct complex_row {};
+template <template <class> class Complex, class Real>
+struct complex_row<
+    Complex<Real>,
+    std::enable_if_t<
+        (std::is_same_v<Real, float> || std::is_same_v<Real, double>) &&
+        std::is_same_v<typename Complex<Real>::value_type, Real> &&
+        std::is_same_v<std::decay_t<decltype(std::declval<const Complex<Real>&>().real())>,
+                       Real> &&
+        std::is_same_v<std::decay_t<decltype(std::declval<const Complex<Real>&>().imag())>,
+                       Real> &&
+        sizeof(Complex<Real>) == 2 * sizeof(Real)>>
+    : dtype_constant<kDLComplex, 16 * sizeof(Real)> {};
+
+template <class T, int Code>
+using sized_constant = dtype_constant<Code, sizeof(T) * 8>;
+
+}  // namespace detail
+
+template <class T>
+struct data_type_of : detail::complex_row<T> {};
+
+// char, wchar_t, char8_t, std::byte and enums are no numbers; x87 long double has no code.
+template <>
+struct data_type_of<bool> : detail::sized_constant<bool, kDLBool> {};
+template <>
+struct data_type_of<signed char> : detail::sized_constant<signed char, kDLInt> {};
+template <>
+struct data_type_of<short> : detail::sized_constant<short, kDLInt> {};
+template <>
+struct data_type_of<int> : detail::sized_constant<int, kDLInt> {};
+template <>
+struct data_type_of<long> : detail::sized_constant<long, kDLInt> {};
+template <>
+struct data_type_of<long long> : detail::sized_constant<long long, kDLInt> {};
+template <>
+struct data_type_of<detail::int128> : detail::dtype_constant<kDLInt, 128> {};
+template <>
+struct data_type_of<unsigned char> : detail::sized_constant<unsigned char, kDLUInt> {};
+template <>
+struct data_type_of<unsigned short> : detail::sized_constant<unsigned short, kDLUInt> {};
+template <>
+struct data_type_of<unsigned int> : detail::sized_constant<unsigned int, kDLUInt> {};
+template <>
+struct data_type_of<unsigned long> : detail::sized_constant<unsigned long, kDLUInt> {};
+template <>
+struct data_type_of<unsigned long long> : detail::sized_constant<unsigned long long, kDLUInt> {};
+template <>
+struct data_type_of<detail::uint128> : detail::dtype_constant<kDLUInt, 128> {};
+template <>
+struct data_type_of<detail::float16> : detail::dtype_constant<kDLFloat, 16> {};
+template <>
+struct data_type_of<float> : detail::sized_constant<float, kDLFloat> {};
+template <>
+struct data_type_of<double> : detail::sized_constant<double, kDLFloat> {};
+template <>
+struct data_type_of<detail::float128> : detail::dtype_constant<kDLFloat, 128> {};
+
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool is_specialised = false;
+template <class T>
+inline constexpr bool is_specialised<T, std::void_t<decltype(data_type_of<T>::value)>> = true;
+
+/// Whether there is a value, and compile time can read it.
+template <class T, class = void>
+inline constexpr bool has_row = false;
+template <class T>
+inline constexpr bool
+    has_row<T, std::void_t<std::integral_constant<int, data_type_of<T>::value.bits>>> =
+        std::is_same_v<std::remove_cv_t<decltype(data_type_of<T>::value)>, DLDataType>;
+
+template <class T>
+constexpr bool row_is_packed() {
+  constexpr DLDataType row = data_type_of<T>::value;
+  return row.bits > 0 && row.lanes > 0 && std::size_t{row.bits} * row.lanes == 8 * sizeof(T);
+}
+
+template <class T>
+constexpr bool row_is_padded() {
+  constexpr DLDataType row = data_type_of<T>::value;
+  return row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
+}
+
+template <class T>
+constexpr bool row_is_true() {
+  if constexpr (has_row<T>) {
+    return row_is_packed<T>() || row_is_padded<T>();
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+constexpr bool row_is_false() {
+  if constexpr (has_row<T>) {
+    return !row_is_packed<T>() && !row_is_padded<T>();
+  } else {
+    return false;
+  }
+}
+
+// The default template argument of what needs a dtype. A refusal is an error in the immediate
+// context, so SFINAE sees it; g++ prints the throw, clang the attribute.
+template <class T, std::enable_if_t<row_is_true<T>(), int> = 0>
+constexpr int require_dtype() noexcept {
+  return 0;
+}
+template <class T, std::enable_if_t<!is_specialised<T>, int> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "element_type: expected a type with a DLPack dtype, found one without; "
+    "use a type of the dtype table or specialise data_type_of for yours")
+constexpr int require_dtype() {
+  return throw "element_type: expected a type with a DLPack dtype, found one without; "
+               "use a type of the dtype table or specialise data_type_of for yours", 0;
+}
+template <class T, std::enable_if_t<is_specialised<T> && !has_row<T>, int> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "data_type_of: expected a static constexpr DLDataType value, found another "
+    "value; correct the specialisation")
+constexpr int require_dtype() {
+  return throw "data_type_of: expected a static constexpr DLDataType value, found another "
+               "value; correct the specialisation", 0;
+}
+template <class T, std::enable_if_t<row_is_false<T>(), int> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "data_type_of: expected bits * lanes == 8 * sizeof(T), found a value that "
+    "its object does not have; correct the specialisation")
+constexpr int require_dtype() {
+  return throw "data_type_of: expected bits * lanes == 8 * sizeof(T), found a value that "
+               "its object does not have; correct the specialisation", 0;
+}
+
+}  // namespace detail
+
+/// Whether `T`, cv ignored, has a dtype that is true of its object.
+template <class T>
+inline constexpr bool has_data_type_v = detail::row_is_true<std::remove_cv_t<T>>();
+
+/// The dtype of `T`, cv ignored. Ill-formed, visibly to SFINAE, where `has_data_type_v` is
+/// false.
+template <class T, int = detail::require_dtype<std::remove_cv_t<T>>()>
+inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::value;
+
+namespace detail {
+
+template <class T>
+constexpr bool subbyte_padded() {
+  if constexpr (has_data_type_v<T>) {
+    return !row_is_packed<std::remove_cv_t<T>>();
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
+/// Whether `T`, cv ignored, keeps an element of fewer than 8 bits in a byte of its own.
+template <class T>
+inline constexpr bool is_subbyte_padded_v = detail::subbyte_padded<T>();
+
+/// Whether two dtypes are the same in code, bits and lanes.
+constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+/// How the elements of fewer than 8 bits stand in memory: `flag::is_subbyte_type_padded`.
+enum class subbyte { packed, padded };
+
+namespace detail {
+
+/// Bits between neighbours of stride 1, at most 255 * 65535.
+constexpr std::int64_t bits_per_element(DLDataType dtype, subbyte storage) noexcept {
+  const std::int64_t bits = storage == subbyte::padded && dtype.bits < 8 ? 8 : dtype.bits;
+  return bits * dtype.lanes;
+}
+
+/// Whether code, bits and lanes are a dtype of DLPack 1.3 whose scalars are whole bytes.
+constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
+  return dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits % 8 == 0 &&
+         (type_code_rows[dtype.code].bytes >> (dtype.bits / 8) & 1) != 0;
+}
+
+/// Whether code, bits and lanes are a dtype of DLPack 1.3.
+constexpr bool dtype_is_known(DLDataType dtype) noexcept {
+  return detail::has_whole_bytes(dtype) ||
+         (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&
+          (type_code_rows[dtype.code].subbyte_widths >> dtype.bits & 1) != 0);
+}
+
+/// The bits of an address that are 0 where an element is aligned to its scalar: those below
+/// the largest power of two that divides the scalar's width in bytes, at most 16. (The vector
+/// of `lanes` needs no more: the type that a kernel reads it by is not known here.)
+/// @pre the dtype is known
+constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
+  const unsigned bits = dtype.code == kDLComplex ? dtype.bits / 2U : dtype.bits;
+  return ((bits - 1U) & ~bits) >> 3U;
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ownership: a view and whatever keeps its memory alive -> a managed tensor, in one
+// allocation.
+#pragma once
+
+#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+
+/// Runs the tensor's own deleter; a null one, which DLPack allows, is left uncalled.
+struct managed_deleter {
+  template <class Managed>
+  void operator()(Managed* managed) const noexcept {
+    if (managed->deleter != nullptr) {
+      managed->deleter(managed);
+    }
+  }
+};
+
+/// Owns a `DLManagedTensorVersioned`, made here or received.
+///
+/// What DLPack asks of a consumer that meets another major version, to call the deleter and to
+/// touch nothing else, needs no more than to own first and to look then:
+/// `const managed_tensor received(raw); validate(*received);` refuses, and the deleter runs.
+using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, managed_deleter>;
+/// Owns a `DLManagedTensor`, the struct from before DLPack 1.0.
+using legacy_managed_tensor = std::unique_ptr<DLManagedTensor, managed_deleter>;
+
+namespace detail {
+
+/// A managed tensor, its owner, and behind them in the same allocation its shape and strides.
+template <class Managed, class Owner>
+struct managed_block {
+  Managed managed;
+  Owner owner;
+
+  /// Bytes from the block's start to the arrays.
+  static constexpr std::size_t arrays_at() noexcept {
+    constexpr std::size_t unit = alignof(std::int64_t);
+    return (sizeof(managed_block) + unit - 1) / unit * unit;
+  }
+
+  static void* allocate(std::size_t ndim) {
+    const std::size_t size = arrays_at() + 2 * ndim * sizeof(std::int64_t);
+    if constexpr (alignof(managed_block) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+      return ::operator new(size, std::align_val_t{alignof(managed_block)});
+    } else {
+      return ::operator new(size);
+    }
+  }
+
+  static void deallocate(void* memory) noexcept {
+    if constexpr (alignof(managed_block) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+      ::operator delete(memory, std::align_val_t{alignof(managed_block)});
+    } else {
+      ::operator delete(memory);
+    }
+  }
+
+  /// The `deleter`: `manager_ctx` is the block.
+  static void destroy(Managed* managed) noexcept {
+    auto* block = static_cast<managed_block*>(managed->manager_ctx);
+    block->~managed_block();
+    deallocate(block);
+  }
+};
+
+/// Writes a tensor whose shape and strides, null ones filled, stand at `arrays`.
+inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
+  const auto ndim = static_cast<std::size_t>(from.ndim);
+  std::int64_t* strides = arrays + ndim;
+  for (std::size_t r = 0; r < ndim; ++r) {
+    arrays[r] = from.shape[r];
+  }
+  if (from.strides == nullptr) {
+    write_compact_strides(arrays, strides, ndim);
+  } else {
+    for (std::size_t r = 0; r < ndim; ++r) {
+      strides[r] = from.strides[r];
+    }
+  }
+  to = from;
+  to.shape = ndim == 0 ? nullptr : arrays;
+  to.strides = ndim == 0 ? nullptr : strides;
+}
+
+/// Makes `data` the lowest address of a tensor that has negative strides, and leads
+/// `byte_offset` from there to the first element.
+inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
+  const auto ndim = static_cast<std::size_t>(tensor.ndim);
+  const element_span span = span_of(tensor.shape, tensor.strides, ndim);
+  byte_span bytes{};
+  if (span.empty || span.overflow ||
+      !detail::to_bytes(span, detail::bits_per_element(tensor.dtype, storage), bytes)) {
+    return;
+  }
+  const std::uint64_t below = magnitude(bytes.lowest);
+  if (tensor.byte_offset < below) {
+    tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
+                                          tensor.byte_offset - below);
+    tensor.byte_offset = below;
+  }
+}
+
+/// Makes `data` the first element, and `byte_offset` 0. Null stays null.
+inline void rebase_to_first(DLTensor& tensor) noexcept {
+  if (tensor.data != nullptr) {
+    tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
+  }
+  tensor.byte_offset = 0;
+}
+
+/// Puts `data` where the consumers of a device look for it. For kDLOneAPI dpctl and dpnp
+/// refuse a tensor that reaches below `data`. On the host dpctl, dpnp and warp ignore
+/// `byte_offset`, and TensorFlow refuses it. `data` of another device may be a handle, as a
+/// `cl_mem` is: no address is computed from it.
+inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
+  if (tensor.device.device_type == kDLOneAPI) {
+    rebase_to_lowest(tensor, storage);
+  } else if (tensor.device.device_type == kDLCPU) {
+    rebase_to_first(tensor);
+  }
+}
+
+inline void write_header(DLManagedTensorVersioned& managed, std::uint64_t flags) noexcept {
+  managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  managed.flags = flags;
+}
+inline void write_header(DLManagedTensor&, std::uint64_t) noexcept {}
+
+/// The one writer of managed tensors. The owner is moved from only when nothing can fail any
+/// more but its own constructor.
+template <class Managed, class Owner>
+Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner) {
+  using block_type = managed_block<Managed, std::decay_t<Owner>>;
+  void* memory = block_type::allocate(static_cast<std::size_t>(tensor.ndim));
+  block_type* block = nullptr;
+  try {
+    block = ::new (memory) block_type{Managed{}, std::forward<Owner>(owner)};
+  } catch (...) {
+    block_type::deallocate(memory);
+    throw;
+  }
+  void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
+  detail::write_header(block->managed, flags);
+  detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
+  detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
+  block->managed.manager_ctx = block;
+  block->managed.deleter = &block_type::destroy;
+  return &block->managed;
+}
+
+inline void check_legacy_flags(std::uint64_t flags) {
+  if ((flags & flag::read_only) != 0) {
+    refuse(errc::read_only, "flags", "writable memory, as a legacy managed tensor implies",
+           "read-only memory",
+           "ask for a versioned tensor (max_version 1.0 or above) or copy");
+  }
+  if ((flags & flag::is_subbyte_type_padded) != 0) {
+    refuse(errc::dtype_unsupported, "flags",
+           "packed elements, as a legacy managed tensor implies",
+           "padded elements of fewer than 8 bits",
+           "ask for a versioned tensor (max_version 1.0 or above)");
+  }
+}
+
+template <class View>
+constexpr std::uint64_t flags_of() {
+  return (has_const_elements<View> ? flag::read_only : 0U) |
+         (is_subbyte_padded_v<typename View::element_type> ? flag::is_subbyte_type_padded
+                                                           : 0U);
+}
+
+inline void check_flags(std::uint64_t flags) {
+  if ((flags & ~flag::all) != 0) {
+    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
+           digits(flags & ~flag::all), "clear the bits that DLPack 1.3 does not define");
+  }
+}
+
+/// Describes a view as a managed tensor may: `data` stays live for size 0, because dpctl, dpnp
+/// and PyTorch refuse null, and what no consumer could take is refused here already.
+template <class View>
+dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
+  const auto described = detail::describe<empty_data::kept>(view, device);
+  usm_dlpack::check_structure(described.get(), storage_of(flags_of<View>()));
+  return described;
+}
+
+}  // namespace detail
+
+/// Makes a managed tensor of a described one. Shape and strides are copied (null strides
+/// filled), so only the data must live as long as `owner`. `data` is put where consumers look
+/// for it: for kDLOneAPI at or below the lowest address of the view, with `byte_offset`
+/// leading to the first element; for kDLCPU at the first element, with `byte_offset` 0, as
+/// NumPy exports it. Other device types keep both as they are.
+/// @param owner anything movable that keeps the data alive; destroyed by the deleter, once, on
+///        whatever thread the consumer calls it; its destructor must not throw
+/// @param flags bits of `flag`
+/// @throws conversion_error if the tensor is not well formed; `owner` is then untouched
+template <class Owner>
+[[nodiscard]] managed_tensor to_managed_tensor(const DLTensor& tensor, Owner&& owner,
+                                               std::uint64_t flags = 0) {
+  detail::check_flags(flags);
+  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
+  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
+      tensor, flags, std::forward<Owner>(owner)));
+}
+
+/// The same as a legacy managed tensor. @throws conversion_error also for flags it cannot
+/// carry
+template <class Owner>
+[[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const DLTensor& tensor,
+                                                             Owner&& owner,
+                                                             std::uint64_t flags = 0) {
+  detail::check_flags(flags);
+  detail::check_legacy_flags(flags);
+  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
+  return legacy_managed_tensor(
+      detail::make_managed<DLManagedTensor>(tensor, flags, std::forward<Owner>(owner)));
+}
+
+/// Makes a managed tensor of a view. Read-only if the elements are const; padded elements are
+/// declared as such; `data` stays live for size 0. A null handle to elements is refused.
+/// @throws conversion_error as `to_dlpack_tensor(view, device)`, and if the tensor is not well
+///         formed; `owner` is then untouched
+template <class View, class Owner, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] managed_tensor to_managed_tensor(const View& view, DLDevice device,
+                                               Owner&& owner) {
+  const auto tensor = detail::describe_owned(view, device);
+  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
+      tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
+}
+
+/// The same as a legacy managed tensor, which cannot say read-only: const elements are
+/// refused.
+template <class View, class Owner, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,
+                                                             Owner&& owner) {
+  detail::check_legacy_flags(detail::flags_of<View>());
+  const auto tensor = detail::describe_owned(view, device);
+  return legacy_managed_tensor(detail::make_managed<DLManagedTensor>(
+      tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
+}
+
+}  // namespace usm_dlpack

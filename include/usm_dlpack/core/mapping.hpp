@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes the layout mapping that a view wants from the shape and strides of a well-formed tensor,
+// however that mapping type is constructed, or refuses strides that it cannot have.
+#pragma once
+
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+
+/// Whether a layout mapping holds zero and negative strides of dimensions that have
+/// neighbours.
+///
+/// False where the mapping promises to be unique, as that of the standard `layout_stride` does
+/// (P0009 `[mdspan.layout.stride]`). Specialise it as true for one that
+/// promises this and still takes negative strides.
+template <class Mapping>
+inline constexpr bool accepts_any_stride_v = !Mapping::is_always_unique();
+
+namespace detail {
+
+// --- How a mapping takes its strides
+
+/// The type that a mapping's `strides()` returns; void if it has none.
+template <class Mapping, class = void>
+struct strides_type_of {
+  using type = void;
+};
+template <class Mapping>
+struct strides_type_of<Mapping,
+                       std::void_t<decltype(std::declval<const Mapping&>().strides())>> {
+  using type = std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
+};
+
+template <class Mapping, class Strides>
+inline constexpr bool takes_strides =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
+template <class Mapping>
+inline constexpr bool takes_strides<Mapping, void> = false;
+
+/// The element type of strides that are assigned one by one; void if they cannot be.
+template <class Strides, class = void>
+struct assigned_stride {
+  using type = void;
+};
+template <class Strides>
+struct assigned_stride<Strides, std::enable_if_t<std::is_assignable_v<
+                                    decltype(std::declval<Strides&>()[0]),
+                                    std::decay_t<decltype(std::declval<Strides&>()[0])>>>> {
+  using type = std::decay_t<decltype(std::declval<Strides&>()[0])>;
+};
+
+/// The integer type that an object of strides returns for one of them.
+template <class Strides>
+auto shown_stride(int) -> std::decay_t<decltype(std::declval<const Strides&>()[0])>;
+template <class Strides>
+auto shown_stride(long) -> decltype(std::declval<const Strides&>().stride(0));
+template <class Strides>
+void shown_stride(...);
+
+template <class Stride, std::size_t>
+using stride_of_each = Stride;
+template <class Strides, class Stride, class Ranks>
+inline constexpr bool is_made_of = false;
+template <class Strides, class Stride, std::size_t... Ranks>
+inline constexpr bool is_made_of<Strides, Stride, std::index_sequence<Ranks...>> =
+    std::is_constructible_v<Strides, stride_of_each<Stride, Ranks>...>;
+
+/// How a mapping takes its strides.
+template <class Strides, class Stride, bool Assigned = true>
+struct strides_parameter {
+  using type = Strides;
+  using stride_type = Stride;                    ///< of one dimension
+  static constexpr bool is_assigned = Assigned;  ///< one by one, or constructed from all
+};
+
+/// The parameter for a mapping's own type of strides; void if that cannot be made.
+template <class Mapping, class Strides>
+constexpr auto own_parameter() {
+  if constexpr (takes_strides<Mapping, Strides>) {
+    using assigned = typename assigned_stride<Strides>::type;
+    if constexpr (std::is_void_v<assigned>) {
+      using shown = decltype(shown_stride<Strides>(0));
+      using ranks = std::make_index_sequence<Mapping::extents_type::rank()>;
+      if constexpr (!std::is_void_v<shown> && is_made_of<Strides, shown, ranks>) {
+        return strides_parameter<Strides, shown, false>{};
+      }
+    } else if constexpr (std::is_default_constructible_v<Strides>) {
+      return strides_parameter<Strides, assigned>{};
+    }
+  }
+}
+
+/// The parameter of a mapping: its own type of strides, or an array of `index_type` or of
+/// int64_t; void if the mapping is not made from strides.
+template <class Mapping>
+constexpr auto strides_argument() {
+  using index_type = typename Mapping::extents_type::index_type;
+  constexpr std::size_t rank = Mapping::extents_type::rank();
+  using own = decltype(own_parameter<Mapping, typename strides_type_of<Mapping>::type>());
+  if constexpr (!std::is_void_v<own>) {
+    return own{};
+  } else if constexpr (takes_strides<Mapping, std::array<index_type, rank>>) {
+    return strides_parameter<std::array<index_type, rank>, index_type>{};
+  } else if constexpr (takes_strides<Mapping, std::array<std::int64_t, rank>>) {
+    return strides_parameter<std::array<std::int64_t, rank>, std::int64_t>{};
+  }
+}
+
+template <class Mapping>
+inline constexpr bool made_from_strides =
+    !std::is_void_v<decltype(strides_argument<Mapping>())>;
+
+/// Converts strides to the type that a mapping takes. @pre its integers hold them
+template <class Mapping, std::size_t Rank, std::size_t... Ranks>
+constexpr auto make_strides([[maybe_unused]] const std::array<std::int64_t, Rank>& given,
+                            std::index_sequence<Ranks...>) {
+  using parameter = decltype(strides_argument<Mapping>());
+  using stride_type = typename parameter::stride_type;
+  if constexpr (parameter::is_assigned) {
+    typename parameter::type strides{};
+    ((strides[Ranks] = static_cast<stride_type>(given[Ranks])), ...);
+    return strides;
+  } else {
+    return typename parameter::type(static_cast<stride_type>(given[Ranks])...);
+  }
+}
+
+/// Whether a mapping of any strides is also made from an offset, the index of its first element.
+template <class Mapping, bool = made_from_strides<Mapping> && accepts_any_stride_v<Mapping>>
+inline constexpr bool takes_offset = false;
+template <class Mapping>
+inline constexpr bool takes_offset<Mapping, true> =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type,
+                            typename decltype(strides_argument<Mapping>())::type,
+                            std::int64_t>;
+
+// --- Mappings made from strides
+
+/// Refuses a stride that the layout's integers do not hold, in a dimension with neighbours. For a
+/// unique mapping a negative one is refused later, by `check_unique_strides`.
+template <class Stride, class Mapping, std::size_t Rank>
+void check_stride_type(const strided_shape<Rank>& given) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (given.shape[r] > 1 && (accepts_any_stride_v<Mapping> || given.strides[r] > 0) &&
+        !fits<Stride>(given.strides[r])) {
+      refuse_index_type(indexed("strides", r), name_of_integer<Stride>(), given.strides[r]);
+    }
+  }
+}
+
+/// Checks the precondition of a unique mapping: strides above 0, each at least the next smaller
+/// one times its extent (P0009 `[mdspan.layout.stride.cons]`).
+template <std::size_t Rank>
+void check_unique_strides(const strided_shape<Rank>& given) {
+  for (std::size_t r = 0; r < Rank; ++r) {
+    if (given.shape[r] > 1 && given.strides[r] <= 0) {
+      refuse(errc::layout_mismatch, indexed("strides", r),
+             "a stride above 0, as a precondition of the view's layout",
+             digits(given.strides[r]), "use usm_dlpack::layout_relaxed");
+    }
+  }
+  if (!strides_are_nested(given.shape.data(), given.strides.data(), Rank)) {
+    refuse(errc::layout_mismatch, "strides",
+           "strides of which each is at least the next smaller one times its extent",
+           "one that is less", "use usm_dlpack::layout_relaxed");
+  }
+}
+
+/// Gives dimensions of extent 1, whose stride DLPack leaves open, one that every layout allows:
+/// beyond all others, or 1 if `Stride` does not hold that.
+template <class Stride, std::size_t Rank>
+constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
+  std::int64_t beyond = 1;
+  for (std::size_t r = 0; r < Rank; ++r) {
+    std::int64_t end = 0;
+    if (given.shape[r] > 1 &&
+        !__builtin_mul_overflow(given.strides[r], given.shape[r], &end) && end > beyond) {
+      beyond = end;
+    }
+  }
+  beyond = fits<Stride>(beyond) ? beyond : 1;
+  for (std::size_t r = 0; r < Rank; ++r) {
+    given.strides[r] = given.shape[r] > 1 ? given.strides[r] : beyond;
+  }
+}
+
+/// Whether `Stride` holds the strides of an empty tensor, and the span of the dimensions before
+/// the first empty one: 0 by P0009, but hardened libc++ computes it and aborts.
+template <class Stride, std::size_t Rank>
+constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
+  constexpr auto saturated = std::numeric_limits<std::int64_t>::max();
+  std::size_t before = 0;
+  while (before < Rank && given.shape[before] != 0) {
+    ++before;
+  }
+  const element_span span = span_of(given.shape.data(), given.strides.data(), before);
+  bool holds = !span.overflow && span.highest < saturated && fits<Stride>(span.highest + 1);
+  for (std::size_t r = 0; r < Rank; ++r) {
+    holds = holds && given.strides[r] < saturated && fits<Stride>(given.strides[r]);
+  }
+  return holds;
+}
+
+/// Gives an empty tensor, whose strides DLPack leaves open, compact row-major ones, or compact
+/// column-major ones if `Stride` does not hold those.
+/// @returns whether it holds either; if not, all strides are 1, which only a unique mapping
+///          does not take
+template <class Stride, std::size_t Rank>
+constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
+  write_compact_strides(given.shape.data(), given.strides.data(), Rank);
+  if (holds_empty<Stride>(given)) {
+    return true;
+  }
+  strided_shape<Rank> reversed{};
+  for (std::size_t r = 0; r < Rank; ++r) {
+    reversed.shape[r] = given.shape[Rank - 1 - r];
+  }
+  write_compact_strides(reversed.shape.data(), reversed.strides.data(), Rank);
+  for (std::size_t r = 0; r < Rank; ++r) {
+    given.strides[r] = reversed.strides[Rank - 1 - r];
+  }
+  const bool holds = holds_empty<Stride>(given);
+  for (std::size_t r = 0; !holds && r < Rank; ++r) {
+    given.strides[r] = 1;
+  }
+  return holds;
+}
+
+/// The lowest index relative to the first one. @pre no offset overflows
+template <std::size_t Rank>
+std::int64_t lowest_of(const strided_shape<Rank>& given) {
+  return span_of(given.shape.data(), given.strides.data(), Rank).lowest;
+}
+
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_product() {
+  refuse(errc::index_type_too_small, "shape",
+         "a product that the view's index type " + name_of_integer<Index>() + " holds",
+         "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
+}
+
+/// Makes a mapping from extents and strides, and from the offset of the first element if a stride
+/// is negative and the mapping takes one, so that no index is negative.
+/// @param reach of nested dimensions, or 0
+template <class Mapping, std::size_t Rank>
+Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
+                     bool empty, std::int64_t reach) {
+  using stride_type = typename decltype(strides_argument<Mapping>())::stride_type;
+  constexpr std::make_index_sequence<Rank> ranks{};
+  if (reach != 0 && fits<stride_type>(reach)) {
+    return Mapping(extents, make_strides<Mapping>(given.strides, ranks));
+  }
+  if (!empty) {
+    check_stride_type<stride_type, Mapping>(given);
+    if constexpr (!accepts_any_stride_v<Mapping>) {
+      check_unique_strides(given);
+    }
+    normalize_unit_strides<stride_type>(given);
+  } else if (!normalize_empty_strides<stride_type>(given) && !accepts_any_stride_v<Mapping>) {
+    refuse_product<stride_type>();
+  }
+  const auto strides = make_strides<Mapping>(given.strides, ranks);
+  if constexpr (takes_offset<Mapping>) {
+    if (const std::int64_t lowest = empty ? 0 : lowest_of(given); lowest < 0) {
+      return Mapping(extents, strides, -lowest);
+    }
+  }
+  return Mapping(extents, strides);
+}
+
+// --- Mappings made from extents
+
+template <class Mapping>
+inline constexpr bool made_from_extents =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type>;
+
+/// Whether `padding_value` is a member of each mapping, not a constant of the type: g++ makes the
+/// use of such a member as a constant a hard error.
+template <class Mapping, class = void>
+inline constexpr bool keeps_padding = false;
+template <class Mapping>
+inline constexpr bool keeps_padding<
+    Mapping, std::enable_if_t<std::is_member_pointer_v<decltype(&Mapping::padding_value)>>> =
+    true;
+
+template <std::size_t>
+using if_number = void;
+
+/// The padding of a padded layout (P2642 `padding_value`), which may be `dynamic_extent`; 0 for
+/// other layouts.
+template <class Mapping, class = void, bool = keeps_padding<Mapping>>
+inline constexpr std::size_t padding_of = 0;
+template <class Mapping>
+inline constexpr std::size_t
+    padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
+        static_cast<std::size_t>(Mapping::padding_value);
+
+/// Whether a mapping is made from extents and a padded extent.
+template <class Mapping>
+inline constexpr bool made_from_padding =
+    (padding_of<Mapping> == 0 || padding_of<Mapping> == dynamic_extent) &&
+    std::is_constructible_v<Mapping, typename Mapping::extents_type,
+                            typename Mapping::extents_type::index_type>;
+
+/// Whether an index type holds a count.
+template <class Index>
+constexpr bool holds(std::uint64_t value) noexcept {
+  if constexpr (sizeof(Index) > sizeof value) {
+    return true;
+  } else {
+    return value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  }
+}
+
+/// Whether an index type holds `factor` times all extents but that of one dimension, up to the
+/// first empty one: by P0009 the product is then 0, but libc++ computes it and aborts.
+template <class Index, std::size_t Rank>
+bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::int64_t factor) {
+  auto all = static_cast<std::uint64_t>(factor);
+  for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
+    const auto extent = static_cast<std::uint64_t>(given.shape[r]);
+    if (r != except && __builtin_mul_overflow(all, extent, &all)) {
+      return false;
+    }
+  }
+  return holds<Index>(all);
+}
+
+/// Whether the index type holds the extent of one dimension, rounded up to the layout's padding,
+/// times the others.
+template <class Mapping, std::size_t Rank>
+bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
+  constexpr std::int64_t padding = padding_of<Mapping> == dynamic_extent
+                                       ? 1
+                                       : static_cast<std::int64_t>(padding_of<Mapping>);
+  std::int64_t rounded = 0;
+  return !__builtin_add_overflow(given.shape[r], padding - 1, &rounded) &&
+         holds_product<typename Mapping::extents_type::index_type>(given, r,
+                                                                   rounded / padding * padding);
+}
+
+/// Whether the index type holds the product of the extents, as P0009
+/// `[mdspan.layout.right.cons]` asks, also with the extent rounded up that a padded layout pads.
+/// That is the first or the last one, the dimension of stride 1 of a default mapping.
+template <class Mapping, std::size_t Rank>
+bool holds_products(const strided_shape<Rank>& given) {
+  bool holds = holds_product<typename Mapping::extents_type::index_type>(given, Rank, 1);
+  if constexpr (padding_of<Mapping> != 0 && Rank > 1) {
+    const Mapping any{};
+    holds = holds && (any.stride(0) != 1 || holds_rounded<Mapping>(given, 0)) &&
+            (any.stride(Rank - 1) != 1 || holds_rounded<Mapping>(given, Rank - 1));
+  }
+  return holds;
+}
+
+/// The first dimension whose stride the mapping does not have, or the rank.
+template <class Mapping, std::size_t Rank>
+std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>& given) {
+  std::size_t r = 0;
+  while (r < Rank && (given.shape[r] <= 1 ||
+                      given.strides[r] == static_cast<std::int64_t>(mapping.stride(r)))) {
+    ++r;
+  }
+  return r;
+}
+
+/// Whether the index type holds the sum of an extent and a padding, the most that padded mappings
+/// compute, times the other extents.
+template <class Index, std::size_t Rank>
+bool holds_padding(const strided_shape<Rank>& given, std::size_t r, std::int64_t padding) {
+  std::int64_t sum = 0;
+  return !__builtin_add_overflow(given.shape[r], padding, &sum) &&
+         holds_product<Index>(given, r, sum);
+}
+
+/// Whether a padded mapping may be made with a padded extent, which replaces that of the
+/// dimension of stride 1: the last of `plain` (right) or the first (left), or either.
+template <class Index, class Mapping, std::size_t Rank>
+bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
+  const bool left = plain.stride(0) == 1;
+  const bool right = plain.stride(Rank - 1) == 1;
+  return padding > 0 && (right || padding >= given.shape[0]) &&
+         (left || padding >= given.shape[Rank - 1]) &&
+         (!right || holds_padding<Index>(given, Rank - 1, padding)) &&
+         (!left || holds_padding<Index>(given, 0, padding));
+}
+
+/// Makes a mapping from extents alone, or from extents and the padded extent with which it has
+/// the strides.
+/// @param reach of nested dimensions, or 0
+template <class Mapping, std::size_t Rank>
+Mapping from_extents(const typename Mapping::extents_type& extents,
+                     const strided_shape<Rank>& given, bool empty, std::int64_t reach) {
+  using index_type = typename Mapping::extents_type::index_type;
+  const bool is_bounded = padding_of<Mapping> == 0 && reach != 0 && fits<index_type>(reach);
+  if (!is_bounded && !holds_products<Mapping>(given)) {
+    refuse_product<index_type>();
+  }
+  const Mapping plain(extents);
+  if constexpr (made_from_padding<Mapping> && Rank >= 2) {
+    const bool matches = empty || detail::first_other_stride(plain, given) == Rank;
+    // The padded extent is the stride of a dimension that has neighbours.
+    for (std::size_t r = 0; !matches && r < Rank; ++r) {
+      if (given.shape[r] > 1 && may_pad<index_type>(plain, given, given.strides[r])) {
+        const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
+        if (detail::first_other_stride(padded, given) == Rank) {
+          return padded;
+        }
+      }
+    }
+  }
+  return plain;
+}
+
+// --- Any mapping
+
+/// Whether the elements of a mapping that was made with an offset are as far apart as its strides
+/// say. It may call itself not strided only because its first index is not 0.
+template <class Mapping, std::size_t Rank, std::size_t... Ranks>
+bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>& given,
+                               std::index_sequence<Ranks...>) {
+  using index_type = typename Mapping::extents_type::index_type;
+  const auto index_of_neighbour = [&](std::size_t r) {  // in dimension r, or itself at Rank
+    return static_cast<std::int64_t>(mapping(static_cast<index_type>(Ranks == r)...));
+  };
+  bool same = lowest_of(given) < 0;
+  for (std::size_t r = 0; same && r < Rank; ++r) {
+    same = given.shape[r] <= 1 ||
+           index_of_neighbour(r) - index_of_neighbour(Rank) == given.strides[r];
+  }
+  return same;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
+                                                                  std::int64_t expected,
+                                                                  std::int64_t found) {
+  refuse(errc::layout_mismatch, indexed("strides", r),
+         digits(expected) + " elements for the view's layout", digits(found),
+         "use layout_stride, or make the array contiguous");
+}
+
+/// Makes the mapping, and refuses strides that it does not have: a layout may be made from
+/// extents that fix them, or from numbers that mean something else.
+/// @param reach of nested dimensions, or 0
+template <class Mapping, std::size_t Rank>
+Mapping to_mapping(const typename Mapping::extents_type& extents,
+                   const strided_shape<Rank>& given, bool empty, std::int64_t reach) {
+  static_assert(made_from_strides<Mapping> || made_from_extents<Mapping>,
+                "layout: expected a mapping that is made from extents, or from extents and an "
+                "array of strides, found another; construct the view by hand after validate");
+  const Mapping made = [&] {
+    if constexpr (made_from_strides<Mapping>) {
+      return from_strides<Mapping>(extents, given, empty, reach);
+    } else {
+      return from_extents<Mapping>(extents, given, empty, reach);
+    }
+  }();
+  if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
+    if (!empty && !detail::is_strided(made)) {
+      if constexpr (takes_offset<Mapping> && !Mapping::is_always_strided()) {
+        if (has_strides_behind_offset(made, given, std::make_index_sequence<Rank>{})) {
+          return made;
+        }
+      }
+      refuse(errc::layout_mismatch, "strides",
+             "extents for which the view's layout has strides", "others",
+             "use layout_stride, or make the array contiguous");
+    }
+    const std::size_t other = empty ? Rank : detail::first_other_stride(made, given);
+    if (other != Rank) {
+      const auto expected = static_cast<std::int64_t>(made.stride(other));
+      refuse_strides(other, expected, given.strides[other]);
+    }
+  }
+  return made;
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack

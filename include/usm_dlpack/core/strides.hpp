@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape and stride arithmetic in elements, with every overflow seen, on hosts and on devices. Needs no
+// mdspan, no device and no heap.
+#pragma once
+
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+namespace usm_dlpack::detail {
+
+/// The absolute value, also of the most negative int64_t.
+constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
+  return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
+                   : static_cast<std::uint64_t>(value);
+}
+
+/// `multiply` by the operations that every device has. Writes `product` if it is one.
+constexpr bool portable_multiply(std::int64_t a, std::int64_t b,
+                                 std::int64_t& product) noexcept {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t limit = (a < 0) != (b < 0) ? most + 1 : most;
+  const bool overflow = a != 0 && magnitude(b) > limit / magnitude(a);
+  if (!overflow) {
+    product = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) *
+                                        static_cast<std::uint64_t>(b));
+  }
+  return overflow;
+}
+
+/// `add` by the operations that every device has. Writes `sum` if it is one.
+constexpr bool portable_add(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
+  const bool overflow = b < 0 ? a < std::numeric_limits<std::int64_t>::min() - b
+                              : a > std::numeric_limits<std::int64_t>::max() - b;
+  if (!overflow) {
+    sum = a + b;
+  }
+  return overflow;
+}
+
+/// Writes the product of two numbers. @return whether it overflows; it is then not to be used
+constexpr bool multiply_overflows(std::int64_t a, std::int64_t b,
+                                  std::int64_t& product) noexcept {
+  if constexpr (is_device_code) {
+    return portable_multiply(a, b, product);
+  } else {
+    return __builtin_mul_overflow(a, b, &product);
+  }
+}
+
+/// Writes the sum of two numbers. @return whether it overflows; it is then not to be used
+constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
+  if constexpr (is_device_code) {
+    return portable_add(a, b, sum);
+  } else {
+    return __builtin_add_overflow(a, b, &sum);
+  }
+}
+
+/// Whether an integer type has negative values. The trait of the standard library knows
+/// 128 bits in GNU's dialect alone.
+template <class Integer>
+inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
+
+/// Whether int64_t has every value of an integer type.
+template <class Integer>
+inline constexpr bool always_fits_int64 =
+    sizeof(Integer) < sizeof(std::int64_t) ||
+    (sizeof(Integer) == sizeof(std::int64_t) && is_signed_integer<Integer>);
+
+/// Whether a value of any integer type is one of int64_t.
+template <class Integer>
+constexpr bool fits_int64(Integer value) noexcept {
+  if constexpr (always_fits_int64<Integer>) {
+    return true;
+  } else if constexpr (is_signed_integer<Integer>) {
+    return value >= std::numeric_limits<std::int64_t>::min() &&
+           value <= std::numeric_limits<std::int64_t>::max();
+  } else {
+    return value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  }
+}
+
+/// Decimal digits of any integer, also of one of 128 bits.
+// Out of line: g++ 12 warns of "text" + std::to_string(...) in C++20 at -O3.
+template <class Integer>
+[[gnu::cold, gnu::noinline]] std::string digits(Integer value) {
+  if constexpr (sizeof(Integer) <= sizeof(std::int64_t)) {
+    return std::to_string(value);
+  } else {
+    std::string text;
+    Integer left = value;
+    do {
+      const int digit = static_cast<int>(left % 10);
+      text.insert(text.begin(), static_cast<char>('0' + (digit < 0 ? -digit : digit)));
+      left /= 10;
+    } while (left != 0);
+    return value < Integer{0} ? "-" + text : text;
+  }
+}
+
+template <class Integer>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_extent(std::size_t r, Integer value) {
+  refuse(errc::extent_out_of_range, indexed("shape", r),
+         "an extent from 0 to 9223372036854775807 elements", digits(value),
+         "make the view smaller or correct its extents");
+}
+
+template <class Integer>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_stride(std::size_t r, Integer value) {
+  refuse(errc::stride_out_of_range, indexed("strides", r),
+         "a stride from -9223372036854775808 to 9223372036854775807 elements", digits(value),
+         "use a signed index type for negative strides");
+}
+
+/// An mdspan extent as `DLTensor::shape[r]`. @throws conversion_error `extent_out_of_range`
+template <class Integer>
+constexpr std::int64_t to_extent(Integer value, std::size_t r) {
+  if (value < Integer{0} || !fits_int64(value)) {
+    detail::refuse_extent(r, value);
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+/// An mdspan stride as `DLTensor::strides[r]`. @throws conversion_error `stride_out_of_range`
+template <class Integer>
+constexpr std::int64_t to_stride(Integer value, std::size_t r) {
+  if (!fits_int64(value)) {
+    detail::refuse_stride(r, value);
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+/// The elements of a tensor relative to its first one: none where `empty`, otherwise the
+/// offsets from `lowest` (never above 0) to `highest` (never below 0), both inclusive.
+struct element_span {
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  bool empty = false;
+  bool overflow =
+      false;  ///< an offset does not fit int64_t; the other fields then say nothing
+};
+
+/// The span of `ndim` dimensions. Null strides mean compact row-major (before DLPack 1.2).
+/// @pre `shape`, and `strides` unless null, have `ndim` entries; no extent is negative
+constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* strides,
+                               std::size_t ndim) noexcept {
+  element_span span{};
+  for (std::size_t r = 0; r < ndim; ++r) {
+    span.empty = span.empty || shape[r] == 0;
+  }
+  if (span.empty) {
+    return span;
+  }
+  std::int64_t compact = 1;
+  for (std::size_t r = ndim; r-- > 0;) {
+    const std::int64_t last = shape[r] - 1;
+    const std::int64_t stride = strides == nullptr ? compact : strides[r];
+    std::int64_t reach = 0;
+    std::int64_t& end = stride < 0 ? span.lowest : span.highest;
+    // A dimension of extent 1 has no second element: whatever its stride, it adds nothing.
+    if (multiply_overflows(last, stride, reach) || add_overflows(end, reach, end)) {
+      span.overflow = true;
+      return span;
+    }
+    if (strides == nullptr && multiply_overflows(compact, shape[r], compact)) {
+      span.overflow = true;
+      return span;
+    }
+  }
+  return span;
+}
+
+/// Writes the strides of a compact row-major tensor. The product saturates instead of
+/// overflowing, which only an empty or a refused shape can make happen.
+constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
+                                     std::size_t ndim) noexcept {
+  std::int64_t product = 1;
+  for (std::size_t r = ndim; r-- > 0;) {
+    strides[r] = product;
+    if (multiply_overflows(product, shape[r] < 1 ? 1 : shape[r], product)) {
+      product = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+}
+
+/// Shape and strides of a tensor of known rank.
+template <std::size_t Rank>
+struct strided_shape {
+  std::array<std::int64_t, Rank> shape{};
+  std::array<std::int64_t, Rank> strides{};
+};
+
+/// Whether an int64_t is a value of another integer type.
+template <class Integer>
+constexpr bool fits(std::int64_t value) noexcept {
+  if constexpr (sizeof(Integer) > sizeof value) {
+    return is_signed_integer<Integer> || value >= 0;
+  } else if constexpr (std::is_signed_v<Integer>) {
+    return value >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()) &&
+           value <= static_cast<std::int64_t>(std::numeric_limits<Integer>::max());
+  } else {
+    return value >= 0 &&
+           static_cast<std::uint64_t>(value) <= std::numeric_limits<Integer>::max();
+  }
+}
+
+/// `int64_t`.
+template <class Integer>
+std::string name_of_integer() {
+  return (is_signed_integer<Integer> ? "int" : "uint") + digits(8 * sizeof(Integer)) + "_t";
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index_type(std::string_view field,
+                                                                     const std::string& type,
+                                                                     std::int64_t value) {
+  refuse(errc::index_type_too_small, field,
+         "a value that the view's index type " + type + " holds", digits(value),
+         value < 0 && type[0] == 'u' ? "use extents of a signed index type"
+                                     : "use extents of a wider index type");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,
+                                                                          std::size_t expected,
+                                                                          std::int64_t found) {
+  refuse(errc::extent_mismatch, indexed("shape", r),
+         digits(expected) + " for the view's static extent", digits(found),
+         "use a dynamic extent, or an array of that shape");
+}
+
+/// Whether a mapping's strides say where every element is: only then may they be asked for
+/// (P0009 `[mdspan.layout.reqmts]`).
+template <class Mapping>
+constexpr bool is_strided(const Mapping& mapping) {
+  return Mapping::is_always_strided() || mapping.is_strided();
+}
+
+/// What each stride must exceed, for `strides_step_over`.
+enum class step_over {
+  elements,  ///< everything that smaller strides reach: then no two indices share an element
+  extents,   ///< the next smaller stride times its extent, as the standard `layout_stride` asks
+};
+
+/// Whether each stride, taken by size, exceeds what the smaller ones reach.
+/// @pre no extent is below 1, and the offsets of all dimensions fit int64_t
+constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_t* strides,
+                                    std::size_t ndim, step_over what) noexcept {
+  std::uint64_t reach = 0;
+  for (std::size_t taken = 0;; ++taken) {
+    std::size_t within = 0;  // dimensions whose stride is at most `reach`, taken or not
+    std::size_t next = ndim;
+    for (std::size_t r = 0; r < ndim; ++r) {
+      const std::uint64_t stride = magnitude(strides[r]);
+      if (shape[r] > 1 && stride <= reach) {
+        ++within;
+      } else if (shape[r] > 1 && (next == ndim || stride < magnitude(strides[next]))) {
+        next = r;
+      }
+    }
+    if (within != taken || next == ndim) {
+      return within == taken;
+    }
+    const std::uint64_t stride = magnitude(strides[next]);
+    const std::uint64_t last = stride * static_cast<std::uint64_t>(shape[next] - 1);
+    reach = what == step_over::elements ? reach + last : last + stride - 1;
+  }
+}
+
+/// The same for any strides: those of an empty tensor pass, those that overflow do not.
+/// @pre no extent is negative; `strides` is not null unless `ndim` is 0
+constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
+                                 std::size_t ndim, step_over what) noexcept {
+  const element_span whole = span_of(shape, strides, ndim);
+  if (whole.empty || whole.overflow) {
+    return whole.empty;
+  }
+  return dimensions_step_over(shape, strides, ndim, what);
+}
+
+/// Whether the strides prove that no two indices share an element. A tensor for which this is
+/// false may still have no overlap; one for which it is true has none.
+constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
+                                  std::size_t ndim) noexcept {
+  return strides_step_over(shape, strides, ndim, step_over::elements);
+}
+
+/// The precondition of the standard `layout_stride` (P0009 `[mdspan.layout.stride.cons]`),
+/// apart from the signs.
+constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t* strides,
+                                  std::size_t ndim) noexcept {
+  return strides_step_over(shape, strides, ndim, step_over::extents);
+}
+
+/// Dimensions of which each stride is at least the stride of the next one times its extent, in C
+/// order or in F order: compact arrays and most slices.
+struct nested_dimensions {
+  /// The largest stride times its extent, so at least every extent, stride and index; 0 if the
+  /// dimensions are not nested.
+  std::int64_t reach = 0;
+  std::int64_t highest = 0;  ///< the highest index; the lowest is 0
+};
+
+/// Recognises nested dimensions. Everything else, well formed or not, is for the full checks.
+/// @pre `shape` and `strides` have `ndim` entries
+constexpr nested_dimensions find_nested(const std::int64_t* shape, const std::int64_t* strides,
+                                        std::size_t ndim) noexcept {
+  nested_dimensions found{1, 0};
+  const bool c_order = ndim == 0 || strides[0] >= strides[ndim - 1];
+  for (std::size_t place = 0; place < ndim; ++place) {
+    const std::size_t r = c_order ? ndim - 1 - place : place;
+    std::int64_t reach = 0;
+    if (shape[r] < 1 || strides[r] < found.reach ||
+        multiply_overflows(strides[r], shape[r], reach)) {
+      return {};
+    }
+    found.highest += reach - strides[r];
+    found.reach = reach;
+  }
+  return found;
+}
+
+}  // namespace usm_dlpack::detail

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks whether a DLTensor that somebody else filled is well formed, and says which bytes it
+// spans. Asks no device and reads nothing but the descriptor, so it is safe on anything but a wild
+// pointer.
+#pragma once
+
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace usm_dlpack {
+
+/// What a well-formed tensor spans. All addresses include `DLTensor::byte_offset`.
+struct tensor_structure {
+  std::uintptr_t first = 0;   ///< address of the first element; 0 only where there is none
+  std::uintptr_t lowest = 0;  ///< lowest address of the view
+  std::uint64_t nbytes =
+      0;                ///< bytes from `lowest` to the end of the highest element; 0 if empty
+  bool empty = false;   ///< an extent is 0
+  bool unique = false;  ///< the strides prove that no two elements overlap
+};
+
+namespace detail {
+
+/// Indexed by `DLDevice::device_type`; source: `DLDeviceType`, dlpack.h 1.3.
+inline constexpr const char* device_type_names[] = {
+    "unknown",   "kDLCPU",      "kDLCUDA",   "kDLCUDAHost",    "kDLOpenCL",
+    "unknown",   "unknown",     "kDLVulkan", "kDLMetal",       "kDLVPI",
+    "kDLROCM",   "kDLROCMHost", "kDLExtDev", "kDLCUDAManaged", "kDLOneAPI",
+    "kDLWebGPU", "kDLHexagon",  "kDLMAIA",   "kDLTrn",
+};
+
+/// `kDLCUDA (2)`.
+inline std::string device_type_name(std::int32_t type) {
+  const bool known = type > 0 && type < 19;
+  return std::string(device_type_names[known ? type : 0]) + " (" + digits(type) + ")";
+}
+
+/// @throws conversion_error `device_type_unsupported`
+inline void check_device_type(const DLTensor& tensor) {
+  if (tensor.device.device_type != kDLOneAPI) {
+    refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
+           device_type_name(static_cast<std::int32_t>(tensor.device.device_type)),
+           "move the array to a SYCL device first");
+  }
+}
+
+/// Version and flags, the only fields that may be read before the version is known.
+/// @throws conversion_error `version_unsupported`, `flags_unknown`
+inline void check_header(const DLManagedTensorVersioned& managed) {
+  if (managed.version.major != DLPACK_MAJOR_VERSION) {
+    refuse(errc::version_unsupported, "version.major", "1", digits(managed.version.major),
+           "ask the producer for max_version (1, 3)");
+  }
+  if ((managed.flags & ~flag::all) != 0) {
+    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
+           digits(managed.flags & ~flag::all), "ask the producer for max_version (1, 3)");
+  }
+}
+
+/// How the elements of a managed tensor stand, from its flags.
+constexpr subbyte storage_of(std::uint64_t flags) noexcept {
+  return (flags & flag::is_subbyte_type_padded) != 0 ? subbyte::padded : subbyte::packed;
+}
+
+inline void check_ndim(const DLTensor& tensor) {
+  if (tensor.ndim < 0) {
+    refuse(errc::ndim_out_of_range, "ndim", "0 or more dimensions", digits(tensor.ndim),
+           "have the producer set ndim to the number of dimensions");
+  }
+}
+
+inline void check_ndim_and_dtype(const DLTensor& tensor) {
+  check_ndim(tensor);
+  if (tensor.ndim > 0 && tensor.shape == nullptr) {
+    refuse(errc::shape_null, "shape", "an array of ndim extents",
+           "null with ndim " + digits(tensor.ndim), "have the producer fill shape");
+  }
+  if (!detail::dtype_is_known(tensor.dtype)) {
+    refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3",
+           usm_dlpack::to_string(tensor.dtype),
+           "convert the array to a dtype of DLPack first");
+  }
+}
+
+inline void check_extents(const DLTensor& tensor) {
+  for (std::size_t r = 0; r < static_cast<std::size_t>(tensor.ndim); ++r) {
+    if (tensor.shape[r] < 0) {
+      refuse(errc::shape_negative, indexed("shape", r), "an extent of 0 or more elements",
+             digits(tensor.shape[r]), "have the producer correct shape");
+    }
+  }
+}
+
+/// The bytes of `span`, relative to the first element.
+struct byte_span {
+  std::int64_t lowest = 0;    ///< 0 or negative
+  std::int64_t past_end = 0;  ///< above 0
+};
+
+/// @returns whether every offset fits int64_t
+constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
+                        byte_span& bytes) {
+  std::int64_t low = 0;
+  std::int64_t end = 0;
+  if (element_bits % 8 == 0) {
+    const std::int64_t size = element_bits / 8;
+    return !__builtin_mul_overflow(span.lowest, size, &bytes.lowest) &&
+           !__builtin_mul_overflow(span.highest, size, &end) &&
+           !__builtin_add_overflow(end, size, &bytes.past_end);
+  }
+  // Packed elements share bytes: their span is rounded outwards to whole ones.
+  if (__builtin_mul_overflow(span.lowest, element_bits, &low) ||
+      __builtin_mul_overflow(span.highest, element_bits, &end) ||
+      __builtin_add_overflow(end, element_bits + 7, &end)) {
+    return false;
+  }
+  bytes.lowest = low / 8 - (low % 8 != 0 ? 1 : 0);
+  bytes.past_end = end / 8;
+  return true;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_span() {
+  refuse(errc::span_overflow, "strides", "a view that the address space can hold",
+         "offsets beyond it", "have the producer correct shape, strides and byte_offset");
+}
+
+/// Accepts the tensors that are common: at least one element of whole bytes, nested dimensions,
+/// aligned memory. It refuses none: what it does not accept is for `check_in_full`, which
+/// refuses in the documented order.
+/// @param result written if the tensor is accepted
+/// @returns the reach of its dimensions, or 0
+inline std::int64_t accept_nested(const DLTensor& tensor, tensor_structure& result) noexcept {
+  const auto ndim = static_cast<std::size_t>(tensor.ndim);
+  if (tensor.ndim < 0 || tensor.data == nullptr || !detail::has_whole_bytes(tensor.dtype) ||
+      (ndim != 0 && (tensor.shape == nullptr || tensor.strides == nullptr))) {
+    return 0;
+  }
+  const nested_dimensions nested = detail::find_nested(tensor.shape, tensor.strides, ndim);
+  const std::int64_t size = tensor.dtype.bits / 8 * tensor.dtype.lanes;
+  std::int64_t nbytes = 0;
+  std::uintptr_t first = 0;
+  std::uintptr_t end = 0;
+  if (nested.reach == 0 || multiply_overflows(nested.highest + 1, size, nbytes) ||
+      __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
+                             &first) ||
+      __builtin_add_overflow(first, nbytes, &end) ||
+      (first & detail::alignment_mask(tensor.dtype)) != 0) {
+    return 0;
+  }
+  result = {first, first, static_cast<std::uint64_t>(nbytes), false, true};
+  return nested.reach;
+}
+
+/// Makes every check, in the documented order.
+[[gnu::noinline]] inline void check_in_full(const DLTensor& tensor, subbyte storage,
+                                            tensor_structure& result) {
+  result = {};
+  detail::check_ndim_and_dtype(tensor);
+  const auto ndim = static_cast<std::size_t>(tensor.ndim);
+  detail::check_extents(tensor);
+  const element_span span = detail::span_of(tensor.shape, tensor.strides, ndim);
+  result.empty = span.empty;
+  if (span.empty && tensor.data == nullptr) {
+    result.unique = true;
+    return;
+  }
+  if (tensor.data == nullptr) {
+    detail::refuse(errc::data_null, "data", "the address of the elements", "null",
+                   "have the producer set data, or an extent of shape to 0");
+  }
+  const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
+  detail::byte_span bytes{};
+  if (span.overflow || __builtin_add_overflow(data, tensor.byte_offset, &result.first) ||
+      (!span.empty &&
+       !detail::to_bytes(span, detail::bits_per_element(tensor.dtype, storage), bytes))) {
+    detail::refuse_span();
+  }
+  const std::uint64_t before = detail::magnitude(bytes.lowest);
+  result.nbytes = before + static_cast<std::uint64_t>(bytes.past_end);
+  result.lowest = result.first - before;
+  std::uintptr_t end = 0;
+  // No object is larger than PTRDIFF_MAX bytes: beyond, differences of addresses overflow. And
+  // none stands at address 0: an element there would be null data.
+  if (!detail::fits_int64(result.nbytes) || before >= result.first ||
+      __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
+    detail::refuse_span();
+  }
+  const std::uintptr_t beyond = result.first & detail::alignment_mask(tensor.dtype);
+  if (!span.empty && beyond != 0) {
+    detail::refuse(errc::data_misaligned, "byte_offset",
+                   "data + byte_offset aligned to " +
+                       detail::digits(detail::alignment_mask(tensor.dtype) + 1) + " bytes",
+                   detail::digits(beyond) + " bytes past such an address",
+                   "copy the array to aligned memory first");
+  }
+  result.unique = span.empty || tensor.strides == nullptr ||
+                  detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
+                                               detail::step_over::elements);
+}
+
+/// As `usm_dlpack::check_structure`.
+inline void check_structure(const DLTensor& tensor, subbyte storage,
+                            tensor_structure& result) {
+  if (detail::accept_nested(tensor, result) == 0) {
+    detail::check_in_full(tensor, storage, result);
+  }
+}
+
+}  // namespace detail
+
+/// Checks that a tensor is well formed, and returns what it spans. Refuses at the first broken
+/// rule, in this order (docs/checks.md): `ndim`, `shape` null, `dtype`, negative extents,
+/// `data` null, the span of the view in elements and in bytes, the alignment of the first
+/// element. The device is not looked at. Of any rank, and without an allocation, whatever the
+/// rank.
+///
+/// Taken: null `strides` as compact row-major (before DLPack 1.2), any stride of a dimension
+/// of extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
+/// Stricter than DLPack in one rule: the first element is aligned to its scalar, because
+/// kernels read it so.
+/// @pre `shape`, and `strides` unless null, have `ndim` readable entries
+/// @throws conversion_error of the first broken rule
+inline tensor_structure check_structure(const DLTensor& tensor,
+                                        subbyte storage = subbyte::packed) {
+  tensor_structure result;
+  detail::check_structure(tensor, storage, result);
+  return result;
+}
+
+}  // namespace usm_dlpack

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Producer: an mdspan-style view and the device that the caller vouches for -> a DLTensor
+// wrapper.
+#pragma once
+
+#include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+template <class Index>
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_offset(Index index) {
+  refuse(errc::offset_out_of_range, "element_offset",
+         "a first element within reach of a pointer", digits(index),
+         "correct the mapping of the view");
+}
+
+/// Address of the element whose indices are all zero. @pre the view has elements
+template <class View>
+constexpr auto origin_address(const View& view) {
+  const auto index =
+      detail::origin_index(view.mapping(), std::make_index_sequence<View::rank()>{});
+  constexpr auto highest = std::numeric_limits<std::ptrdiff_t>::max();
+  constexpr auto size = static_cast<std::int64_t>(sizeof(typename View::element_type));
+  if (!fits_int64(index) || static_cast<std::int64_t>(index) > highest / size ||
+      static_cast<std::int64_t>(index) < -(highest / size)) {
+    detail::refuse_offset(index);
+  }
+  const auto handle = view.data_handle();
+  return handle == nullptr ? handle : handle + static_cast<std::ptrdiff_t>(index);
+}
+
+template <class Mapping>
+constexpr void check_strided(const Mapping& mapping) {
+  if (!detail::is_strided(mapping)) {
+    refuse(errc::layout_not_strided, "layout", "a mapping whose is_strided() is true",
+           "one that answers false", "copy the elements to a strided layout first");
+  }
+}
+
+/// The `data` of an empty view: null as DLPack asks of a DLTensor, or the view's handle, which
+/// consumers of managed tensors need (dpctl, dpnp and PyTorch refuse null).
+enum class empty_data { null, kept };
+
+template <std::size_t Rank>
+constexpr bool is_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
+  for (const std::int64_t extent : shape) {
+    if (extent == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a mapping can compute the strides of an empty view without overflow: its index type
+/// holds the product of the extents that are not 0, or wraps.
+template <class Index, std::size_t Rank>
+constexpr bool has_strides_if_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
+  std::int64_t product = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent != 0 && multiply_overflows(product, extent, product)) {
+      return !is_signed_integer<Index>;
+    }
+  }
+  return !is_signed_integer<Index> || fits<Index>(product);
+}
+
+/// Checks every extent, then every stride, then the first element.
+template <empty_data WhenEmpty, class View, std::size_t... Ranks>
+constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
+                                               std::index_sequence<Ranks...>) {
+  using array_type = typename dlpack_tensor<View::rank()>::array_type;
+  [[maybe_unused]] const auto& mapping = view.mapping();
+  if constexpr (View::rank() != 0) {
+    detail::check_strided(mapping);
+  }
+  // Braces evaluate their elements in order, so the first number at fault is refused.
+  const array_type shape{to_extent(view.extent(Ranks), Ranks)...};
+  const bool empty = detail::is_empty(shape);
+  array_type strides{};
+  if (!empty || has_strides_if_empty<typename mapping_of<View>::index_type>(shape)) {
+    strides = {to_stride(mapping.stride(Ranks), Ranks)...};
+  } else {
+    write_compact_strides(shape.data(), strides.data(), shape.size());
+  }
+  handle_of<View> data{};
+  if (!empty) {
+    data = detail::origin_address(view);
+  } else if constexpr (WhenEmpty == empty_data::kept) {
+    data = view.data_handle();
+  }
+  // DLTensor has no pointer to const: the read-only flag of a managed tensor says it.
+  const volatile void* const address = data;
+  return {const_cast<void*>(address), device, data_type_v<typename View::element_type>, shape,
+          strides};
+}
+template <empty_data WhenEmpty, class View>
+constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device) {
+  return detail::describe<WhenEmpty>(view, device, std::make_index_sequence<View::rank()>{});
+}
+
+}  // namespace detail
+
+/// Describes a view as a DLTensor of the given device, without a SYCL call or a heap
+/// allocation.
+///
+/// `shape[r]` is `extent(r)`, `strides[r]` is `mapping().stride(r)` in elements, `data` is the
+/// element whose indices are all zero (null if an extent is 0), `byte_offset` is 0; const and
+/// volatile are cast away. A null handle is null data, also of elements. The wrapper owns
+/// shape and strides; the data must outlive every use of the result. Source: DLPack
+/// `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
+/// @param device taken as it is: the caller vouches that the memory belongs to it
+/// @throws conversion_error `layout_not_strided`, `extent_out_of_range`,
+///         `stride_out_of_range`, `offset_out_of_range`
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] constexpr auto to_dlpack_tensor(const View& view, DLDevice device)
+    -> dlpack_tensor<View::rank()> {
+  return detail::describe<detail::empty_data::null>(view, device);
+}
+
+}  // namespace usm_dlpack

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a type must be to count as a view: anything with the interface of mdspan, whichever
+// implementation. Why another type is refused, at compile time and in words, stands here.
+#pragma once
+
+#include <usm_dlpack/core/dtype.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// `std::dynamic_extent`, which every mdspan takes for an extent of any size.
+inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
+
+template <class Accessor>
+constexpr bool accessor_is_plain() {
+  using element_type = typename Accessor::element_type;
+  return std::is_same_v<typename Accessor::reference, element_type&> &&
+         std::is_same_v<typename Accessor::data_handle_type, element_type*>;
+}
+
+}  // namespace detail
+
+/// Whether what an accessor shows is what stands in memory, so that a consumer who knows
+/// nothing of the accessor reads the same values.
+///
+/// True where `reference` is `element_type&` and `data_handle_type` is `element_type*`.
+/// Specialise it as true for another accessor (atomic references, restrict pointers) that
+/// neither changes values nor moves them; one that scales or decodes would be dropped
+/// silently.
+template <class Accessor>
+inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>();
+
+namespace detail {
+
+/// Whether each object of the type has an alignment of its own: g++ does not take the name of
+/// one for a constant that is not there, but for an error.
+template <class Accessor, class = void>
+inline constexpr bool keeps_alignment = false;
+template <class Accessor>
+inline constexpr bool keeps_alignment<
+    Accessor,
+    std::enable_if_t<std::is_member_pointer_v<decltype(&Accessor::byte_alignment)>>> = true;
+
+template <std::size_t Number>
+using if_power_of_two = std::enable_if_t<Number != 0 && (Number & (Number - 1)) == 0>;
+
+template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
+inline constexpr std::size_t constant_alignment = 1;
+template <class Accessor>
+inline constexpr std::size_t
+    constant_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
+        static_cast<std::size_t>(Accessor::byte_alignment);
+
+/// What an accessor promises of the handle's alignment, in bytes, by a constant as that of
+/// `std::aligned_accessor`; 1 of one that promises nothing.
+template <class Accessor>
+inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
+
+/// Whether the accessor's type says where the memory is, which only who can ask a device may
+/// make of a tensor: `usm_accessor`.
+template <class Accessor>
+inline constexpr bool has_usm_kind = false;
+
+template <class View, class = void>
+inline constexpr bool is_view = false;
+template <class View>
+inline constexpr bool is_view<
+    View,
+    std::void_t<typename View::element_type, decltype(std::declval<const View&>().mapping()),
+                decltype(std::declval<const View&>().accessor()),
+                decltype(std::declval<const View&>().data_handle()),
+                decltype(std::declval<const View&>().extent(View::rank()))>> = true;
+
+template <class View>
+using mapping_of = std::decay_t<decltype(std::declval<const View&>().mapping())>;
+template <class View>
+using accessor_of = std::decay_t<decltype(std::declval<const View&>().accessor())>;
+template <class View>
+using handle_of = std::decay_t<decltype(std::declval<const View&>().data_handle())>;
+
+template <class Handle, class Element>
+inline constexpr bool points_to = false;
+template <class Pointee, class Element>
+inline constexpr bool points_to<Pointee*, Element> =
+    std::is_same_v<std::remove_cv_t<Pointee>, std::remove_cv_t<Element>>;
+template <class Pointee, class Element>
+inline constexpr bool points_to<Pointee* __restrict, Element> = points_to<Pointee*, Element>;
+
+template <class Mapping, class = void>
+inline constexpr bool has_stride = false;
+template <class Mapping>
+inline constexpr bool has_stride<
+    Mapping, std::void_t<decltype(std::declval<const Mapping&>().stride(std::size_t{}))>> =
+    true;
+
+/// The first rule that a type breaks as a view to export, or none.
+enum class view_rule { none, interface, handle, accessor, layout, dtype, padding };
+
+template <class View, bool AllowPadded>
+constexpr view_rule broken_rule() {
+  if constexpr (!is_view<View>) {
+    return view_rule::interface;
+  } else if constexpr (!points_to<handle_of<View>, typename View::element_type>) {
+    return view_rule::handle;
+  } else if constexpr (!is_plain_accessor_v<accessor_of<View>>) {
+    return view_rule::accessor;
+  } else if constexpr (View::rank() != 0 && !has_stride<mapping_of<View>>) {
+    return view_rule::layout;
+  } else if constexpr (!has_data_type_v<typename View::element_type>) {
+    return view_rule::dtype;
+  } else if constexpr (!AllowPadded && is_subbyte_padded_v<typename View::element_type>) {
+    return view_rule::padding;
+  } else {
+    return view_rule::none;
+  }
+}
+
+template <view_rule Rule, class View, bool AllowPadded>
+using if_broken = std::enable_if_t<Rule == broken_rule<View, AllowPadded>(), int>;
+
+// Each overload below but the first refuses by failing as a default template argument: an
+// error in the immediate context, so SFINAE sees it; g++ prints the throw, clang the
+// attribute.
+template <class View, bool AllowPadded = false,
+          std::enable_if_t<broken_rule<View, AllowPadded>() == view_rule::none ||
+                               broken_rule<View, AllowPadded>() == view_rule::dtype,
+                           int> = 0>
+constexpr int require_view() noexcept {  // a dtype is require_dtype's to refuse
+  return 0;
+}
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::interface, View, AllowPadded> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "view: expected a type with the interface of mdspan, found another; "
+    "pass an mdspan by value or reference")
+constexpr int require_view() {
+  return throw "view: expected a type with the interface of mdspan, found another; "
+               "pass an mdspan by value or reference", 0;
+}
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::handle, View, AllowPadded> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "data_handle: expected element_type*, found a handle that is no such pointer; "
+    "make an mdspan over the raw pointer")
+constexpr int require_view() {
+  return throw "data_handle: expected element_type*, found a handle that is no such pointer; "
+               "make an mdspan over the raw pointer", 0;
+}
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::accessor, View, AllowPadded> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "accessor: expected reference to be element_type&, found an accessor that "
+    "may change values; specialise is_plain_accessor_v if it does not")
+constexpr int require_view() {
+  return throw "accessor: expected reference to be element_type&, found an accessor that "
+               "may change values; specialise is_plain_accessor_v if it does not", 0;
+}
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::layout, View, AllowPadded> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "layout: expected a mapping with stride(r), found one without strides; "
+    "copy the elements to a strided layout first")
+constexpr int require_view() {
+  return throw "layout: expected a mapping with stride(r), found one without strides; "
+               "copy the elements to a strided layout first", 0;
+}
+template <class View, bool AllowPadded = false,
+          if_broken<view_rule::padding, View, AllowPadded> = 0>
+USM_DLPACK_UNAVAILABLE(
+    "element_type: expected packed elements, found padded ones, which a bare "
+    "DLTensor cannot declare; export a managed tensor")
+constexpr int require_view() {
+  return throw "element_type: expected packed elements, found padded ones, which a bare "
+               "DLTensor cannot declare; export a managed tensor", 0;
+}
+
+/// Whether a view of the type is made without asking a device where the memory is.
+template <class View>
+inline constexpr bool has_no_usm_kind = !has_usm_kind<accessor_of<View>>;
+
+/// Whether the elements must not be written through the view.
+template <class View>
+inline constexpr bool has_const_elements =
+    std::is_const_v<typename View::element_type> ||
+    std::is_const_v<std::remove_pointer_t<handle_of<View>>>;
+
+template <class View>
+using element_of = std::remove_cv_t<typename View::element_type>;
+
+/// Index of the element whose indices are all zero: not 0 in every layout.
+template <class Mapping, std::size_t... Zeros>
+constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
+  using index_type = typename Mapping::index_type;
+  return mapping(static_cast<index_type>(Zeros * 0)...);
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack

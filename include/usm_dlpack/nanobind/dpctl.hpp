@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SYCL's objects from and to dpctl's, by the functions that dpctl's modules export, without
+// its headers or Cython.
+#pragma once
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack::detail {
+
+namespace nb = nanobind;
+
+/// What dpctl calls a SYCL object: the module `dpctl._sycl_queue`, in it the class
+/// `SyclQueue`, the functions `SyclQueue_GetQueueRef` and `SyclQueue_Make` that it exports,
+/// and the capsules "SyclQueueRef" of those classes that make some.
+template <class Object>
+struct dpctl_names;
+template <>
+struct dpctl_names<sycl::queue> {
+  static constexpr const char *lower = "queue", *capital = "Queue", *capsule = "SyclQueueRef";
+};
+template <>
+struct dpctl_names<sycl::context> {
+  static constexpr const char *lower = "context", *capital = "Context",
+                              *capsule = "SyclContextRef";
+};
+template <>
+struct dpctl_names<sycl::device> {
+  static constexpr const char *lower = "device", *capital = "Device", *capsule = nullptr;
+};
+template <>
+struct dpctl_names<sycl::event> {
+  static constexpr const char *lower = "event", *capital = "Event", *capsule = "SyclEventRef";
+};
+
+/// dpctl's class of a SYCL object, found once and kept for the life of the process.
+template <class Object>
+struct dpctl_class {
+  PyTypeObject* type;
+  const void* (*get)(PyObject*);          ///< borrows the SYCL object; null with an error set
+  PyObject* (*make)(const void* object);  ///< a new object that holds a copy
+
+  static const dpctl_class& found() {
+    // No lock: an import lets other threads run, which would wait for it with the GIL held.
+    static std::atomic<const dpctl_class*> kept{nullptr};
+    const dpctl_class* known = kept.load(std::memory_order_acquire);
+    if (known == nullptr) {
+      known = new dpctl_class(find());
+      kept.store(known, std::memory_order_release);
+    }
+    return *known;
+  }
+
+ private:
+  static dpctl_class find() {
+    using names = dpctl_names<Object>;
+    const std::string capital = names::capital;
+    const std::string name = "Sycl" + capital;
+    const nb::module_ module =
+        nb::module_::import_((std::string("dpctl._sycl_") + names::lower).c_str());
+    nb::object type = module.attr(name.c_str());
+    return {reinterpret_cast<PyTypeObject*>(type.release().ptr()),
+            reinterpret_cast<const void* (*)(PyObject*)>(
+                exported_function(module, name + "_Get" + capital + "Ref")),
+            reinterpret_cast<PyObject* (*)(const void*)>(
+                exported_function(module, name + "_Make"))};
+  }
+
+  static void* exported_function(nb::handle module, const std::string& name) {
+    const nb::object capsule = module.attr("__pyx_capi__")[name.c_str()];
+    void* function = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+    if (function == nullptr) {
+      throw nb::python_error();
+    }
+    return function;
+  }
+};
+
+/// The SYCL object of one of dpctl's, borrowed; null for an object of another type. By the
+/// object's real type: `__class__` may say anything.
+/// @throws nb::python_error TypeError for one whose `__init__` never ran
+template <class Object>
+const Object* in_dpctl(nb::handle object) {
+  const auto& known = dpctl_class<Object>::found();
+  if (PyType_IsSubtype(Py_TYPE(object.ptr()), known.type) == 0) {
+    return nullptr;
+  }
+  const void* held = known.get(object.ptr());
+  if (held == nullptr && PyErr_Occurred() == nullptr) {
+    const std::string sentence = std::string(dpctl_names<Object>::lower) +
+                                 ": expected one that was made, found a Sycl" +
+                                 dpctl_names<Object>::capital +
+                                 " without content; pass one of dpctl's objects";
+    PyErr_SetString(PyExc_TypeError, sentence.c_str());
+  }
+  if (held == nullptr) {
+    throw nb::python_error();
+  }
+  return static_cast<const Object*>(held);
+}
+
+/// The SYCL object in a capsule, which is read and not consumed; null for anything else.
+template <class Object>
+const Object* in_capsule(nb::handle object) {
+  const char* name = dpctl_names<Object>::capsule;
+  return name != nullptr && PyCapsule_IsValid(object.ptr(), name) != 0
+             ? static_cast<const Object*>(PyCapsule_GetPointer(object.ptr(), name))
+             : nullptr;
+}
+
+/// One of dpctl's objects that holds a copy of a SYCL object, which is the same object to
+/// SYCL.
+template <class Object>
+nb::object make_dpctl(const Object& object) {
+  PyObject* made = dpctl_class<Object>::found().make(&object);
+  if (made == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal(made);
+}
+
+/// A SYCL object as a parameter, copied from dpctl's, and as a result.
+template <class Object>
+class dpctl_caster {
+ public:
+  template <class T>
+  using Cast = nb::detail::movable_cast_t<T>;
+  template <class>
+  bool can_cast() const noexcept {
+    return refused_ == nullptr && value_.has_value();
+  }
+
+  bool from_python(nb::handle source, std::uint32_t, nb::detail::cleanup_list*) noexcept {
+    value_.reset();  // a container takes all its elements with one caster
+    if (source.is_none()) {
+      return true;
+    }
+    try {
+      const Object* found = in_capsule<Object>(source);
+      found = found == nullptr ? in_dpctl<Object>(source) : found;
+      if (found != nullptr) {
+        value_ = *found;
+      }
+      return found != nullptr;
+    } catch (...) {
+      refused_ = std::current_exception();
+      return true;
+    }
+  }
+
+  static nb::handle from_cpp(const Object& object, nb::rv_policy,
+                             nb::detail::cleanup_list*) noexcept {
+    try {
+      return make_dpctl(object).release();
+    } catch (nb::python_error& error) {
+      error.restore();
+    } catch (const std::bad_alloc&) {
+      PyErr_NoMemory();
+    }
+    return {};
+  }
+  static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
+                             nb::detail::cleanup_list* cleanup) noexcept {
+    return object == nullptr ? nb::none().release() : from_cpp(*object, policy, cleanup);
+  }
+
+  explicit operator Object&() { return get(); }
+  /// Null for None, which a parameter says that it takes by `"x"_a.none()`.
+  explicit operator Object*() {
+    check();
+    return value_ ? &*value_ : nullptr;
+  }
+  explicit operator Object&&() { return std::move(get()); }
+
+ private:
+  void check() const {
+    if (refused_ != nullptr) {
+      std::rethrow_exception(refused_);
+    }
+  }
+  Object& get() {
+    check();
+    if (!value_) {  // None
+      throw nb::next_overload();
+    }
+    return *value_;
+  }
+
+  std::optional<Object> value_;
+  std::exception_ptr refused_;
+};
+
+}  // namespace usm_dlpack::detail
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<sycl::queue> : usm_dlpack::detail::dpctl_caster<sycl::queue> {
+  static constexpr auto Name = const_name("dpctl.SyclQueue");
+};
+template <>
+struct type_caster<sycl::context> : usm_dlpack::detail::dpctl_caster<sycl::context> {
+  static constexpr auto Name = const_name("dpctl.SyclContext");
+};
+template <>
+struct type_caster<sycl::device> : usm_dlpack::detail::dpctl_caster<sycl::device> {
+  static constexpr auto Name = const_name("dpctl.SyclDevice");
+};
+template <>
+struct type_caster<sycl::event> : usm_dlpack::detail::dpctl_caster<sycl::event> {
+  static constexpr auto Name = const_name("dpctl.SyclEvent");
+};
+
+}  // namespace nanobind::detail

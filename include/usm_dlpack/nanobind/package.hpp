@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the installed Python package does for an extension: it reads the arrays of other
+// libraries, makes its DLPackTensor, and raises its errors. An extension asks for the table
+// once, when it first needs it; so it needs the package at run time, and links nothing of it.
+#pragma once
+
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack {
+namespace detail {
+
+namespace nb = nanobind;
+
+/// The tensor that an array offers, which lives as long as `owner`.
+struct offered_tensor {
+  DLTensor tensor{};
+  std::uint64_t flags = 0;
+  PyObject* owner = nullptr;  ///< a new reference
+  /// The USM kind if the array is a DLPackTensor, which was proved when it was made; otherwise
+  /// unknown, and nothing is proved.
+  sycl::usm::alloc proved_kind = sycl::usm::alloc::unknown;
+  /// The queue that the array's C exchange API says, if it was asked.
+  std::optional<sycl::queue> queue;
+};
+
+enum class offer { made, no_array, failed };
+
+/// Functions of usm_dlpack._core. The GIL is held but where it says otherwise; nothing is
+/// thrown: what fails sets the Python error.
+struct package_interface {
+  static constexpr std::uint32_t known_version = 2;
+  static constexpr const char* capsule_name = "usm_dlpack.package_interface";
+
+  std::uint32_t version;
+  /// What an array offers; memory that says only its SYCL interface counts as an array, and
+  /// so does what has `__dlpack__` itself and not by its type.
+  /// Nothing is synchronised.
+  offer (*ask)(PyObject* array, offered_tensor& out) noexcept;
+  /// The queue that an array names as its own (`sycl_queue`), if it does.
+  offer (*find_queue)(PyObject* array, std::optional<sycl::queue>& out) noexcept;
+  /// A DLPackTensor, proved, that knows a queue. Takes the managed tensor also if it fails.
+  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed,
+                           const sycl::queue* queue) noexcept;
+  /// Drops a reference, from any thread, with the GIL or without; does nothing once the
+  /// interpreter is finishing.
+  void (*drop)(PyObject* object) noexcept;
+  /// Runs a function without the GIL, if this thread has it.
+  void (*run_unlocked)(void (*function)(void*), void* argument) noexcept;
+
+  /// The table of the package in this environment, imported with the first call; what waits
+  /// in this module's arrays gives up the GIL from then on.
+  /// @throws nb::python_error ImportError where there is none, or one of another version
+  static const package_interface& get() {
+    // No lock: an import lets other threads run, which would wait for it with the GIL held.
+    const package_interface* table = kept().load(std::memory_order_acquire);
+    if (table == nullptr) {
+      table = find();
+      kept().store(table, std::memory_order_release);
+      runner_of_waits.store(table->run_unlocked, std::memory_order_release);
+    }
+    return *table;
+  }
+
+ private:
+  static std::atomic<const package_interface*>& kept() noexcept {
+    static std::atomic<const package_interface*> table{nullptr};
+    return table;
+  }
+
+  static const package_interface* find() {
+    const nb::object package = nb::module_::import_("usm_dlpack._core");
+    PyObject* attribute = PyObject_GetAttrString(package.ptr(), "_package_interface");
+    PyErr_Clear();
+    const nb::object capsule = nb::steal(attribute);
+    const auto* table =
+        capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
+            ? static_cast<const package_interface*>(
+                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
+            : nullptr;
+    if (table == nullptr || table->version != known_version) {
+      const std::string found =
+          table == nullptr ? std::string("none") : digits(table->version);
+      PyErr_SetString(
+          PyExc_ImportError,
+          ("usm_dlpack: expected a package with the interface " + digits(known_version) +
+           ", found " + found + "; build the extension with the installed package")
+              .c_str());
+      throw nb::python_error();
+    }
+    return table;
+  }
+};
+
+/// Sets the Python error of a refusal. The exception types are Python's own
+/// (usm_dlpack._errors): two bases, and attributes.
+/// Whatever the making of it raises, an interrupt for example, is set instead.
+/// @pre the GIL is held
+inline void set_error(const conversion_error& error) noexcept {
+  try {
+    const nb::object made =
+        nb::module_::import_("usm_dlpack._errors")
+            .attr("from_parts")(to_string(error.code()), error.field().c_str(),
+                                error.expected().c_str(), error.found().c_str(),
+                                error.remedy().c_str());
+    PyErr_SetObject(made.type().ptr(), made.ptr());
+  } catch (nb::python_error& raised) {
+    raised.restore();
+  } catch (...) {
+    PyErr_NoMemory();
+  }
+}
+
+/// Owns one reference to a Python object, which may be dropped on any thread.
+class python_owner {
+ public:
+  explicit python_owner(PyObject* stolen = nullptr) noexcept : object_(stolen) {}
+  python_owner(python_owner&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)) {}
+  python_owner& operator=(python_owner&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~python_owner() {
+    if (object_ != nullptr) {
+      package_interface::get().drop(object_);
+    }
+  }
+
+ private:
+  PyObject* object_;
+};
+
+}  // namespace detail
+}  // namespace usm_dlpack

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpenCL's devices, contexts and queues with one reference each that is given back, and the
+// questions that OpenCL answers about them. OpenCL's library is found at run time, as the one
+// that the SYCL runtime has loaded; nothing is linked.
+#pragma once
+
+#include <usm_dlpack/sycl/memory.hpp>
+
+#include <CL/cl.h>
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// The functions of OpenCL that the room needs.
+struct opencl_functions {
+  decltype(&clGetDeviceInfo) device_info = nullptr;
+  decltype(&clRetainDevice) retain_device = nullptr;
+  decltype(&clReleaseDevice) release_device = nullptr;
+  decltype(&clGetContextInfo) context_info = nullptr;
+  decltype(&clRetainContext) retain_context = nullptr;
+  decltype(&clReleaseContext) release_context = nullptr;
+  decltype(&clGetCommandQueueInfo) queue_info = nullptr;
+  decltype(&clRetainCommandQueue) retain_queue = nullptr;
+  decltype(&clReleaseCommandQueue) release_queue = nullptr;
+
+  /// Found on first use; where that fails, the next use looks again.
+  /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
+  static const opencl_functions& get() {
+    static const opencl_functions found = find();
+    return found;
+  }
+
+ private:
+  static opencl_functions find() {
+    static_cast<void>(device_table::get());  // the SYCL runtime loads OpenCL, if at all, here
+    void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    opencl_functions made;
+    const bool complete = loader != nullptr &&
+                          look_up(loader, "clGetDeviceInfo", made.device_info) &&
+                          look_up(loader, "clRetainDevice", made.retain_device) &&
+                          look_up(loader, "clReleaseDevice", made.release_device) &&
+                          look_up(loader, "clGetContextInfo", made.context_info) &&
+                          look_up(loader, "clRetainContext", made.retain_context) &&
+                          look_up(loader, "clReleaseContext", made.release_context) &&
+                          look_up(loader, "clGetCommandQueueInfo", made.queue_info) &&
+                          look_up(loader, "clRetainCommandQueue", made.retain_queue) &&
+                          look_up(loader, "clReleaseCommandQueue", made.release_queue);
+    if (!complete) {
+      refuse(errc::backend_not_accepted, "device",
+             "libOpenCL.so.1 (1.2 or newer), loaded by the SYCL runtime", "no such library",
+             "install an OpenCL driver, and let ONEAPI_DEVICE_SELECTOR show its devices");
+    }
+    return made;
+  }
+
+  template <class Function>
+  static bool look_up(void* loader, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(loader, name));
+    return function != nullptr;
+  }
+};
+
+/// What a type of handles is called, and which functions go with it.
+template <class Native>
+struct opencl_traits;
+
+template <>
+struct opencl_traits<cl_device_id> {
+  static constexpr const char* field = "device";
+  static constexpr const char* name = "cl_device_id";
+  static constexpr auto query = &opencl_functions::device_info;
+  static constexpr auto retain = &opencl_functions::retain_device;
+  static constexpr auto release = &opencl_functions::release_device;
+};
+
+template <>
+struct opencl_traits<cl_context> {
+  static constexpr const char* field = "context";
+  static constexpr const char* name = "cl_context";
+  static constexpr auto query = &opencl_functions::context_info;
+  static constexpr auto retain = &opencl_functions::retain_context;
+  static constexpr auto release = &opencl_functions::release_context;
+};
+
+template <>
+struct opencl_traits<cl_command_queue> {
+  static constexpr const char* field = "queue";
+  static constexpr const char* name = "cl_command_queue";
+  static constexpr auto query = &opencl_functions::queue_info;
+  static constexpr auto retain = &opencl_functions::retain_queue;
+  static constexpr auto release = &opencl_functions::release_queue;
+};
+
+inline std::string name_of_opencl_error(cl_int status) {
+  const char* name = status == CL_INVALID_DEVICE          ? "CL_INVALID_DEVICE"
+                     : status == CL_INVALID_CONTEXT       ? "CL_INVALID_CONTEXT"
+                     : status == CL_INVALID_COMMAND_QUEUE ? "CL_INVALID_COMMAND_QUEUE"
+                                                          : "error";
+  return std::string(name) + " (" + std::to_string(status) + ")";
+}
+
+/// The rule of every answer about a handle: OpenCL gives one.
+template <class Native>
+void check_answer(Native handle, cl_int status) {
+  using traits = opencl_traits<Native>;
+  if (status != CL_SUCCESS) {
+    refuse(errc::runtime_error, traits::field, std::string("a ") + traits::name,
+           handle == nullptr ? "null"
+                             : "one for which OpenCL says " + name_of_opencl_error(status),
+           "pass a handle that OpenCL made and that is not released");
+  }
+}
+
+/// What OpenCL says of an object.
+/// @throws conversion_error `runtime_error`, also for null
+template <class Value, class Native>
+Value ask_opencl(Native handle, cl_uint what) {
+  const auto query = opencl_functions::get().*opencl_traits<Native>::query;
+  Value value{};
+  check_answer(handle, query(handle, what, sizeof value, &value, nullptr));
+  return value;
+}
+
+/// The devices of a context.
+/// @throws conversion_error as `ask_opencl`
+inline std::vector<cl_device_id> devices_of(cl_context context) {
+  std::vector<cl_device_id> devices(ask_opencl<cl_uint>(context, CL_CONTEXT_NUM_DEVICES));
+  check_answer(context, opencl_functions::get().context_info(
+                            context, CL_CONTEXT_DEVICES, devices.size() * sizeof(cl_device_id),
+                            devices.data(), nullptr));
+  return devices;
+}
+
+}  // namespace detail
+
+/// Owns one reference to a `cl_device_id`, a `cl_context` or a `cl_command_queue`, or none.
+///
+/// Movable, not copyable. Gives the reference back when it goes (`clReleaseContext` and so
+/// on), which must be before the OpenCL driver is unloaded: let none be a static variable. As
+/// with `std::unique_ptr`, an object is for one thread at a time; OpenCL counts for all
+/// threads.
+template <class Native>
+class opencl_handle {
+ public:
+  /// Owns nothing.
+  opencl_handle() noexcept = default;
+
+  /// Takes over a reference that the caller owns, as of `clCreateContext`; the count stays.
+  /// Null is no reference. What throws takes nothing over.
+  /// @pre null, or a valid handle
+  /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
+  explicit opencl_handle(Native owned) : handle_(owned) {
+    static_cast<void>(detail::opencl_functions::get());  // so that the destructor has them
+  }
+
+  /// Adds a reference to a handle that the caller keeps its own of; the count is one more.
+  /// @pre null, or a valid handle
+  /// @throws conversion_error `runtime_error` for null and what OpenCL refuses;
+  ///         `backend_not_accepted` if the process has no OpenCL
+  [[nodiscard]] static opencl_handle retain(Native kept) {
+    const auto& functions = detail::opencl_functions::get();
+    detail::check_answer(kept, (functions.*detail::opencl_traits<Native>::retain)(kept));
+    return opencl_handle(kept);
+  }
+
+  opencl_handle(opencl_handle&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)) {}
+  opencl_handle& operator=(opencl_handle&& other) noexcept {
+    opencl_handle taken(std::move(other));
+    std::swap(handle_, taken.handle_);
+    return *this;
+  }
+  ~opencl_handle() {
+    if (handle_ != nullptr) {
+      (detail::opencl_functions::get().*detail::opencl_traits<Native>::release)(handle_);
+    }
+  }
+
+  /// The handle, valid as long as this owns it; null if this owns none. The count stays.
+  Native get() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+  /// Hands the reference to the caller, who gives it back to OpenCL; the count stays, as with
+  /// `std::unique_ptr::release`.
+  [[nodiscard]] Native release() noexcept { return std::exchange(handle_, nullptr); }
+
+ private:
+  Native handle_ = nullptr;
+};
+
+}  // namespace usm_dlpack

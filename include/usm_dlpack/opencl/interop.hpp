@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From SYCL to OpenCL and back: the handles of a device, a context, a queue or a validated
+// allocation, and the SYCL objects of handles, which are those of the device table where the
+// handles are its own: sycl::make_context of a default context's handle makes another context,
+// whose memory cannot be exchanged.
+//
+// References. To OpenCL: each result owns one reference, and gives it back when it goes. To
+// SYCL: no function takes the caller's reference over, and what throws leaves every count as
+// it was. SYCL 2020 has the runtime retain contexts and queues that it is given; libsycl 8 and
+// 9 do not. So the caller gives its reference back after the last copy of the SYCL object is
+// gone. Of a sub-device that it is shown, also in a context, the runtime keeps one reference
+// of its own, once, for the life of the process.
+//
+// All functions may be called by several threads at once.
+#pragma once
+
+#include <usm_dlpack/opencl/handle.hpp>
+#include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace usm_dlpack {
+namespace detail {
+
+inline void check_is_opencl(sycl::backend backend, const char* field) {
+  if (backend != sycl::backend::opencl) {
+    refuse(errc::backend_not_accepted, field, "one of the backend opencl",
+           std::string("one of the backend ") + to_string(backend),
+           "use a device of the backend opencl, or the handles of the other backend");
+  }
+}
+
+/// The handle of a SYCL object. `sycl::get_native` retains it for the caller.
+template <class Native, class Object>
+opencl_handle<Native> opencl_handle_of(const Object& object) {
+  const char* field = opencl_traits<Native>::field;
+  check_is_opencl(ask_runtime(field, [&] { return object.get_backend(); }), field);
+  static_cast<void>(opencl_functions::get());  // may throw, while nothing is retained
+  return opencl_handle<Native>(
+      ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }));
+}
+
+/// The native side of the platform whose root a device is, or is a part of, and the root's id.
+struct opencl_root {
+  const opencl_platform* native = nullptr;  ///< null: of no root of this process
+  std::int32_t id = -1;
+};
+
+inline opencl_root find_root(cl_device_id device) {
+  for (const platform_entry& entry : device_table::get().platforms) {
+    const opencl_platform& native = entry.opencl;
+    const std::int32_t id = native.device_info == nullptr ? -1 : root_id_of(native, device);
+    if (id >= 0) {
+      return {&native, id};
+    }
+  }
+  return {};
+}
+
+inline bool is_root(cl_device_id device, const opencl_root& root) noexcept {
+  return root.native->devices[static_cast<std::size_t>(root.id)] == device;
+}
+
+/// Whether a handle is that of a root that SYCL lists, and cannot use.
+inline bool is_failed(cl_device_id device, const device_entry& listed) {
+  try {
+    return !listed.failure.empty() &&
+           opencl_handle_of<cl_device_id>(listed.device).get() == device;
+  } catch (const conversion_error&) {
+    return false;  // it is of another backend, or fails here too
+  }
+}
+
+/// Says more than "without id" of such a root.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(cl_device_id device,
+                                                                 const char* field) {
+  static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
+  const auto& devices = device_table::get().devices;
+  for (std::size_t id = 0; id < devices.size(); ++id) {
+    if (is_failed(device, devices[id])) {
+      refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
+             "device " + std::to_string(id) + ", for which it throws \"" +
+                 devices[id].failure + "\"",
+             "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
+    }
+  }
+  refuse(errc::device_without_id, field,
+         "a device whose root is in sycl::device::get_devices()", "one that is not",
+         "check ONEAPI_DEVICE_SELECTOR");
+}
+
+/// The root of a device that the caller names, or that a context of his has.
+/// @throws conversion_error `device_without_id`, `device_failed`, `runtime_error`
+inline opencl_root root_with_id(cl_device_id device, const char* field) {
+  const opencl_root root = find_root(device);
+  if (root.native == nullptr) {
+    refuse_device(device, field);
+  }
+  return root;
+}
+
+/// The platform whose default context a handle is, or null.
+inline const platform_entry* find_platform(cl_context context) {
+  for (const platform_entry& entry : device_table::get().platforms) {
+    if (context != nullptr && entry.opencl.context == context) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+
+// --- To OpenCL ----------------------------------------------------------------------------
+
+/// The handle of a device, or of the device of a queue. Owns a reference; OpenCL counts none
+/// of root devices.
+/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+[[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const sycl::device& device) {
+  return detail::opencl_handle_of<cl_device_id>(device);
+}
+[[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const sycl::queue& queue) {
+  return opencl_device(queue.get_device());
+}
+/// The same of the device that validated memory truly is on; of the root device that the
+/// tensor named, for host USM and empty tensors.
+[[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const usm_allocation& memory) {
+  return opencl_device(memory.device());
+}
+
+/// The handle of a context, or of the context of a queue. Owns a reference.
+/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+[[nodiscard]] inline opencl_handle<cl_context> opencl_context(const sycl::context& context) {
+  return detail::opencl_handle_of<cl_context>(context);
+}
+[[nodiscard]] inline opencl_handle<cl_context> opencl_context(const sycl::queue& queue) {
+  return opencl_context(queue.get_context());
+}
+/// The same of the default context that validated memory is of.
+[[nodiscard]] inline opencl_handle<cl_context> opencl_context(const usm_allocation& memory) {
+  return opencl_context(memory.context());
+}
+
+/// The handle of a queue, in order or not. Owns a reference. What OpenCL code submits to it is
+/// ordered with what SYCL submitted only if the queue is in order; otherwise wait in between.
+/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+[[nodiscard]] inline opencl_handle<cl_command_queue> opencl_queue(const sycl::queue& queue) {
+  return detail::opencl_handle_of<cl_command_queue>(queue);
+}
+
+// --- To SYCL ------------------------------------------------------------------------------
+
+/// The SYCL device of a handle: of a root, the one in `sycl::device::get_devices()`; of a
+/// sub-device, one whose root is, equal to what this makes of the same handle again, and not
+/// to what `create_sub_devices` gave. The caller keeps its reference, which may be given back
+/// at once; of a sub-device the runtime keeps its own.
+/// @pre null, or a valid handle: OpenCL cannot tell one that is released from one that is not
+/// @throws conversion_error `device_without_id`, `device_failed`, and for null and what OpenCL
+///         refuses `runtime_error`
+[[nodiscard]] inline sycl::device sycl_device(cl_device_id device) {
+  static_cast<void>(detail::root_with_id(device, "device"));
+  return detail::ask_runtime("device",
+                             [&] { return sycl::make_device<sycl::backend::opencl>(device); });
+}
+
+/// The SYCL context of a handle: the default context of its platform if it is the handle of
+/// that, otherwise a new one, equal to no other, whose memory cannot be exchanged. The caller
+/// keeps its reference, in the second case until the context and its copies are gone; keep the
+/// context too, because libsycl 8 and 9 lose 64 bytes with each new one.
+/// @pre null, or a valid handle
+/// @throws conversion_error `device_without_id`, `device_failed` of its devices, and for null
+///         and what OpenCL refuses `runtime_error`
+[[nodiscard]] inline sycl::context sycl_context(cl_context context) {
+  if (const detail::platform_entry* entry = detail::find_platform(context)) {
+    return *entry->context;
+  }
+  for (const cl_device_id device : detail::devices_of(context)) {
+    static_cast<void>(detail::root_with_id(device, "context"));
+  }
+  return detail::ask_runtime(
+      "context", [&] { return sycl::make_context<sycl::backend::opencl>(context); });
+}
+
+/// The SYCL queue of a handle, in `sycl_context` of the handle's context. Submits to the same
+/// OpenCL queue; equal to no other queue. The caller keeps its reference until the queue and
+/// its copies are gone, and needs none to the context: OpenCL keeps that for its queues.
+/// `is_in_order()` is false of it whatever the handle's, because `sycl::make_queue` cannot be
+/// told; the commands are as ordered as the handle orders them.
+/// @pre null, or a valid handle of a queue of the host (no `CL_QUEUE_ON_DEVICE`)
+/// @throws conversion_error as `sycl_context`
+[[nodiscard]] inline sycl::queue sycl_queue(cl_command_queue queue) {
+  const sycl::context context =
+      sycl_context(detail::ask_opencl<cl_context>(queue, CL_QUEUE_CONTEXT));
+  return detail::ask_runtime(
+      "queue", [&] { return sycl::make_queue<sycl::backend::opencl>(queue, context); });
+}
+
+namespace detail {
+
+/// Where OpenCL code says that memory is.
+struct opencl_place {
+  cl_context context = nullptr;
+  cl_device_id device = nullptr;
+  bool of_any_device = false;  ///< the device is not given
+};
+
+/// The first rule of the export protocol: the context knows the pointer.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_pointer(const void* pointer) {
+  if (pointer == nullptr) {
+    refuse(errc::data_null, "data", "the address of USM", "null",
+           "check that the allocation succeeded: clDeviceMemAllocINTEL and its like return "
+           "null where it fails");
+  }
+  refuse_pointer("the given context",
+                 "check that it is USM and not freed, and pass the context that it was "
+                 "allocated in");
+}
+
+/// The second rule: the context is the default context of its platform.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_context(const void* pointer,
+                                                                         bool empty,
+                                                                         cl_context context) {
+  const std::vector<cl_device_id> devices = devices_of(context);
+  const opencl_root root = find_root(devices.front());
+  std::string platform = "a platform in sycl::platform::get_platforms()";
+  if (root.native != nullptr) {
+    opencl_platform asked = *root.native;
+    asked.context = context;
+    cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
+    if (asked.query != nullptr) {
+      asked.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type);
+    }
+    allocation found;
+    found.kind = kind_of(type);
+    if (found.kind == sycl::usm::alloc::unknown && !empty) {
+      refuse_opencl_pointer(pointer);
+    }
+    platform = "the platform \"" +
+               ask_runtime("context",
+                           [&] {
+                             return device_table::get()
+                                 .platform_of(root.id)
+                                 .platform.template get_info<sycl::info::platform::name>();
+                           }) +
+               "\"";
+  }
+  refuse(errc::context_not_default, "context", "the default context of " + platform,
+         "another one, of " + std::to_string(devices.size()) + " device(s)",
+         "allocate in the cl_context of usm_dlpack::default_context, or copy to such memory");
+}
+
+inline std::string name_of(cl_device_id device, const opencl_root& root) {
+  return (is_root(device, root) ? "device " : "a sub-device of device ") + digits(root.id);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_device(
+    const std::string& expected, const std::string& found) {
+  refuse(errc::device_mismatch, "device", expected, found,
+         "pass the device that the memory was allocated for, or none");
+}
+
+/// The last rule: the device that is given is the one that the memory truly is on, or its
+/// root. Host USM and what is unknown, for which OpenCL names no device, go with each device
+/// of the platform.
+inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
+                         const opencl_root& root) {
+  const opencl_platform& native = entry.opencl;
+  cl_device_id true_device = nullptr;
+  if (native.query != nullptr) {
+    native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);
+  }
+  const opencl_root true_root{&native, root_id_of(native, true_device)};
+  if (true_root.id < 0) {
+    if (&device_table::get().platform_of(root.id) != &entry) {
+      refuse_opencl_device("a device of the given context", name_of(device, root));
+    }
+  } else if (device != true_device && !is_root(device, true_root)) {
+    const std::string expected = name_of(true_device, true_root);
+    const std::string named = name_of(device, root);
+    refuse_opencl_device(expected + ", where the memory is",
+                         named == expected ? "another " + named.substr(2) : named);
+  }
+}
+
+/// Export protocol for memory of a given OpenCL context, and of a device of it.
+inline DLDevice export_device(const void* pointer, bool empty, const opencl_place& place,
+                              sycl::usm::alloc kind) {
+  const platform_entry* entry = find_platform(place.context);
+  if (entry == nullptr) {
+    static_cast<void>(devices_of(place.context));
+  }
+  opencl_root root;
+  if (!place.of_any_device) {
+    root = root_with_id(place.device, "device");
+  }
+  if (entry == nullptr) {
+    refuse_opencl_context(pointer, empty, place.context);
+  }
+  const memory_place found = find_place(pointer, *entry, kind);
+  if (!found.known && !empty) {
+    refuse_opencl_pointer(pointer);
+  }
+  if (!place.of_any_device) {
+    check_device(pointer, *entry, place.device, root);
+  }
+  return export_device(found, *entry, root.id);
+}
+
+}  // namespace detail
+
+/// Describes a view of USM of an OpenCL context as a DLTensor, by the export protocol, as
+/// `to_dlpack_tensor(view, const sycl::context&)` does: the context knows the pointer, it is
+/// the default context of its platform, and the id is that of the true device's root. Host USM
+/// gets the id of the platform's first device. Neither retains nor releases the context.
+///
+/// A `cl_command_queue` is exported with as `sycl_queue(queue)`. May be called by several
+/// threads at once, and waits for nothing.
+/// @pre `context` is null or a valid handle
+/// @throws conversion_error of the first broken rule (docs/checks.md, "opencl")
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context)
+    -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view, detail::opencl_place{context, nullptr, true});
+}
+
+/// The same, where the memory is on a given device: `device` is the one that it was allocated
+/// for, or the root of that. Host USM, which is on no device, gets the id of its root; also an
+/// empty view whose pointer is unknown. Neither retains nor releases the handles.
+/// @pre each handle is null or valid
+/// @throws conversion_error also `device_without_id`, `device_failed`, `device_mismatch`
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context, cl_device_id device)
+    -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view, detail::opencl_place{context, device, false});
+}
+
+}  // namespace usm_dlpack

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Root devices, platforms, default contexts and the backends' own queries: one table, built on first
+// use. A device's place in it is its DLPack id; one that the runtime cannot use disturbs no other.
+#pragma once
+
+#include <usm_dlpack/core/error.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <CL/cl_ext.h>  // after SYCL's, which says which OpenCL it wants
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack::detail {
+
+/// The OpenCL objects behind a platform's default context, and the query that SYCL lacks. The
+/// handles are retained for the life of the process, like the device table.
+struct opencl_platform {
+  cl_context context = nullptr;
+  clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
+  std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
+  std::size_t first_device = 0;       ///< the lowest id of those that are not null
+  decltype(&clGetDeviceInfo) device_info = nullptr;
+
+  /// Base address and size in bytes of the allocation that holds `pointer`; false if unknown.
+  bool get_range(const void* pointer, std::uintptr_t& base, std::size_t& size) const noexcept {
+    void* start = nullptr;
+    const bool known = get(pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, start) &&
+                       get(pointer, CL_MEM_ALLOC_SIZE_INTEL, size);
+    base = reinterpret_cast<std::uintptr_t>(start);
+    return known;
+  }
+
+  template <class Value>
+  bool get(const void* pointer, cl_mem_info_intel what, Value& value) const noexcept {
+    return query(context, pointer, what, sizeof(Value), &value, nullptr) == CL_SUCCESS;
+  }
+};
+
+/// Finds the query through the OpenCL loader that the SYCL runtime has loaded already.
+/// @param context its default context
+/// @param roots its root devices that work, by device id; null for all others
+/// @pre the platform is of the backend opencl
+inline opencl_platform make_opencl_platform(const sycl::platform& platform,
+                                            const sycl::context& context,
+                                            const std::vector<const sycl::device*>& roots) {
+  opencl_platform made;
+  void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (loader == nullptr) {
+    return made;
+  }
+  const auto find = reinterpret_cast<decltype(&clGetExtensionFunctionAddressForPlatform)>(
+      dlsym(loader, "clGetExtensionFunctionAddressForPlatform"));
+  made.device_info =
+      reinterpret_cast<decltype(&clGetDeviceInfo)>(dlsym(loader, "clGetDeviceInfo"));
+  if (find == nullptr || made.device_info == nullptr) {
+    return made;
+  }
+  made.context = sycl::get_native<sycl::backend::opencl>(context);
+  made.devices = std::vector<cl_device_id>(roots.size());
+  for (std::size_t id = roots.size(); id-- != 0;) {
+    if (roots[id] != nullptr) {
+      made.devices[id] = sycl::get_native<sycl::backend::opencl>(*roots[id]);
+      made.first_device = id;
+    }
+  }
+  const auto native = sycl::get_native<sycl::backend::opencl>(platform);
+  made.query =
+      reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
+  return made;
+}
+
+constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noexcept {
+  switch (type) {
+    case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
+    case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
+    case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
+    default: return sycl::usm::alloc::unknown;
+  }
+}
+
+/// The id of the root that an OpenCL device is, or is a part of.
+inline std::int32_t root_id_of(const opencl_platform& native, cl_device_id device) noexcept {
+  while (device != nullptr) {
+    for (std::size_t id = native.first_device; id < native.devices.size(); ++id) {
+      if (native.devices[id] == device) {
+        return static_cast<std::int32_t>(id);
+      }
+    }
+    cl_device_id parent = nullptr;
+    native.device_info(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, nullptr);
+    device = parent;
+  }
+  return -1;
+}
+
+/// `ze_memory_allocation_properties_t`. Source: Level Zero specification 1.0, "Memory".
+struct level_zero_properties {
+  std::uint32_t stype = 0x17;  // ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES
+  void* next = nullptr;
+  std::uint32_t type = 0;  // ZE_MEMORY_TYPE_UNKNOWN
+  std::uint64_t id = 0;
+  std::uint64_t page_size = 0;
+};
+
+constexpr sycl::usm::alloc kind_of(const level_zero_properties& properties) noexcept {
+  switch (properties.type) {
+    case 1: return sycl::usm::alloc::host;
+    case 2: return sycl::usm::alloc::device;
+    case 3: return sycl::usm::alloc::shared;
+    default: return sycl::usm::alloc::unknown;
+  }
+}
+
+/// libumf, if the SYCL runtime has loaded it.
+struct memory_pools {
+  int (*pool_of)(const void*, void**) = nullptr;  ///< `umfPoolByPtr`
+  int (*usable_size)(void*, const void*,
+                     std::size_t*) = nullptr;  ///< `umfPoolMallocUsableSize`
+
+  enum class answer { told, not_of_a_pool, none };
+
+  /// Asks for the bytes from an address to the end of the chunk that a pool cut there. Of an
+  /// allocation that was not cut, that is its whole size, whatever the address within it.
+  answer ask(std::uintptr_t address, std::size_t& bytes) const noexcept {
+    if (usable_size == nullptr) {
+      return answer::none;
+    }
+    const auto* pointer = reinterpret_cast<const void*>(address);
+    void* pool = nullptr;
+    if (pool_of(pointer, &pool) != 0 || pool == nullptr) {
+      return answer::not_of_a_pool;
+    }
+    return usable_size(pool, pointer, &bytes) == 0 ? answer::told : answer::none;
+  }
+};
+
+inline memory_pools find_memory_pools() noexcept {
+  memory_pools found;
+  if (void* const library = dlopen("libumf.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+    found.pool_of = reinterpret_cast<decltype(found.pool_of)>(dlsym(library, "umfPoolByPtr"));
+    found.usable_size = reinterpret_cast<decltype(found.usable_size)>(
+        dlsym(library, "umfPoolMallocUsableSize"));
+  }
+  return found.pool_of == nullptr ? memory_pools{} : found;
+}
+
+/// By USM kind, whether SYCL cuts several allocations from one of the driver's.
+struct pooled_kinds {
+  enum state : int { not_asked, pooled, unpooled };
+  std::array<std::atomic<int>, 4> states{};
+};
+
+/// The Level Zero objects behind a platform's default context, and the queries that SYCL
+/// lacks.
+struct level_zero_platform {
+  // Each returns a ze_result_t, 0 for success.
+  using properties_query = int (*)(ze_context_handle_t, const void*, level_zero_properties*,
+                                   ze_device_handle_t*);
+  using range_query = int (*)(ze_context_handle_t, const void*, void**, std::size_t*);
+
+  ze_context_handle_t context = nullptr;
+  properties_query query = nullptr;  ///< null: not Level Zero
+  range_query range = nullptr;       ///< null: not Level Zero
+  std::vector<ze_device_handle_t>
+      devices;  ///< by device id; null for those of other platforms
+  memory_pools pools;
+  std::shared_ptr<pooled_kinds> kinds;
+
+  /// Kind and true device of USM; the kind is unknown for all else. The driver answers for the
+  /// memory of each context of its platform.
+  sycl::usm::alloc find(const void* pointer, ze_device_handle_t& device) const noexcept {
+    level_zero_properties properties;
+    const bool answered = query(context, pointer, &properties, &device) == 0;
+    return answered ? kind_of(properties) : sycl::usm::alloc::unknown;
+  }
+
+  /// Base address and size in bytes of the driver's allocation, from which SYCL may have cut
+  /// many; false if unknown.
+  bool get_range(const void* pointer, std::uintptr_t& base, std::size_t& size) const noexcept {
+    void* start = nullptr;
+    const bool known = range(context, pointer, &start, &size) == 0;
+    base = reinterpret_cast<std::uintptr_t>(start);
+    return known;
+  }
+
+  /// The id of a root device, or -1.
+  std::int32_t find_id(ze_device_handle_t device) const noexcept {
+    for (std::size_t id = 0; id < devices.size(); ++id) {
+      if (device != nullptr && devices[id] == device) {
+        return static_cast<std::int32_t>(id);
+      }
+    }
+    return -1;
+  }
+};
+
+/// Whether SYCL gives each of the driver's allocations of a kind to one caller whole. Found
+/// out once, with one byte: a pool takes the smallest allocations first.
+/// @param context the default one
+inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
+                        sycl::usm::alloc kind) noexcept {
+  std::atomic<int>& state = native.kinds->states[static_cast<std::size_t>(kind)];
+  if (state == pooled_kinds::not_asked) {
+    bool whole = false;
+    try {
+      void* const byte = sycl::malloc(1, context.get_devices().front(), context, kind);
+      std::uintptr_t base = 0;
+      std::size_t size = 0;
+      whole = byte != nullptr && native.get_range(byte, base, size) && size == 1;
+      sycl::free(byte, context);
+    } catch (const sycl::exception&) {  // no such memory: nothing is claimed of it
+    }
+    state = whole ? pooled_kinds::unpooled : pooled_kinds::pooled;
+  }
+  return state == pooled_kinds::unpooled;
+}
+
+/// Finds the queries through the libraries that the SYCL runtime has loaded already.
+/// @param context its default context
+/// @param roots its root devices that work, by device id; null for all others
+/// @pre the context is of the backend ext_oneapi_level_zero
+inline level_zero_platform make_level_zero_platform(
+    const sycl::context& context, const std::vector<const sycl::device*>& roots) {
+  level_zero_platform made;
+  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (loader == nullptr) {
+    return made;
+  }
+  const auto query = reinterpret_cast<level_zero_platform::properties_query>(
+      dlsym(loader, "zeMemGetAllocProperties"));
+  made.range = reinterpret_cast<level_zero_platform::range_query>(
+      dlsym(loader, "zeMemGetAddressRange"));
+  if (query == nullptr || made.range == nullptr) {
+    return {};
+  }
+  made.context = sycl::get_native<sycl::backend::ext_oneapi_level_zero>(context);
+  made.devices = std::vector<ze_device_handle_t>(roots.size());
+  for (std::size_t id = 0; id < roots.size(); ++id) {
+    if (roots[id] != nullptr) {
+      made.devices[id] = sycl::get_native<sycl::backend::ext_oneapi_level_zero>(*roots[id]);
+    }
+  }
+  made.pools = find_memory_pools();
+  made.kinds = std::make_shared<pooled_kinds>();
+  made.query = query;
+  return made;
+}
+
+template <class Platform, class = void>
+inline constexpr bool has_khr_default_context = false;
+template <class Platform>
+inline constexpr bool has_khr_default_context<
+    Platform, std::void_t<decltype(std::declval<Platform&>().khr_get_default_context())>> =
+    true;
+
+/// The context that every queue made from a device alone gets. Two spellings: the KHR one came
+/// with DPC++ 2025.2, which deprecated the oneAPI one.
+template <class Platform>
+sycl::context default_context_of(const Platform& platform) {
+  if constexpr (has_khr_default_context<Platform>) {
+    return platform.khr_get_default_context();
+  } else {
+    return platform.ext_oneapi_get_default_context();
+  }
+}
+
+struct platform_entry {
+  sycl::platform platform;
+  /// Null if the platform failed to make it. Not std::optional: SYCL's headers have compiled
+  /// this template already.
+  std::shared_ptr<sycl::context> context;
+  std::int32_t first_device = 0;  ///< the lowest device id on the platform
+  std::int32_t device_count = 0;  ///< root devices on the platform
+  sycl::backend backend = platform.get_backend();
+  bool has_usm = true;  ///< SYCL's queries throw where there is none
+  /// What the backend itself is asked by, found once: `get_native` costs microseconds. Without
+  /// handles, SYCL is asked instead.
+  opencl_platform opencl{};
+  level_zero_platform level_zero{};
+};
+
+struct device_entry {
+  sycl::device device;
+  std::size_t platform = 0;  ///< its place in `device_table::platforms`
+  std::string failure;       ///< the runtime's text, if it cannot use the device
+};
+
+/// The root devices in the order of `sycl::device::get_devices()`: a device's place is its id.
+struct device_table {
+  std::vector<platform_entry> platforms;
+  std::vector<device_entry> devices;
+
+  static constexpr std::size_t no_platform = static_cast<std::size_t>(-1);
+
+  device_table() {
+    for (const sycl::device& device : sycl::device::get_devices()) {
+      devices.push_back(device_entry{device, no_platform, {}});
+      add_platform_of(devices.back());
+    }
+    for (std::size_t place = 0; place < platforms.size(); ++place) {
+      find_handles_of(place);
+    }
+  }
+
+  /// The process's table. Never destroyed: SYCL's own statics may be gone before ours. One for
+  /// each program and each shared library that includes this header, also where its symbols
+  /// are visible: another's may be of another version, and look otherwise.
+  [[gnu::visibility("hidden")]] static const device_table& get() {
+    static const device_table& table = make();
+    return table;
+  }
+
+  /// The id of a root device of this process, or -1. @pre `device` is compared, never used
+  /// @param first the id at which the search begins
+  std::int32_t find(const sycl::device& device, std::int32_t first = 0) const noexcept {
+    for (auto id = static_cast<std::size_t>(first); id < devices.size(); ++id) {
+      if (devices[id].device == device) {
+        return static_cast<std::int32_t>(id);
+      }
+    }
+    return -1;
+  }
+
+  /// The platform whose default context `context` is, or null.
+  const platform_entry* find(const sycl::context& context) const noexcept {
+    for (const platform_entry& entry : platforms) {
+      if (entry.context && *entry.context == context) {
+        return &entry;
+      }
+    }
+    return nullptr;
+  }
+
+  const platform_entry& platform_of(std::int32_t device_id) const noexcept {
+    return platforms[devices[static_cast<std::size_t>(device_id)].platform];
+  }
+
+ private:
+  static const device_table& make() {
+    try {
+      return *new device_table;
+    } catch (const sycl::exception& error) {
+      refuse(errc::runtime_error, "device", "the root devices of this process",
+             std::string("the exception \"") + error.what() + "\"",
+             "correct ONEAPI_DEVICE_SELECTOR, or repair the driver");
+    }
+  }
+
+  void add_platform_of(device_entry& entry) {
+    try {
+      const sycl::platform platform = entry.device.get_platform();
+      std::size_t place = 0;
+      while (place < platforms.size() && platforms[place].platform != platform) {
+        ++place;
+      }
+      if (place == platforms.size()) {
+        const auto id = static_cast<std::int32_t>(devices.size() - 1);
+        platforms.push_back(platform_entry{platform, nullptr, id, 0});
+      }
+      entry.platform = place;
+      ++platforms[place].device_count;
+      if (platforms[place].context == nullptr) {
+        sycl::context context = default_context_of(platform);
+        platforms[place].context = std::make_shared<sycl::context>(context);
+      }
+    } catch (const sycl::exception& error) {
+      entry.failure = error.what();
+    }
+  }
+
+  void find_handles_of(std::size_t place) {
+    platform_entry& entry = platforms[place];
+    std::vector<const sycl::device*> roots(devices.size());
+    for (std::size_t id = 0; id < devices.size(); ++id) {
+      const bool works_here = devices[id].platform == place && devices[id].failure.empty();
+      roots[id] = works_here ? &devices[id].device : nullptr;
+    }
+    try {
+      if (entry.context && entry.backend == sycl::backend::opencl) {
+        entry.opencl = make_opencl_platform(entry.platform, *entry.context, roots);
+        entry.has_usm = entry.opencl.context == nullptr || entry.opencl.query != nullptr;
+      }
+      if (entry.context && entry.backend == sycl::backend::ext_oneapi_level_zero) {
+        entry.level_zero = make_level_zero_platform(*entry.context, roots);
+      }
+    } catch (const sycl::exception&) {  // as it was made: without handles
+    }
+  }
+};
+
+}  // namespace usm_dlpack::detail
+
+namespace usm_dlpack {
+namespace detail {
+
+/// Calls the runtime; what it throws becomes a `conversion_error` with the runtime's text.
+template <class Query>
+auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
+  try {
+    return query();
+  } catch (const sycl::exception& error) {
+    refuse(errc::runtime_error, field, "an answer of the SYCL runtime",
+           std::string("the exception \"") + error.what() + "\"",
+           "check that the device works, for example with python -m usm_dlpack devices");
+  }
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_id(std::int32_t device_id,
+                                                                    std::size_t count) {
+  if (count == 0) {
+    refuse(errc::no_device, "device.device_id", "a root device of this process", "none at all",
+           "check ONEAPI_DEVICE_SELECTOR; install a driver, or make the one of the wheel "
+           "intel-opencl-rt known by OCL_ICD_FILENAMES before the first device query");
+  }
+  refuse(errc::device_id_out_of_range, "device.device_id",
+         "from 0 to " + std::to_string(count - 1) + " (root devices in this process)",
+         std::to_string(device_id), "check ONEAPI_DEVICE_SELECTOR");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_failed_device(
+    std::int32_t device_id, const std::string& failure) {
+  refuse(errc::device_failed, "device.device_id", "a device that the SYCL runtime can use",
+         "device " + std::to_string(device_id) + ", for which it throws \"" + failure + "\"",
+         "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
+}
+
+/// The entry of a root device that works.
+/// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
+inline const device_entry& working_device(std::int32_t device_id,
+                                          const device_table& table = device_table::get()) {
+  if (device_id < 0 || static_cast<std::size_t>(device_id) >= table.devices.size()) {
+    refuse_device_id(device_id, table.devices.size());
+  }
+  const device_entry& entry = table.devices[static_cast<std::size_t>(device_id)];
+  if (!entry.failure.empty()) {
+    refuse_failed_device(device_id, entry.failure);
+  }
+  return entry;
+}
+
+/// The entry of its platform.
+/// @throws conversion_error as `working_device`
+inline const platform_entry& working_platform(std::int32_t device_id) {
+  const device_table& table = device_table::get();
+  return table.platforms[working_device(device_id, table).platform];
+}
+
+/// The device that `device` is a part of, however often it was partitioned; itself if it is a
+/// root.
+inline sycl::device root_of(sycl::device device) {
+  while (device.get_info<sycl::info::device::partition_type_property>() !=
+         sycl::info::partition_property::no_partition) {
+    device = device.get_info<sycl::info::device::parent_device>();
+  }
+  return device;
+}
+
+}  // namespace detail
+
+/// The name of a backend, as in the filter strings of ONEAPI_DEVICE_SELECTOR.
+constexpr const char* to_string(sycl::backend backend) noexcept {
+  switch (backend) {
+    case sycl::backend::opencl: return "opencl";
+    case sycl::backend::ext_oneapi_level_zero: return "level_zero";
+    case sycl::backend::ext_oneapi_cuda: return "cuda";
+    case sycl::backend::ext_oneapi_hip: return "hip";
+    case sycl::backend::ext_oneapi_native_cpu: return "native_cpu";
+    default: return "unknown";
+  }
+}
+
+namespace detail {
+
+/// The backends that have a name here.
+inline constexpr std::initializer_list<sycl::backend> known_backends = {
+    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
+    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
+    sycl::backend::ext_oneapi_native_cpu};
+
+}  // namespace detail
+
+/// The DLPack device id: the position of the device's root in `sycl::device::get_devices()`.
+/// Defined within a process only: ONEAPI_DEVICE_SELECTOR and the drivers found change it.
+/// @throws conversion_error `device_without_id`, `runtime_error`
+inline std::int32_t device_id(const sycl::device& device) {
+  const detail::device_table& table = detail::device_table::get();
+  std::int32_t id = table.find(device);
+  if (id < 0) {
+    id = table.find(detail::ask_runtime("device", [&] { return detail::root_of(device); }));
+  }
+  if (id < 0) {
+    detail::refuse(errc::device_without_id, "device",
+                   "a device whose root is in sycl::device::get_devices()", "one that is not",
+                   "check ONEAPI_DEVICE_SELECTOR");
+  }
+  return id;
+}
+
+/// The root device of an id.
+/// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
+inline sycl::device root_device(std::int32_t device_id) {
+  return detail::working_device(device_id).device;
+}
+
+/// The default context of the platform of a root device, in which exchanged memory must live.
+/// @throws conversion_error as `root_device`
+inline sycl::context default_context(std::int32_t device_id) {
+  return *detail::working_platform(device_id).context;
+}
+
+}  // namespace usm_dlpack

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Producer: what the export protocol says where it refuses, and what it finds out to say it.
+#pragma once
+
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/sycl/dtype.hpp>
+#include <usm_dlpack/sycl/mdspan.hpp>
+#include <usm_dlpack/sycl/memory.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack::detail {
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_pointer(const std::string& context,
+                                                                  const char* remedy) {
+  refuse(errc::pointer_unknown, "data", "USM of " + context, "an allocation unknown to it",
+         remedy);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_queue(const std::string& memory_id,
+                                                                std::int32_t queue_id) {
+  refuse(errc::queue_device_mismatch, "queue",
+         "a queue on device " + memory_id + ", where the memory is",
+         "one on device " + digits(queue_id),
+         "pass a queue of the memory's device, or its context");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_null() {
+  refuse(errc::data_null, "data", "the address of USM", "null",
+         "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
+}
+
+/// No context, or not just one, knows where an empty view points, and there are several root
+/// devices.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(bool is_known) {
+  refuse(errc::pointer_unknown, "data",
+         "the address of USM, or a context, for a view without elements",
+         is_known ? "an address that several contexts know"
+                  : "an address unknown to all contexts",
+         "pass a queue, or the context, of the device that is meant");
+}
+
+/// Several drivers may give the same address, each to memory of its own.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_ambiguous(
+    const std::vector<located_memory>& places) {
+  std::string names;
+  for (const located_memory& place : places) {
+    names.append(names.empty() ? "device " : " and device ")
+        .append(digits(place.device_id()))
+        .append(" (")
+        .append(usm_dlpack::to_string(place.entry->backend))
+        .append(")");
+  }
+  refuse(errc::context_ambiguous, "data", "an address that one platform knows",
+         "memory of " + names + " at it",
+         "pass the queue or the context of the one that is meant");
+}
+
+/// Says more than "unknown" where some platform knows the memory.
+/// @param queue_id device id of the queue, or -1 if only a context was given
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
+                                                                  std::int32_t queue_id) {
+  if (pointer == nullptr) {
+    refuse_null();
+  }
+  const std::vector<located_memory> places = locate(pointer);
+  const bool on_queue =
+      std::any_of(places.begin(), places.end(),
+                  [&](const located_memory& place) { return place.device_id() == queue_id; });
+  if (!places.empty() && queue_id >= 0 && !on_queue) {
+    refuse_queue(ids_of(places), queue_id);
+  }
+  if (!places.empty()) {
+    refuse_pointer(
+        "the given context",
+        "pass the context that it is of, the default one of its platform, or a queue "
+        "made from a root device alone");
+  }
+  refuse_pointer(
+      "the given context",
+      "check that it is USM and not freed, and allocate it with a queue made from a "
+      "root device alone");
+}
+
+/// The second rule of the export protocol: exchanged memory lives in a default context,
+/// because that is the only one that a consumer can find by a device id.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(const void* pointer,
+                                                                  bool empty,
+                                                                  const sycl::context& context,
+                                                                  std::int32_t queue_id) {
+  const bool known =
+      empty || ask_runtime("context", [&] {
+        return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
+      });
+  if (!known) {
+    refuse_unknown(pointer, queue_id);
+  }
+  const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
+  const std::string platform = ask_runtime("context", [&] {
+    return context.get_platform().template get_info<sycl::info::platform::name>();
+  });
+  refuse(errc::context_not_default, "context",
+         "the default context of the platform \"" + platform + "\"",
+         "another one, of " + std::to_string(devices.size()) + " device(s)",
+         "allocate with a queue made from a root device alone, or copy to such memory");
+}
+
+/// The rule of a view whose type names the USM kind.
+/// @param kind unknown for a view of any kind
+inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
+  constexpr auto unknown = sycl::usm::alloc::unknown;
+  if (kind != unknown && found.kind != unknown && kind != found.kind) {
+    refuse(errc::usm_type_not_accepted, "data",
+           std::string(usm_dlpack::to_string(kind)) + " USM, as the type of the view says",
+           std::string(usm_dlpack::to_string(found.kind)) + " USM",
+           "use a view of the kind that was allocated, or copy the elements");
+  }
+}
+
+}  // namespace usm_dlpack::detail
+
+namespace usm_dlpack {
+namespace detail {
+
+/// The DLPack device of USM, by its platform: known pointer -> true device -> root -> id.
+/// @param preferred device id for host USM, which belongs to no device of its context
+inline DLDevice export_device(const memory_place& found, const platform_entry& entry,
+                              std::int32_t preferred) noexcept {
+  const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
+  return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
+}
+
+/// Where the memory is; the kind is asked for only if the view's type names one.
+/// @param kind unknown for a view of any kind, or of no elements
+/// @throws conversion_error `usm_type_not_accepted`, `runtime_error`
+inline memory_place find_place(const void* pointer, const platform_entry& entry,
+                               sycl::usm::alloc kind) {
+  if (kind == sycl::usm::alloc::unknown) {
+    return find_place(pointer, entry);
+  }
+  const allocation found = find_allocation(pointer, entry);
+  check_kind(found, kind);
+  return place_of(found);
+}
+
+/// Export protocol for memory of a given context, whose platform is found already.
+/// @param entry the platform whose default context `context` is, or null
+/// @param queue_id device id of the queue, or -1 if only a context was given
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
+                              const platform_entry* entry, sycl::usm::alloc kind,
+                              std::int32_t queue_id) {
+  if (entry == nullptr) {
+    refuse_context(pointer, empty, context, queue_id);
+  }
+  const memory_place found = find_place(pointer, *entry, kind);
+  if (!found.known && !empty) {
+    refuse_unknown(pointer, queue_id);
+  }
+  return export_device(found, *entry, queue_id);
+}
+
+/// Export protocol for memory of a given context.
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
+  return export_device(pointer, empty, context, device_table::get().find(context), kind, -1);
+}
+
+/// Export protocol for memory that a queue works on: the queue's root device must be the
+/// memory's.
+inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
+  const device_table& table = device_table::get();
+  const sycl::context context = queue.get_context();
+  const platform_entry* entry = table.find(context);
+  std::int32_t queue_id =
+      entry == nullptr ? -1 : table.find(queue.get_device(), entry->first_device);
+  if (queue_id < 0) {
+    queue_id = device_id(queue.get_device());  // a sub-device, or of no default context
+  }
+  DLDevice device = export_device(pointer, empty, context, entry, kind, queue_id);
+  if (device.device_id != queue_id) {
+    if (!empty) {
+      refuse_queue(digits(device.device_id), queue_id);
+    }
+    device.device_id = queue_id;  // the memory is another's, which begins where the view ends
+  }
+  return device;
+}
+
+/// Export protocol for memory whose context is not given: every platform is asked.
+inline DLDevice export_device(const void* pointer, bool empty,
+                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
+  const std::vector<located_memory> places = locate(pointer);
+  if (places.size() == 1) {
+    check_kind(places.front().found, kind);
+    return {kDLOneAPI, places.front().device_id()};
+  }
+  if (!places.empty() && !empty) {
+    refuse_ambiguous(places);
+  }
+  const std::size_t count = device_table::get().devices.size();
+  if (count == 0) {
+    refuse_device_id(0, 0);
+  }
+  if (pointer == nullptr && !empty) {
+    refuse_null();
+  }
+  if (empty && count == 1) {
+    return {kDLOneAPI, 0};  // no memory to look up, and no choice of device
+  }
+  if (empty) {
+    refuse_empty(!places.empty());
+  }
+  refuse_pointer("the default context of a platform",
+                 "allocate with a queue made from a root device alone, or pass the context");
+}
+
+/// Describes a view, and finds its device by one of the three functions above.
+template <class View, class... Place>
+dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
+  const auto described = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
+  const bool empty = detail::is_empty(described.shape());
+  const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
+  const DLDevice device = export_device(described.data(), empty, place..., kind);
+  return {empty ? nullptr : described.data(), device, described.dtype(), described.shape(),
+          described.strides()};
+}
+
+}  // namespace detail
+
+/// Describes a view of USM as a DLTensor, by the export protocol: the context knows the
+/// pointer, it is the default context of its platform, and the id is that of the true device's
+/// root. The same fields as `to_dlpack_tensor(view, device)`, which an empty view, whose
+/// pointer may be unknown, gets with the id of the platform's first device. A view whose type
+/// names the USM kind (usm_mdspan.hpp) has elements of that kind.
+/// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
+///         `usm_type_not_accepted`, `device_failed`, `runtime_error`, and those of the view
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::context& context)
+    -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view, context);
+}
+
+/// The same for the context of a queue, whose root device must be the memory's. Host USM,
+/// which belongs to no device, gets the id of the queue's. Does not wait for the queue.
+/// @throws conversion_error also `queue_device_mismatch`
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::queue& queue)
+    -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view, queue);
+}
+
+/// The same without a context: the default context of each platform is asked, and one must
+/// know the pointer. Rather pass the queue: with an OpenCL GPU beside Level Zero, memory of
+/// both may have the same address. An empty view that not just one knows is refused where the
+/// process has several root devices: nothing says which is meant.
+/// @throws conversion_error also `context_ambiguous`
+template <class View, int = detail::require_view<View>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {
+  return detail::export_view(view);
+}
+
+/// Proves that work on views may be submitted to a queue: it is of their root device, and of
+/// the context that their memory is of. Host USM goes with each device of its context.
+/// @throws conversion_error `context_not_default` for a queue of another context; then as
+///         `to_dlpack_tensor(view, queue)`
+template <class... Views>
+void check_queue(const sycl::queue& queue, const Views&... views) {
+  static_assert((detail::is_view<Views> && ...),
+                "views: expected types with the interface of mdspan, found another; "
+                "pass the views alone, without a kernel's other arguments");
+  if (detail::device_table::get().find(queue.get_context()) == nullptr) {
+    detail::refuse(errc::context_not_default, "queue",
+                   "one of the default context of its platform, as the views' memory is",
+                   "one of another context",
+                   "pass a queue made from a root device alone, or the array's own");
+  }
+  (static_cast<void>(detail::export_view(views, queue)), ...);
+}
+
+}  // namespace usm_dlpack

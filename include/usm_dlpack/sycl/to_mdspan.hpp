@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views whose type says which kind of USM their elements are in, over any implementation of
+// mdspan; and their import, which proves the kind. Their export is that of every view, and
+// proves the kind wherever SYCL is asked.
+#pragma once
+
+#include <usm_dlpack/core/to_mdspan.hpp>
+#include <usm_dlpack/sycl/mdspan.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <initializer_list>
+#include <type_traits>
+
+namespace usm_dlpack {
+namespace detail {
+
+template <class Accessor>
+struct plain_accessor {
+  using type = Accessor;
+};
+template <sycl::usm::alloc Kind, class Accessor>
+struct plain_accessor<usm_accessor<Kind, Accessor>> {
+  using type = Accessor;
+};
+
+/// The same type of view with an accessor that names a kind, or with the plain one.
+template <class View>
+struct rebound_view {
+  static_assert(is_view<View>,
+                "view: expected an mdspan of four template parameters, found another type; "
+                "pass the mdspan type, without const or a reference");
+};
+template <template <class, class, class, class> class Mdspan, class Element, class Extents,
+          class Layout, class Accessor>
+struct rebound_view<Mdspan<Element, Extents, Layout, Accessor>> {
+  using plain_accessor_type = typename plain_accessor<Accessor>::type;
+  using plain = Mdspan<Element, Extents, Layout, plain_accessor_type>;
+  template <sycl::usm::alloc Kind>
+  using of_kind = Mdspan<Element, Extents, Layout, usm_accessor<Kind, plain_accessor_type>>;
+};
+
+template <class View, sycl::usm::alloc Kind>
+using view_of_kind = typename rebound_view<View>::template of_kind<Kind>;
+
+}  // namespace detail
+
+/// The mdspan type `View` for elements in device USM: host code that indexes it does not
+/// compile, or throws where a single-source compiler cannot tell (see `usm_accessor`).
+///
+/// Made from a handle and extents it takes the caller's word for the kind, as a plain view
+/// does for its size; `to_mdspan` and `usm_array` make ones of which it is true.
+template <class View>
+using device_mdspan = detail::view_of_kind<View, sycl::usm::alloc::device>;
+/// The mdspan type `View` for elements in shared USM.
+template <class View>
+using shared_mdspan = detail::view_of_kind<View, sycl::usm::alloc::shared>;
+/// The mdspan type `View` for elements in host USM.
+template <class View>
+using host_mdspan = detail::view_of_kind<View, sycl::usm::alloc::host>;
+/// The mdspan type that names no kind: the way back, and `View` itself for a plain one.
+template <class View>
+using plain_mdspan = typename detail::rebound_view<View>::plain;
+
+/// The USM kind that a type of views names; unknown for one that names none.
+template <class View>
+inline constexpr sycl::usm::alloc usm_kind_v = detail::usm_kind_of<detail::accessor_of<View>>;
+
+namespace detail {
+
+/// What a consumer wants, narrowed to what the type of the view says.
+template <class View>
+requirements require_kind(requirements wanted) {
+  constexpr sycl::usm::alloc kind = usm_kind_v<View>;
+  if constexpr (kind != sycl::usm::alloc::unknown) {
+    wanted.usm_types =
+        wanted.usm_types.contains(kind)
+            ? accepted<sycl::usm::alloc>{kind}
+            : accepted<sycl::usm::alloc>(std::initializer_list<sycl::usm::alloc>{});
+  }
+  wanted.writable = wanted.writable || !has_const_elements<View>;
+  return wanted;
+}
+
+/// The view of a tensor that is proved to be what `wanted` asks for.
+template <class View>
+View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
+  detail::check_device_type(tensor);
+  detail::check_ndim(tensor);
+  detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
+  const usm_allocation proved = detail::import_tensor(tensor, wanted, storage);
+  return detail::make_view<View>(tensor, proved.structure(), storage);
+}
+
+template <class View>
+using if_kind_named = std::enable_if_t<!has_no_usm_kind<View>, int>;
+
+}  // namespace detail
+
+/// Proves by the import protocol that a tensor is what `wanted` asks for, and makes a view of
+/// it: `validate`, then `to_mdspan`. A view whose type names a USM kind is made of memory of
+/// that kind only.
+/// @throws conversion_error of the first broken rule: those of `validate`, with
+///         `rank_mismatch` before `shape` is read, then those of `to_mdspan`
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& wanted) {
+  return detail::import_view<View>(tensor, detail::require_kind<View>(wanted),
+                                   subbyte::packed);
+}
+
+/// The same for a managed tensor, which must be writable if the view has mutable elements.
+/// Never calls the deleter.
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed,
+                             const requirements& wanted) {
+  const requirements narrowed = detail::require_kind<View>(wanted);
+  detail::check_managed(managed, narrowed);
+  return detail::import_view<View>(managed.dl_tensor, narrowed,
+                                   detail::storage_of(managed.flags));
+}
+
+/// The same for a legacy managed tensor: as its DLTensor.
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>()>
+[[nodiscard]] View to_mdspan(const DLManagedTensor& managed, const requirements& wanted) {
+  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, wanted);
+}
+
+/// The same without requirements but those of the view's type. Of a type that names no kind,
+/// `to_mdspan<View>(tensor)` of to_mdspan.hpp is meant, which asks no device.
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>(),
+          detail::if_kind_named<View> = 0>
+[[nodiscard]] View to_mdspan(const DLTensor& tensor) {
+  return usm_dlpack::to_mdspan<View>(tensor, requirements{});
+}
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>(),
+          detail::if_kind_named<View> = 0>
+[[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
+  return usm_dlpack::to_mdspan<View>(managed, requirements{});
+}
+template <class View, int = detail::require_view<View, true>(),
+          int = detail::require_dtype<detail::element_of<View>>(),
+          detail::if_kind_named<View> = 0>
+[[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
+  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, requirements{});
+}
+
+}  // namespace usm_dlpack

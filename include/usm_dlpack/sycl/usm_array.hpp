@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array for results: it owns USM that can leave the process, shows it as an mdspan, and becomes
+// a managed tensor without a copy. Its memory is freed once the work of its queue is done.
+#pragma once
+
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/mapping.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack::detail {
+
+/// Checks that the index type holds the products of the extents that a mapping computes. Extents
+/// of 0 are left out, because strides of an empty array are products too.
+template <class Mapping>
+void check_product(const typename Mapping::extents_type& extents) {
+  using extents_type = typename Mapping::extents_type;
+  using index_type = typename extents_type::index_type;
+  constexpr std::size_t rank = extents_type::rank();
+  strided_shape<rank> given{};
+  for (std::size_t r = 0; r < rank; ++r) {
+    const std::int64_t extent = to_extent(extents.extent(r), r);
+    given.shape[r] = extent == 0 ? 1 : extent;
+  }
+  if (!holds_products<Mapping>(given)) {
+    refuse_product<index_type>();
+  }
+}
+
+template <class Shape, class = void>
+inline constexpr bool has_extents = false;
+template <class Shape>
+inline constexpr bool has_extents<
+    Shape, std::void_t<decltype(std::declval<const Shape&>().extent(std::size_t{})),
+                       decltype(Shape::rank())>> = true;
+
+/// The number of extents that extents say, or an array or span of them.
+template <class Shape>
+constexpr std::size_t count_of(const Shape& shape) {
+  if constexpr (has_extents<Shape>) {
+    return Shape::rank();
+  } else {
+    return shape.size();
+  }
+}
+
+/// The extent at a place.
+template <class Shape>
+constexpr auto extent_at(const Shape& shape, std::size_t place) {
+  if constexpr (has_extents<Shape>) {
+    return shape.extent(place);
+  } else {
+    return shape[place];
+  }
+}
+
+template <class Shape, class = void>
+inline constexpr bool is_readable = has_extents<Shape>;
+template <class Shape>
+inline constexpr bool is_readable<
+    Shape, std::void_t<decltype(std::declval<const Shape&>().size()),
+                       decltype(std::declval<const Shape&>()[std::size_t{}])>> =
+    std::is_integral_v<std::decay_t<decltype(std::declval<const Shape&>()[std::size_t{}])>>;
+
+/// Validates a requested shape, all extents or the dynamic ones alone, before building extents of
+/// the view's type.
+template <class Extents, class Shape>
+void check_requested_shape(const Shape& shape) {
+  using index_type = typename Extents::index_type;
+  const std::size_t count = detail::count_of(shape);
+  std::size_t place = 0;
+  for (std::size_t r = 0; r < Extents::rank() && place < count; ++r) {
+    const std::size_t fixed = Extents::static_extent(r);
+    if (fixed != dynamic_extent && count != Extents::rank()) {
+      continue;
+    }
+    const std::int64_t extent = to_extent(detail::extent_at(shape, place++), r);
+    if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(extent)) {
+      refuse_extent_mismatch(r, fixed, extent);
+    }
+    if (!fits<index_type>(extent)) {
+      refuse_index_type(indexed("shape", r), name_of_integer<index_type>(), extent);
+    }
+  }
+}
+
+/// The device id that USM of a queue is exported with: that of the queue's root device, whose
+/// default context the queue must have.
+inline std::int32_t export_id(const sycl::queue& queue) {
+  const sycl::context context = queue.get_context();
+  if (device_table::get().find(context) == nullptr) {
+    refuse_context(nullptr, true, context, -1);
+  }
+  return device_id(queue.get_device());
+}
+
+/// Calls a function with its argument, and returns once it has returned.
+using function_runner = void (*)(void (*function)(void*), void* argument) noexcept;
+
+/// Runs what waits for a queue; null runs it directly. The queue's work may stand behind a
+/// host task that needs a lock of this thread: in Python the GIL, which a runner that the
+/// package sets gives up (package_interface.hpp).
+inline std::atomic<function_runner> runner_of_waits{nullptr};
+
+/// Whether a queue says that all its work is done. One that records a graph says so of work
+/// that was not even begun.
+inline bool is_idle(const sycl::queue& queue) noexcept {
+  using sycl::ext::oneapi::experimental::queue_state;
+  try {
+    return queue.ext_oneapi_get_state() == queue_state::executing && queue.ext_oneapi_empty();
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Waits for what a queue has got so far; not by a barrier, which on an out-of-order queue can
+/// miss a host task that runs (DPC++ 2026.2). False where the runtime does not say that it is
+/// done: then memory is not freed, because a kernel may still write to it.
+inline bool wait_until_idle(sycl::queue queue) noexcept {
+  try {
+    queue.wait();
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// USM that nothing shows any more, with the queue whose work it waits for. Freed once, by
+/// `free()`.
+struct pending_free {
+  sycl::queue queue;
+  void* address;
+
+  /// Frees what is idle at once: to give up the GIL lets other threads run, which may wait for
+  /// a lock that this one has.
+  void free() noexcept {
+    const function_runner run = runner_of_waits.load(std::memory_order_acquire);
+    if (run == nullptr) {
+      free_when_idle();
+    } else if (is_idle(queue)) {
+      give_back();
+    } else {
+      run([](void* block) { static_cast<pending_free*>(block)->free_when_idle(); }, this);
+    }
+  }
+
+ private:
+  /// Waits twice: a backend's free may wait too, for kernels of any queue.
+  void free_when_idle() noexcept {
+    if (wait_until_idle(queue)) {
+      give_back();
+    }
+  }
+
+  void give_back() noexcept {
+    try {
+      sycl::free(address, queue.get_context());
+    } catch (...) {  // nobody is left to tell
+    }
+  }
+};
+
+/// Owns one USM allocation of a queue's device and context. Null after a move.
+class usm_block {
+ public:
+  usm_block(const sycl::queue& queue, sycl::usm::alloc kind, std::size_t alignment,
+            std::size_t size)
+      : queue_(queue), address_(ask_runtime("data", [&] {
+          return sycl::aligned_alloc(alignment, size, queue.get_device(), queue.get_context(),
+                                     kind);
+        })) {
+    if (address_ == nullptr) {
+      refuse(errc::data_null, "data",
+             digits(size) + " bytes of " + to_string(kind) + " USM for the array",
+             "null: the SYCL runtime had none to give", "free other memory, or use less");
+    }
+  }
+  usm_block(usm_block&& other) noexcept
+      : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
+  /// What was here before goes last: while it waits, other threads may look at this block.
+  usm_block& operator=(usm_block&& other) noexcept {
+    if (this != &other) {
+      const usm_block old(std::move(*this));
+      queue_ = other.queue_;
+      address_ = std::exchange(other.address_, nullptr);
+    }
+    return *this;
+  }
+  ~usm_block() {
+    if (void* const address = std::exchange(address_, nullptr)) {
+      pending_free{queue_, address}.free();
+    }
+  }
+
+  const sycl::queue& queue() const noexcept { return queue_; }
+  void* address() const noexcept { return address_; }
+
+ private:
+  sycl::queue queue_;
+  void* address_;
+};
+
+}  // namespace usm_dlpack::detail
+
+namespace usm_dlpack {
+/// Owns an array in USM, and shows it as the mdspan type `View`. For results: made here,
+/// filled by kernels, and handed out by `to_managed_tensor(std::move(array))`.
+///
+/// The kind of the USM is the one that `View` names, or, for a plain type, that which the
+/// constructor is given. The elements are uninitialised. The memory is that of the queue's
+/// device, in the default context of its platform, begins at a multiple of 256 bytes, which
+/// DLPack asks of `DLTensor::data`, and is there for an empty array too. Moved from, an array
+/// may only be destroyed or assigned to.
+///
+/// The destructor waits for what the array's queue has been given so far, and frees then: work
+/// on this queue may be pending when the array goes, also in the deleter of a managed tensor.
+/// Work on other queues must be done, or the array's queue depend on it. If the runtime cannot
+/// say that the queue is done (it throws, or the queue records a graph), the memory is left
+/// alone for good rather than freed under a kernel. It never throws.
+/// In an extension of Python it gives up the GIL while it waits, and keeps it where the queue
+/// has no work.
+/// @pre the array does not go in a host task of its queue, which would wait for itself; nor in
+///      Python under a lock that other threads wait for with the GIL
+template <class View>
+class usm_array {
+  static_assert(detail::is_view<View>,
+                "view: expected a type with the interface of mdspan, found another; "
+                "use the type of an mdspan");
+  static_assert(!detail::has_const_elements<View>,
+                "element_type: expected mutable elements, found const ones; "
+                "take the element type without const, and a view of const elements of it");
+  static_assert(sycl::is_device_copyable_v<typename View::element_type>,
+                "element_type: expected a device copyable type, found another; "
+                "use elements that a device can hold");
+  static_assert(detail::require_view<View, true>() +
+                    detail::require_dtype<detail::element_of<View>>() ==
+                0);
+
+  static constexpr bool is_plain = usm_kind_v<View> == sycl::usm::alloc::unknown;
+
+ public:
+  using view_type = View;
+  using element_type = typename View::element_type;
+  using extents_type = typename View::extents_type;
+  using mapping_type = typename View::mapping_type;
+
+  /// Alignment of the memory in bytes: that of the elements, or what the view's accessor
+  /// promises, if that is more than 256. Source: DLPack `DLTensor::data`.
+  static constexpr std::size_t alignment =
+      std::max({std::size_t{256}, alignof(element_type),
+                detail::promised_alignment<detail::accessor_of<View>>});
+
+  /// Allocates USM of the kind that `View` names, device USM if it names none.
+  /// @param queue one made from a root device alone; kept
+  /// @param shape extents, or a mapping for a layout that needs more
+  /// @throws conversion_error `context_not_default`, `device_without_id`,
+  ///         `extent_out_of_range`, `extent_mismatch`, `index_type_too_small`,
+  ///         `span_overflow`, those of the
+  ///         view, `data_null` if there is no memory, `runtime_error`
+  template <class Shape,
+            std::enable_if_t<std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
+  usm_array(const sycl::queue& queue, const Shape& shape)
+      : usm_array(queue, shape, is_plain ? sycl::usm::alloc::device : usm_kind_v<View>,
+                  checked{}) {}
+
+  /// The same for a plain type, in USM of the given kind.
+  /// @throws conversion_error also `usm_type_not_accepted` for the kind unknown
+  template <
+      class Shape, bool Plain = is_plain,
+      std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
+  usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
+      : usm_array(queue, shape, check_kind(kind), checked{}) {}
+
+  usm_array(usm_array&&) noexcept = default;
+  usm_array& operator=(usm_array&&) noexcept = default;
+  usm_array(const usm_array&) = delete;
+  usm_array& operator=(const usm_array&) = delete;
+  ~usm_array() = default;
+
+  /// The view of the elements, which must not outlive the array or its managed tensor.
+  View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
+  View view() const&& = delete;
+  /// Address of the memory, as `view().data_handle()`; not null for an empty array.
+  element_type* data() const noexcept { return static_cast<element_type*>(block_.address()); }
+  /// Bytes of the elements and the gaps between them; 0 for an empty array.
+  std::size_t size_bytes() const noexcept {
+    return static_cast<std::size_t>(mapping_.required_span_size()) * sizeof(element_type);
+  }
+  /// The queue that the array was made with, and whose work the destructor waits for.
+  const sycl::queue& queue() const noexcept { return block_.queue(); }
+  sycl::usm::alloc usm_type() const noexcept { return kind_; }
+  /// The DLPack id of the queue's root device.
+  std::int32_t device_id() const noexcept { return device_id_; }
+
+ private:
+  struct checked {};
+
+  template <class Shape>
+  usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind, checked)
+      : device_id_(detail::export_id(queue)),
+        kind_(kind),
+        mapping_(make_mapping(shape)),
+        block_(queue, kind, alignment, size_to_allocate(mapping_)) {}
+
+  static sycl::usm::alloc check_kind(sycl::usm::alloc kind) {
+    if (kind == sycl::usm::alloc::unknown) {
+      detail::refuse(errc::usm_type_not_accepted, "kind", "host or device or shared USM",
+                     usm_dlpack::to_string(kind), "name the kind that the array is to be in");
+    }
+    return kind;
+  }
+
+  /// Looks at extents before a mapping counts with them: its products may overflow.
+  template <class Shape>
+  static mapping_type make_mapping(const Shape& shape) {
+    if constexpr (std::is_constructible_v<extents_type, const Shape&> &&
+                  detail::is_readable<Shape>) {
+      detail::check_requested_shape<extents_type>(shape);
+      const extents_type extents(shape);
+      detail::check_product<mapping_type>(extents);
+      return mapping_type(extents);
+    } else {
+      return mapping_type(shape);
+    }
+  }
+
+  /// Bytes to allocate. What could not be exported is refused before there is memory.
+  static std::size_t size_to_allocate(const mapping_type& mapping) {
+    detail::check_product<mapping_type>(mapping.extents());
+    constexpr DLDevice any_device{kDLOneAPI, 0};
+    static_cast<void>(detail::describe<detail::empty_data::kept>(
+        View(typename View::data_handle_type{}, mapping), any_device));
+    constexpr auto most =
+        static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()) /
+        sizeof(element_type);
+    const auto count = mapping.required_span_size();
+    if (!detail::fits_int64(count) || static_cast<std::uint64_t>(count) > most) {
+      detail::refuse(errc::span_overflow, "shape",
+                     "at most " + detail::digits(most) + " elements of the element type",
+                     detail::digits(count), "make the array smaller");
+    }
+    const std::size_t size = static_cast<std::size_t>(count) * sizeof(element_type);
+    return size == 0 ? alignment : size;
+  }
+
+  std::int32_t device_id_;
+  sycl::usm::alloc kind_;
+  mapping_type mapping_;
+  detail::usm_block block_;
+};
+
+namespace detail {
+
+/// What leaves the process of an array. No SYCL call: the array has proved it when it was
+/// made.
+template <class View>
+dlpack_tensor<View::rank()> describe_array(const usm_array<View>& array) {
+  return detail::describe_owned(array.view(), DLDevice{kDLOneAPI, array.device_id()});
+}
+
+}  // namespace detail
+
+/// Makes a managed tensor that owns the array: no copy, and no allocation but the tensor's
+/// own. Does not wait: whoever gets it waits for `queue()`, or is handed it. When the deleter
+/// runs, the array goes as its destructor says.
+/// @throws conversion_error if a rule is broken; the array is then untouched
+/// @throws std::bad_alloc if there is no memory for the tensor; the array is then untouched
+template <class View>
+[[nodiscard]] managed_tensor to_managed_tensor(usm_array<View>&& array) {
+  const auto tensor = detail::describe_array(array);
+  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
+      tensor.get(), detail::flags_of<View>(), std::move(array)));
+}
+
+/// The same as a legacy managed tensor, which cannot say that elements are padded.
+/// @throws conversion_error also `dtype_unsupported`
+template <class View>
+[[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(usm_array<View>&& array) {
+  detail::check_legacy_flags(detail::flags_of<View>());
+  const auto tensor = detail::describe_array(array);
+  return legacy_managed_tensor(detail::make_managed<DLManagedTensor>(
+      tensor.get(), detail::flags_of<View>(), std::move(array)));
+}
+
+}  // namespace usm_dlpack

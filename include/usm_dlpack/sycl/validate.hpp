@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two ends of an import: what a consumer requires of a tensor, and what was proved of it.
+#pragma once
+
+#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/sycl/memory.hpp>
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace usm_dlpack {
+namespace detail {
+class import_protocol;
+}  // namespace detail
+
+/// Which values of an enumeration are accepted; all of them unless constructed from some.
+template <class Enum>
+class accepted {
+ public:
+  constexpr accepted() noexcept = default;
+  constexpr accepted(std::initializer_list<Enum> values) noexcept : mask_(0) {
+    for (const Enum value : values) {
+      insert(value);
+    }
+  }
+  constexpr void insert(Enum value) noexcept { mask_ |= bit(value); }
+  constexpr bool contains(Enum value) const noexcept { return (mask_ & bit(value)) != 0; }
+
+ private:
+  static constexpr std::uint64_t bit(Enum value) noexcept {
+    return std::uint64_t{1} << static_cast<unsigned>(value);
+  }
+  std::uint64_t mask_ = ~std::uint64_t{0};
+};
+
+namespace detail {
+
+inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
+    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
+
+/// The accepted ones of the known values by name, as a message lists them.
+template <class Enum>
+std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
+  std::string names;
+  for (const Enum value : known) {
+    if (some.contains(value)) {
+      names.append(names.empty() ? "" : " or ").append(to_string(value));
+    }
+  }
+  return names.empty() ? "no" : names;
+}
+
+}  // namespace detail
+
+/// What a consumer can take; everything that is USM unless told.
+struct requirements {
+  accepted<sycl::usm::alloc> usm_types{};   ///< USM kinds; host, device, shared
+  accepted<sycl::backend> backends{};       ///< backends of the named device
+  bool writable = false;                    ///< refuse what the producer made read-only
+  bool unique = false;                      ///< refuse elements that may overlap
+  std::optional<DLDataType> dtype{};        ///< the one dtype, lanes included
+  std::optional<std::int32_t> ndim{};       ///< the one number of dimensions
+  std::optional<std::int32_t> device_id{};  ///< the one root device, by its DLPack id
+};
+
+/// What `validate` proved. Holds no memory alive, and is true only as long as the memory is
+/// not freed.
+class usm_allocation {
+ public:
+  /// Address of the first element, `byte_offset` included; null only for an empty tensor.
+  void* data() const noexcept { return reinterpret_cast<void*>(structure_.first); }
+  /// The USM kind; unknown only for an empty tensor.
+  sycl::usm::alloc usm_type() const noexcept { return found_.kind; }
+  /// The root device that the tensor named and the memory belongs to.
+  std::int32_t device_id() const noexcept { return device_id_; }
+  const sycl::device& root_device() const noexcept {
+    return detail::device_table::get().devices[static_cast<std::size_t>(device_id_)].device;
+  }
+  /// The true device: the root device, or the sub-device that the memory was allocated for.
+  sycl::device device() const { return found_.part ? *found_.part : root_device(); }
+  /// The default context of the root device's platform, which knows the memory.
+  const sycl::context& context() const noexcept {
+    return *detail::device_table::get().platform_of(device_id_).context;
+  }
+  /// How the true device is known.
+  device_proof device_proved() const noexcept { return found_.device; }
+  /// How the bounds are known.
+  bounds_proof bounds_proved() const noexcept { return range_.proof; }
+  /// Base address and size in bytes of what `bounds_proved()` names: the allocation or the
+  /// driver's block; of a chunk, the view's lowest address and the bytes from there to its
+  /// end. Size 0 for `both_ends` and `none`.
+  std::uintptr_t base() const noexcept { return range_.base; }
+  std::size_t size() const noexcept { return range_.size; }
+  /// The bytes that the view spans, and whether its elements are proved not to overlap.
+  const tensor_structure& structure() const noexcept { return structure_; }
+
+ private:
+  friend class detail::import_protocol;
+  tensor_structure structure_{};
+  detail::allocation found_{};
+  detail::allocation_range range_{0, 0, bounds_proof::none};
+  std::int32_t device_id_ = -1;
+};
+
+namespace detail {
+
+/// Where an address is, in bytes from another, as a message says it.
+inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
+  return address < base ? "-" + digits(base - address) : digits(address - base);
+}
+
+/// That a USM kind is one that the consumer takes.
+inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
+  if (!wanted.usm_types.contains(kind)) {
+    refuse(errc::usm_type_not_accepted, "data",
+           names_of(wanted.usm_types, known_kinds) + " USM",
+           std::string(usm_dlpack::to_string(kind)) + " USM",
+           "copy the array to USM of an accepted kind");
+  }
+}
+
+/// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
+class import_protocol {
+ public:
+  import_protocol(const DLTensor& tensor, const requirements& wanted,
+                  usm_allocation& result) noexcept
+      : tensor_(tensor), wanted_(wanted), result_(result) {}
+
+  void run(subbyte storage) {
+    detail::check_device_type(tensor_);
+    detail::check_structure(tensor_, storage, result_.structure_);
+    if (wanted_.dtype || wanted_.ndim || wanted_.unique) {
+      check_wanted_description();
+    }
+    const platform_entry& entry = find_device();
+    if (result_.structure_.empty && result_.structure_.first == 0) {
+      return;
+    }
+    find_allocation(result_.data(), entry, result_.found_);
+    if (result_.structure_.empty) {
+      ignore_empty_view_memory();
+      return;
+    }
+    if (result_.found_.kind == sycl::usm::alloc::unknown) {
+      refuse_unknown();
+    }
+    check_usm_type(result_.found_.kind, wanted_);
+    check_device();
+    check_bounds(entry);
+  }
+
+ private:
+  // Out of line: most consumers take every description.
+  [[gnu::noinline]] void check_wanted_description() const {
+    if (wanted_.dtype && !usm_dlpack::same_data_type(*wanted_.dtype, tensor_.dtype)) {
+      refuse(errc::dtype_mismatch, "dtype",
+             usm_dlpack::to_string(*wanted_.dtype) + ", as asked for",
+             usm_dlpack::to_string(tensor_.dtype), "convert the array to that dtype");
+    }
+    if (wanted_.ndim && *wanted_.ndim != tensor_.ndim) {
+      refuse(errc::rank_mismatch, "ndim", digits(*wanted_.ndim) + " dimensions, as asked for",
+             digits(tensor_.ndim), "reshape the array");
+    }
+    if (wanted_.unique && !result_.structure_.unique) {
+      refuse(errc::overlapping, "strides", "elements that do not overlap",
+             "strides that do not prove it", "copy the array to a compact one first");
+    }
+  }
+
+  /// The platform of the device that the tensor names.
+  const platform_entry& find_device() {
+    const std::int32_t id = tensor_.device.device_id;
+    if (wanted_.device_id && *wanted_.device_id != id) {
+      refuse_named_device();
+    }
+    const platform_entry& entry = working_platform(id);
+    if (!wanted_.backends.contains(entry.backend)) {
+      refuse_backend(entry.backend);
+    }
+    result_.device_id_ = id;
+    return entry;
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_named_device() const {
+    refuse(errc::device_not_accepted, "device.device_id",
+           digits(*wanted_.device_id) + ", as asked for", digits(tensor_.device.device_id),
+           "copy the array to that device first");
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_backend(sycl::backend backend) const {
+    const std::string names = names_of(wanted_.backends, known_backends);
+    refuse(errc::backend_not_accepted, "device.device_id",
+           names == "no" ? "a device of no backend" : "a device of the backend " + names,
+           "device " + digits(tensor_.device.device_id) + " of the backend " +
+               usm_dlpack::to_string(backend),
+           "move the array to a device of an accepted backend");
+  }
+
+  // An empty view may point anywhere. One past the end of its array another allocation may
+  // begin: what is not as asked for, or of another device, is not this view's.
+  void ignore_empty_view_memory() noexcept {
+    const allocation& found = result_.found_;
+    if (!wanted_.usm_types.contains(found.kind) || is_elsewhere()) {
+      result_.found_ = allocation{};
+    }
+  }
+
+  // Says more than "unknown" where the memory is that of another platform's device.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
+    const std::vector<located_memory> others = locate(result_.data());
+    if (!others.empty()) {
+      refuse_device(ids_of(others));
+    }
+    refuse(errc::pointer_unknown, "data",
+           "USM of the default context of device " + digits(result_.device_id_),
+           "an allocation unknown to it", "allocate with a queue made from the device alone");
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_device(const std::string& true_id) const {
+    refuse(errc::device_mismatch, "device.device_id",
+           true_id + " (the root device of the memory)", digits(result_.device_id_),
+           "have the producer name the root device of the memory");
+  }
+
+  // Host USM belongs to no device: any id of its platform is true of it.
+  bool is_elsewhere() const noexcept {
+    return result_.found_.device != device_proof::none &&
+           result_.found_.device_id != result_.device_id_;
+  }
+
+  void check_device() const {
+    if (is_elsewhere()) {
+      refuse_device(digits(result_.found_.device_id));
+    }
+  }
+
+  void check_bounds(const platform_entry& entry) {
+    const tensor_structure& view = result_.structure_;
+    result_.range_ = find_range(result_.data(), view.lowest, result_.found_.kind, entry);
+    const allocation_range& range = result_.range_;
+    if (range.proof != bounds_proof::both_ends) {
+      if (view.lowest < range.base || view.nbytes > range.size ||
+          view.lowest - range.base > range.size - view.nbytes) {
+        refuse_bounds();
+      }
+      return;
+    }
+    for (const std::uintptr_t end : {view.lowest, view.lowest + view.nbytes - 1}) {
+      const allocation there = find_allocation(reinterpret_cast<const void*>(end), entry);
+      if (there.kind != result_.found_.kind || there.device_id != result_.found_.device_id) {
+        refuse_bounds();
+      }
+    }
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds() const {
+    const tensor_structure& view = result_.structure_;
+    const allocation_range& range = result_.range_;
+    const std::string bytes = "a view within the " + digits(range.size) + " bytes ";
+    const std::uintptr_t last = view.lowest + view.nbytes - 1;
+    const std::string found = "one of bytes " + byte_place(view.lowest, range.base) + " to " +
+                              byte_place(last, range.base);
+    const bool told = range.proof != bounds_proof::both_ends;
+    refuse(errc::out_of_bounds, "shape",
+           range.proof == bounds_proof::allocation ? bytes + "of its allocation"
+           : range.proof == bounds_proof::chunk    ? bytes + "up to the end of its chunk"
+           : range.proof == bounds_proof::block    ? bytes + "of the driver's block"
+                                                   : "a view within one allocation",
+           told ? found : "one of " + digits(view.nbytes) + " bytes that reaches out of it",
+           "correct shape, strides or byte_offset");
+  }
+
+  const DLTensor& tensor_;
+  const requirements& wanted_;
+  usm_allocation& result_;
+};
+
+/// Runs the import protocol for a tensor with elements stored in some way.
+inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
+                                    subbyte storage) {
+  usm_allocation result;
+  import_protocol(tensor, wanted, result).run(storage);
+  return result;
+}
+
+/// Checks what a managed tensor says of itself, before its tensor is read.
+/// @throws conversion_error `version_unsupported`, `flags_unknown`, `read_only`
+inline void check_managed(const DLManagedTensorVersioned& managed,
+                          const requirements& wanted) {
+  detail::check_header(managed);
+  if (wanted.writable && (managed.flags & flag::read_only) != 0) {
+    refuse(errc::read_only, "flags", "writable memory", "read-only memory",
+           "copy the array, or read only");
+  }
+}
+
+}  // namespace detail
+
+/// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
+///
+/// In this order (docs/checks.md), at the first broken rule: `device_type` is kDLOneAPI;
+/// `check_structure`; dtype, `ndim`, no overlap and the device, if asked; `device_id` names a
+/// root device that works, of an accepted backend; its platform's default context knows the
+/// pointer; the USM kind is accepted; the memory's root device is the one named; every byte of
+/// the view lies in one allocation, as far as the backend tells (`bounds_proof`). An empty
+/// tensor has no memory to prove anything of: the kind of USM that its pointer is in is told,
+/// if that is of the device and kind asked for.
+/// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
+/// @throws conversion_error of the first broken rule; the tensor stays the caller's
+inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {
+  return detail::import_tensor(tensor, wanted, subbyte::packed);
+}
+
+/// The same for a managed tensor, whose version, flags and padding are looked at first. Never
+/// calls the deleter.
+/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+inline usm_allocation validate(const DLManagedTensorVersioned& managed,
+                               const requirements& wanted = {}) {
+  detail::check_managed(managed, wanted);
+  return detail::import_tensor(managed.dl_tensor, wanted, detail::storage_of(managed.flags));
+}
+
+/// The same for a legacy managed tensor, which carries neither version nor flags: as its
+/// DLTensor. Never calls the deleter.
+inline usm_allocation validate(const DLManagedTensor& managed,
+                               const requirements& wanted = {}) {
+  return usm_dlpack::validate(managed.dl_tensor, wanted);
+}
+
+}  // namespace usm_dlpack
