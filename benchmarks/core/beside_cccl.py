@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,17 +90,15 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def build(compiler: str, environment: Environment, include: Path) -> Path:
+def build(compiler: str, environment: Environment, include: Path, folder: Path) -> Path:
     """Build the program with one compiler, and return it."""
     site = next(environment.folder.glob("lib/python*/site-packages"))
     cuda = next(site.glob("nvidia/cu*/include"))
-    program = ROOT / "build" / "speed" / f"beside_cccl-{compiler}"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    folders: list[str | Path] = [f"-I{include}"]
-    for folder in (cuda / "cccl", cuda, site / "tvm_ffi" / "include"):
-        folders += ["-isystem", folder]
-    source = Path(__file__).with_suffix(".cpp")
-    run(compiler, *FLAGS, *folders, source, "-o", program)
+    flags: list[str | Path] = [*FLAGS, f"-I{include}"]
+    for headers in (cuda / "cccl", cuda, site / "tvm_ffi" / "include"):
+        flags += ["-isystem", headers]
+    program = folder / compiler
+    run(compiler, *flags, Path(__file__).with_suffix(".cpp"), "-o", program)
     return program
 
 
@@ -225,11 +224,13 @@ def main() -> int:
         require_debian_packages(absent(packages))
         environment = make_environment("speed")
         environment.install("-q", "-r", "requirements/speed.txt")
-        with ThreadPoolExecutor() as pool:
-            programs = list(pool.map(lambda c: build(c, environment, options.include), compilers))
-        measured = {
-            c: measure(program, rounds) for c, program in zip(compilers, programs, strict=True)
-        }
+        # A folder of its own: several runs at once must not measure each other's program.
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+            programs = pool.map(
+                lambda name: build(name, environment, options.include, Path(folder)), compilers
+            )
+            built = dict(zip(compilers, programs, strict=True))
+            measured = {name: measure(program, rounds) for name, program in built.items()}
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
