@@ -398,24 +398,18 @@ def pythons() -> int:
     return run(sys.executable, ROOT / "tests" / "packaging" / "every_python.py", check=False)
 
 
-def benchmark() -> int:
-    """Measure what the Python exchange costs beside dpctl.tensor, dpnp, NumPy and nanobind."""
+def benchmark(arguments: list[str]) -> int:
+    """Compare Python calls with other libraries; options: benchmarks/python/beside_peers.py."""
     require_debian_packages(missing_for_python())
-    return run(sys.executable, ROOT / "benchmarks" / "python" / "beside_peers.py", check=False)
+    program = ROOT / "benchmarks" / "python" / "beside_peers.py"
+    return run(sys.executable, program, *arguments, check=False)
 
 
-def speed(full: bool) -> int:
-    """Count the C++ core's instructions beside CCCL's."""
+def speed(arguments: list[str]) -> int:
+    """Compare the C++ core with CCCL, in instructions; options: benchmarks/core/beside_cccl.py."""
     require_debian_packages(missing_for_python())
-    core = ROOT / "benchmarks" / "core" / "beside_cccl.py"
-    if not full:
-        return run(sys.executable, core, check=False)
-    protocols = ROOT / "benchmarks" / "protocols" / "beside_queries.py"
-    statuses = [
-        run(sys.executable, core, "--full", "--write", check=False),
-        run(sys.executable, protocols, "--write", check=False),
-    ]
-    return 1 if any(statuses) else 0
+    program = ROOT / "benchmarks" / "core" / "beside_cccl.py"
+    return run(sys.executable, program, *arguments, check=False)
 
 
 def mutation(arguments: list[str]) -> int:
@@ -491,14 +485,9 @@ def main() -> int:
     added["compilers"].add_argument(
         "--every", action="store_true", help="each combination with DLPack, not each pair"
     )
-    added["speed"].add_argument(
-        "--full",
-        action="store_true",
-        help="times and the protocols too, and write the pages with their plots",
-    )
     known, rest = parser.parse_known_args()
     options = vars(known)
-    if options["command"] == "mutation":
+    if options["command"] in ("benchmark", "mutation", "speed"):
         options["arguments"] = rest
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")

@@ -37,10 +37,6 @@ nitpick_ignore_regex = [
     # Annotations of the package's own, as they are spelled in its modules.
     (r"py:class", r"(dict\[str|Direction|Step|Walk)"),
 ]
-suppress_warnings = [
-    # docs/costs.md, which a program writes, goes from its title to the third level.
-    "myst.header",
-]
 
 maximum_signature_line_length = 80
 autodoc_typehints = "signature"

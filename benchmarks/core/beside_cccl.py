@@ -1,34 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the C++ core costs beside CCCL's and beside code by hand, in one run.
+"""Compare the C++ core with CCCL: instructions of each conversion and, on request, its time.
 
-``python3 dev.py speed`` runs it as the guard: it counts the instructions of chosen cells under
-callgrind, and fails where ours takes more than 1.3 times CCCL's. ``--full`` measures the whole grid
-with g++ and clang, in instructions and in time, and what the headers cost to compile; ``--write``
-renews docs/speed.md and its plot by that.
+``python3 dev.py speed`` runs it with the same options. It fails where a ratio is above its limit.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from compile_cost import call, code_sizes, instructions_of_compiling  # noqa: E402
-from speed_page import OTHER_TENSORS, write_page  # noqa: E402
+from page import write_section  # noqa: E402
 
 from dev import (  # noqa: E402
     VALGRIND,
-    WHEELS,
     Environment,
     RefusalError,
     absent,
@@ -36,214 +28,220 @@ from dev import (  # noqa: E402
     require_debian_packages,
 )
 
+COMPILERS: dict[str, dict[str, str]] = {
+    "g++": {},
+    "clang++-19": {"clang-19": "/usr/bin/clang++-19"},
+}
 FLAGS = ["-std=c++17", "-O2", "-DNDEBUG"]
-COMPILERS = {"g++": "g++", "clang++-19": "clang++-19"}
-LAYOUTS = ("right", "left", "stride")
-GUARDED_RANKS = (1, 4, 8)
-MOST_OF_CCCL = 1.3
+
+# The most that ours / CCCL's may be: of instructions up to a rank, of instructions above that
+# rank, and of time.
+LIMITS = {
+    "export": (2, 1.0, 1.3),
+    "import": (4, 1.0, 1.3),
+}
+MOST_TIME = 1.05
+
+NAMES = {"export": "`to_dlpack_tensor`", "import": "`to_mdspan`"}
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What one cell takes: instructions, and nanoseconds of its fastest and median round."""
+class Cell:
+    """A conversion, and what it costs: ours, CCCL's."""
 
-    instructions: int
-    fastest: float = 0.0
-    median: float = 0.0
+    direction: str
+    layout: str
+    index: str
+    kind: str
+    rank: int
+    instructions: tuple[int, int]
+    times: tuple[float, float] | None
 
+    @property
+    def ratio(self) -> float:
+        """Instructions of ours divided by those of CCCL's."""
+        return self.instructions[0] / self.instructions[1]
 
-# The cells of a group, by subject: ours, CCCL, floor.
-Group = dict[str, Cost]
+    @property
+    def time_ratio(self) -> float | None:
+        """Our time in the fastest round divided by CCCL's."""
+        return None if self.times is None else self.times[0] / self.times[1]
 
+    @property
+    def limit(self) -> float:
+        """The most that the ratio of instructions may be."""
+        highest, below, above = LIMITS[self.direction]
+        return below if self.rank <= highest else above
 
-def packages_of(environment: Environment) -> Path:
-    """Return the folder into which pip installs."""
-    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    return Path(
-        subprocess.run(
-            [environment.python, "-c", ask], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    )
-
-
-def header_flags(environment: Environment) -> list[str]:
-    """Return the include folders of dlpack.h, mdspan and this project."""
-    site = packages_of(environment)
-    mdspan = environment.folder / "mdspan" / "mdspan.hpp"
-    mdspan.parent.mkdir(exist_ok=True)
-    mdspan.write_bytes((site / "basix" / "include" / "basix" / "mdspan.hpp").read_bytes())
-    return [
-        *(f"-I{ROOT / 'include'}", f"-I{HERE}"),
-        *("-isystem", str(site / "tvm_ffi" / "include"), "-isystem", str(environment.folder)),
-        *(
-            "-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos",
-            "-DMDSPAN_IMPL_PROPOSED_NAMESPACE=Experimental",
-        ),
-    ]
+    @property
+    def misses(self) -> bool:
+        """Whether a ratio is above its limit."""
+        return self.ratio > self.limit or (self.time_ratio or 0) > MOST_TIME
 
 
-def include_flags(environment: Environment) -> list[str]:
-    """Return the same, and the include folders of CCCL and CUDA."""
-    cuda = next(packages_of(environment).glob("nvidia/cu*/include"))
-    return [
-        *header_flags(environment),
-        *("-isystem", str(cuda / "cccl"), "-isystem", str(cuda)),
-    ]
+def run(*command: str | Path) -> str:
+    """Run a program and return what it prints."""
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RefusalError(
+            f"{command[0]}: expected exit status 0, found {done.returncode}; "
+            f"correct what it says:\n{done.stderr}"
+        )
+    return done.stdout
 
 
-def units(ranks: tuple[int, ...]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each translation unit: name, source, macros.
-
-    Each layout and rank is one of its own: in a large one g++ inlines less.
-    """
-    yield "main", "main.cpp", []
-    for rank in ranks:
-        chosen = f"-DUSM_DLPACK_CELLS_RANKS={rank}"
-        for layout in LAYOUTS:
-            macros = [
-                f"-DUSM_DLPACK_CELLS_LAYOUT=layout_{layout}",
-                f"-DUSM_DLPACK_CELLS_ORDER={layout}",
-                f'-DUSM_DLPACK_CELLS_NAME="{layout}"',
-            ]
-            yield f"{layout}-{rank}", "cccl_cells.cpp", [chosen, *macros]
-            yield f"to_mdspan-{layout}-{rank}", "to_mdspan_cells.cpp", [chosen, *macros]
-        if rank > 0:
-            yield f"padded-{rank}", "padded_cells.cpp", [chosen]
-        yield f"structure-{rank}", "structure_cells.cpp", [chosen]
-
-
-def build(compiler: str, folder: Path, flags: list[str], ranks: tuple[int, ...]) -> Path:
-    """Build the program of the cells of some ranks."""
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def compile_unit(unit: tuple[str, str, list[str]]) -> Path:
-        name, source, macros = unit
-        made = folder / f"{name}.o"
-        call([compiler, *FLAGS, *flags, *macros, "-c", HERE / source, "-o", made])
-        return made
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(compile_unit, units(ranks)))
-    program = folder / "cells"
-    call([compiler, *objects, "-o", program])
+def build(compiler: str, environment: Environment, include: Path, folder: Path) -> Path:
+    """Build the program with one compiler, and return it."""
+    site = next(environment.folder.glob("lib/python*/site-packages"))
+    cuda = next(site.glob("nvidia/cu*/include"))
+    flags: list[str | Path] = [*FLAGS, f"-I{include}"]
+    for headers in (cuda / "cccl", cuda, site / "tvm_ffi" / "include"):
+        flags += ["-isystem", headers]
+    program = folder / compiler
+    run(compiler, *flags, Path(__file__).with_suffix(".cpp"), "-o", program)
     return program
 
 
-def count(program: Path) -> dict[str, int]:
-    """Return the instructions of one call of each cell, less those of a call of nothing."""
-    out = program.with_suffix(".callgrind")
+def count(program: Path) -> dict[str, float]:
+    """Return the instructions of one call of each cell, without those of an empty call."""
+    out = program.with_name(f"{program.name}.callgrind")
     valgrind = ["valgrind", "--quiet", "--tool=callgrind", "--combine-dumps=yes"]
-    call([*valgrind, f"--callgrind-out-file={out}", program, "count"])
-    counts: dict[str, int] = {}
+    run(*valgrind, f"--callgrind-out-file={out}", program, "count")
+    counts: dict[str, float] = {}
+    trigger = "desc: Trigger: Client Request: "
     name = ""
     for line in out.read_text().splitlines():
         if line.startswith("part:"):
             name = ""
-        elif line.startswith("desc: Trigger: Client Request: "):
-            name = line.removeprefix("desc: Trigger: Client Request: ")
+        elif line.startswith(trigger):
+            name = line.removeprefix(trigger)
         elif line.startswith("totals:") and name:
             counts[name] = int(line.split()[1])
-    nothing = counts.pop("nothing/any/any/any/0/ours")
+    nothing = counts.pop("nothing")
     return {name: total - nothing for name, total in counts.items()}
 
 
-def measure(program: Path, rounds: int) -> dict[str, Group]:
-    """Return the costs of all cells by group; the times only where there are rounds."""
-    times: dict[str, tuple[float, float]] = {}
-    if rounds:
-        for line in call([program, "time", str(rounds)]).splitlines():
-            name, fastest, median = line.split("\t")
-            times[name] = (float(fastest), float(median))
-    groups: dict[str, Group] = {}
-    for name, instructions in count(program).items():
-        group, subject = name.rsplit("/", 1)
-        groups.setdefault(group, {})[subject] = Cost(instructions, *times.get(name, (0.0, 0.0)))
-    return groups
+def time(program: Path, rounds: int) -> dict[str, float]:
+    """Return the nanoseconds of a call of each cell in the fastest round."""
+    lines = run(program, "time", str(rounds)).splitlines()
+    return {name: float(fastest) for name, fastest in (line.split("\t") for line in lines)}
 
 
-def faults_of_relations(compiler: str, groups: dict[str, Group]) -> list[str]:
-    """Find where our conversion takes more instructions than 1.3 times CCCL's.
-
-    A slice and columns are left out: CCCL does not prove their strides.
-    """
-    faults = []
-    for name, group in groups.items():
-        if "CCCL" not in group or name.split("/")[3] in OTHER_TENSORS:
-            continue
-        ours = group["ours"].instructions
-        allowed = MOST_OF_CCCL * group["CCCL"].instructions
-        if ours > allowed:
-            faults.append(
-                f"{compiler}, {name}: expected at most {allowed:.0f} instructions "
-                f"({MOST_OF_CCCL:g} times CCCL's), found {ours}; make it fewer"
+def measure(program: Path, rounds: int) -> list[Cell]:
+    """Return all cells, with times if there are rounds."""
+    counts = count(program)
+    times = time(program, rounds) if rounds else {}
+    cells = []
+    for name in dict.fromkeys(name.rpartition("/")[0] for name in counts):
+        direction, layout, index, kind, rank = name.split("/")
+        ours, theirs = f"{name}/ours", f"{name}/CCCL"
+        cells.append(
+            Cell(
+                *(direction, layout, index, kind, int(rank)),
+                instructions=(int(counts[ours]), int(counts[theirs])),
+                times=(times[ours], times[theirs]) if times else None,
             )
-    return faults
+        )
+    return sorted(cells, key=lambda cell: list(LIMITS).index(cell.direction))
 
 
-def version_of(compiler: str) -> str:
-    """Return a compiler's first line about itself."""
-    return call([compiler, "--version"]).splitlines()[0]
+def table(cells: list[Cell]) -> str:
+    """Return one line a conversion: ours, CCCL's, the ratio of each rank; ``!`` marks a miss."""
+    ranks = sorted({cell.rank for cell in cells})
+    rows: dict[tuple[str, ...], dict[int, Cell]] = {}
+    for cell in cells:
+        key = (cell.direction, cell.layout, cell.index, cell.kind)
+        rows.setdefault(key, {})[cell.rank] = cell
+    lines = [" " * 35 + "".join(f"{f'rank {rank}':^19}" for rank in ranks)]
+    for (direction, layout, index, kind), row in rows.items():
+        counted = f"{direction} {layout:6} {index:7} {kind:9} "
+        timed = f"{'ns':>{len(counted)}}"
+        for found in map(row.get, ranks):
+            counted += shown(*found.instructions, found.limit, 0) if found else " " * 19
+            timed += shown(*found.times, MOST_TIME, 1) if found and found.times else " " * 19
+        lines += [counted.rstrip(), *([timed.rstrip()] if row[ranks[-1]].times else [])]
+    return "\n".join(lines)
 
 
-def guard(flags: list[str], folder: Path) -> int:
-    """Count the guarded cells, and compare them with CCCL's."""
-    faults = []
-    for compiler in COMPILERS:
-        groups = measure(build(compiler, folder / compiler, flags, GUARDED_RANKS), rounds=0)
-        faults += faults_of_relations(compiler, groups)
-        print(f"{compiler}: {len(groups)} cells counted")
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
+def shown(ours: float, theirs: float, limit: float, digits: int) -> str:
+    """Return ours, CCCL's and their ratio, with a mark if it is above its limit."""
+    missed = "!" if ours / theirs > limit else " "
+    return f"{ours:7.{digits}f}/{theirs:<5.{digits}f}{ours / theirs:5.2f}{missed}"
 
 
-def full(flags: list[str], folder: Path, rounds: int, write: bool) -> int:
-    """Measure everything with both compilers."""
-    measured = {}
-    faults = []
-    for compiler in COMPILERS:
-        program = build(compiler, folder / f"full-{compiler}", flags, tuple(range(9)))
-        groups = measure(program, rounds)
-        faults += faults_of_relations(compiler, groups)
-        made = folder / f"full-{compiler}"
-        measured[compiler] = {
-            "version": version_of(compiler),
-            "groups": groups,
-            "compiled": instructions_of_compiling([compiler, *FLAGS, *flags], made),
-            "sizes": code_sizes([compiler, *FLAGS, *flags], made),
-        }
-    page, plot = write_page(measured, FLAGS, rounds)
-    print(page)
-    if write:
-        (ROOT / "docs" / "speed.md").write_text(page, encoding="utf-8")
-        (ROOT / "docs" / "speed.svg").write_text(plot, encoding="utf-8")
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
+def section(measured: dict[str, list[Cell]], rounds: int) -> str:
+    """Return the tables of the page: the span of the ratios of each layout and rank."""
+    lines = [
+        "Ours / CCCL's, for index types `int` and `int64_t`, dynamic and static extents, and "
+        "compact",
+        f"and sliced tensors: instructions of a call, and in parentheses its time in the fastest "
+        f"of {rounds}",
+        "rounds in which all conversions take turns. `" + " ".join(FLAGS) + "`, all views in one "
+        "program.",
+    ]
+    for compiler, cells in measured.items():
+        ranks = sorted({cell.rank for cell in cells})
+        version = run(compiler, "--version").splitlines()[0]
+        lines += ["", f"### {version}", ""]
+        lines.append("| | " + " | ".join(f"rank {rank}" for rank in ranks) + " |")
+        lines.append("|---|" + "---|" * len(ranks))
+        for direction, layout in dict.fromkeys((cell.direction, cell.layout) for cell in cells):
+            row = [cell for cell in cells if (cell.direction, cell.layout) == (direction, layout)]
+            spans = [
+                span([cell.ratio for cell in row if cell.rank == rank])
+                + f" ({span([cell.time_ratio or 0 for cell in row if cell.rank == rank])})"
+                for rank in ranks
+            ]
+            lines.append(f"| {NAMES[direction]}, {layout} | " + " | ".join(spans) + " |")
+    return "\n".join(lines)
+
+
+def span(ratios: list[float]) -> str:
+    """Return the smallest and the largest ratio."""
+    low, high = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    return low if low == high else f"{low}-{high}"
 
 
 def main() -> int:
-    """Run the guard, or the whole benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the whole grid, and times")
-    parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --full")
-    parser.add_argument("--rounds", type=int, default=1000, help="in which cells take turns")
+    """Measure, print, and fail if a limit is exceeded."""
+    parser = argparse.ArgumentParser(prog="dev.py speed", description=__doc__)
+    parser.add_argument("--compiler", choices=COMPILERS, action="append", help="default: both")
+    parser.add_argument(
+        "--include", type=Path, default=ROOT / "include", help="the headers to measure"
+    )
+    parser.add_argument("--times", action="store_true", help="measure times too")
+    parser.add_argument("--rounds", type=int, default=1000, help="of the times (default: 1000)")
+    parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --times")
     options = parser.parse_args()
+    if options.write and options.compiler:
+        parser.error("--write: expected both compilers, found --compiler; leave it out")
+    compilers = options.compiler or list(COMPILERS)
+    rounds = options.rounds if options.times or options.write else 0
     try:
-        clang = {"clang-19": "/usr/bin/clang++-19"}
-        require_debian_packages(absent(VALGRIND | clang))
+        packages = dict(VALGRIND)
+        for compiler in compilers:
+            packages |= COMPILERS[compiler]
+        require_debian_packages(absent(packages))
         environment = make_environment("speed")
-        environment.install("-r", "requirements/speed.txt")
-        flags = include_flags(environment)
-        folder = ROOT / "build" / "speed"
-        if options.full:
-            environment.install(*(wheel for wheel in WHEELS if "sycl" in wheel))
-            sycl = ["-isystem", str(environment.folder / "include")]
-            return full([*flags, *sycl], folder, options.rounds, options.write)
-        return guard(flags, folder)
+        environment.install("-q", "-r", "requirements/speed.txt")
+        # A folder of its own: several runs at once must not measure each other's program.
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+            programs = pool.map(
+                lambda name: build(name, environment, options.include, Path(folder)), compilers
+            )
+            built = dict(zip(compilers, programs, strict=True))
+            measured = {name: measure(program, rounds) for name, program in built.items()}
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
+    for compiler, cells in measured.items():
+        print(f"\n{compiler}: ours/CCCL's, ratio; ! is above its limit\n{table(cells)}")
+    if options.write:
+        write_section("C++: beside CCCL", section(measured, rounds))
+    missed = sum(cell.misses for cells in measured.values() for cell in cells)
+    whole = sum(map(len, measured.values()))
+    print(f"\n{missed} of {whole} cells are above their limit")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -1,92 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmark needs from C++: nanobind's own exchange of arrays, the backend's queries
-// that an import makes, alone, and a consumer of the C exchange API.
-#include "casters.hpp"
-
+// Functions of C++ that the benchmark calls from Python, once with the casters of nanobind.hpp
+// and once with nb::ndarray; and calls in C++, beside queries of SYCL.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <mdspan/mdspan.hpp>
+#include <usm_dlpack/nanobind.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace nb = nanobind;
 
 namespace {
 
-using array = nb::ndarray<nb::device::oneapi>;
+using view_type = Kokkos::mdspan<float, Kokkos::dextents<std::int64_t, 2>>;
+using ndarray = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::oneapi>;
+constexpr std::size_t rows = 4;
 
-/// Nanoseconds a call, of the fastest of some rounds.
-template <class Function>
-double fastest(Function&& function) {
-  constexpr int rounds = 400;
-  constexpr int calls = 300;
-  double best = 1e9;
-  for (int round = 0; round < rounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int call = 0; call < calls; ++call) {
-      function();
-    }
-    const std::chrono::duration<double, std::nano> spent =
-        std::chrono::steady_clock::now() - start;
-    best = std::min(best, spent.count() / calls);
+/// Device memory of a 4 x 4 matrix: what functions return, and what calls in C++ exchange.
+class matrix {
+ public:
+  explicit matrix(sycl::queue queue)
+      : queue_(std::move(queue)),
+        memory_(sycl::malloc_device<float>(rows * rows, queue_),
+                [q = queue_](float* pointer) { sycl::free(pointer, q); }),
+        view_(memory_.get(), rows, rows),
+        tensor_(usm_dlpack::to_dlpack_tensor(view_, queue_)) {}
+
+  usm_dlpack::owned_view<view_type> owned() const { return {view_, queue_, memory_}; }
+
+  nb::ndarray<float, nb::array_api, nb::device::oneapi> as_ndarray() const {
+    const std::size_t shape[2] = {rows, rows};
+    const nb::capsule owner(new std::shared_ptr<float>(memory_), [](void* kept) noexcept {
+      delete static_cast<std::shared_ptr<float>*>(kept);
+    });
+    return {memory_.get(), 2, shape, owner};
   }
-  return best;
-}
 
-/// The queries without which nothing is proved: kind and device, base and size.
-double time_queries(std::uintptr_t address, std::int32_t device_id) {
-  const auto& entry = usm_dlpack::detail::device_table::get().platform_of(device_id);
-  const auto* pointer = reinterpret_cast<const void*>(address);
-  std::uintptr_t sum = 0;
-  const double spent = fastest([&] {
-    const auto found = usm_dlpack::detail::find_allocation(pointer, entry);
-    sum += static_cast<std::uintptr_t>(found.device_id);
-    sum += usm_dlpack::detail::find_range(pointer, address, found.kind, entry).base;
-  });
-  return sum == 0 ? -1 : spent;
-}
-
-const DLPackExchangeAPI& api_of(nb::handle object) {
-  const nb::object capsule = nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())))
-                                 .attr("__dlpack_c_exchange_api__");
-  void* table = PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api");
-  if (table == nullptr) {
-    throw nb::python_error();
+  std::int64_t export_it() const {
+    return repeat(
+        [&] { return usm_dlpack::to_dlpack_tensor(view_, queue_).device().device_id; });
   }
-  return *static_cast<const DLPackExchangeAPI*>(table);
-}
 
-double time_borrow(nb::handle object) {
-  const DLPackExchangeAPI& api = api_of(object);
-  DLTensor borrowed{};
-  return fastest([&] {
-    if (api.dltensor_from_py_object_no_sync(object.ptr(), &borrowed) != 0) {
-      throw nb::python_error();
-    }
-  });
-}
+  std::int64_t validate_it() const {
+    const DLTensor tensor = tensor_.get();
+    return repeat([&] { return usm_dlpack::validate(tensor).device_id(); });
+  }
 
-double time_managed(nb::handle object) {
-  const DLPackExchangeAPI& api = api_of(object);
-  return fastest([&] {
-    DLManagedTensorVersioned* managed = nullptr;
-    if (api.managed_tensor_from_py_object_no_sync(object.ptr(), &managed) != 0) {
-      throw nb::python_error();
+  std::int64_t query_first() const {
+    return repeat([&] { return query(view_.data_handle()); });
+  }
+
+  std::int64_t query_first_and_last() const {
+    return repeat([&] {
+      return query(view_.data_handle()) + query(view_.data_handle() + rows * rows - 1);
+    });
+  }
+
+ private:
+  /// Makes many calls, so that the one from Python that makes them hardly counts.
+  template <class Call>
+  static std::int64_t repeat(Call&& call) {
+    constexpr int calls = 20;
+    std::int64_t sum = 0;
+    for (int done = 0; done < calls; ++done) {
+      sum += static_cast<std::int64_t>(call());
     }
-    managed->deleter(managed);
-  });
-}
+    return sum;
+  }
+
+  /// Asks SYCL for the kind of memory and its device: both are needed to trust a pointer.
+  bool query(const float* pointer) const {
+    const sycl::context context = queue_.get_context();
+    return sycl::get_pointer_type(pointer, context) == sycl::usm::alloc::device &&
+           sycl::get_pointer_device(pointer, context) == queue_.get_device();
+  }
+
+  sycl::queue queue_;
+  std::shared_ptr<float> memory_;
+  view_type view_;
+  usm_dlpack::dlpack_tensor<2> tensor_;
+};
 
 }  // namespace
 
-NB_MODULE(exchange_peers, module) {
-  module.def("take", [](const array& taken) { return taken.ndim(); });
-  module.def("keep", [](array kept) { return kept; }, nb::rv_policy::reference);
-  module.def("nothing", [](nb::handle) {});
-  module.def("time_queries", &time_queries);
-  module.def("time_borrow", &time_borrow);
-  module.def("time_managed", &time_managed);
-  register_casters(module);
+NB_MODULE(benchmark_extension, module) {
+  module.def("take_view",
+             [](const usm_dlpack::device_mdspan<view_type>& x) { return x.extent(0); });
+  module.def("take_ndarray", [](const ndarray& x) { return x.shape(0); });
+  nb::class_<matrix>(module, "Matrix")
+      .def(nb::init<sycl::queue>())
+      .def("owned", &matrix::owned)
+      .def("ndarray", &matrix::as_ndarray)
+      .def("export", &matrix::export_it)
+      .def("validate", &matrix::validate_it)
+      .def("query_first", &matrix::query_first)
+      .def("query_first_and_last", &matrix::query_first_and_last);
 }
