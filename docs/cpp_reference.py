@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ reference: the directive ``.. header:: device.hpp``, written from what Doxygen read.
+"""The C++ reference: the directive ``.. header:: sycl/devices.hpp``, written from what Doxygen read.
 
 It shows what a header is for and its public names, in the order in which they stand there.
 Overloads of which only the first is described share one entry. Breathe, the usual pair, has one
@@ -185,7 +185,8 @@ def place_of(entity: ET.Element) -> tuple[str, int]:
     location = entity.find("location")
     if location is None:
         return "", 0
-    return Path(location.get("file", "")).name, int(location.get("line", 0))
+    file = location.get("file", "").rpartition("include/usm_dlpack/")[2]
+    return file, int(location.get("line", 0))
 
 
 def entity_of(member: ET.Element, qualified: bool) -> Entity:
@@ -321,8 +322,8 @@ class HeaderDirective(SphinxDirective):
         folder = Path(os.environ["USM_DLPACK_DOXYGEN_XML"])
         self.env.note_dependency(str(header))
         purpose = re.sub(r"`([^`]+)`", r"``\1``", purpose_of(header))
-        lines = [f"``#include <usm_dlpack/{header.name}>``", "", purpose, ""]
-        for entity in entities(folder).get(header.name, []):
+        lines = [f"``#include <usm_dlpack/{self.arguments[0]}>``", "", purpose, ""]
+        for entity in entities(folder).get(self.arguments[0], []):
             lines += [*lines_of(entity), ""]
         container = nodes.container()
         self.state.nested_parse(

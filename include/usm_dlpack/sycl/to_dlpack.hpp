@@ -242,7 +242,7 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
 /// pointer, it is the default context of its platform, and the id is that of the true device's
 /// root. The same fields as `to_dlpack_tensor(view, device)`, which an empty view, whose
 /// pointer may be unknown, gets with the id of the platform's first device. A view whose type
-/// names the USM kind (usm_mdspan.hpp) has elements of that kind.
+/// names the USM kind (sycl/to_mdspan.hpp) has elements of that kind.
 /// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
 ///         `usm_type_not_accepted`, `device_failed`, `runtime_error`, and those of the view
 template <class View, int = detail::require_view<View>(),

@@ -114,7 +114,7 @@ using function_runner = void (*)(void (*function)(void*), void* argument) noexce
 
 /// Runs what waits for a queue; null runs it directly. The queue's work may stand behind a
 /// host task that needs a lock of this thread: in Python the GIL, which a runner that the
-/// package sets gives up (package_interface.hpp).
+/// package sets gives up (nanobind/package.hpp).
 inline std::atomic<function_runner> runner_of_waits{nullptr};
 
 /// Whether a queue says that all its work is done. One that records a graph says so of work
