@@ -199,7 +199,9 @@ void register_package_interface(nb::module_& module) {
                                            &find_queue_of,
                                            &make_known_tensor,
                                            &drop,
-                                           &run_unlocked};
+                                           &run_unlocked,
+                                           &set_error,
+                                           &set_argument_error};
   PyObject* capsule = PyCapsule_New(const_cast<package_interface*>(&table),
                                     package_interface::capsule_name, nullptr);
   if (capsule == nullptr) {
