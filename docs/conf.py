@@ -11,7 +11,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS))
 
-CONFIG_HEADER = (ROOT / "include" / "usm_dlpack" / "config.hpp").read_text()
+CONFIG_HEADER = (ROOT / "include" / "usm_dlpack" / "core" / "config.hpp").read_text()
 
 project = "usm_dlpack"
 author = "the authors of usm_dlpack"
