@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of package_interface.hpp: nothing is thrown through them.
+// The functions of nanobind/package.hpp: nothing is thrown through them.
 #include "extensions.hpp"
 
 #include "capsule.hpp"
