@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of package_interface.hpp: nothing is thrown through them.
+// The functions of nanobind/package.hpp: nothing is thrown through them.
 #include "extensions.hpp"
 
 #include "capsule.hpp"
@@ -199,7 +199,9 @@ void register_package_interface(nb::module_& module) {
                                            &find_queue_of,
                                            &make_known_tensor,
                                            &drop,
-                                           &run_unlocked};
+                                           &run_unlocked,
+                                           &set_error,
+                                           &set_argument_error};
   PyObject* capsule = PyCapsule_New(const_cast<package_interface*>(&table),
                                     package_interface::capsule_name, nullptr);
   if (capsule == nullptr) {

@@ -15,7 +15,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-#include <usm_dlpack/nanobind/package.hpp>
 
 #include <cstdlib>
 #include <exception>
@@ -28,8 +27,8 @@ namespace {
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
-  } catch (const usm_dlpack::conversion_error& error) {
-    usm_dlpack::detail::set_error(error);
+  } catch (const usm_dlpack::conversion_error&) {
+    usm_dlpack::python::set_python_error();
   }
 }
 
@@ -49,6 +48,7 @@ NB_MODULE(_core_of_main, module) {
   at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
   at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
   module.def("check_process", &usm_dlpack::python::check_process);
+  usm_dlpack::python::register_errors(module);
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);

@@ -6,11 +6,14 @@
 #include "process.hpp"
 
 #include <dlfcn.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <unistd.h>
-#include <usm_dlpack/nanobind/package.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <tuple>
+#include <vector>
 
 namespace usm_dlpack::python {
 namespace {
@@ -51,6 +54,54 @@ struct stop_of_unwinding {
   stop_of_unwinding stop;
   PyEval_RestoreThread(state);
   stop.returned = true;
+}
+
+/// The functions of usm_dlpack._errors that are called here, as it hands them over.
+enum class error_function { from_parts, from_arguments, type_name, shown };
+
+/// The tuple of these functions; null before usm_dlpack._errors is imported, and once the
+/// module is cleared. The attribute `_errors` of the module owns it, because a static owner
+/// would outlive the interpreter.
+std::atomic<PyObject*> error_functions{nullptr};
+
+void forget_error_functions(PyObject*) noexcept { error_functions = nullptr; }
+
+void set_error_functions(nb::handle module, nb::handle from_parts, nb::handle from_arguments,
+                         nb::handle type_name, nb::handle shown) {
+  // A capsule must point to something.
+  const nb::object end =
+      nb::steal(PyCapsule_New(&error_functions, nullptr, &forget_error_functions));
+  const nb::tuple functions =
+      nb::make_tuple(from_parts, from_arguments, type_name, shown, end);
+  module.attr("_errors") = functions;  // drops the tuple of an earlier import, if any
+  error_functions = functions.ptr();
+}
+
+/// @throws nb::python_error ImportError where the package has not handed the functions over
+template <class... Arguments>
+nb::object call(error_function which, Arguments... arguments) {
+  PyObject* functions = error_functions;
+  if (functions == nullptr) {
+    PyErr_SetString(PyExc_ImportError,
+                    "usm_dlpack._core: expected the functions of usm_dlpack._errors, found "
+                    "none; import usm_dlpack first");
+    throw nb::python_error();
+  }
+  const auto function = nb::borrow(PyTuple_GetItem(functions, static_cast<int>(which)));
+  return function(arguments...);
+}
+
+/// Sets the exception that a function of usm_dlpack._errors makes, or what it raises instead.
+template <class... Arguments>
+void set_made_by(error_function which, Arguments... arguments) noexcept {
+  try {
+    const nb::object made = call(which, arguments...);
+    PyErr_SetObject(made.type().ptr(), made.ptr());
+  } catch (nb::python_error& raised) {
+    raised.restore();
+  } catch (...) {
+    PyErr_NoMemory();
+  }
 }
 
 using state_query = PyThreadState* (*)();
@@ -110,17 +161,41 @@ void run_unlocked(void (*function)(void*), void* argument) noexcept {
   }
 }
 
+void register_errors(nb::module_& module) {
+  module.def("error_table", [] {
+    std::vector<std::tuple<const char*, const char*, bool>> rows;
+    for (const detail::error_row& row : detail::error_table) {
+      rows.emplace_back(row.name, row.meaning,
+                        row.raised == detail::python_class::binding_error);
+    }
+    return rows;
+  });
+  const nb::handle owner = module;
+  module.def("_set_errors", [owner](nb::handle from_parts, nb::handle from_arguments,
+                                    nb::handle type_name, nb::handle shown) {
+    set_error_functions(owner, from_parts, from_arguments, type_name, shown);
+  });
+}
+
+void set_error(const char* code, const char* field, const char* expected, const char* found,
+               const char* remedy) noexcept {
+  set_made_by(error_function::from_parts, code, field, expected, found, remedy);
+}
+
+void set_argument_error(const char* function, PyObject* args, PyObject* kwargs,
+                        PyObject* reasons) noexcept {
+  set_made_by(error_function::from_arguments, function, nb::handle(args), nb::handle(kwargs),
+              nb::handle(reasons));
+}
+
 void set_python_error() noexcept {
   try {
     throw;
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const conversion_error& error) {
-    try {
-      detail::set_error(error);
-    } catch (nb::python_error& failure) {  // the interpreter is finishing, for example
-      failure.restore();
-    }
+    set_error(to_string(error.code()), error.field().c_str(), error.expected().c_str(),
+              error.found().c_str(), error.remedy().c_str());
   } catch (const nb::builtin_exception& error) {
     const bool is_type = error.type() == nb::exception_type::type_error;
     PyErr_SetString(is_type ? PyExc_TypeError : PyExc_ValueError, error.what());
@@ -134,13 +209,11 @@ void set_python_error() noexcept {
 }
 
 std::string name_of_type(nb::handle object) {
-  const nb::object name = nb::module_::import_("usm_dlpack._errors").attr("type_name")(object);
-  return nb::borrow<nb::str>(name).c_str();
+  return nb::borrow<nb::str>(call(error_function::type_name, object)).c_str();
 }
 
 std::string text_of(nb::handle object) {
-  const nb::object text = nb::module_::import_("usm_dlpack._errors").attr("shown")(object);
-  return nb::borrow<nb::str>(text).c_str();
+  return nb::borrow<nb::str>(call(error_function::shown, object)).c_str();
 }
 
 const sycl::queue* find_queue(nb::handle object) {

@@ -6,8 +6,8 @@
 
 #include <nanobind/nanobind.h>
 #include <sycl/sycl.hpp>
-#include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/nanobind/dpctl.hpp>
 
 #include <atomic>
 #include <string>
@@ -91,6 +91,17 @@ class python_reference {
 
   PyObject* object_;
 };
+
+/// Defines `error_table`, the table of codes, and `_set_errors`, to which usm_dlpack._errors
+/// hands its functions when it is imported.
+void register_errors(nb::module_& module);
+
+/// Sets the Python error of a refusal, by the name of its code.
+void set_error(const char* code, const char* field, const char* expected, const char* found,
+               const char* remedy) noexcept;
+/// Sets the error of a call that no overload of an extension's function took.
+void set_argument_error(const char* function, PyObject* args, PyObject* kwargs,
+                        PyObject* reasons) noexcept;
 
 /// Sets the Python error of the exception that is being handled.
 void set_python_error() noexcept;

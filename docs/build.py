@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the documentation site: what `python3 dev.py docs` runs in its environment.
 
-Doxygen reads the headers, Sphinx the pages; a warning of either is an error. Then the site is
-checked: its links, that every public name has an entry, that code shown is code that runs, and that
-diagrams are those of their sources. Nothing is fetched.
+Error codes without a page get one. Doxygen reads the headers, Sphinx the pages; a warning of
+either is an error. Then the site is checked: its links, that every public name has an entry, that
+code shown is code that runs, and that diagrams are those of their sources. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import drawing
+import error_table
 import shown_code
 import site_links
 from doxygen import read_headers
@@ -60,6 +61,7 @@ def main() -> int:
         return 0
     output = options.output.resolve()
     xml = output / "doxygen"
+    error_table.write_pages()
     passed = all([read_headers(xml, ROOT), build_pages(output, xml)])
     faults = faults_of(output, xml)
     for fault in faults:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from error_table import read_table
 from sphinx.util.docutils import SphinxDirective
 
 if TYPE_CHECKING:
@@ -169,11 +170,13 @@ def declaration(member: ET.Element, name: str) -> str:
 
 
 def enumerators(member: ET.Element) -> list[Entity]:
-    """Return the values of an enum."""
+    """Return the values of an enum; what an error code means stands in the table of codes."""
+    is_errc = member.findtext("name") == "errc"
+    meanings = {row.code: row.meaning for row in read_table()} if is_errc else {}
     return [
         Entity(
             "enumerator", name, "", 0, [f"{name} {value.findtext('initializer') or ''}".strip()],
-            description(value),
+            [meanings[name].replace("`", "``"), ""] if is_errc else description(value),
         )
         for value in member.iterfind("enumvalue")
         if (name := value.findtext("name") or "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages can say beyond Sphinx: links to the page of an error, and diagrams.
+"""What the pages can say beyond Sphinx: links to the page of an error, their table, and diagrams.
 
-``{error}`layout_mismatch` `` is a link to the page of that code, and ``{diagram} exchange`` draws
-docs/diagrams/exchange.dot in the colours of the page.
+``{error}`layout_mismatch` `` is a link to the page of that code, ``{error-table}`` is the table of
+all codes, and ``{diagram} exchange`` draws docs/diagrams/exchange.dot in the colours of the page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from docutils import nodes
+from docutils.statemachine import StringList
 from drawing import DIAGRAMS, KEPT, ROOMS, draw, source_of
+from error_table import HEADER, index_table, read_table
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 from sphinx.addnodes import pending_xref
@@ -59,6 +61,18 @@ class ErrorRole(SphinxRole):
         )
         self.set_source_info(reference)
         return [reference], []
+
+
+class ErrorTableDirective(SphinxDirective):
+    """A row for each error code: what it means, and what Python raises."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the table as Markdown, and let MyST read it."""
+        self.env.note_dependency(str(ROOT / HEADER))
+        container = nodes.container()
+        lines = StringList(index_table(read_table()), source=str(HEADER))
+        self.state.nested_parse(lines, self.content_offset, container)
+        return list(container.children)
 
 
 class DiagramDirective(SphinxDirective):
@@ -155,8 +169,7 @@ def resolve_outside_links(app: Sphinx, doctree: nodes.document, docname: str) ->
 
 def error_codes() -> frozenset[str]:
     """Return the names of usm_dlpack::errc."""
-    header = (ROOT / "include" / "usm_dlpack" / "core" / "error.hpp").read_text()
-    return frozenset(re.findall(r"case errc::(\w+):", header))
+    return frozenset(row.code for row in read_table())
 
 
 def within(node: nodes.Node, kind: type[nodes.Node]) -> bool:
@@ -217,6 +230,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the role, the directive and what becomes of links out of docs/."""
     app.add_role("error", ErrorRole())
     app.add_directive("diagram", DiagramDirective)
+    app.add_directive("error-table", ErrorTableDirective)
     app.connect("source-read", mark_outside_links)
     app.connect("doctree-resolved", resolve_outside_links)
     app.connect("doctree-resolved", link_error_codes)

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from usm_dlpack import _driver
+from usm_dlpack import _core, _driver
 
-# What dpctl's guide to the protocol words as type errors: memory of no or of another context or
-# device than the one named, and a device that has no id.
-_BINDING_CODES = frozenset(
-    {"context_not_default", "device_without_id", "pointer_unknown", "device_mismatch"}
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ConversionError(BufferError):
@@ -109,12 +106,21 @@ def shown(value: object) -> str:
     return f"an object of type {type_name(value)}" if "0x" in text else text
 
 
+def classes_of(table: Iterable[tuple[str, str, bool]]) -> dict[str, type[ConversionError]]:
+    """Return the exception class of each code of the C++ table."""
+    return {
+        code: UsmBindingError if is_binding else ConversionError for code, _, is_binding in table
+    }
+
+
+_CLASSES = classes_of(_core.error_table())
+
+
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
     """Make the exception of a C++ ``conversion_error``."""
     if code == "no_device":
         remedy = _driver.remedy_of_late_import() or remedy
-    kind = UsmBindingError if code in _BINDING_CODES else ConversionError
-    return kind(code, field, expected, found, remedy)
+    return _CLASSES.get(code, ConversionError)(code, field, expected, found, remedy)
 
 
 def from_arguments(
@@ -150,3 +156,6 @@ def from_arguments(
         for place, reason in told
     ]
     return ArgumentError("\n".join(lines), tuple(reason for _, reason in told))
+
+
+_core._set_errors(from_parts, from_arguments, type_name, shown)

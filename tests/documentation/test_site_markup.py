@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import error_table
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +111,40 @@ def test_a_readme_is_a_page_whose_links_are_those_of_its_folder(tmp_path: Path) 
     assert "<h1>Handing USM to a C ABI" in html
     assert 'href="files/examples/c_abi/producer.cpp.html"' in html
     assert (tmp_path / "html" / "files" / "examples" / "c_abi" / "producer.cpp.html").is_file()
+
+
+REFERENCE = """
+```{{eval-rst}}
+.. py:exception:: usm_dlpack.ConversionError
+.. py:exception:: usm_dlpack.UsmBindingError
+.. cpp:enum-class:: usm_dlpack::errc
+
+{enumerators}
+```
+
+```{{toctree}}
+:glob:
+
+errors/*
+```
+"""
+
+
+def test_the_table_of_errors_has_a_row_and_a_page_for_each_code(tmp_path: Path) -> None:
+    rows = error_table.read_table()
+    enumerators = "\n".join(f"   .. cpp:enumerator:: {row.code}" for row in rows)
+    page = "# Entrance\n\n```{error-table}\n```\n" + REFERENCE.format(enumerators=enumerators)
+    done = build(tmp_path, page, {f"docs/errors/{row.code}.md": row.page for row in rows})
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "html" / "index.html").read_text()
+    table = html.partition("<table")[2].partition("</table>")[0]
+    assert table.count("<tr") == 1 + len(rows)
+    for row in rows:
+        assert table.count(f'href="errors/{row.code}.html"') == 1
+    own = (tmp_path / "html" / "errors" / "device_mismatch.html").read_text()
+    assert "name different root devices." in own
+    assert "UsmBindingError" in own
+    assert "Written by" not in own
 
 
 def test_codes_in_a_diagram_lead_to_their_errors(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@
 #else
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 #endif
 
 #include <array>

@@ -14,103 +14,168 @@
 
 namespace usm_dlpack {
 
-/// The rule that a refused input breaks. The order is that of docs/checks.md, in which the
-/// rules are checked; a code of several steps stands at the first of them.
+/// The rule that a refused input breaks. What each means stands in docs/errors/index.md.
 enum class errc {
   // producer: the view
-  layout_not_strided = 1,  ///< this object's mapping is not strided
-  extent_out_of_range,     ///< an extent is negative or above the int64_t of `DLTensor::shape`
-  stride_out_of_range,     ///< a stride is outside the int64_t of `DLTensor::strides`
-  offset_out_of_range,     ///< the first element lies outside what a pointer can reach
+  layout_not_strided = 1,
+  extent_out_of_range,
+  stride_out_of_range,
+  offset_out_of_range,
   // consumer: the managed tensor
-  version_unsupported,      ///< `DLPackVersion::major` is not 1
-  flags_unknown,            ///< a bit of `flags` that DLPack does not define
-  read_only,                ///< written access asked for memory that is read-only
-  device_type_unsupported,  ///< `device.device_type` is not `kDLOneAPI`
+  version_unsupported,
+  flags_unknown,
+  read_only,
+  device_type_unsupported,
   // consumer: the DLTensor
-  ndim_out_of_range,  ///< `ndim` is negative
-  shape_null,         ///< `shape` is null though `ndim` is not 0
-  dtype_unsupported,  ///< `dtype` is not one that DLPack 1.3 defines
-  shape_negative,     ///< an entry of `shape` is negative
-  data_null,          ///< `data` is null though the tensor has elements
-  span_overflow,      ///< the view's extent in bytes does not fit the address space
-  data_misaligned,    ///< the first element is not aligned to the element type
+  ndim_out_of_range,
+  shape_null,
+  dtype_unsupported,
+  shape_negative,
+  data_null,
+  span_overflow,
+  data_misaligned,
   // consumer: the view
-  rank_mismatch,         ///< `ndim` is not the view's rank
-  dtype_mismatch,        ///< `dtype` is not that of the view's element type
-  extent_mismatch,       ///< an entry of `shape` is not the view's static extent
-  index_type_too_small,  ///< the view's index type does not hold an extent, a stride or the
-                         ///< span
-  layout_mismatch,       ///< the view's layout does not hold the strides
+  rank_mismatch,
+  dtype_mismatch,
+  extent_mismatch,
+  index_type_too_small,
+  layout_mismatch,
   // USM
-  overlapping,             ///< elements may overlap, and the caller asked that they do not
-  device_not_accepted,     ///< the root device is not the one asked for
-  no_device,               ///< the SYCL runtime has no root device at all
-  device_id_out_of_range,  ///< `device.device_id` names no root device of this process
-  device_failed,           ///< the runtime lists the device, and cannot use it
-  backend_not_accepted,    ///< the device's backend is not among those asked for
-  pointer_unknown,         ///< the pointer is no USM of the context
-  usm_type_not_accepted,   ///< the USM kind is not among those asked for
-  device_mismatch,         ///< `device.device_id` and the memory name different root devices
-  out_of_bounds,           ///< the view does not lie within one USM allocation
-  device_without_id,       ///< the device's root is not in `sycl::device::get_devices()`
-  context_ambiguous,       ///< several platforms know the pointer, and no context is given
-  context_not_default,     ///< the context is not the default context of its platform
-  queue_device_mismatch,   ///< the queue and the memory are on different root devices
+  overlapping,
+  device_not_accepted,
+  no_device,
+  device_id_out_of_range,
+  device_failed,
+  backend_not_accepted,
+  pointer_unknown,
+  usm_type_not_accepted,
+  device_mismatch,
+  out_of_bounds,
+  device_without_id,
+  context_ambiguous,
+  context_not_default,
+  queue_device_mismatch,
   // Python
-  capsule_unusable,     ///< the object is no fresh DLPack capsule
-  copy_needed,          ///< a copy would be needed and is not allowed, or the reverse
-  request_unsupported,  ///< what a keyword of `__dlpack__` or `from_dlpack` asks for is not to
-                        ///< be had
-  process_forked,       ///< a child made by fork() cannot use the parent's SYCL runtime
-  tensor_released,      ///< the garbage collector has taken the tensor's memory already
+  capsule_unusable,
+  copy_needed,
+  request_unsupported,
+  process_forked,
+  tensor_released,
   // any query
-  runtime_error,  ///< the SYCL runtime threw; its text is in `found`
+  runtime_error,
 };
+
+namespace detail {
+
+/// What Python raises for a code: `usm_dlpack.UsmBindingError` is also a TypeError, as dpctl's
+/// guide to the protocol words errors of memory that is bound to another context or device.
+enum class python_class : bool { conversion_error, binding_error };
+
+struct error_row {
+  errc code;
+  const char* name;     ///< the enumerator, which is the code in Python
+  const char* meaning;  ///< what is wrong, in one line of Markdown
+  python_class raised = python_class::conversion_error;
+};
+
+/// Every code, in the order of `errc`. Names, Python's exceptions and the pages of
+/// docs/errors are made from this table.
+inline constexpr error_row error_table[] = {
+    // producer: the view
+    {errc::layout_not_strided, "layout_not_strided", "this object's mapping is not strided"},
+    {errc::extent_out_of_range, "extent_out_of_range",
+     "an extent is negative or above the int64_t of `DLTensor::shape`"},
+    {errc::stride_out_of_range, "stride_out_of_range",
+     "a stride is outside the int64_t of `DLTensor::strides`"},
+    {errc::offset_out_of_range, "offset_out_of_range",
+     "the first element lies outside what a pointer can reach"},
+    // consumer: the managed tensor
+    {errc::version_unsupported, "version_unsupported", "`DLPackVersion::major` is not 1"},
+    {errc::flags_unknown, "flags_unknown", "a bit of `flags` that DLPack does not define"},
+    {errc::read_only, "read_only", "written access asked for memory that is read-only"},
+    {errc::device_type_unsupported, "device_type_unsupported",
+     "`device.device_type` is not `kDLOneAPI`"},
+    // consumer: the DLTensor
+    {errc::ndim_out_of_range, "ndim_out_of_range", "`ndim` is negative"},
+    {errc::shape_null, "shape_null", "`shape` is null though `ndim` is not 0"},
+    {errc::dtype_unsupported, "dtype_unsupported",
+     "`dtype` is not one that DLPack 1.3 defines"},
+    {errc::shape_negative, "shape_negative", "an entry of `shape` is negative"},
+    {errc::data_null, "data_null", "`data` is null though the tensor has elements"},
+    {errc::span_overflow, "span_overflow",
+     "the view's extent in bytes does not fit the address space"},
+    {errc::data_misaligned, "data_misaligned",
+     "the first element is not aligned to the element type"},
+    // consumer: the view
+    {errc::rank_mismatch, "rank_mismatch", "`ndim` is not the view's rank"},
+    {errc::dtype_mismatch, "dtype_mismatch", "`dtype` is not that of the view's element type"},
+    {errc::extent_mismatch, "extent_mismatch",
+     "an entry of `shape` is not the view's static extent"},
+    {errc::index_type_too_small, "index_type_too_small",
+     "the view's index type does not hold an extent, a stride or the span"},
+    {errc::layout_mismatch, "layout_mismatch", "the view's layout does not hold the strides"},
+    // USM
+    {errc::overlapping, "overlapping",
+     "elements may overlap, and the caller asked that they do not"},
+    {errc::device_not_accepted, "device_not_accepted",
+     "the root device is not the one asked for"},
+    {errc::no_device, "no_device", "the SYCL runtime has no root device at all"},
+    {errc::device_id_out_of_range, "device_id_out_of_range",
+     "`device.device_id` names no root device of this process"},
+    {errc::device_failed, "device_failed", "the runtime lists the device, and cannot use it"},
+    {errc::backend_not_accepted, "backend_not_accepted",
+     "the device's backend is not among those asked for"},
+    {errc::pointer_unknown, "pointer_unknown", "the pointer is no USM of the context",
+     python_class::binding_error},
+    {errc::usm_type_not_accepted, "usm_type_not_accepted",
+     "the USM kind is not among those asked for"},
+    {errc::device_mismatch, "device_mismatch",
+     "`device.device_id` and the memory name different root devices",
+     python_class::binding_error},
+    {errc::out_of_bounds, "out_of_bounds", "the view does not lie within one USM allocation"},
+    {errc::device_without_id, "device_without_id",
+     "the device's root is not in `sycl::device::get_devices()`", python_class::binding_error},
+    {errc::context_ambiguous, "context_ambiguous",
+     "several platforms know the pointer, and no context is given"},
+    {errc::context_not_default, "context_not_default",
+     "the context is not the default context of its platform", python_class::binding_error},
+    {errc::queue_device_mismatch, "queue_device_mismatch",
+     "the queue and the memory are on different root devices"},
+    // Python
+    {errc::capsule_unusable, "capsule_unusable", "the object is no fresh DLPack capsule"},
+    {errc::copy_needed, "copy_needed",
+     "a copy would be needed and is not allowed, or the reverse"},
+    {errc::request_unsupported, "request_unsupported",
+     "what a keyword of `__dlpack__` or `from_dlpack` asks for is not to be had"},
+    {errc::process_forked, "process_forked",
+     "a child made by fork() cannot use the parent's SYCL runtime"},
+    {errc::tensor_released, "tensor_released",
+     "the garbage collector has taken the tensor's memory already"},
+    // any query
+    {errc::runtime_error, "runtime_error", "the SYCL runtime threw; its text is in `found`"},
+};
+
+constexpr bool has_row_of_each_code() {
+  int code = 0;
+  for (const error_row& row : error_table) {
+    if (static_cast<int>(row.code) != ++code) {
+      return false;
+    }
+  }
+  return code == static_cast<int>(errc::runtime_error);
+}
+static_assert(has_row_of_each_code(),
+              "error_table: expected the enumerators of errc in their order, found others; "
+              "add the row, or move it");
+
+}  // namespace detail
 
 /// The name of a code as Python spells it: the enumerator.
 constexpr const char* to_string(errc code) noexcept {
-  switch (code) {
-    case errc::layout_not_strided: return "layout_not_strided";
-    case errc::extent_out_of_range: return "extent_out_of_range";
-    case errc::stride_out_of_range: return "stride_out_of_range";
-    case errc::offset_out_of_range: return "offset_out_of_range";
-    case errc::version_unsupported: return "version_unsupported";
-    case errc::flags_unknown: return "flags_unknown";
-    case errc::read_only: return "read_only";
-    case errc::device_type_unsupported: return "device_type_unsupported";
-    case errc::ndim_out_of_range: return "ndim_out_of_range";
-    case errc::shape_null: return "shape_null";
-    case errc::dtype_unsupported: return "dtype_unsupported";
-    case errc::shape_negative: return "shape_negative";
-    case errc::data_null: return "data_null";
-    case errc::span_overflow: return "span_overflow";
-    case errc::data_misaligned: return "data_misaligned";
-    case errc::rank_mismatch: return "rank_mismatch";
-    case errc::dtype_mismatch: return "dtype_mismatch";
-    case errc::extent_mismatch: return "extent_mismatch";
-    case errc::index_type_too_small: return "index_type_too_small";
-    case errc::layout_mismatch: return "layout_mismatch";
-    case errc::overlapping: return "overlapping";
-    case errc::device_not_accepted: return "device_not_accepted";
-    case errc::no_device: return "no_device";
-    case errc::device_id_out_of_range: return "device_id_out_of_range";
-    case errc::device_failed: return "device_failed";
-    case errc::backend_not_accepted: return "backend_not_accepted";
-    case errc::pointer_unknown: return "pointer_unknown";
-    case errc::usm_type_not_accepted: return "usm_type_not_accepted";
-    case errc::device_mismatch: return "device_mismatch";
-    case errc::out_of_bounds: return "out_of_bounds";
-    case errc::device_without_id: return "device_without_id";
-    case errc::context_ambiguous: return "context_ambiguous";
-    case errc::context_not_default: return "context_not_default";
-    case errc::queue_device_mismatch: return "queue_device_mismatch";
-    case errc::capsule_unusable: return "capsule_unusable";
-    case errc::copy_needed: return "copy_needed";
-    case errc::request_unsupported: return "request_unsupported";
-    case errc::process_forked: return "process_forked";
-    case errc::tensor_released: return "tensor_released";
-    case errc::runtime_error: return "runtime_error";
+  for (const detail::error_row& row : detail::error_table) {
+    if (row.code == code) {
+      return row.name;
+    }
   }
   return "unknown";
 }

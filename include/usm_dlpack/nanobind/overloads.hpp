@@ -273,9 +273,8 @@ void raise_what_is_not_of_type(const call_refusals& call, const Predicate& is_at
                                     reason.remedy().c_str()));
     }
   }
-  const nb::object made = nb::module_::import_("usm_dlpack._errors")
-                              .attr("from_arguments")(function.c_str(), args, kwargs, reasons);
-  PyErr_SetObject(made.type().ptr(), made.ptr());
+  package_interface::get().set_argument_error(function.c_str(), args.ptr(), kwargs.ptr(),
+                                              reasons.ptr());
   throw nb::python_error();
 }
 

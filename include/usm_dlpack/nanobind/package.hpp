@@ -40,7 +40,7 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. The GIL is held but where it says otherwise; nothing is
 /// thrown: what fails sets the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 2;
+  static constexpr std::uint32_t known_version = 3;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -58,6 +58,14 @@ struct package_interface {
   void (*drop)(PyObject* object) noexcept;
   /// Runs a function without the GIL, if this thread has it.
   void (*run_unlocked)(void (*function)(void*), void* argument) noexcept;
+  /// Sets the Python error of a refusal, by the name of its code.
+  /// Whatever the making of it raises, an interrupt for example, is set instead.
+  void (*set_error)(const char* code, const char* field, const char* expected,
+                    const char* found, const char* remedy) noexcept;
+  /// Sets the `usm_dlpack.ArgumentError` of a call that no overload took.
+  /// @param reasons a list of tuples: place of the argument, code, parts of the refusal
+  void (*set_argument_error)(const char* function, PyObject* args, PyObject* kwargs,
+                             PyObject* reasons) noexcept;
 
   /// The table of the package in this environment, imported with the first call; what waits
   /// in this module's arrays gives up the GIL from then on.
@@ -103,18 +111,13 @@ struct package_interface {
   }
 };
 
-/// Sets the Python error of a refusal. The exception types are Python's own
-/// (usm_dlpack._errors): two bases, and attributes.
-/// Whatever the making of it raises, an interrupt for example, is set instead.
+/// Sets the Python error of a refusal.
 /// @pre the GIL is held
 inline void set_error(const conversion_error& error) noexcept {
   try {
-    const nb::object made =
-        nb::module_::import_("usm_dlpack._errors")
-            .attr("from_parts")(to_string(error.code()), error.field().c_str(),
-                                error.expected().c_str(), error.found().c_str(),
-                                error.remedy().c_str());
-    PyErr_SetObject(made.type().ptr(), made.ptr());
+    package_interface::get().set_error(to_string(error.code()), error.field().c_str(),
+                                       error.expected().c_str(), error.found().c_str(),
+                                       error.remedy().c_str());
   } catch (nb::python_error& raised) {
     raised.restore();
   } catch (...) {

@@ -5,7 +5,7 @@
 // [begin extension]
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 
 #include <algorithm>
 

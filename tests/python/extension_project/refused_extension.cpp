@@ -3,7 +3,7 @@
 // What the compiler refuses with -DREFUSED, and takes without.
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 
 #include <utility>
 

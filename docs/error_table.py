@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the table of error codes in core/error.hpp, and makes the index and missing pages of it.
+
+A code without a page in docs/errors/ gets one from its row. `docs/build.py` writes that page again
+until its mark is removed, to add an example.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADER = Path("include", "usm_dlpack", "core", "error.hpp")
+ERRORS = Path("docs", "errors")
+
+TABLE = re.compile(r"\berror_table\[\] = \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
+ROW = re.compile(
+    r'\{errc::(?P<code>\w+),\s*"(?P<name>\w+)",\s*(?P<meaning>(?:"[^"\n]*"\s*)+)'
+    r"(?:,\s*python_class::(?P<raised>\w+))?\}"
+)
+MARK = "% Written by docs/build.py from the table in core/error.hpp; remove this line to edit.\n"
+
+PAGE = """# `{code}`
+
+{mark}
+Refused: {meaning}.
+
+| | |
+|---|---|
+| in Python | {raised} |
+| in C++ | {{cpp:enumerator}}`usm_dlpack::errc::{code}` |
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A code, what it means, and whether Python's exception is a UsmBindingError."""
+
+    code: str
+    meaning: str
+    is_binding: bool
+
+    @property
+    def raised(self) -> str:
+        """The exception in Python, in Markdown."""
+        if self.is_binding:
+            return "{py:exc}`usm_dlpack.UsmBindingError`, which is also a `TypeError`"
+        return "{py:exc}`usm_dlpack.ConversionError`"
+
+    @property
+    def page(self) -> str:
+        """The text of a page that has no example."""
+        return PAGE.format(
+            code=self.code, mark=MARK.rstrip(), meaning=self.meaning, raised=self.raised
+        )
+
+
+def read_table(root: Path = ROOT) -> list[Row]:
+    """Return the rows of the table, in its order."""
+    table = TABLE.search((root / HEADER).read_text(encoding="utf-8"))
+    assert table is not None, f"{HEADER}: expected error_table, found none; name it so"
+    rows = list(ROW.finditer(table[1]))
+    assert len(rows) == table[1].count("{errc::"), f"{HEADER}: a row is not written as the others"
+    return [
+        Row(
+            row["name"],
+            "".join(re.findall(r'"([^"]*)"', row["meaning"])),
+            row["raised"] == "binding_error",
+        )
+        for row in rows
+    ]
+
+
+def index_table(rows: list[Row]) -> list[str]:
+    """Return the table of codes in docs/errors/index.md, in lines of Markdown."""
+    lines = ["| code | refused | in Python |", "|---|---|---|"]
+    lines += [f"| {{error}}`{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
+    return lines
+
+
+def write_pages(root: Path = ROOT) -> None:
+    """Write the pages of codes that have none, and renew those that were written so."""
+    rows = {row.code: row for row in read_table(root)}
+    for page in (root / ERRORS).glob("*.md"):
+        if page.stem not in rows and MARK in page.read_text(encoding="utf-8"):
+            page.unlink()
+    for code, row in rows.items():
+        page = root / ERRORS / f"{code}.md"
+        if not page.is_file() or MARK in page.read_text(encoding="utf-8"):
+            page.write_text(row.page, encoding="utf-8")
