@@ -101,6 +101,28 @@ def test_memory_of_the_context_that_an_array_names_is_refused(
         assert error.value.code == code
 
 
+@pytest.mark.parametrize("owner", [OPENCL_GPU, LEVEL_ZERO])
+def test_the_queue_of_an_array_tells_which_driver_its_address_is_of(
+    queues: dict[str, Any], owner: str
+) -> None:
+    kept = {
+        name: {m._pointer: m for m in (usm("device", 1 << 20, queues[name]) for _ in range(8))}
+        for name in (OPENCL_GPU, LEVEL_ZERO)
+    }
+    (other,) = kept.keys() - {owner}
+    address = (kept[owner].keys() & kept[other].keys()).pop()
+    for named in (owner, other):
+        array = offered(address, id_of(queues[named]))
+        array.sycl_queue = queues[owner]
+        for ask in (validate, usm_dlpack.from_dlpack):
+            if named == owner:
+                assert ask(array).usm_type == "device"
+            else:
+                true = str(id_of(queues[owner]))
+                with refused("device_mismatch", "device.device_id", expected=true, binding=True):
+                    ask(array)
+
+
 def test_memory_of_the_default_context_is_taken_whatever_queue_the_cpu_array_names(
     queues: dict[str, Any],
 ) -> None:
