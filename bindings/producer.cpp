@@ -409,20 +409,8 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
 }
 
 void check_context(const usm_allocation& proof, const offered_tensor& offered) {
-  if (proof.structure().empty || !offered.pending) {
-    return;
-  }
-  const sycl::context said = offered.pending->get_context();
-  const bool knows =
-      detail::device_table::get().find(said) == nullptr && detail::ask_runtime("context", [&] {
-        return sycl::get_pointer_type(proof.data(), said) != sycl::usm::alloc::unknown;
-      });
-  if (knows) {
-    detail::refuse(errc::context_not_default, "context",
-                   "the default context of the memory's platform",
-                   "another one, that of the array's sycl_queue",
-                   "allocate with a queue made from a root device alone, or copy to such "
-                   "memory");
+  if (offered.pending) {
+    detail::check_context(proof, *offered.pending);
   }
 }
 

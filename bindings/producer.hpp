@@ -73,9 +73,8 @@ class offered_tensor {
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_tensor ask_producer(nb::handle x, const import_request& request);
 
-/// Refuses memory that a context knows which is not the default one, and that the producer
-/// says its queue is of: GPU drivers know the memory of all contexts of a platform.
-/// @throws conversion_error `context_not_default`
+/// Refuses memory of another context, if the producer says a queue that shows it.
+/// @throws conversion_error `device_mismatch`, `context_not_default`
 void check_context(const usm_allocation& proof, const offered_tensor& offered);
 
 /// Makes what every question to a producer needs, before threads can ask one.

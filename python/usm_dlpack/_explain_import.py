@@ -19,11 +19,16 @@ from usm_dlpack._protocols import IMPORT, IMPORT_STOPS
 class _Recorder:
     """Stands between `validate` and the array: asks it once, and keeps the capsule fresh."""
 
-    def __init__(self, array: object) -> None:
+    def __init__(self, array: Any) -> None:
         self._array = array
         self.asked = False
         self.given = False
         self.capsule: Any = None
+
+    @property
+    def sycl_queue(self) -> Any:
+        """The array's queue, which `validate` asks for."""
+        return self._array.sycl_queue
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
         """Ask the array as `validate` itself asks one."""

@@ -76,6 +76,7 @@ IMPORT_STOPS = {
     "device_failed": "root",
     "backend_not_accepted": "backend",
     "pointer_unknown": "pointer",
+    "context_not_default": "pointer",
     "usm_type_not_accepted": "kind",
     "device_mismatch": "device",
     "out_of_bounds": "bounds",

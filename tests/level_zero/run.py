@@ -179,7 +179,7 @@ def run_pytest(configuration: str, files: list[Path], name: str) -> Counter[str]
         "LEVEL_ZERO_CONFIGURATION": configuration,
     }
     status = run(
-        *("timeout", "400", str(VENV.python), "-m", "pytest", "-q", *plugin),
+        *("timeout", "900", str(VENV.python), "-m", "pytest", "-q", *plugin),
         *("-p", "no:cacheprovider", f"--junitxml={report}", *map(str, files)),
         environment=rig.environment_of(configuration) | ours,
         check=False,

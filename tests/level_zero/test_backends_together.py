@@ -26,6 +26,18 @@ def queues(devices: list[Any]) -> dict[str, Any]:
 OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO = "opencl gpu", "opencl cpu", "level_zero gpu"
 
 
+@pytest.fixture(scope="session")
+def twins(queues: dict[str, Any]) -> dict[str, dict[int, Any]]:
+    """Return memory of both drivers of the GPU at the same addresses, by driver and address."""
+    kept = {
+        name: {m._pointer: m for m in (usm("device", 1 << 20, queues[name]) for _ in range(8))}
+        for name in (OPENCL_GPU, LEVEL_ZERO)
+    }
+    both = kept[OPENCL_GPU].keys() & kept[LEVEL_ZERO].keys()
+    assert both  # otherwise the tests here would prove little
+    return {name: {address: made[address] for address in both} for name, made in kept.items()}
+
+
 def id_of(queue: Any) -> int:
     return usm_dlpack.device_id(queue.sycl_device)
 
@@ -46,26 +58,17 @@ def test_the_context_tells_whose_memory_it_is(queues: dict[str, Any], usm_type: 
             assert (proof.usm_type, proof.sycl_device) == (usm_type, queues[name].sycl_device)
 
 
-def test_both_drivers_of_the_gpu_give_out_the_same_addresses(queues: dict[str, Any]) -> None:
-    # Without this the tests here would prove little.
-    kept = {
-        name: [usm("device", 1 << 20, queues[name]) for _ in range(8)]
-        for name in (OPENCL_GPU, LEVEL_ZERO)
-    }
-    first, second = ({memory._pointer for memory in made} for made in kept.values())
-    assert first & second
-
-
-def test_the_context_tells_apart_memory_at_the_same_address(queues: dict[str, Any]) -> None:
-    kept = {
-        name: {m._pointer: m for m in (usm("device", 1 << 20, queues[name]) for _ in range(8))}
-        for name in (OPENCL_GPU, LEVEL_ZERO)
-    }
-    for address in kept[OPENCL_GPU].keys() & kept[LEVEL_ZERO].keys():
-        for name, made in kept.items():
-            tensor = to_dlpack_tensor(made[address])
+def test_the_context_tells_apart_memory_at_the_same_address(
+    queues: dict[str, Any], twins: dict[str, dict[int, Any]]
+) -> None:
+    for name, made in twins.items():
+        (other,) = twins.keys() - {name}
+        for memory in made.values():
+            tensor = to_dlpack_tensor(memory)
             assert tensor.__dlpack_device__() == (14, id_of(queues[name]))
             assert validate(tensor).sycl_device == queues[name].sycl_device
+            with refused("queue_device_mismatch", "queue"):
+                to_dlpack_tensor(memory, queue=queues[other])
 
 
 @pytest.mark.parametrize("owner", [OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO])
@@ -99,6 +102,29 @@ def test_memory_of_the_context_that_an_array_names_is_refused(
         with pytest.raises(usm_dlpack.UsmBindingError) as error:
             ask(array)
         assert error.value.code == code
+    told = usm_dlpack.explain(array, direction="import")
+    assert told.error.code == code
+    assert told.walks[0].stop.name == "pointer"
+
+
+@pytest.mark.parametrize("owner", [OPENCL_GPU, LEVEL_ZERO])
+def test_the_queue_of_an_array_tells_which_driver_its_address_is_of(
+    queues: dict[str, Any], twins: dict[str, dict[int, Any]], owner: str
+) -> None:
+    address = next(iter(twins[owner]))
+    true = id_of(queues[owner])
+    for named in map(id_of, queues.values()):
+        array = offered(address, named)
+        array.sycl_queue = queues[owner]
+        for ask in (validate, usm_dlpack.from_dlpack):
+            if named == true:
+                assert ask(array).usm_type == "device"
+            else:
+                expected = "0 or 2" if named == id_of(queues[OPENCL_CPU]) else f"{true} (the root"
+                with refused(
+                    "device_mismatch", "device.device_id", expected=expected, binding=True
+                ):
+                    ask(array)
 
 
 def test_memory_of_the_default_context_is_taken_whatever_queue_the_cpu_array_names(

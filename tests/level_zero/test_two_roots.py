@@ -34,6 +34,7 @@ def test_memory_has_the_id_of_its_own_root(
     else:
         assert tensor.__dlpack_device__() == (14, device_id)
         assert proof.sycl_device == devices[device_id]
+        assert proof.device_proof == "backend"
     assert from_dlpack(tensor).data == memory._pointer
 
 

@@ -309,6 +309,24 @@ def test_memory_of_another_context_is_refused(ext: Any, foreign_queue: Any) -> N
         ext.rank_one(array)
 
 
+def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
+    ext: Any, foreign_queue: Any
+) -> None:
+    """By the driver, which does not know it, or where that knows all contexts, by the queue."""
+
+    class Working(ForeignArray):
+        sycl_queue = foreign_queue
+
+    hidden = allocate("device", 48, foreign_queue)
+    code, field = ("context_not_default", "context")
+    if foreign_queue.backend == dpctl.backend_type.opencl:
+        code, field = ("pointer_unknown", "data")
+    for take in (ext.rank_one, ext.to_owned):
+        array = Working(ForeignTensor(address_of(hidden), shape=(12,)))
+        with refused(code, field, expected="the default context", binding=True):
+            take(array)
+
+
 def test_an_export_that_fails_is_tried_by_the_interface(ext: Any, memory: Any) -> None:
     class Refusing(TypedArray):
         def __dlpack__(self, **_: Any) -> Any:

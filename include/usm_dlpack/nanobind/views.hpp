@@ -114,7 +114,7 @@ constexpr auto owned_text() {
 class array_offer {
  public:
   /// @throws nb::python_error what the array raises
-  explicit array_offer(nb::handle array) {
+  explicit array_offer(nb::handle array) : array_(array) {
     const offer answer = package_interface::get().ask(array.ptr(), offered_);
     if (answer == offer::failed) {
       throw nb::python_error();
@@ -144,7 +144,8 @@ class array_offer {
   }
 
   /// The view, once the memory is proved to be what its type says; nothing is proved twice.
-  /// @throws conversion_error as `validate`, then as `to_mdspan`
+  /// @throws conversion_error as `validate`, `check_context`, then `to_mdspan`;
+  ///         nb::python_error what the array raises when its queue is asked for
   template <class View>
   View prove() const {
     const requirements wanted = require_kind<View>({});
@@ -157,10 +158,27 @@ class array_offer {
       return detail::convert<View>(offered_.tensor, storage);
     }
     const usm_allocation proved = detail::import_tensor(offered_.tensor, wanted, storage);
+    check_producer(proved);
     return detail::make_view<View>(offered_.tensor, proved.structure(), storage);
   }
 
  private:
+  // OpenCL's CPU driver tells contexts apart by itself.
+  void check_producer(const usm_allocation& proved) const {
+    const sycl::device root = proved.root_device();
+    if (root.get_backend() == sycl::backend::opencl && root.is_cpu()) {
+      return;
+    }
+    std::optional<sycl::queue> queue = offered_.queue;
+    if (!queue && package_interface::get().find_queue(array_.ptr(), queue) == offer::failed) {
+      throw nb::python_error();
+    }
+    if (queue) {
+      check_context(proved, *queue);
+    }
+  }
+
+  nb::handle array_;
   offered_tensor offered_;
   bool is_array_ = false;
 };

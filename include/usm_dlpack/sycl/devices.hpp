@@ -207,7 +207,8 @@ struct level_zero_platform {
 };
 
 /// Whether SYCL gives each of the driver's allocations of a kind to one caller whole. Found
-/// out once, with one byte: a pool takes the smallest allocations first.
+/// out once, with one byte: a pool takes the smallest allocations first. Of shared USM it
+/// takes what the device only reads.
 /// @param context the default one
 inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
                         sycl::usm::alloc kind) noexcept {
@@ -215,7 +216,12 @@ inline bool is_unpooled(const level_zero_platform& native, const sycl::context& 
   if (state == pooled_kinds::not_asked) {
     bool whole = false;
     try {
-      void* const byte = sycl::malloc(1, context.get_devices().front(), context, kind);
+      sycl::property_list properties;
+      if (kind == sycl::usm::alloc::shared) {
+        properties = {sycl::ext::oneapi::property::usm::device_read_only()};
+      }
+      void* const byte =
+          sycl::malloc(1, context.get_devices().front(), context, kind, properties);
       std::uintptr_t base = 0;
       std::size_t size = 0;
       whole = byte != nullptr && native.get_range(byte, base, size) && size == 1;

@@ -231,27 +231,26 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   using answer = memory_pools::answer;
   const memory_pools& pools = entry.level_zero.pools;
   range.proof = bounds_proof::block;
-  const bool inside = lowest >= range.base && lowest - range.base < range.size;
-  const std::uintptr_t at = inside ? lowest : range.base;
+  // A chunk has one byte less behind its first; what was not cut has one size everywhere. Not
+  // asked at `lowest`: far within a large chunk libumf answers as if it were not cut.
+  const std::size_t skipped = range.size > 1 ? 1 : 0;
   std::size_t usable = 0;
-  const answer told = pools.ask(at, usable);
-  if (told == answer::none && is_unpooled(entry.level_zero, *entry.context, kind)) {
+  const answer told = pools.ask(range.base + skipped, usable);
+  if ((told == answer::told && usable == range.size) ||
+      (told == answer::none && is_unpooled(entry.level_zero, *entry.context, kind))) {
     range.proof = bounds_proof::allocation;
   }
-  if (told != answer::told) {
+  const bool inside = lowest >= range.base && lowest - range.base < range.size;
+  if (told != answer::told || range.proof == bounds_proof::allocation || !inside) {
     return range;
   }
-  // A chunk has fewer bytes behind an address that is not the block's first.
-  std::size_t within = usable;
-  if (at == range.base && range.size > 1) {
-    pools.ask(at + 1, within);
+  const std::size_t left = range.size - (lowest - range.base);
+  if (usable == range.size - skipped) {  // one chunk is the whole block
+    usable = left;
+  } else if (pools.ask(lowest, usable) != answer::told || usable == 0 || usable > left) {
+    return range;
   }
-  if (within == range.size) {
-    range.proof = bounds_proof::allocation;
-  } else if (inside && usable > 0 && usable <= range.size - (lowest - range.base)) {
-    range = {lowest, usable, bounds_proof::chunk};
-  }
-  return range;
+  return {lowest, usable, bounds_proof::chunk};
 }
 
 /// What bounds a view that begins at `first` and whose lowest byte is at `lowest`.

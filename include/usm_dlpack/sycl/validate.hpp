@@ -127,6 +127,13 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   }
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(const std::string& true_id,
+                                                                 std::int32_t named_id) {
+  refuse(errc::device_mismatch, "device.device_id",
+         true_id + " (the root device of the memory)", digits(named_id),
+         "have the producer name the root device of the memory");
+}
+
 /// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
 class import_protocol {
  public:
@@ -217,17 +224,11 @@ class import_protocol {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
     const std::vector<located_memory> others = locate(result_.data());
     if (!others.empty()) {
-      refuse_device(ids_of(others));
+      refuse_device(ids_of(others), result_.device_id_);
     }
     refuse(errc::pointer_unknown, "data",
            "USM of the default context of device " + digits(result_.device_id_),
            "an allocation unknown to it", "allocate with a queue made from the device alone");
-  }
-
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_device(const std::string& true_id) const {
-    refuse(errc::device_mismatch, "device.device_id",
-           true_id + " (the root device of the memory)", digits(result_.device_id_),
-           "have the producer name the root device of the memory");
   }
 
   // Host USM belongs to no device: any id of its platform is true of it.
@@ -238,7 +239,7 @@ class import_protocol {
 
   void check_device() const {
     if (is_elsewhere()) {
-      refuse_device(digits(result_.found_.device_id));
+      refuse_device(digits(result_.found_.device_id), result_.device_id_);
     }
   }
 
@@ -289,6 +290,32 @@ inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& 
   usm_allocation result;
   import_protocol(tensor, wanted, result).run(storage);
   return result;
+}
+
+/// Refuses memory of another context than the tensor's device id leads to, if the queue of its
+/// producer shows it: GPU drivers know the memory of all contexts of a platform, and two of
+/// them may give the same address.
+/// @throws conversion_error `device_mismatch`, `context_not_default`, `runtime_error`
+inline void check_context(const usm_allocation& proof, const sycl::queue& producer) {
+  const sycl::context said = producer.get_context();
+  if (proof.structure().empty || said == proof.context()) {
+    return;
+  }
+  if (const platform_entry* const entry = device_table::get().find(said)) {
+    const located_memory there{entry, find_allocation(proof.data(), *entry)};
+    if (there.found.kind != sycl::usm::alloc::unknown) {
+      refuse_device(digits(there.device_id()), proof.device_id());
+    }
+    return;
+  }
+  const auto kind =
+      ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), said); });
+  if (kind != sycl::usm::alloc::unknown) {
+    refuse(errc::context_not_default, "context",
+           "the default context of the memory's platform",
+           "another one, that of the array's sycl_queue",
+           "allocate with a queue made from a root device alone, or copy to such memory");
+  }
 }
 
 /// Checks what a managed tensor says of itself, before its tensor is read.

@@ -80,6 +80,16 @@ TEST(LevelZero, AViewBeyondTheChunkOfAPoolIsRefused) {
                  "one of bytes 0 to 63999");
 }
 
+TEST(LevelZero, AViewFarWithinALargeChunkIsBoundedByTheChunk) {
+  for (const alloc kind : {alloc::host, alloc::device}) {
+    const usm_memory memory(kind, 1'000'001, queue_on());
+    for (const std::ptrdiff_t offset : {0L, 1L, 70'000L, 500'000L, 1'000'000L}) {
+      expect_bounds(prove(memory.at(offset), 1), bounds_proof::chunk, memory.at(offset),
+                    (1U << 20) - static_cast<std::size_t>(offset));
+    }
+  }
+}
+
 TEST(LevelZero, AViewThatBeginsBelowItsFirstElementIsBoundedFromThere) {
   const usm_memory memory(alloc::device, 1000, queue_on());
   usm_tensor valid(alloc::device);
@@ -129,8 +139,35 @@ TEST(LevelZero, WithoutLibumfMemoryOfAPooledKindIsBoundedByTheDriversBlock) {
       prove(device.at(), 1000000), errc::out_of_bounds, "shape",
       "a view within the 65536 bytes of the driver's block",
       "one of bytes " + std::to_string(first) + " to " + std::to_string(first + 999999));
-  const usm_memory shared(alloc::shared, 1000, queue_on());
-  expect_bounds(prove(shared.at(200), 800), bounds_proof::allocation, shared.at(), 1000);
+}
+
+TEST(LevelZero, WithoutLibumfSharedMemoryIsNotSaidToBeWholeBecauseAPoolTakesSome) {
+  const changed_natives alone(
+      [](native_platforms& platforms) { platforms.at(0).level_zero.pools = {}; });
+  const sycl::queue queue = queue_on();
+  const sycl::property_list reads{sycl::ext::oneapi::property::usm::device_read_only()};
+  auto* const read_only = static_cast<std::byte*>(sycl::malloc_shared(1000, queue, reads));
+  const usm_allocation proved = prove(read_only, 1000);
+  EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
+  EXPECT_GT(proved.size(), 1000U);
+  sycl::free(read_only, queue);
+}
+
+TEST(LevelZero, WithoutLibumfAndPoolsTheDriversBlockIsTheAllocationUnpooled) {
+  const changed_natives alone(
+      [](native_platforms& platforms) { platforms.at(0).level_zero.pools = {}; });
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 1000, queue_on());
+    expect_bounds(prove(memory.at(200), 800), bounds_proof::allocation, memory.at(), 1000);
+  }
+}
+
+TEST(LevelZero, WithoutPoolsMemoryThatLibumfDoesNotKnowIsNotSaidToBeOfSyclUnpooled) {
+  const changed_natives unknown([](native_platforms& platforms) {
+    platforms.at(0).level_zero.pools.pool_of = [](const void*, void**) { return 5; };
+  });
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  expect_bounds(prove(memory.at(200), 800), bounds_proof::block, memory.at(), 1000);
 }
 
 template <std::size_t Bytes>
