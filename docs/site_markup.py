@@ -155,7 +155,7 @@ def resolve_outside_links(app: Sphinx, doctree: nodes.document, docname: str) ->
 
 def error_codes() -> frozenset[str]:
     """Return the names of usm_dlpack::errc."""
-    header = (ROOT / "include" / "usm_dlpack" / "error.hpp").read_text()
+    header = (ROOT / "include" / "usm_dlpack" / "core" / "error.hpp").read_text()
     return frozenset(re.findall(r"case errc::(\w+):", header))
 
 

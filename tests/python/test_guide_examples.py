@@ -122,12 +122,14 @@ def built_project(name: str, folder: Path) -> tuple[Path, dict[str, str]]:
     return project, commands
 
 
+@pytest.mark.extended
 def test_the_program_of_the_page_on_cmake_builds_and_runs(tmp_path: Path) -> None:
     project, commands = built_project("program", tmp_path)
     ran = shell(commands["run"], project)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
 
 
+@pytest.mark.extended
 def test_the_prefix_of_the_page_on_cmake_is_one_that_a_program_builds_with(
     tmp_path: Path, project_root: Path
 ) -> None:
@@ -149,6 +151,7 @@ def test_the_prefix_of_the_page_on_cmake_is_one_that_a_program_builds_with(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
 
 
+@pytest.mark.extended
 def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -> None:
     project, _ = built_project("extension", tmp_path)
     (extension,) = (project / "build").glob("mine.*.so")
@@ -236,7 +239,9 @@ def test_the_round_trip_of_the_tutorial_has_twenty_lines() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_codes_and_files_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    codes = (guide.ROOT / "include" / "usm_dlpack" / "error.hpp").read_text(encoding="utf-8")
+    codes = (guide.ROOT / "include" / "usm_dlpack" / "core" / "error.hpp").read_text(
+        encoding="utf-8"
+    )
     named = re.findall(r"\{error\}`(\w+)`", text)
     assert [code for code in named if f"errc::{code}: return" not in codes] == []
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)

@@ -20,7 +20,7 @@ from invalid_uses import FOLDER, RECORD, ROOT, Use, names_of, read_record, regio
 
 DOCS = ROOT / "docs"
 ERRORS = DOCS / "errors"
-ERROR_HEADER = ROOT / "include" / "usm_dlpack" / "error.hpp"
+ERROR_HEADER = ROOT / "include" / "usm_dlpack" / "core" / "error.hpp"
 
 # Pages beside those of the codes: refusals that have none.
 OTHER_PAGES = {
