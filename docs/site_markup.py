@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from docutils import nodes
-from drawing import DIAGRAMS, KEPT, ROOMS, draw, source_of
+from drawing import DIAGRAMS, KEPT, draw, source_of
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 from sphinx.addnodes import pending_xref
@@ -75,8 +75,7 @@ class DiagramDirective(SphinxDirective):
                 f"diagram: expected a source in docs/diagrams/, found none named {name}.dot; "
                 "write it"
             )
-        file = ROOMS if name == "architecture" else DIAGRAMS / f"{name}.dot"
-        self.env.note_dependency(str(file))
+        self.env.note_dependency(str(DIAGRAMS / f"{name}.dot"))
         says = " ".join(self.content).strip()
         if not says:
             raise self.error(

@@ -4,6 +4,7 @@
 // listed before it.
 #pragma once
 
+// clang-format off: the order says which header may include which
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/dtype.hpp>
@@ -16,3 +17,4 @@
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/mapping.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
+// clang-format on

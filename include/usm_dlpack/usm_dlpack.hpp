@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that needs SYCL, and the core: both protocols of exchanging USM through DLPack, the
-// device ids that they share, and the views and arrays that know their USM kind. Within sycl/, a
-// header includes only those listed before it.
+// Everything that needs SYCL, and the core: both protocols of exchanging USM through DLPack,
+// the device ids that they share, and the views and arrays that know their USM kind. Within
+// sycl/, a header includes only those listed before it.
 #pragma once
 
+// clang-format off: the order says which header may include which
 #include <usm_dlpack/core.hpp>
 
 #include <usm_dlpack/sycl/dtype.hpp>
@@ -15,3 +16,4 @@
 #include <usm_dlpack/sycl/validate.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
+// clang-format on

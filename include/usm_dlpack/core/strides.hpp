@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shape and stride arithmetic in elements, with every overflow seen, on hosts and on devices. Needs no
-// mdspan, no device and no heap.
+// Shape and stride arithmetic in elements, with every overflow seen, on hosts and on devices.
+// Needs no mdspan, no device and no heap.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -245,7 +245,7 @@ constexpr bool is_strided(const Mapping& mapping) {
 /// What each stride must exceed, for `strides_step_over`.
 enum class step_over {
   elements,  ///< everything that smaller strides reach: then no two indices share an element
-  extents,   ///< the next smaller stride times its extent, as the standard `layout_stride` asks
+  extents,  ///< the next smaller stride times its extent, as the standard `layout_stride` asks
 };
 
 /// Whether each stride, taken by size, exceeds what the smaller ones reach.
@@ -298,8 +298,8 @@ constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t*
   return strides_step_over(shape, strides, ndim, step_over::extents);
 }
 
-/// Dimensions of which each stride is at least the stride of the next one times its extent, in C
-/// order or in F order: compact arrays and most slices.
+/// Dimensions of which each stride is at least the stride of the next one times its extent, in
+/// C order or in F order: compact arrays and most slices.
 struct nested_dimensions {
   /// The largest stride times its extent, so at least every extent, stride and index; 0 if the
   /// dimensions are not nested.

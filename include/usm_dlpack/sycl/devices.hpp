@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Root devices, platforms, default contexts and the backends' own queries: one table, built on first
-// use. A device's place in it is its DLPack id; one that the runtime cannot use disturbs no other.
+// Root devices, platforms, default contexts and the backends' own queries: one table, built on
+// first use. A device's place in it is its DLPack id; one that the runtime cannot use disturbs
+// no other.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
 #include <CL/cl_ext.h>  // after SYCL's, which says which OpenCL it wants
 #include <dlfcn.h>
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 
 #include <array>
 #include <atomic>
