@@ -152,13 +152,53 @@ def demo() -> int:
     return environment.run(environment.python, "-m", "usm_dlpack", check=False)
 
 
-def test() -> int:
-    """Run all tests: C++ under sanitizers, on one to three root devices, then Python."""
+@dataclass
+class Steps:
+    """The processor time of the steps of a command, children included."""
+
+    spent: list[tuple[str, float]]
+
+    def run(self, name: str, environment: Environment, *command: str | Path) -> None:
+        """Run one step; a step that fails ends the command."""
+        before = os.times()
+        environment.run(*command)
+        after = os.times()
+        children = after.children_user + after.children_system
+        spent = children - before.children_user - before.children_system
+        self.spent.append((name, spent))
+
+    def print(self) -> None:
+        """Print what each step took, and all of them."""
+        print("\nprocessor-seconds")
+        for name, seconds in [*self.spent, ("all", sum(seconds for _, seconds in self.spent))]:
+            print(f"{seconds:7.0f}  {name}")
+
+
+# What `test --all` has beyond `test`.
+BEYOND = (
+    "sanitizers (ASan, UBSan) in C++, each header alone, three root devices, a broken device, and "
+    "tests that build environments, wheels or programs"
+)
+
+
+def test(all: bool) -> int:  # noqa: A002, as the option is called
+    """Run the tests that every change must pass: C++, on one and two root devices, and Python."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
     environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
-    environment.run("cmake", "--workflow", "--preset", "dev")
-    environment.run(environment.python, "-m", "pytest")
+    preset = "dev" if all else "quick"
+    chosen = [] if all else ["-m", "not extended"]
+    steps = Steps([])
+    packages = ("-r", "requirements/test.txt", ".[cpu,test]")
+    steps.run(
+        "pip and the wheel", environment, environment.python, "-m", "pip", "install", *packages
+    )
+    steps.run("C++: configure", environment, "cmake", "--preset", preset)
+    steps.run("C++: build", environment, "cmake", "--build", "--preset", preset)
+    steps.run("C++: tests", environment, "ctest", "--preset", preset)
+    steps.run("Python: tests", environment, environment.python, "-m", "pytest", *chosen)
+    steps.print()
+    if not all:
+        print(f"\n`python3 dev.py test --all` adds {BEYOND}")
     return 0
 
 
@@ -447,20 +487,41 @@ def docs(browser: bool) -> int:
 COMMANDS = {
     f.__name__: f
     for f in (
-        *(demo, test, gpu, threads, valgrind, lint, interoperability),
-        *(compilers, pythons, fuzz, hostile, cycles, benchmark, speed, mutation, docs),
+        *(demo, test, lint, gpu, docs, interoperability, compilers, pythons, threads, valgrind),
+        *(fuzz, hostile, cycles, mutation, benchmark, speed),
     )
 }
+EVERYDAY = ("demo", "test", "lint", "gpu", "docs")
+
+
+def groups_of_commands() -> str:
+    """Return the commands in two groups, each with the first sentence of what it does."""
+    lines = []
+    for title, everyday in (("everyday", True), ("extended", False)):
+        lines.append(f"{title}:")
+        lines += [
+            f"  {name:17}{(command.__doc__ or '').splitlines()[0]}"
+            for name, command in COMMANDS.items()
+            if (name in EVERYDAY) == everyday
+        ]
+        lines.append("")
+    return "\n".join([*lines, "`python3 dev.py COMMAND --help` lists the options of one."])
 
 
 def main() -> int:
     """Run the command that was asked for."""
-    parser = argparse.ArgumentParser(prog="dev.py", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser = argparse.ArgumentParser(
+        prog="dev.py",
+        description=__doc__,
+        epilog=groups_of_commands(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     added = {
-        name: commands.add_parser(name, help=function.__doc__)
+        name: commands.add_parser(name, description=function.__doc__)
         for name, function in COMMANDS.items()
     }
+    added["test"].add_argument("--all", action="store_true", help=f"with {BEYOND}")
     added["fuzz"].add_argument(
         "--seconds", type=int, default=600, help="how long each target runs (default: 600)"
     )

@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws diagrams with graphviz: those of docs/diagrams/, and the rooms of the headers.
+"""Draws the diagrams of docs/diagrams/ with graphviz.
 
-The architecture is drawn from the table that tests/python/test_architecture.py compares with the
-includes, so the picture cannot say anything else. Pictures that are seen outside the site, in
-README.md and CONTRIBUTING.md, are kept in docs/diagrams/; `python3 docs/build.py --draw` renews
-them.
+Pictures that are seen outside the site, in README.md and CONTRIBUTING.md, are kept there too;
+`python3 docs/build.py --draw` renews them.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 DIAGRAMS = DOCS / "diagrams"
-ROOMS = DOCS.parent / "tests" / "python" / "test_architecture.py"
 
-# The tables of rooms, with what they are called in the picture.
-FLOORS = {
-    "CORE_ROOMS": "without SYCL",
-    "SYCL_ROOMS": "with SYCL",
-    "NANOBIND_ROOMS": "for nanobind extensions",
-}
 # Pictures that are kept, because README.md and CONTRIBUTING.md show them.
 KEPT = ("exchange", "architecture")
 
@@ -37,57 +27,8 @@ svg { color: #111; } text { fill: #111; }
 </style>"""
 
 
-def rooms() -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the rooms right below each room, by the name of the table that has it."""
-    assigned = (
-        (node.targets[0].id, node.value)
-        for node in ast.parse(ROOMS.read_text()).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    )
-    return {name: ast.literal_eval(value) for name, value in assigned if name in FLOORS}
-
-
-def architecture_source() -> str:
-    """Return the rooms as a graph: an arrow leads from a header to one that it may include."""
-    lines = [
-        "digraph architecture {",
-        "  rankdir=TB; ranksep=0.35; nodesep=0.15",
-        '  node [shape=box style=rounded fontname="sans-serif" fontsize=11 height=0.3]',
-        '  edge [arrowsize=0.6]; fontname="sans-serif"; fontsize=12',
-    ]
-    for table, floor in reversed(rooms().items()):
-        lines += [f"  subgraph cluster_{table} {{", f'    label="{FLOORS[table]}"; labeljust=l']
-        lines += [f"    {room}" for room in floor]
-        lines += ["  }"]
-    for floor in rooms().values():
-        lines += [
-            f"  {room} -> {below}" for room, all_below in floor.items() for below in all_below
-        ]
-    source = "\n".join([*lines, "}"])
-    # An arrow that others imply says nothing.
-    reduced = subprocess.run(
-        ["tred"], input=source, capture_output=True, text=True, check=True
-    ).stdout
-    return reduced.rstrip().removesuffix("}") + "\n".join([*stacked(), "}", ""])
-
-
-def stacked() -> list[str]:
-    """Return invisible arrows that put each floor above the one below it."""
-    lines = []
-    floors = list(rooms().values())
-    for upper, lower in zip(floors[1:], floors, strict=False):
-        lowest = [room for room, below in upper.items() if not upper.keys() & set(below)]
-        entered = {room for below in lower.values() for room in below}
-        lines += [
-            f"  {room} -> {top} [style=invis]" for room in lowest for top in lower.keys() - entered
-        ]
-    return sorted(lines)
-
-
 def source_of(name: str) -> str:
     """Return the graph of a diagram, or nothing if there is none of that name."""
-    if name == "architecture":
-        return architecture_source()
     file = DIAGRAMS / f"{name}.dot"
     return file.read_text() if file.is_file() else ""
 

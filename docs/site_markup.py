@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 from docutils.statemachine import StringList
-from drawing import DIAGRAMS, KEPT, ROOMS, draw, source_of
+from drawing import DIAGRAMS, KEPT, draw, source_of
 from error_table import HEADER, index_table, read_table
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
@@ -89,8 +89,7 @@ class DiagramDirective(SphinxDirective):
                 f"diagram: expected a source in docs/diagrams/, found none named {name}.dot; "
                 "write it"
             )
-        file = ROOMS if name == "architecture" else DIAGRAMS / f"{name}.dot"
-        self.env.note_dependency(str(file))
+        self.env.note_dependency(str(DIAGRAMS / f"{name}.dot"))
         says = " ".join(self.content).strip()
         if not says:
             raise self.error(

@@ -19,9 +19,11 @@
 // argument of its own.
 #pragma once
 
-#include <usm_dlpack/nanobind/dpctl.hpp>
-#include <usm_dlpack/nanobind/ndarray.hpp>
-#include <usm_dlpack/nanobind/overloads.hpp>
-#include <usm_dlpack/nanobind/package.hpp>
-#include <usm_dlpack/nanobind/views.hpp>
+// clang-format off: the order says which header may include which
 #include <usm_dlpack/usm_dlpack.hpp>
+#include <usm_dlpack/nanobind/dpctl.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/nanobind/overloads.hpp>
+#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind/ndarray.hpp>
+// clang-format on

@@ -5,13 +5,15 @@
 // sycl/, a header includes only those listed before it.
 #pragma once
 
+// clang-format off: the order says which header may include which
 #include <usm_dlpack/core.hpp>
 
-#include <usm_dlpack/sycl/devices.hpp>
 #include <usm_dlpack/sycl/dtype.hpp>
-#include <usm_dlpack/sycl/mdspan.hpp>
+#include <usm_dlpack/sycl/devices.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
-#include <usm_dlpack/sycl/validate.hpp>
+// clang-format on

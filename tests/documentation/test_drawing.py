@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagrams are those of their sources: the table of rooms, docs/checks.md, their graphs."""
+"""Diagrams are those of their sources: docs/checks.md, and their graphs."""
 
 from __future__ import annotations
 
@@ -29,16 +29,6 @@ def test_a_picture_that_shows_something_else_is_a_fault(diagrams: Path, name: st
     picture.unlink()
     (fault,) = drawing.faults_of_kept_pictures(diagrams)
     assert "found none" in fault
-
-
-def test_the_architecture_has_every_room_and_only_arrows_of_the_table() -> None:
-    below = {room: lower for floor in drawing.rooms().values() for room, lower in floor.items()}
-    assert {"config", "usm_dlpack", "nanobind"} <= below.keys()
-    shown = drawing.shown_in(drawing.standalone("architecture"))
-    arrows = [one.split("&#45;&gt;") for one in shown if "&gt;" in one]
-    assert len(arrows) >= len(below) - 1
-    assert all(lower in below[room] for room, lower in arrows)
-    assert below.keys() <= set(shown)
 
 
 def test_the_protocols_are_drawn_as_the_page_has_them() -> None:

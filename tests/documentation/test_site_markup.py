@@ -93,7 +93,7 @@ def test_markup_becomes_links_and_pictures(tmp_path: Path) -> None:
     shown = (
         tmp_path / "html" / "files" / "tests" / "python" / "test_architecture.py.html"
     ).read_text()
-    assert "CORE_ROOMS" in shown
+    assert "FOLDERS_BELOW" in shown
     assert article.count('<div class="diagram"') == 3
     assert 'aria-label="What is to be &quot;seen&quot;."' in article
     assert 'aria-label="kept"' in article

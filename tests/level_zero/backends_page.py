@@ -15,7 +15,7 @@ HEAD = """\
 
 The tests run on two drivers of Intel's, and on no GPU:
 
-- **The OpenCL CPU device**, with kernels: all tests, by `python3 dev.py test`.
+- **The OpenCL CPU device**, with kernels: all tests, by `python3 dev.py test --all`.
 - **Intel's driver for Level Zero** (and its OpenCL driver for GPUs), simulated, without kernels:
   the tests of this page, by `python3 dev.py gpu`. Devices, tiles, USM, its queries and memcpy are
   the code of Intel's release driver; nothing is a GPU.

@@ -24,7 +24,7 @@ def build() -> Path:
     tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command in (
         [
-            *("cmake", "-S", PROJECT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release"),
+            *("cmake", "-S", PROJECT, "-B", folder, "-DCMAKE_BUILD_TYPE=None"),
             f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
             f"-DPython_EXECUTABLE={sys.executable}",
         ],

@@ -17,77 +17,23 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = Path("include", "usm_dlpack")
 
-# Each room, and the rooms right below it; a header may include what is reachable by these arrows.
-CORE_ROOMS = {
-    "config": (),
-    "refusal_text": (),
-    "error": ("config", "refusal_text"),
-    "dtype_name": ("error",),
-    "dtype": ("dtype_name",),
-    "checked_arithmetic": ("config",),
-    "layout": ("error", "checked_arithmetic"),
-    "overlap": ("layout",),
-    "relaxed_layout": ("overlap",),
-    "dlpack_tensor": ("config",),
-    "view": ("dtype",),
-    "stride_rule": ("error",),
-    "to_dlpack": ("view", "layout", "dlpack_tensor"),
-    "element_storage": ("dtype",),
-    "ordinary_strides": ("layout", "stride_rule"),
-    "ordinary_structure": ("element_storage", "ordinary_strides"),
-    "structure": ("ordinary_structure", "overlap"),
-    "open_strides": ("layout",),
-    "index_products": ("layout", "stride_rule"),
-    "strides_argument": (),
-    "to_mapping": ("open_strides", "overlap", "index_products", "strides_argument"),
-    "ordinary_view": ("structure", "view", "to_mapping"),
-    "to_mdspan": ("ordinary_view",),
-    "managed_owner": ("config",),
-    "managed": ("to_dlpack", "structure", "managed_owner"),
-    "core": ("managed", "relaxed_layout", "to_mdspan"),
+# Each folder, and those that its headers may include.
+FOLDERS_BELOW = {
+    "core": (),
+    "sycl": ("core",),
+    "opencl": ("sycl", "core"),
+    "nanobind": ("sycl", "core"),
 }
-SYCL_ROOMS = {
-    "sycl_config": (),
-    "sycl_dtype": ("dtype", "sycl_config"),
-    "opencl_query": ("sycl_config",),
-    "level_zero_query": ("sycl_config",),
-    "device_table": ("error", "opencl_query", "level_zero_query", "sycl_config"),
-    "device": ("device_table",),
-    "allocation": ("device",),
-    "usm_allocation": ("allocation", "structure"),
-    "usm_accessor": ("view", "sycl_config"),
-    "export_refusals": ("allocation", "layout"),
-    "usm_export": ("export_refusals", "sycl_dtype", "to_dlpack", "usm_accessor"),
-    "usm_import": ("usm_allocation",),
-    "usm_mdspan": ("usm_accessor", "usm_import", "to_mdspan"),
-    "usm_block": ("usm_export",),
-    "array_shape": ("index_products", "view"),
-    "usm_array": ("usm_block", "usm_mdspan", "managed", "array_shape"),
-    "usm": ("core", "usm_array"),
-    "usm_dlpack": ("usm",),
-    "opencl_handle": ("allocation",),
-    "opencl_interop": ("opencl_handle", "usm_allocation"),
-    "opencl_export": ("opencl_interop", "usm_export"),
-    "opencl": ("usm", "opencl_export"),
+# The header that includes each folder; its order is that in which its headers stand on each other.
+UMBRELLAS = {
+    "core": "core.hpp",
+    "sycl": "usm_dlpack.hpp",
+    "opencl": "opencl.hpp",
+    "nanobind": "nanobind.hpp",
 }
-# For extensions: what of Python and of dpctl they meet.
-NANOBIND_ROOMS = {
-    "package_interface": ("managed", "usm_allocation", "usm_block"),
-    "recorded_refusals": ("package_interface",),
-    "argument_refusals": ("recorded_refusals",),
-    "dpctl_objects": ("sycl_config",),
-    "dpctl_casters": ("dpctl_objects",),
-    "view_import": ("argument_refusals", "usm_mdspan"),
-    "view_signature": ("usm_mdspan",),
-    "owned_view": ("package_interface", "usm_array"),
-    "ndarray_bridge": ("owned_view",),
-    "nanobind": ("usm", "view_import", "view_signature", "ndarray_bridge", "dpctl_casters"),
-}
-ROOMS: dict[str, tuple[str, ...]] = CORE_ROOMS | SYCL_ROOMS | NANOBIND_ROOMS
-ROOMS_WITH_CONDITIONS = ("config", "sycl_config")
 MOST_COLUMNS = 100
 
-OUR_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:usm_dlpack/)?(\w+)\.hpp[>"]', re.MULTILINE)
+OUR_INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<usm_dlpack/|")([\w/]+\.hpp)[>"]', re.MULTILINE)
 SYCL_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](sycl|CL)/', re.MULTILINE)
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|define|undef)\b", re.MULTILINE)
 # One argument only is what `std::array::fill` takes.
@@ -97,16 +43,18 @@ VAGUE_WORDS = {"utils", "helpers", "common", "misc", "manager", "info"}
 
 
 def headers(root: Path) -> dict[str, str]:
-    """Return the text of each public header by its room."""
-    return {path.stem: path.read_text() for path in sorted((root / INCLUDE).glob("*.hpp"))}
+    """Return the text of each public header by its path below include/usm_dlpack."""
+    folder = root / INCLUDE
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*.hpp"))
+    }
 
 
-def rooms_below(room: str) -> set[str]:
-    """Return every room that the arrows reach from one."""
-    below: set[str] = set()
-    for lower in ROOMS[room]:
-        below |= {lower} | rooms_below(lower)
-    return below
+def folder_of(header: str) -> str:
+    """Return the folder that a header stands in, or that it includes as a whole."""
+    folders = {umbrella: folder for folder, umbrella in UMBRELLAS.items()}
+    return folders.get(header, header.rpartition("/")[0])
 
 
 def tracked_files(root: Path) -> list[Path]:
@@ -130,38 +78,43 @@ def sources(root: Path) -> list[Path]:
 
 
 def faults_of_arrows(root: Path) -> list[str]:
-    """Find headers outside the table of rooms, and includes that are no arrow down."""
+    """Find includes that lead neither to a lower folder nor to an earlier header of the same."""
     faults = []
-    for room, text in headers(root).items():
-        if room not in ROOMS:
-            faults.append(
-                f"{room}.hpp: expected a room of the table, found a new one; add it there"
-            )
+    texts = headers(root)
+    for name, text in texts.items():
+        folder = folder_of(name)
+        if folder not in FOLDERS_BELOW:
+            faults.append(f"{name}: expected one of {list(FOLDERS_BELOW)}, found another; move it")
             continue
-        below = rooms_below(room)
-        faults += [
-            f"{room}.hpp: expected an include of a lower room, found {other}.hpp; move the code"
-            for other in OUR_INCLUDE.findall(text)
-            if other not in below
-        ]
+        order = OUR_INCLUDE.findall(texts.get(UMBRELLAS[folder], ""))
+        earlier = order[: order.index(name)] if name in order else []
+        whole = name == UMBRELLAS[folder]
+        for other in OUR_INCLUDE.findall(text):
+            below = folder_of(other) in FOLDERS_BELOW[folder]
+            first = other == f"{folder}/config.hpp"
+            if not (below or first or other in earlier or (whole and other.startswith(folder))):
+                faults.append(
+                    f"{name}: expected an include of a lower folder or of an earlier header, "
+                    f"found {other}; move the code"
+                )
     return faults
 
 
 def faults_of_sycl(root: Path) -> list[str]:
-    """Find SYCL or OpenCL in the rooms that are tested without a device."""
+    """Find SYCL or OpenCL in the headers that are tested without a device."""
     return [
-        f"{room}.hpp: expected no SYCL, found an include of {found[1]}/; move it to a higher room"
-        for room, text in headers(root).items()
-        if room in CORE_ROOMS and (found := SYCL_INCLUDE.search(text))
+        f"{name}: expected no SYCL, found an include of {found[1]}/; move it to sycl/"
+        for name, text in headers(root).items()
+        if folder_of(name) == "core" and (found := SYCL_INCLUDE.search(text))
     ]
 
 
 def faults_of_conditions(root: Path) -> list[str]:
-    """Find conditional compilation and macros outside the two headers that may have them."""
+    """Find conditional compilation and macros outside the headers that may have them."""
     return [
-        f"{room}.hpp: expected no condition or macro, found #{found[1]}; move it to config.hpp"
-        for room, text in headers(root).items()
-        if room not in ROOMS_WITH_CONDITIONS and (found := CONDITION.search(text))
+        f"{name}: expected no condition or macro, found #{found[1]}; move it to config.hpp"
+        for name, text in headers(root).items()
+        if Path(name).name != "config.hpp" and (found := CONDITION.search(text))
     ]
 
 
@@ -227,20 +180,22 @@ RULES: list[Callable[[Path], list[str]]] = [
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 PLANTED = [
-    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/core/dtype.hpp>\n"),
-    (faults_of_arrows, "layout.hpp", SPDX + '#include "to_dlpack.hpp"\n'),
-    (faults_of_arrows, "layout.hpp", SPDX + "#include <usm_dlpack/core/strides.hpp>\n"),
-    (faults_of_arrows, "new_room.hpp", SPDX),
-    (faults_of_sycl, "layout.hpp", SPDX + "#include <sycl/sycl.hpp>\n"),
-    (faults_of_sycl, "layout.hpp", SPDX + "#  include <CL/cl.h>\n"),
-    (faults_of_conditions, "layout.hpp", SPDX + "#ifdef NDEBUG\n#endif\n"),
-    (faults_of_conditions, "layout.hpp", SPDX + "# define RANK 8\n"),
-    (faults_of_length, "layout.hpp", SPDX + "x" * (MOST_COLUMNS + 1)),
-    (faults_of_licence, "layout.hpp", "#pragma once\n"),
-    (faults_of_names, "layout_utils.hpp", SPDX),
-    (faults_of_fill, "layout.hpp", SPDX + "queue.fill(x.data(), 1.5f, 24).wait();\n"),
-    (faults_of_fill, "layout.hpp", SPDX + "handler->fill<int>(to, 7, 4);\nshape.fill(f(1, 2));\n"),
-    (faults_of_fill, "layout.md", "```cpp\nq.fill(x, 1, 4);\n```\n```py\next.fill(x, 1)\n```\n"),
+    (faults_of_arrows, "core/strides.hpp", SPDX + "#include <usm_dlpack/core/view.hpp>\n"),
+    (faults_of_arrows, "core/strides.hpp", SPDX + "#include <usm_dlpack/core/strides.hpp>\n"),
+    (faults_of_arrows, "core/strides.hpp", SPDX + "#include <usm_dlpack/sycl/config.hpp>\n"),
+    (faults_of_arrows, "core/strides.hpp", SPDX + '#include "view.hpp"\n'),
+    (faults_of_arrows, "opencl/handle.hpp", SPDX + "#include <usm_dlpack/nanobind/views.hpp>\n"),
+    (faults_of_arrows, "new_folder/handle.hpp", SPDX),
+    (faults_of_sycl, "core/strides.hpp", SPDX + "#include <sycl/sycl.hpp>\n"),
+    (faults_of_sycl, "core/strides.hpp", SPDX + "#  include <CL/cl.h>\n"),
+    (faults_of_conditions, "core/strides.hpp", SPDX + "#ifdef NDEBUG\n#endif\n"),
+    (faults_of_conditions, "core/strides.hpp", SPDX + "# define RANK 8\n"),
+    (faults_of_length, "core/strides.hpp", SPDX + "x" * (MOST_COLUMNS + 1)),
+    (faults_of_licence, "core/strides.hpp", "#pragma once\n"),
+    (faults_of_names, "core/layout_utils.hpp", SPDX),
+    (faults_of_fill, "core/strides.hpp", SPDX + "queue.fill(x.data(), 1.5f, 24).wait();\n"),
+    (faults_of_fill, "core/strides.hpp", SPDX + "h->fill<int>(to, 7, 4);\ns.fill(f(1, 2));\n"),
+    (faults_of_fill, "strides.md", "```cpp\nq.fill(x, 1, 4);\n```\n```py\next.fill(x, 1)\n```\n"),
 ]
 
 
@@ -250,8 +205,14 @@ def test_the_sources_keep_the_rule(rule: Callable[[Path], list[str]]) -> None:
 
 
 def test_there_are_sources_to_check() -> None:
-    assert {"config", "to_dlpack", "usm"} <= headers(ROOT).keys()
+    assert {"core.hpp", "core/to_dlpack.hpp", "sycl/validate.hpp"} <= headers(ROOT).keys()
     assert Path("CMakeLists.txt") in sources(ROOT)
+
+
+def test_the_picture_has_the_arrows_of_the_folders() -> None:
+    picture = (ROOT / "docs" / "diagrams" / "architecture.dot").read_text()
+    arrows = {(upper, lower) for upper, lower in re.findall(r"(\w+) -> (\w+)", picture)}
+    assert arrows == {(upper, below[0]) for upper, below in FOLDERS_BELOW.items() if below}
 
 
 @pytest.mark.parametrize(("rule", "name", "text"), PLANTED)
@@ -259,9 +220,10 @@ def test_a_planted_fault_is_seen_by_its_rule_alone(
     tmp_path: Path, rule: Callable[[Path], list[str]], name: str, text: str
 ) -> None:
     header = tmp_path / INCLUDE / name
-    header.parent.mkdir(parents=True)
-    (header.parent / "error.hpp").write_text(SPDX + "#include <usm_dlpack/core/config.hpp>\n")
+    header.parent.mkdir(parents=True, exist_ok=True)
+    order = "".join(f"#include <usm_dlpack/core/{one}.hpp>\n" for one in ("strides", "view"))
+    (tmp_path / INCLUDE / "core.hpp").write_text(SPDX + order)
     header.write_text(text)
     assert len(rule(tmp_path)) == 1
-    others = [other for other in RULES if other is not rule and name == "layout.hpp"]
+    others = [other for other in RULES if other is not rule and name == "core/strides.hpp"]
     assert [fault for other in others for fault in other(tmp_path)] == []

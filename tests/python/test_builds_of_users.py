@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 import usm_dlpack
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECTS = ROOT / "tests" / "packaging"
 # The scripts folder of this interpreter, where the build tools of the environment are.

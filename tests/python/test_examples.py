@@ -18,6 +18,8 @@ import clean_environment
 import pytest
 import usm_dlpack
 
+pytestmark = pytest.mark.extended
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 OWN = "## Your own function"
 # What would lead a build or a program to the sources.

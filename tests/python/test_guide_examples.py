@@ -123,12 +123,14 @@ def built_project(name: str, folder: Path) -> tuple[Path, dict[str, str]]:
     return project, commands
 
 
+@pytest.mark.extended
 def test_the_program_of_the_page_on_cmake_builds_and_runs(tmp_path: Path) -> None:
     project, commands = built_project("program", tmp_path)
     ran = shell(commands["run"], project)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
 
 
+@pytest.mark.extended
 def test_the_prefix_of_the_page_on_cmake_is_one_that_a_program_builds_with(
     tmp_path: Path, project_root: Path
 ) -> None:
@@ -150,6 +152,7 @@ def test_the_prefix_of_the_page_on_cmake_is_one_that_a_program_builds_with(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "device 0\n", "")
 
 
+@pytest.mark.extended
 def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -> None:
     project, _ = built_project("extension", tmp_path)
     (extension,) = (project / "build").glob("mine.*.so")

@@ -1292,6 +1292,7 @@ def install_with_stub(ext: Any, folder: Path) -> str:
     return str(folder / "bin" / "python")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_type_checkers_know_the_extension(ext: Any, checker: str, tmp_path: Path) -> None:
     python = install_with_stub(ext, tmp_path / "environment")

@@ -27,57 +27,87 @@
 struct users_type {
   std::uint32_t bits;
 };
+namespace dtype_by_name {
+struct users_type {
+  std::uint32_t bits;
+};
+}  // namespace dtype_by_name
 struct users_float4 {
   std::uint8_t bits;
 };
+template <int>
+struct declared_type {
+  std::uint32_t bits;
+};
 
-#if defined(untrue_dtype) || defined(USM_DLPACK_FIXED)
 template <>
-struct usm_dlpack::data_type_of<users_type> {
+struct usm_dlpack::data_type_of<users_float4> {
+  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
+};
+template <>
+struct usm_dlpack::data_type_of<declared_type<0>> {
 #if defined(USM_DLPACK_FIXED)
   static constexpr DLDataType value{kDLFloat, 32, 1};
 #else
   static constexpr DLDataType value{kDLFloat, 16, 1};
 #endif
 };
-#endif
-
-#if defined(value_at_run_time) || defined(value_of_another_type)
-struct another_type {
-  float bits;
-};
 template <>
-struct usm_dlpack::data_type_of<another_type> {
+struct usm_dlpack::data_type_of<declared_type<1>> {
 #if defined(USM_DLPACK_FIXED)
   static constexpr DLDataType value{kDLFloat, 32, 1};
-#elif defined(value_at_run_time)
+#else
   static const DLDataType value;
+#endif
+};
+template <>
+struct usm_dlpack::data_type_of<declared_type<2>> {
+#if defined(USM_DLPACK_FIXED)
+  static constexpr DLDataType value{kDLFloat, 32, 1};
 #else
   static constexpr int value = 32;
 #endif
 };
-#endif
-
+#if defined(USM_DLPACK_FIXED)
 template <>
-struct usm_dlpack::data_type_of<users_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
+struct usm_dlpack::data_type_of<users_type> : data_type_of<declared_type<0>> {};
+template <>
+struct usm_dlpack::data_type_of<dtype_by_name::users_type> : data_type_of<declared_type<0>> {};
+#endif
 
 template <class Element>
 using view_of = md::mdspan<Element, md::dextents<int, 2>>;
 inline constexpr DLDevice some_device{kDLOneAPI, 0};
 
-#if defined(no_dtype) || defined(untrue_dtype)
+namespace no_dtype {
 auto exported(view_of<const users_type> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-#elif defined(value_at_run_time) || defined(value_of_another_type)
-auto exported(view_of<const another_type> view) {
+}  // namespace no_dtype
+
+namespace dtype_by_name {
+auto named() { return usm_dlpack::data_type_v<volatile users_type>; }
+}  // namespace dtype_by_name
+
+namespace untrue_dtype {
+auto exported(view_of<const declared_type<0>> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-#elif defined(dtype_by_name)
-auto named() { return usm_dlpack::data_type_v<volatile users_type>; }
-#elif defined(padded_bare)
+}  // namespace untrue_dtype
+
+namespace value_at_run_time {
+auto exported(view_of<const declared_type<1>> view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+}  // namespace value_at_run_time
+
+namespace value_of_another_type {
+auto exported(view_of<const declared_type<2>> view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+}  // namespace value_of_another_type
+
+namespace padded_bare {
 auto exported(view_of<users_float4> view) {
 #if defined(USM_DLPACK_FIXED)
   return usm_dlpack::to_managed_tensor(view, some_device, 0);
@@ -85,4 +115,4 @@ auto exported(view_of<users_float4> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 #endif
 }
-#endif
+}  // namespace padded_bare

@@ -14,21 +14,34 @@
 
 #include <usm_dlpack/core/to_mdspan.hpp>
 
-#if defined(USM_DLPACK_FIXED) || defined(without_default)
-using layout = odd::layout_stepped;
-#elif defined(without_strides)
-using layout = odd::layout_swapped;
+template <class Layout, class Accessor = odd::plain_accessor<float>>
+auto imported(const DLTensor& tensor) {
+  using view_type = md::mdspan<float, md::dextents<int, 2>, Layout, Accessor>;
+  return usm_dlpack::to_mdspan<view_type>(tensor);
+}
+
+#if defined(USM_DLPACK_FIXED)
+using anchored = odd::layout_stepped;
+using swapped = odd::layout_stepped;
+using scaled_accessor = odd::plain_accessor<float>;
 #else
-using layout = odd::layout_anchored;
-#endif
-#if !defined(USM_DLPACK_FIXED) && defined(without_default)
+using anchored = odd::layout_anchored;
+using swapped = odd::layout_swapped;
 struct scaled_accessor : odd::plain_accessor<float> {
   explicit scaled_accessor(int) {}
 };
-using accessor = scaled_accessor;
-#else
-using accessor = odd::plain_accessor<float>;
 #endif
-using view_type = md::mdspan<float, md::dextents<int, 2>, layout, accessor>;
 
-view_type imported(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_type>(tensor); }
+namespace with_an_anchor {
+auto view(const DLTensor& tensor) { return imported<anchored>(tensor); }
+}  // namespace with_an_anchor
+
+namespace without_strides {
+auto view(const DLTensor& tensor) { return imported<swapped>(tensor); }
+}  // namespace without_strides
+
+namespace without_default {
+auto view(const DLTensor& tensor) {
+  return imported<odd::layout_stepped, scaled_accessor>(tensor);
+}
+}  // namespace without_default

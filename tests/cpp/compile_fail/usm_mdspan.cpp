@@ -21,31 +21,34 @@ using view = md::mdspan<float, md::dextents<int, 1>>;
 using usm_dlpack::device_mdspan;
 using usm_dlpack::shared_mdspan;
 
-#if defined(indexed_on_host)
+namespace indexed_on_host {
 #if defined(USM_DLPACK_FIXED)
 using indexed = shared_mdspan<view>;
 #else
 using indexed = device_mdspan<view>;
 #endif
 float first(const indexed& all) { return all[md_array<int, 1>{0}]; }
+}  // namespace indexed_on_host
 
-#elif defined(device_to_shared)
+namespace device_to_shared {
 #if defined(USM_DLPACK_FIXED)
 using wanted = device_mdspan<md::mdspan<const float, md::dextents<int, 1>>>;
 #else
 using wanted = shared_mdspan<view>;
 #endif
 wanted converted(const device_mdspan<view>& all) { return all; }
+}  // namespace device_to_shared
 
-#elif defined(no_kind)
+namespace no_kind {
 #if defined(USM_DLPACK_FIXED)
 inline constexpr auto kind = sycl::usm::alloc::host;
 #else
 inline constexpr auto kind = sycl::usm::alloc::unknown;
 #endif
 usm_dlpack::usm_accessor<kind, md::default_accessor<float>> made() { return {}; }
+}  // namespace no_kind
 
-#elif defined(const_elements)
+namespace const_elements {
 #if defined(USM_DLPACK_FIXED)
 using element = float;
 #else
@@ -55,4 +58,4 @@ auto made(const sycl::queue& queue) {
   using extents = md::dextents<int, 1>;
   return usm_dlpack::usm_array<md::mdspan<element, extents>>(queue, extents(4)).size_bytes();
 }
-#endif
+}  // namespace const_elements

@@ -28,33 +28,59 @@
 #include <vector>
 
 using extents_type = md::dextents<int, 2>;
-using plain_view = md::mdspan<float, extents_type>;
-
-#if defined(USM_DLPACK_FIXED)
-using view_type = plain_view;
-#elif defined(not_a_view)
-using view_type = std::vector<float>;
-#elif defined(by_index)
-using view_type =
-    md::mdspan<float, extents_type, md::layout_right, odd::indexed_accessor<float> >;
-#elif defined(by_bytes)
-using view_type =
-    md::mdspan<float, extents_type, md::layout_right, odd::bytes_accessor<float> >;
-#elif defined(changing_values) || defined(managed_values)
-using view_type =
-    md::mdspan<float, extents_type, md::layout_right, odd::doubling_accessor<float> >;
-#elif defined(without_strides) || defined(legacy_layout)
-using view_type = md::mdspan<float, extents_type, odd::layout_swapped>;
-#endif
-
 constexpr DLDevice some_device{kDLOneAPI, 0};
 
-auto exported(const view_type& view) {
-#if defined(managed_values)
-  return usm_dlpack::to_managed_tensor(view, some_device, 0);
-#elif defined(legacy_layout)
-  return usm_dlpack::to_legacy_managed_tensor(view, some_device, 0);
+/// The view of a case, and in its fixed twin a plain one.
+#if defined(USM_DLPACK_FIXED)
+template <class View>
+using view_type = md::mdspan<float, extents_type>;
 #else
-  return usm_dlpack::to_dlpack_tensor(view, some_device);
+template <class View>
+using view_type = View;
 #endif
+template <class Accessor>
+using view_by = view_type<md::mdspan<float, extents_type, md::layout_right, Accessor>>;
+template <class Layout>
+using view_in = view_type<md::mdspan<float, extents_type, Layout>>;
+
+namespace not_a_view {
+auto exported(const view_type<std::vector<float>>& view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
+}  // namespace not_a_view
+
+namespace by_index {
+auto exported(const view_by<odd::indexed_accessor<float>>& view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+}  // namespace by_index
+
+namespace by_bytes {
+auto exported(const view_by<odd::bytes_accessor<float>>& view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+}  // namespace by_bytes
+
+namespace changing_values {
+auto exported(const view_by<odd::doubling_accessor<float>>& view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+}  // namespace changing_values
+
+namespace without_strides {
+auto exported(const view_in<odd::layout_swapped>& view) {
+  return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+}  // namespace without_strides
+
+namespace managed_values {
+auto exported(const view_by<odd::doubling_accessor<float>>& view) {
+  return usm_dlpack::to_managed_tensor(view, some_device, 0);
+}
+}  // namespace managed_values
+
+namespace legacy_layout {
+auto exported(const view_in<odd::layout_swapped>& view) {
+  return usm_dlpack::to_legacy_managed_tensor(view, some_device, 0);
+}
+}  // namespace legacy_layout

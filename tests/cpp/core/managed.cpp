@@ -9,8 +9,8 @@
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/managed.hpp>
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 // expressions.
 #include <refusal.hpp>
 
-#include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/mapping.hpp>
+#include <usm_dlpack/core/strides.hpp>
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace {
+namespace test_allocation {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -252,4 +252,4 @@ TEST(TwoDevicesAllocation, TheSyclQueriesNameTheSameDevices) {
   }
 }
 
-}  // namespace
+}  // namespace test_allocation

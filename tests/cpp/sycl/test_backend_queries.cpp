@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-namespace {
+namespace test_backend_queries {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -132,4 +132,4 @@ TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {
   }
 }
 
-}  // namespace
+}  // namespace test_backend_queries

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace test_concurrency {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -217,4 +217,4 @@ TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {
   }
 }
 
-}  // namespace
+}  // namespace test_concurrency

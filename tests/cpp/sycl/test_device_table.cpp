@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string>
 
-namespace {
+namespace test_device_table {
 
 using namespace usm_dlpack_test;
 using usm_dlpack::errc;
@@ -60,4 +60,4 @@ TEST(BrokenDevice, ItsPlatformIsNotTakenForThatOfAForeignContext) {
   EXPECT_NE(table.find(usm_dlpack::default_context(0)), nullptr);
 }
 
-}  // namespace
+}  // namespace test_device_table

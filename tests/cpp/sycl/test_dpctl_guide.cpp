@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace {
+namespace test_dpctl_guide {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -199,4 +199,4 @@ TEST(DpctlGuide, ImportRefusesAPointerThatTheDefaultContextDoesNotKnowOnOpencl) 
   }
 }
 
-}  // namespace
+}  // namespace test_dpctl_guide

@@ -19,7 +19,7 @@
 #include <random>
 #include <vector>
 
-namespace {
+namespace test_edge_cases {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -160,4 +160,4 @@ TEST(EdgeCases, ExactlyTheTensorsWithinTheirAllocationAreTakenUnpooled) {
   for (const int times : seen) EXPECT_GT(times, 300);
 }
 
-}  // namespace
+}  // namespace test_edge_cases

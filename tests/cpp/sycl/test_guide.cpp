@@ -27,7 +27,7 @@ using matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>>;
 #include "opencl_objects.hpp"
 #include "usm_memory.hpp"
 
-namespace {
+namespace test_guide {
 
 using usm_dlpack::errc;
 using usm_dlpack_test::queue_on;
@@ -235,4 +235,4 @@ TEST(Guide, OpenclCodeExportsByItsHandles) {
   EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), sycl_queue.get_device());
 }
 
-}  // namespace
+}  // namespace test_guide

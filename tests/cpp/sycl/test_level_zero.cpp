@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace test_level_zero {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -277,4 +277,4 @@ TEST(BackendsTogether, AnAddressThatTwoDriversGiveNeedsAContextOrAQueue) {
                  "queue", "a queue on device 0 or 2, where the memory is", "one on device 1");
 }
 
-}  // namespace
+}  // namespace test_level_zero

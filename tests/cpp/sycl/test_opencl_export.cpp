@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace test_opencl_export {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -415,4 +415,4 @@ TEST(OpenclExport, OfTwoBrokenRulesTheEarlierIsRefused) {
   });
 }
 
-}  // namespace
+}  // namespace test_opencl_export

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace test_opencl_handle {
 
 using namespace usm_dlpack_test;
 using usm_dlpack::errc;
@@ -157,4 +157,4 @@ TEST(OpenclHandle, AProcessWithoutOpenClIsToldSo) {
   });
 }
 
-}  // namespace
+}  // namespace test_opencl_handle

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace test_opencl_interop {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -347,4 +347,4 @@ TEST(BrokenDeviceOpenclInterop, OnlyItIsRefused) {
                  "device 1, for which it throws \"" + text + "\"");
 }
 
-}  // namespace
+}  // namespace test_opencl_interop

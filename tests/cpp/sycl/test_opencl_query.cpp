@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace {
+namespace test_opencl_query {
 
 using namespace usm_dlpack_test;
 using usm_dlpack::detail::opencl_platform;
@@ -57,4 +57,4 @@ TEST(TwoDevicesOpenclQuery, ANativeDeviceOfAnotherPlatformHasNoIdHere) {
   EXPECT_EQ(usm_dlpack::detail::root_id_of(table.platforms[1].opencl, second), 1);
 }
 
-}  // namespace
+}  // namespace test_opencl_query

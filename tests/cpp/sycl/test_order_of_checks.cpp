@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-namespace {
+namespace test_order_of_checks {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -174,4 +174,4 @@ TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRef
   });
 }
 
-}  // namespace
+}  // namespace test_order_of_checks

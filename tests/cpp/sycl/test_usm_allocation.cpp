@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace {
+namespace test_usm_allocation {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -141,4 +141,4 @@ TEST(TwoDevicesUsmAllocation, DeviceAndContextAreThoseOfTheNamedDevice) {
   }
 }
 
-}  // namespace
+}  // namespace test_usm_allocation

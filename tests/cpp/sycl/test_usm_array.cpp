@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace test_usm_array {
 
 using namespace usm_dlpack_test;
 using namespace usm_dlpack;
@@ -578,4 +578,4 @@ TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
   }
 }
 
-}  // namespace
+}  // namespace test_usm_array

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One property for every view: its DLTensor has the same extents, strides, dtype and element
-// addresses, and is empty where the view is; and `to_mdspan` makes the same view of it. The
-// files named `round_trips` ask it of layouts, ranks 0 to 8, index types, static and dynamic
-// extents and cv; they are several because each view type costs a quarter of a second to
-// build.
-#pragma once
-
+// addresses, and is empty where the view is; and `to_mdspan` makes the same view of it, and of
+// a managed tensor. Each type of view costs the compiler a quarter of a second, so layouts,
+// ranks, index types, extents and elements are met in turn and not in every combination.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 #include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-namespace usm_dlpack_test {
+namespace {
 
+using namespace usm_dlpack_test;
 using usm_dlpack::layout_relaxed;
 
 // Every index and span of these extents, with the strides below, is below 128: an int8_t holds
 // them.
-inline constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
+constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
 
 template <class Element>
 Element* memory_of() {
@@ -118,8 +118,8 @@ auto extents_empty_in(std::size_t dimension, std::index_sequence<R...>) {
 
 // --- The property ---------------------------------------------------------------------------
 
-inline void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_t allocated,
-                            const view_facts& facts) {
+void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_t allocated,
+                     const view_facts& facts) {
   EXPECT_EQ(allocated, 0U);
   expect_same_elements(tensor, facts);
   EXPECT_EQ(tensor.data == nullptr, facts.addresses().empty());
@@ -130,26 +130,33 @@ inline void expect_faithful(const DLTensor& tensor, DLDataType dtype, std::size_
 
 /// Whether `to_mdspan` can make the layout: its mapping from extents, or extents and strides.
 template <class Layout>
-inline constexpr bool comes_back = !std::is_same_v<Layout, odd::layout_anchored>;
+constexpr bool comes_back = !std::is_same_v<Layout, odd::layout_anchored>;
 
 template <class Element, class Layout, class Extents>
 void expect_round_trip(const Extents& extents) {
   using view_type = md::mdspan<Element, Extents, Layout>;
   const view_type view(memory_of<std::remove_cv_t<Element>>(), mapping_of<Layout>(extents));
+  const view_facts facts = facts_of(view);
   const std::size_t allocated = allocations();
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
   const DLTensor tensor = wrapper.get();
-  expect_faithful(tensor, usm_dlpack::data_type_v<Element>, allocations() - allocated,
-                  facts_of(view));
+  expect_faithful(tensor, usm_dlpack::data_type_v<Element>, allocations() - allocated, facts);
+  const auto managed = usm_dlpack::to_managed_tensor(view, some_device, 0);
+  EXPECT_EQ(managed->flags, std::is_const_v<Element> ? usm_dlpack::flag::read_only : 0U);
   if constexpr (comes_back<Layout>) {
     const auto back = usm_dlpack::to_mdspan<view_type>(tensor);
-    expect_same_view(facts_of(back), facts_of(view));
+    expect_same_view(facts_of(back), facts);
+    const auto back_from_managed = usm_dlpack::to_mdspan<view_type>(*managed);
+    expect_same_view(facts_of(back_from_managed), facts);
   }
 }
 
 template <class Layout, class Index, std::size_t Rank>
 void expect_round_trips_of_rank() {
-  const ::testing::ScopedTrace trace(__FILE__, __LINE__, "rank " + std::to_string(Rank));
+  const ::testing::ScopedTrace trace(__FILE__, __LINE__,
+                                     "rank " + std::to_string(Rank) + ", " +
+                                         (std::is_signed_v<Index> ? "signed" : "unsigned") +
+                                         " index of bytes " + std::to_string(sizeof(Index)));
   constexpr auto dimensions = std::make_index_sequence<Rank>{};
   expect_round_trip<float, Layout>(dynamic_extents<Index>(dimensions));
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -157,28 +164,44 @@ void expect_round_trips_of_rank() {
   }
 }
 
-template <class Layout, class Index, std::size_t... Ranks>
-void expect_round_trips_of_ranks(std::index_sequence<Ranks...>) {
-  const ::testing::ScopedTrace trace(
-      __FILE__, __LINE__,
-      std::string(std::is_signed_v<Index> ? "signed" : "unsigned") + " index of bytes " +
-          std::to_string(sizeof(Index)));
-  (expect_round_trips_of_rank<Layout, Index, Ranks>(), ...);
-}
-
-/// Every rank with the narrowest and the widest index type, and every index type with one
-/// rank.
 template <class Layout>
-void expect_round_trips_of_layout() {
-  expect_round_trips_of_ranks<Layout, std::int8_t>(std::make_index_sequence<9>{});
-  expect_round_trips_of_ranks<Layout, std::uint64_t>(std::make_index_sequence<9>{});
-  constexpr auto rank_3 = std::index_sequence<3>{};
-  expect_round_trips_of_ranks<Layout, std::uint8_t>(rank_3);
-  expect_round_trips_of_ranks<Layout, std::int16_t>(rank_3);
-  expect_round_trips_of_ranks<Layout, std::uint16_t>(rank_3);
-  expect_round_trips_of_ranks<Layout, std::int32_t>(rank_3);
-  expect_round_trips_of_ranks<Layout, std::uint32_t>(rank_3);
-  expect_round_trips_of_ranks<Layout, std::int64_t>(rank_3);
+class RoundTrip : public ::testing::Test {};
+using layouts = ::testing::Types<md::layout_right, md::layout_left, md::layout_stride,
+                                 layout_relaxed, odd::layout_anchored, odd::layout_stepped>;
+struct layout_names {
+  template <class Layout>
+  static std::string GetName(int number) {
+    constexpr std::array<const char*, 6> names{"Right",   "Left",     "Stride",
+                                               "Relaxed", "Anchored", "Stepped"};
+    return names.at(static_cast<std::size_t>(number));
+  }
+};
+TYPED_TEST_SUITE(RoundTrip, layouts, layout_names);
+
+TYPED_TEST(RoundTrip, KeepsEveryElementOfRanksAndIndexTypes) {
+  expect_round_trips_of_rank<TypeParam, std::int64_t, 0>();
+  expect_round_trips_of_rank<TypeParam, int, 1>();
+  expect_round_trips_of_rank<TypeParam, std::int8_t, 2>();
+  expect_round_trips_of_rank<TypeParam, std::uint64_t, 3>();
+  expect_round_trips_of_rank<TypeParam, std::int8_t, 8>();
 }
 
-}  // namespace usm_dlpack_test
+TYPED_TEST(RoundTrip, KeepsStaticAndMixedExtentsAndCv) {
+  expect_round_trip<short, TypeParam>(static_extents<int>(std::make_index_sequence<3>{}));
+  expect_round_trip<const volatile double, TypeParam>(
+      mixed_extents<unsigned>(std::make_index_sequence<5>{}));
+}
+
+template <class... Elements>
+void expect_round_trips_of_elements() {
+  constexpr auto dimensions = std::make_index_sequence<2>{};
+  (expect_round_trip<Elements, layout_relaxed>(dynamic_extents<int>(dimensions)), ...);
+}
+
+TEST(RoundTripOfElements, KeepsEveryElement) {
+  using namespace usm_dlpack::detail;
+  expect_round_trips_of_elements<bool, signed char, const unsigned short, long, int128,
+                                 float16, const double, std::complex<float>>();
+}
+
+}  // namespace
