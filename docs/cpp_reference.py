@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ reference: the directive ``.. header:: sycl/devices.hpp``, written from what Doxygen read.
+"""The C++ reference: ``.. header:: sycl/devices.hpp``, written from what Doxygen read.
 
 It shows what a header is for and its public names, in the order in which they stand there.
 Overloads of which only the first is described share one entry. Breathe, the usual pair, has one

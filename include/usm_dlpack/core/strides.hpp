@@ -302,7 +302,8 @@ constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t*
 /// and every stride at least that of the next dimension times its extent. So are compact
 /// arrays and most slices. Everything else, well formed or not, is for the full checks.
 /// @pre `shape` and `strides` have `ndim` entries
-/// @returns the largest stride times its extent, which no extent, stride or index exceeds; 0 if
+/// @returns the largest stride times its extent, which no extent, stride or index exceeds; 0
+/// if
 ///          the dimensions are not nested
 constexpr std::int64_t nested_reach(const std::int64_t* shape, const std::int64_t* strides,
                                     std::size_t ndim) noexcept {
