@@ -5,10 +5,6 @@
 // The only header (with sycl_config.hpp) that may hold `#if` and `#define`.
 #pragma once
 
-#include <dlpack/dlpack.h>
-
-#include <cstdint>
-
 #define USM_DLPACK_VERSION_MAJOR 0
 #define USM_DLPACK_VERSION_MINOR 1
 #define USM_DLPACK_VERSION_PATCH 0
@@ -27,6 +23,7 @@ remove that flag, because every refusal is an exception
 #error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
 add its folder to the include path
 #endif
+#include <dlpack/dlpack.h>
 
 #if !defined(DLPACK_MAJOR_VERSION)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; \
@@ -35,6 +32,8 @@ point the include path to a newer one
 #error dlpack/dlpack.h: expected major version 1, found another; \
 point the include path to a 1.x one
 #endif
+
+#include <cstdint>
 
 // The address of the object outlives the call's result: clang can warn, g++ has no such
 // attribute.
