@@ -74,7 +74,7 @@ class array_offer {
  private:
   // OpenCL's CPU driver tells contexts apart by itself.
   void check_producer(const usm_allocation& proved) const {
-    const sycl::device root = proved.root_device();
+    const sycl::device& root = proved.root_device();
     if (root.get_backend() == sycl::backend::opencl && root.is_cpu()) {
       return;
     }
