@@ -23,7 +23,7 @@ namespace usm_dlpack::detail {
 class array_offer {
  public:
   /// @throws nb::python_error what the array raises
-  explicit array_offer(nb::handle array) : array_(array) {
+  explicit array_offer(nb::handle array) : array_(array.ptr()) {
     const offer answer = package_interface::get().ask(array.ptr(), offered_);
     if (answer == offer::failed) {
       throw nb::python_error();
@@ -79,7 +79,7 @@ class array_offer {
       return;
     }
     std::optional<sycl::queue> queue = offered_.queue;
-    if (!queue && package_interface::get().find_queue(array_.ptr(), queue) == offer::failed) {
+    if (!queue && package_interface::get().find_queue(array_, queue) == offer::failed) {
       throw nb::python_error();
     }
     if (queue) {
@@ -87,7 +87,7 @@ class array_offer {
     }
   }
 
-  nb::handle array_;
+  PyObject* array_;
   offered_tensor offered_;
   bool is_array_ = false;
 };
