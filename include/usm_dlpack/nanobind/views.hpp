@@ -114,7 +114,7 @@ constexpr auto owned_text() {
 class array_offer {
  public:
   /// @throws nb::python_error what the array raises
-  explicit array_offer(nb::handle array) : array_(array) {
+  explicit array_offer(nb::handle array) : array_(array.ptr()) {
     const offer answer = package_interface::get().ask(array.ptr(), offered_);
     if (answer == offer::failed) {
       throw nb::python_error();
@@ -165,12 +165,12 @@ class array_offer {
  private:
   // OpenCL's CPU driver tells contexts apart by itself.
   void check_producer(const usm_allocation& proved) const {
-    const sycl::device root = proved.root_device();
+    const sycl::device& root = proved.root_device();
     if (root.get_backend() == sycl::backend::opencl && root.is_cpu()) {
       return;
     }
     std::optional<sycl::queue> queue = offered_.queue;
-    if (!queue && package_interface::get().find_queue(array_.ptr(), queue) == offer::failed) {
+    if (!queue && package_interface::get().find_queue(array_, queue) == offer::failed) {
       throw nb::python_error();
     }
     if (queue) {
@@ -178,7 +178,7 @@ class array_offer {
     }
   }
 
-  nb::handle array_;
+  PyObject* array_;
   offered_tensor offered_;
   bool is_array_ = false;
 };
