@@ -453,7 +453,7 @@ def speed(arguments: list[str]) -> int:
 
 
 def mutation(arguments: list[str]) -> int:
-    """Print the generated faults that no C++ test catches; options: tests/mutation/mutate.py."""
+    """Print the faults in the headers that no C++ test catches; `mutation --help`: options."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
     environment = make_environment("venv")
     wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]

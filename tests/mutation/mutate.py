@@ -1,174 +1,209 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the faults in the headers that no C++ test catches.
 
-Faults are generated over every comparison, arithmetic operator, boolean condition and throw of
-``include/usm_dlpack/``, and each is tried with the suite (see faults.py, schema.py and trials.py).
-A survivor either changes no behaviour, or a test is missing. ``python3 dev.py mutation`` runs this
-program; somebody reads what it prints.
+Operators, conditions and constants of ``include/usm_dlpack/`` are changed one at a time in a copy
+of the headers, and the tests are compiled with that copy and run, those first that are named after
+the header, up to the first that notices. A survivor either changes no behaviour, or a test is
+missing: somebody reads what is printed. ``python3 dev.py mutation`` runs this program.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from trials import ROOT, RefusalError, Suite, Verdict
+ROOT = Path(__file__).resolve().parents[2]
+HEADERS = ROOT / "include"
+TESTS = ROOT / "tests" / "cpp"
+BUILD = ROOT / "build" / "mutation"
 
-
-def try_all(
-    suite: Suite, numbers: Iterable[int], attempt: Callable[[int], Verdict], what: str
-) -> dict[int, Verdict]:
-    """Try faults, some at once; say how far it is, and keep what is known so far."""
-    chosen = list(numbers)
-    verdicts: dict[int, Verdict] = {}
-    start = time.monotonic()
-    print(f"{what}: {len(chosen)} to try", flush=True)
-    with ThreadPoolExecutor(suite.jobs) as pool:
-        for number, verdict in zip(chosen, pool.map(attempt, chosen), strict=True):
-            verdicts[number] = verdict
-            if len(verdicts) % 20 == 0 or len(verdicts) == len(chosen):
-                save(suite.folder / "results.json", suite, verdicts)
-            if len(verdicts) % 100 == 0 or len(verdicts) == len(chosen):
-                minutes = (time.monotonic() - start) / 60
-                print(f"{what}: {len(verdicts)} of {len(chosen)}, {minutes:.1f} min", flush=True)
-    return verdicts
-
-
-def try_faults(suite: Suite, chosen: set[int], *, quick: bool) -> dict[int, Verdict]:
-    """Try each fault the cheap way, then what survives, or cannot be tried so, by compilation."""
-    switched = sorted(chosen & suite.switched)
-    verdicts = try_all(suite, switched, suite.try_switched, "switched on")
-    if quick:
-        return verdicts
-    # What the cases come to was run; what the static tests compute was not.
-    survived = sorted(n for n, v in verdicts.items() if not v.caught and suite.faults[n].constant)
-
-    def again(number: int) -> Verdict:
-        never = verdicts[number].by == "never reached"
-        verdict = suite.try_alone(number, units=never)
-        return verdict if verdict.outcome != "survived" else verdicts[number]
-
-    verdicts |= try_all(suite, survived, again, "compiled, survivors")
-    alone = sorted(chosen - suite.switched)
-    return verdicts | try_all(
-        suite, alone, lambda n: suite.try_alone(n, units=True), "compiled, others"
-    )
+#: Operators, and what takes their place; the layout of the code puts spaces around them.
+OPERATORS = (
+    *("<= <", ">= >", "< <=", "> >=", "== !=", "!= ==", "&& ||", "|| &&"),
+    *("+ -", "- +", "* +", "/ *", "% /", "+= -=", "-= +="),
+)
+#: What is changed, and into what.
+CHANGES = [
+    *((rf" {re.escape(old)} ", f" {new} ") for old, new in map(str.split, OPERATORS)),
+    (r"\btrue\b", "false"),
+    (r"\bfalse\b", "true"),
+    (r"(?<=[ (\[])0(?=[ ;,)\]])", "1"),
+    (r"(?<=[ (\[])1(?=[ ;,)\]])", "0"),
+    (r"\bif (?:constexpr )?\(", r"\g<0>false && "),
+    (r"\bif (?:constexpr )?\(", r"\g<0>true || "),
+]
+NO_CODE = re.compile(r'//[^\n]*|^\s*#[^\n]*|"(?:\\.|[^"\\])*"|template <[^{;]*?>\n', re.MULTILINE)
 
 
-def by_what(verdict: Verdict) -> str:
-    """Return the kind of test that catches a fault."""
-    if not verdict.caught:
-        return verdict.outcome
-    kinds = ("static_assert", "the compiler", "compile_fail", "core_tests", "sycl_tests")
-    return next(kind for kind in kinds if verdict.by.startswith(kind))
+@dataclass(frozen=True)
+class Fault:
+    """A change of a few characters in a header."""
+
+    header: Path
+    begin: int
+    end: int
+    new: str
+
+    def text(self) -> str:
+        """Return the header with the fault in it."""
+        whole = self.header.read_text()
+        return whole[: self.begin] + self.new + whole[self.end :]
+
+    def __str__(self) -> str:
+        """Say what is changed, and where."""
+        whole = self.header.read_text()
+        line = whole.count("\n", 0, self.begin) + 1
+        shown = whole.splitlines()[line - 1].strip()
+        old = whole[self.begin : self.end].strip()
+        name = self.header.relative_to(HEADERS / "usm_dlpack")
+        return f"{name}:{line}: `{old}` -> `{self.new.strip()}` in `{shown}`"
 
 
-def table(suite: Suite, verdicts: dict[int, Verdict]) -> list[str]:
-    """One line a header: generated, caught, survived."""
-    lines = [f"{'header':24}{'faults':>8}{'caught':>8}{'survived':>10}"]
-    for header in [*suite.sources, "all"]:
-        mine = {
-            n: v
-            for n, v in verdicts.items()
-            if header in ("all", suite.faults[n].header) and v.outcome != "no program"
+def faults_of(header: Path) -> Iterator[Fault]:
+    """Generate the faults of one header; comments, sentences and directives are left alone."""
+    code = NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), header.read_text())
+    for pattern, new in CHANGES:
+        for found in re.finditer(pattern, code):
+            yield Fault(header, found.start(), found.end(), found.expand(new))
+
+
+def output(*words: str) -> str:
+    """Return what a command prints."""
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def fails(words: list[str], **variables: str) -> bool:
+    """Whether a command fails, or takes more than a minute of processor time."""
+    limited = ["bash", "-c", 'ulimit -c 0 -t 60; exec "$@"', "bash", *words]
+    environment = os.environ | variables
+    done = subprocess.run(limited, cwd=BUILD, env=environment, capture_output=True, check=False)
+    return done.returncode != 0
+
+
+def environment_of(test: dict[str, Any]) -> dict[str, str]:
+    """Return the variables that a test of ctest is run with."""
+    lists = (one["value"] for one in test["properties"] if one["name"] == "ENVIRONMENT")
+    return dict(entry.split("=", 1) for entries in lists for entry in entries)
+
+
+def with_copy(words: list[str], copy: Path) -> list[str]:
+    """Return a command that includes a copy of the headers in place of ours."""
+    return [f"-I{copy}" if word == f"-I{HEADERS}" else word for word in words]
+
+
+class Suite:
+    """How the tests are compiled, linked and run, as their build says."""
+
+    def __init__(self, *, with_sycl: bool) -> None:
+        """Build the tests without a fault."""
+        programs = ["core_tests", *(["sycl_tests"] if with_sycl else [])]
+        choices = ["-G", "Ninja", "-B", str(BUILD), "-DCMAKE_UNITY_BUILD=OFF"]
+        subprocess.run(["cmake", "--preset", "quick", *choices], cwd=ROOT, check=True)
+        subprocess.run(["cmake", "--build", str(BUILD), "--target", *programs], check=True)
+        self.compile = {
+            Path(one["file"]): [w for w in shlex.split(one["command"]) if not w.startswith("-W")]
+            for one in json.loads((BUILD / "compile_commands.json").read_text())
+            if Path(one["file"]).is_relative_to(TESTS)
         }
-        caught = sum(v.caught for v in mine.values())
-        if mine:
-            lines.append(f"{header:24}{len(mine):8}{caught:8}{len(mine) - caught:10}")
-    return lines
+        listed = output("ctest", "--test-dir", str(BUILD), "--show-only=json-v1")
+        self.tests = {test["name"]: test for test in json.loads(listed)["tests"]}
+        self.link = {name: self.link_words(name) for name in programs}
+        self.counter = [str(path) for path in BUILD.rglob("allocation_counter.cpp.o")]
+        if with_sycl:
+            output("ctest", "--test-dir", str(BUILD), "-R", "driver_copies")
 
+    @staticmethod
+    def link_words(program: str) -> list[str]:
+        """Return the command that links a program, without its objects."""
+        last = output("ninja", "-C", str(BUILD), "-t", "commands", program).splitlines()[-1]
+        return [w for w in shlex.split(last) if w not in (":", "&&") and not w.endswith(".o")]
 
-def report(suite: Suite, verdicts: dict[int, Verdict]) -> int:
-    """Print what became of the faults; return 1 if a test fails without one."""
-    survived = sorted(n for n, v in verdicts.items() if v.outcome == "survived")
-    caught = sum(v.caught for v in verdicts.values())
-    none = sum(v.outcome == "no program" for v in verdicts.values())
-    print("\nsurvivors:")
-    for number in survived:
-        seen = f" ({verdicts[number].by})" if verdicts[number].by else ""
-        print(f"  {suite.faults[number].kind:10} {suite.faults[number]}{seen}")
-    print("\ncaught by: ", end="")
-    kinds = Counter(by_what(v) for v in verdicts.values() if v.caught)
-    print(", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())))
-    print("\n".join(table(suite, verdicts)))
-    print(f"\n{len(verdicts)} faults generated, {none} of them no program (not even alone)")
-    print(f"{caught} caught, {len(survived)} survived")
-    for case in suite.failing:
-        print(f"{case}: expected to pass without a fault, found that it fails; mend it first")
-    return 1 if suite.failing else 0
-
-
-def save(file: Path, suite: Suite, verdicts: dict[int, Verdict]) -> None:
-    """Keep the verdicts of this run, and those of earlier runs on faults not tried now."""
-    kept = {tuple(r["key"]): r for r in json.loads(file.read_text())} if file.exists() else {}
-    for number, verdict in sorted(verdicts.items()):
-        key = suite.faults[number].key
-        kept[key] = {"key": list(key), "outcome": verdict.outcome, "by": verdict.by}
-    present = {fault.key for fault in suite.faults.values()}
-    file.write_text(json.dumps([r for key, r in kept.items() if key in present], indent=1))
-
-
-def kept_verdicts(file: Path, suite: Suite) -> dict[int, Verdict]:
-    """Return what earlier runs found, of faults that are still there."""
-    records = json.loads(file.read_text()) if file.exists() else []
-    found = {tuple(r["key"]): Verdict(r["outcome"], r["by"]) for r in records}
-    return {n: found[fault.key] for n, fault in suite.faults.items() if fault.key in found}
-
-
-def chosen_faults(suite: Suite, headers: list[str], file: Path, *, survivors: bool) -> set[int]:
-    """Return the faults to try: all, those of some headers, those that survived the last run."""
-    unknown = sorted(set(headers) - set(suite.sources))
-    if unknown:
-        raise RefusalError(
-            f"--header: expected one of {', '.join(suite.sources)}, found {unknown[0]}; "
-            "name a file of include/usm_dlpack"
+    def catches(self, file: Path, copy: Path) -> bool:
+        """Whether a test file, compiled with a copy of the headers, fails or does not compile."""
+        words = self.compile[file]
+        words = with_copy(words[: words.index("-o")], copy)
+        unit, program = str(copy / "unit.o"), str(copy / "unit")
+        if fails([*words, "-c", str(file), "-o", unit]):
+            return True
+        if file.parent.name == "static":
+            return False
+        target = "sycl_tests" if file.parent.name == "sycl" else "core_tests"
+        link = list(self.link[target])
+        link[link.index("-o") + 1] = program
+        objects = [unit, *(self.counter if target == "core_tests" else [])]
+        if fails([link[0], *objects, *link[1:]]):
+            raise RuntimeError(f"{file.name}: expected that it links alone, found that it does not")
+        return any(
+            fails([program, *test["command"][1:]], **environment_of(test))
+            for name, test in self.tests.items()
+            if name.split(".")[0] == target
         )
-    chosen = {n for n, f in suite.faults.items() if not headers or f.header in headers}
-    if survivors:
-        records = json.loads(file.read_text()) if file.exists() else []
-        done = {tuple(r["key"]) for r in records if r["outcome"] != "survived"}
-        chosen = {n for n in chosen if suite.faults[n].key not in done}
-    return chosen
+
+    def verdict(self, fault: Fault) -> str:
+        """Return which test notices a fault, "no program" or "survived"."""
+        stem = fault.header.stem
+        folders = ("core", "static") if fault.header.parent.name == "core" else ("sycl",)
+        files = [
+            file
+            for file in self.compile
+            if file.parent.name in folders and file.stem != "allocation_counter"
+        ]
+        files.sort(key=lambda f: (f.stem.removeprefix("test_") != stem, f.parent.name, f.name))
+        with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+            copy = Path(folder) / "include"
+            shutil.copytree(HEADERS, copy)
+            changed = copy / fault.header.relative_to(HEADERS)
+            changed.write_text(fault.text())
+            model = self.compile[files[0]]
+            alone = [w for w in with_copy(model[: model.index("-o")], copy) if w != "-c"]
+            if fails([*alone, "-fsyntax-only", "-xc++", str(changed)]):
+                return "no program"
+            for file in files:
+                if self.catches(file, copy):
+                    return f"caught by {file.relative_to(TESTS)}"
+            for name, test in self.tests.items():
+                if name.startswith("compile_fail.") and fails(with_copy(test["command"], copy)):
+                    return f"caught by {name}"
+        return "survived"
 
 
-def main() -> int:
-    """Run what the command line asks for."""
+def main() -> None:
+    """Try what the command line asks for."""
     parser = argparse.ArgumentParser(prog="dev.py mutation", description=__doc__)
-    parser.add_argument("--header", action="append", default=[], help="only its faults; repeatable")
-    parser.add_argument("--survivors", action="store_true", help="only those of the last run")
-    parser.add_argument("--quick", action="store_true", help="leave out what must be compiled")
+    parser.add_argument("--header", action="append", default=[], help="core/view.hpp; repeatable")
+    parser.add_argument("--every", type=int, default=1, help="try one fault in so many")
     parser.add_argument("--list", action="store_true", help="print the faults, and try none")
-    parser.add_argument("--report", action="store_true", help="what earlier runs found, together")
     parser.add_argument("--jobs", type=int, default=2, help="faults tried at once (default: 2)")
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "mutation")
     options = parser.parse_args()
-    options.build.mkdir(parents=True, exist_ok=True)
-    suite = Suite(options.build, options.jobs)
-    results = options.build / "results.json"
-    try:
-        chosen = chosen_faults(suite, options.header, results, survivors=options.survivors)
-        if options.list:
-            print("\n".join(f"{suite.faults[n].kind:10} {suite.faults[n]}" for n in sorted(chosen)))
-            return 0
-        if options.report:
-            return report(suite, kept_verdicts(results, suite))
-        start = time.monotonic()
-        suite.prepare(chosen)
-        print(f"{len(suite.faults)} faults, {len(suite.switched)} switched at run time", flush=True)
-        verdicts = try_faults(suite, chosen, quick=options.quick)
-        status = report(suite, verdicts)
-        print(f"{(time.monotonic() - start) / 60:.0f} minutes")
-        return status
-    except RefusalError as refusal:
-        print(refusal, file=sys.stderr)
-        return 1
+    names = options.header or [
+        path.relative_to(HEADERS / "usm_dlpack").as_posix()
+        for folder in ("core", "sycl", "opencl")
+        for path in sorted((HEADERS / "usm_dlpack" / folder).glob("*.hpp"))
+    ]
+    headers = [HEADERS / "usm_dlpack" / name for name in names]
+    faults = [fault for header in headers for fault in faults_of(header)][:: options.every]
+    if options.list:
+        print("\n".join(map(str, faults)))
+        return
+    suite = Suite(with_sycl=any(header.parent.name != "core" for header in headers))
+    counts = {"no program": 0, "survived": 0, "caught": 0}
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for fault, verdict in zip(faults, pool.map(suite.verdict, faults), strict=True):
+            counts[verdict if verdict in counts else "caught"] += 1
+            print(f"{verdict}: {fault}", flush=True)
+    print(", ".join(f"{count} {name}" for name, count in counts.items()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

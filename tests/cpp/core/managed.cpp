@@ -527,8 +527,7 @@ TEST(Managed, LegacyRefusesFlagsItCannotCarry) {
                  "padded elements of fewer than 8 bits");
 }
 
-// --- Received
-// -------------------------------------------------------------------------------------------
+// --- Received -------------------------------------------------------------------------------
 
 TEST(Managed, CallsTheDeleterOfAReceivedTensorOnce) {
   valid_managed_tensor received;
@@ -562,16 +561,6 @@ TEST(Managed, LeavesAReleasedTensorAlone) {
     EXPECT_EQ(owned.release(), &received.managed);
   }
   EXPECT_EQ(received.deleted, 0);
-}
-
-TEST(Managed, TouchesNothingButTheDeleterOfAnotherMajorVersion) {
-  valid_managed_tensor received;
-  received.managed.version.major = 2;
-  received.managed.dl_tensor.shape = nullptr;
-  {
-    const managed_tensor owned(&received.managed);
-  }
-  EXPECT_EQ(received.deleted, 1);
 }
 
 }  // namespace

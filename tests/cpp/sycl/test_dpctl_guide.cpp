@@ -138,17 +138,6 @@ TEST(TwoDevicesDpctlGuide, ExportAndImportGoTheSameStepsForEachKind) {
   expect_the_guide_on_each_device();
 }
 
-TEST(DpctlGuide, ExportRefusesMemoryOfAContextThatIsNotTheDefault) {
-  const sycl::device device = root_devices().at(0);
-  const sycl::context context(device);
-  for (const alloc kind : usm_kinds) {
-    const usm_memory memory(kind, 64, device, context);
-    const sycl::device ptr_dev = sycl::get_pointer_device(memory.at(), context);
-    EXPECT_NE(context, ptr_dev.get_platform().khr_get_default_context());
-    EXPECT_EQ(refused_export(memory, context), errc::context_not_default);
-  }
-}
-
 TEST(DpctlGuide, ExportRefusesMemoryOfASubDeviceForItsContextThoughItsRootHasAnIdOnOpencl) {
   for (const sycl::device& part : {sub_devices().at(1), nested_sub_device()}) {
     const sycl::queue queue(part);
@@ -165,22 +154,6 @@ TEST(DpctlGuide, ExportRefusesMemoryOfASubDeviceForItsContextThoughItsRootHasAnI
       EXPECT_EQ(usm_dlpack::root_device(usm_dlpack::device_id(ptr_dev)), root);
     }
   }
-}
-
-TEST(DpctlGuide, ExportRefusesAPointerThatTheContextDoesNotKnowUnpooled) {
-  const sycl::queue queue = queue_on();
-  usm_memory memory(alloc::device, 64, queue);
-  memory.free();
-  EXPECT_THROW(sycl::get_pointer_device(memory.at(), queue.get_context()), sycl::exception);
-  EXPECT_EQ(refused_export(memory, queue.get_context()), errc::pointer_unknown);
-}
-
-TEST(DpctlGuide, ImportRefusesAnIdThatNamesNoDevice) {
-  usm_tensor valid;
-  valid.tensor.device.device_id = 1;
-  EXPECT_THROW(sycl::device::get_devices().at(1), std::out_of_range);
-  EXPECT_REFUSAL(usm_dlpack::validate(valid.tensor), errc::device_id_out_of_range,
-                 "device.device_id", "from 0 to 0 (root devices in this process)", "1");
 }
 
 TEST(DpctlGuide, ImportRefusesAPointerThatTheDefaultContextDoesNotKnowOnOpencl) {

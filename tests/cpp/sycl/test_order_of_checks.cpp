@@ -104,7 +104,7 @@ TEST(BrokenDeviceOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
 // -------------------------------------------------------------------------------------------
 
 /// The first root device has no id for as long as this lives: stands for one that
-/// ONEAPI_DEVICE_SELECTOR hides, which only a process of its own shows (test_device.cpp).
+/// ONEAPI_DEVICE_SELECTOR hides, which only a process of its own shows (test_devices.cpp).
 class hidden_device {
  public:
   hidden_device() : kept_(table().devices) { table().devices[0] = kept_[1]; }

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace test_usm_export {
+namespace test_to_dlpack {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -528,4 +528,4 @@ TEST(UsmExport, HostMemoryHasTheIdOfTheQueueOrElseOfTheFirstDeviceOfItsPlatform)
   EXPECT_EQ(export_device(found, entry, 6).device_id, 5);
 }
 
-}  // namespace test_usm_export
+}  // namespace test_to_dlpack

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace test_allocation {
+namespace test_memory {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -252,4 +252,4 @@ TEST(TwoDevicesAllocation, TheSyclQueriesNameTheSameDevices) {
   }
 }
 
-}  // namespace test_allocation
+}  // namespace test_memory

@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace test_usm_mdspan {
+namespace test_to_mdspan {
 
 using namespace usm_dlpack_test;
 using namespace usm_dlpack;
@@ -348,4 +348,4 @@ TEST(UsmMdspan, AKernelIndexesViewsOfDeviceUsm) {
                                -6, 1, 1, 23, 24}));
 }
 
-}  // namespace test_usm_mdspan
+}  // namespace test_to_mdspan

@@ -11,7 +11,7 @@
 #define SYCL_LANGUAGE_VERSION 202012L
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 
-namespace test_usm_accessor {
+namespace test_mdspan {
 
 using usm_dlpack::errc;
 
@@ -32,4 +32,4 @@ TEST(UsmAccessor, HostCodeOfASingleSourceCompilerMeetsDeviceUsmAtRunTime) {
   EXPECT_EQ((host[md_array<short, 1>{2}]), 3);
 }
 
-}  // namespace test_usm_accessor
+}  // namespace test_mdspan

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace test_sycl_dtype {
+namespace test_dtype {
 
 /// Two float4 in a byte: packed, with lanes of its own.
 struct float4_pair {
@@ -24,18 +24,18 @@ struct without_dtype {
   float value;
 };
 
-}  // namespace test_sycl_dtype
+}  // namespace test_dtype
 
 template <>
-struct usm_dlpack::data_type_of<test_sycl_dtype::float4_pair> {
+struct usm_dlpack::data_type_of<test_dtype::float4_pair> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 2};
 };
 template <>
-struct usm_dlpack::data_type_of<test_sycl_dtype::lone_float4> {
+struct usm_dlpack::data_type_of<test_dtype::lone_float4> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
 };
 
-namespace test_sycl_dtype {
+namespace test_dtype {
 
 using sycl::marray;
 using sycl::vec;
@@ -161,4 +161,4 @@ TEST(SyclDtype, LanesOfPaddedElementsHaveNone) {
   static_assert(!has_data_type_v<marray<lone_float4, 2>>);
 }
 
-}  // namespace test_sycl_dtype
+}  // namespace test_dtype

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace test_device {
+namespace test_devices {
 
 using namespace usm_dlpack_test;
 using usm_dlpack::default_context;
@@ -284,4 +284,4 @@ TEST(BrokenDevice, HasNoNativeHandlesAndTheOtherHas) {
   EXPECT_EQ(table.platforms[1].opencl.query, nullptr);
 }
 
-}  // namespace test_device
+}  // namespace test_devices

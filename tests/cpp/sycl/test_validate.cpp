@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace test_usm_import {
+namespace test_validate {
 
 using namespace usm_dlpack_test;
 using sycl::usm::alloc;
@@ -584,4 +584,4 @@ TEST(UsmImport, TheFirstBrokenRuleInTheDocumentedOrderIsNamedUnpooled) {
   EXPECT_EQ(valid.deleted, 0);
 }
 
-}  // namespace test_usm_import
+}  // namespace test_validate
