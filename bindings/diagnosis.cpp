@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each question is put to the runtime or to the backend by itself, and not through the
-// validator, so that an explanation shows what they say and not what was made of it. A
-// question that fails has its failure for an answer.
+// What the SYCL runtime says of devices, contexts and pointers, for `devices` and for the
+// evidence that `explain` adds to a refusal. A query that fails has its failure as the answer.
 #include "diagnosis.hpp"
 
 #include "process.hpp"
 #include "python_objects.hpp"
 
 #include <nanobind/stl/string.h>
-#include <usm_dlpack/opencl.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
 namespace usm_dlpack::python {
 namespace {
 
-/// Asks, and keeps the text of a failure in `answers[failure]`.
+/// Runs a query, and stores the text of its failure in `answers[failure]`.
 template <class Query>
 void ask(nb::dict& answers, const char* failure, Query&& query) {
   try {
@@ -77,7 +74,7 @@ nb::dict default_context_answer(std::int32_t id) {
   return answers;
 }
 
-const char* name_of(sycl::info::partition_property property) {
+const char* partition_name(sycl::info::partition_property property) {
   switch (property) {
     case sycl::info::partition_property::partition_equally: return "equally";
     case sycl::info::partition_property::partition_by_counts: return "by counts";
@@ -97,7 +94,7 @@ nb::dict partition_answer(std::int32_t id) {
     const sycl::device device = root_device(id);
     for (const auto property : device.get_info<sycl::info::device::partition_properties>()) {
       if (property != sycl::info::partition_property::no_partition) {
-        rules.append(name_of(property));
+        rules.append(partition_name(property));
       }
     }
     if (nb::len(rules) != 0) {
@@ -124,65 +121,6 @@ nb::dict sycl_answer(const void* pointer, const sycl::context& context) {
   return answers;
 }
 
-void describe_by_opencl(nb::dict& answers, const void* pointer,
-                        const detail::opencl_platform& native) {
-  answers["query"] = "clGetMemAllocInfoINTEL";
-  cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
-  cl_device_id device = nullptr;
-  std::uintptr_t base = 0;
-  std::size_t size = 0;
-  const bool known = native.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type);
-  answers["kind"] = to_string(known ? detail::kind_of(type) : sycl::usm::alloc::unknown);
-  if (native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device) && device != nullptr) {
-    const std::int32_t id = detail::root_id_of(native, device);
-    answers["device_id"] = id < 0 ? nb::none() : nb::object(nb::int_(id));
-    answers["sub_device"] = id < 0 || native.devices[static_cast<std::size_t>(id)] != device;
-  }
-  if (native.get_range(pointer, base, size)) {
-    answers["base"] = base;
-    answers["size"] = size;
-  }
-}
-
-/// What the backend says of the same; empty where it is not asked.
-nb::dict backend_answer(const void* pointer, const sycl::context& context) {
-  nb::dict answers;
-  ask(answers, "failure", [&] {
-    const auto& platforms = detail::device_table::get().platforms;
-    const sycl::platform platform = context.get_platform();
-    const auto entry =
-        std::find_if(platforms.begin(), platforms.end(),
-                     [&](const auto& other) { return other.platform == platform; });
-    if (entry == platforms.end() || !entry->context) {
-      return;
-    }
-    if (entry->opencl.query != nullptr) {
-      const opencl_handle<cl_context> handle = opencl_context(context);
-      detail::opencl_platform same = entry->opencl;
-      same.context = handle.get();
-      describe_by_opencl(answers, pointer, same);
-    }
-    std::uintptr_t base = 0;
-    std::size_t size = 0;
-    if (entry->level_zero.query != nullptr && *entry->context == context) {
-      answers["query"] = "zeMemGetAddressRange";
-      if (entry->level_zero.get_range(pointer, base, size)) {
-        answers["base"] = base;
-        answers["size"] = size;
-      }
-    }
-  });
-  return answers;
-}
-
-nb::dict pointer_answer(std::uintptr_t address, const sycl::context& context) {
-  const void* pointer = reinterpret_cast<const void*>(address);
-  nb::dict answers = context_answer(context);
-  answers["sycl"] = sycl_answer(pointer, context);
-  answers["backend_answer"] = backend_answer(pointer, context);
-  return answers;
-}
-
 /// What each platform's default context knows of a pointer, in the order of the device ids.
 nb::list ask_platforms(std::uintptr_t address) {
   check_process();
@@ -202,22 +140,21 @@ nb::list ask_platforms(std::uintptr_t address) {
   return rows;
 }
 
-/// The same of one context, which Python code named.
+/// What one context, which Python code named, knows of a pointer.
 nb::dict ask_context(std::uintptr_t address, nb::handle place) {
   check_process();
   const sycl::context context = to_context(place);
   return pointer_answer(address, context);
 }
 
-/// The device that a queue works on.
-nb::object ask_queue(nb::handle queue) {
-  check_process();
-  return find_queue(queue) == nullptr
-             ? nb::none()
-             : nb::object(device_answer(to_queue(queue).get_device()));
-}
-
 }  // namespace
+
+nb::dict pointer_answer(std::uintptr_t address, const sycl::context& context) {
+  const void* pointer = reinterpret_cast<const void*>(address);
+  nb::dict answers = context_answer(context);
+  answers["sycl"] = sycl_answer(pointer, context);
+  return answers;
+}
 
 void register_diagnosis(nb::module_& module) {
   module.def("ask_platforms", &ask_platforms, nb::arg("address"),
@@ -225,8 +162,6 @@ void register_diagnosis(nb::module_& module) {
   module.def("ask_context", &ask_context, nb::arg("address"), nb::arg("place").none(),
              nb::sig("def ask_context(address: int, place: typing.Any) -> "
                      "dict[str, typing.Any]"));
-  module.def("ask_queue", &ask_queue, nb::arg("queue").none(),
-             nb::sig("def ask_queue(queue: typing.Any) -> dict[str, typing.Any] | None"));
   module.def("ask_default_context", &default_context_answer, nb::arg("device_id"),
              nb::sig("def ask_default_context(device_id: int) -> dict[str, typing.Any]"));
   module.def("ask_partition", &partition_answer, nb::arg("device_id"),

@@ -5,8 +5,14 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <sycl/sycl.hpp>
+
+#include <cstdint>
 
 namespace usm_dlpack::python {
+
+/// The devices of a context, and what SYCL says of a pointer in it.
+nanobind::dict pointer_answer(std::uintptr_t address, const sycl::context& context);
 
 /// Adds the questions to the module; Python's `explain` and `devices` put them.
 void register_diagnosis(nanobind::module_& module);

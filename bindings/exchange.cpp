@@ -9,6 +9,7 @@
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
+#include "trace.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -74,12 +75,19 @@ struct allocation_object {
 };
 
 allocation_object validate_content(const capsule_content& content, const requirements& wanted,
-                                   bool padded) {
+                                   bool padded, trace* watching) {
   const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content);
-  const usm_allocation proof =
-      std::visit([&](const auto* managed) { return validate(*managed, wanted); }, content);
+  usm_allocation own;
+  usm_allocation& proof = watching == nullptr ? own : watching->proof;
+  if (watching != nullptr) {
+    watching->read(content);
+  }
+  std::visit(
+      [&](const auto* managed) { detail::import_managed(*managed, wanted, proof, watching); },
+      content);
   const std::uint64_t flags = versioned != nullptr ? (*versioned)->flags : 0;
   if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
+    detail::begin_step(watching, "requirements");
     const std::string name = to_string(*wanted.dtype);
     detail::refuse(errc::dtype_mismatch, "dtype", name + " with a byte for each element",
                    "packed elements", "convert the array");
@@ -90,13 +98,19 @@ allocation_object validate_content(const capsule_content& content, const require
 /// Validates a capsule, which stays as it is, or what an array offers.
 /// @param padded whether small elements must have a byte each
 allocation_object validate_array(nb::handle x, const requirements& wanted, bool padded) {
+  trace* watching = take_trace();
   check_process();
+  detail::begin_step(watching, "producer");
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
+    detail::begin_step(watching, "capsule");
     const nb::ft_object_guard alone(x);
-    return validate_content(read_capsule(x), wanted, padded);
+    return validate_content(read_capsule(x), wanted, padded, watching);
   }
   const offered_tensor offered = ask_producer(x, {});
-  const allocation_object found = validate_content(offered.content(), wanted, padded);
+  detail::begin_step(watching, "capsule");
+  const allocation_object found =
+      validate_content(offered.content(), wanted, padded, watching);
+  detail::begin_step(watching, "pointer");  // again: by the queue that the producer names
   check_context(found.proof, offered);
   return found;
 }
@@ -163,6 +177,7 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, const byte_range
                        std::uintptr_t data, extents shape, std::optional<extents> strides,
                        int code, int bits, int lanes, std::uint64_t flags, nb::handle place,
                        nb::handle queue) {
+  trace* watching = take_trace();
   check_process();
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -173,20 +188,43 @@ nb::object from_memory(nb::object owner, std::uintptr_t origin, const byte_range
   described.shape = shape.data();
   described.strides = strides ? strides->data() : nullptr;
   described.dtype = to_dtype(code, bits, lanes);
+  if (watching != nullptr) {
+    watching->read(described);
+    watching->origin = origin;
+    watching->object = object;
+  }
+  detail::begin_step(watching, "structure");
   const tensor_structure structure = check_structure(described, detail::storage_of(flags));
+  if (watching != nullptr) {
+    watching->structure = structure;
+  }
+  detail::begin_step(watching, "context");
   const sycl::context context = to_context(place);
+  if (watching != nullptr) {
+    watching->context = context;
+  }
   const bool empty = structure.empty;
   // What the object itself names is looked up: shape and offset may lead out of it.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : origin);
-  described.device = detail::export_device(pointer, empty, context);
+  described.device =
+      detail::export_device(pointer, empty, context, detail::device_table::get().find(context),
+                            sycl::usm::alloc::unknown, -1, watching);
+  if (watching != nullptr) {
+    watching->device_id = described.device.device_id;
+  }
+  detail::begin_step(watching, "queue");
   if (!queue.is_none()) {
     described.device = find_device(pointer, empty, described.device, context, to_queue(queue));
   }
+  detail::begin_step(watching, "bounds");
   check_within(structure, object);
   if (!empty && structure.first != origin) {
     check_offset(structure.first, origin, described.device);
   }
   const usm_allocation proof = validate(shown);
+  if (watching != nullptr) {
+    watching->proof = proof;
+  }
   const sycl::queue* known = find_queue(queue.is_none() ? place : queue);
   nb::object made = make_tensor(described, proof, flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
@@ -200,27 +238,6 @@ nb::object usm_type_of(const allocation_object& self) {
   return nb::str(to_string(self.proof.usm_type()));
 }
 
-const char* name_of(bounds_proof bounds) {
-  switch (bounds) {
-    case bounds_proof::allocation: return "allocation";
-    case bounds_proof::chunk: return "chunk";
-    case bounds_proof::block: return "block";
-    case bounds_proof::both_ends: return "both_ends";
-    case bounds_proof::none: break;
-  }
-  return "none";
-}
-
-const char* name_of(device_proof device) {
-  switch (device) {
-    case device_proof::backend: return "backend";
-    case device_proof::only_device: return "only_device";
-    case device_proof::runtime: return "runtime";
-    case device_proof::none: break;
-  }
-  return "none";
-}
-
 /// A row of the device table as Python's `devices` shows it.
 nb::dict device_row(std::int32_t id) {
   const detail::device_entry& entry =
@@ -231,6 +248,15 @@ nb::dict device_row(std::int32_t id) {
       entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
   row["sycl_device"] = to_dpctl(entry.device);
   return row;
+}
+
+/// Base and size of what a proof names, and lowest address, bytes and first element of the
+/// view.
+nb::tuple bounds_of(nb::handle x) {
+  const usm_allocation& proof =
+      is_tensor(x) ? nb::inst_ptr<tensor>(x)->proof() : nb::cast<allocation_object&>(x).proof;
+  const tensor_structure& view = proof.structure();
+  return nb::make_tuple(proof.base(), proof.size(), view.lowest, view.nbytes, view.first);
 }
 
 void register_allocation(nb::module_& module) {
@@ -288,13 +314,6 @@ void register_allocation(nb::module_& module) {
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")
-      .def(
-          "_repr_html_",
-          [](const self& a) {
-            return nb::module_::import_("usm_dlpack._card")
-                .attr("of_allocation")(nb::find(a), a.proof.structure().lowest);
-          },
-          nb::sig("def _repr_html_(self) -> str"), "A card for notebooks.")
       .def("__repr__", [](const self& a) {
         const nb::object made =
             nb::module_::import_("usm_dlpack._dtypes").attr("describe_proof")(nb::find(a));
@@ -303,6 +322,27 @@ void register_allocation(nb::module_& module) {
 }
 
 }  // namespace
+
+const char* name_of(bounds_proof bounds) {
+  switch (bounds) {
+    case bounds_proof::allocation: return "allocation";
+    case bounds_proof::chunk: return "chunk";
+    case bounds_proof::block: return "block";
+    case bounds_proof::both_ends: return "both_ends";
+    case bounds_proof::none: break;
+  }
+  return "none";
+}
+
+const char* name_of(device_proof device) {
+  switch (device) {
+    case device_proof::backend: return "backend";
+    case device_proof::only_device: return "only_device";
+    case device_proof::runtime: return "runtime";
+    case device_proof::none: break;
+  }
+  return "none";
+}
 
 void register_exchange(nb::module_& module) {
   register_allocation(module);
@@ -324,6 +364,9 @@ void register_exchange(nb::module_& module) {
       nb::arg("x").none(), nb::arg("usm_types"), nb::arg("backends").none(),
       nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("padded"),
       nb::arg("ndim").none(), nb::arg("device_id").none());
+  module.def("bounds_of", &bounds_of, nb::arg("x"),
+             nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
+                     "tuple[int, int, int, int, int]"));
   module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"),
              nb::arg("object"), nb::arg("data"), nb::arg("shape"), nb::arg("strides").none(),
              nb::arg("code"), nb::arg("bits"), nb::arg("lanes"), nb::arg("flags"),

@@ -11,7 +11,7 @@
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
-#include "tensor_fields.hpp"
+#include "trace.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -53,7 +53,7 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
   usm_dlpack::python::register_import(module);
-  usm_dlpack::python::register_tensor_fields(module);
+  usm_dlpack::python::register_trace(module);
   usm_dlpack::python::register_diagnosis(module);
   usm_dlpack::python::register_package_interface(module);
 }

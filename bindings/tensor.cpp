@@ -398,16 +398,6 @@ void register_tensor(nb::module_& module) {
            "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
-      .def(
-          "_repr_html_",
-          [](const tensor& self) {
-            const usm_allocation& proof = self.proof();
-            return nb::module_::import_("usm_dlpack._card")
-                .attr("of_tensor")(
-                    nb::find(self), proof.base(), proof.size(), proof.structure().lowest,
-                    detail::bits_per_element(self.dtype(), detail::storage_of(self.flags())));
-          },
-          nb::sig("def _repr_html_(self) -> str"), "A card for notebooks.")
       .def("__repr__", [](const tensor& self) {
         const nb::object made =
             nb::module_::import_("usm_dlpack._dtypes").attr("describe")(nb::find(self));

@@ -10,11 +10,12 @@ from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
-from usm_dlpack import _program  # noqa: E402
+from usm_dlpack._cli import _program  # noqa: E402
 
 if not _program.is_doctor():
     try:
         from usm_dlpack._arrays import UsmArray
+        from usm_dlpack._card import card as _card_of
         from usm_dlpack._core import DLPackTensor, UsmAllocation
         from usm_dlpack._core import version as _version
         from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError
@@ -25,8 +26,7 @@ if not _program.is_doctor():
             to_dlpack_tensor,
             validate,
         )
-        from usm_dlpack._explain import explain
-        from usm_dlpack._explanation import Explanation
+        from usm_dlpack._explain import Explanation, explain
         from usm_dlpack._paths import get_cmake_dir, get_include
     except ImportError as _failure:
         _program.failure = _failure  # which the program's commands say in one sentence
@@ -34,6 +34,8 @@ if not _program.is_doctor():
             raise _program.refusal(_failure) from _failure
     else:
         __version__ = _version
+        for _kind in (DLPackTensor, UsmAllocation, Explanation):
+            setattr(_kind, "_repr_html_", _card_of)  # noqa: B010 (the stub has no such method)
 
 __all__ = [
     "ArgumentError",

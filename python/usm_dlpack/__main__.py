@@ -100,19 +100,19 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from usm_dlpack import _devices
+    from usm_dlpack._cli import _devices
 
     if options.command == "devices":
         return _devices.show(as_json=options.json, colour=options.color)
     if options.command == "explain":
-        from usm_dlpack import _explain_command
+        from usm_dlpack._cli import _explain
 
-        return _explain_command.show(
+        return _explain.show(
             options.target, direction=options.direction, as_json=options.json, colour=options.color
         )
     if _devices.show(as_json=False, details=False) != 0:
         return 1
-    from usm_dlpack import _demonstration
+    from usm_dlpack._cli import _demonstration
 
     return _demonstration.show()
 
@@ -121,13 +121,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     options = _parse(arguments)
     if options.command == "doctor":
-        from usm_dlpack import _doctor
+        from usm_dlpack._cli import _doctor
 
         return _doctor.show(as_json=options.json, colour=options.color)
     try:
         return _run(options)
     except ImportError as error:  # of _core or what it needs
-        from usm_dlpack import _program, _terminal
+        from usm_dlpack import _terminal
+        from usm_dlpack._cli import _program
 
         _terminal.say_error(_program.sentence(_program.failure or error))
         return 1

@@ -1,206 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards for notebooks: small pieces of HTML that need no script and nothing from elsewhere.
-
-What the runtime cannot be asked any more is a question mark: a card never raises.
-"""
+"""Cards for notebooks: the view drawn in its allocation, and a table, in HTML without scripts."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable
+import html
 from typing import TYPE_CHECKING, Any
 
-from usm_dlpack import _drawing
-from usm_dlpack._drawing import View
-from usm_dlpack._explanation import code_words, error_text, escaped
+from usm_dlpack import _core
+from usm_dlpack._explain import Explanation
 
 if TYPE_CHECKING:
     from usm_dlpack import DLPackTensor, UsmAllocation
-    from usm_dlpack._explanation import Explanation, Step
 
 _BOX = (
     "font: 13px/1.45 system-ui, sans-serif; max-width: 44em; box-sizing: border-box; "
     "padding: 0.6em 0.8em; border: 1px solid rgba(128, 128, 128, 0.45); border-radius: 5px"
 )
-_MARKS = {"passed": "✓", "stopped": "✗", "not reached": "·"}
 _CELL = "padding: 1px 10px 1px 0; text-align: left; vertical-align: top; background: none"
-_TABLE = '<table style="border-collapse: collapse; border: none; margin: 0.3em 0 0">'
-_SMALL = "font-size: 11px; opacity: 0.75"
+_ACCENT = "#3b82d6"  # readable on light and dark pages
 
-Facts = list[tuple[str, str]]
-
-
-def _boxed(content: str) -> str:
-    name = f"usm-{uuid.uuid4().hex[:12]}"
-    style = (
-        f"#{name} {{ --usm-accent: #2f74c8 }} "
-        f"@media (prefers-color-scheme: dark) {{ #{name} {{ --usm-accent: #6aaefc }} }}"
-    )
-    return f'<div id="{name}" style="{_BOX}"><style>{style}</style>{content}</div>'
+Rows = dict[str, object]
 
 
-def _asked(query: Callable[[], object]) -> str:
+def escaped(text: object) -> str:
+    """Return a text for HTML, in characters that XML has."""
+    shown = str(text).encode("utf-8", "backslashreplace").decode()
+    printable = (c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in shown)
+    return html.escape("".join(printable))
+
+
+def card(x: DLPackTensor | UsmAllocation | Explanation) -> str:
+    """Return the card of an object; never raises."""
     try:
-        return str(query())
-    except Exception:  # of a driver that failed, or in a child of fork()
-        return "?"
+        content = _content(x)
+    except Exception:  # of a driver that failed
+        content = escaped(repr(x))
+    return f'<div style="{_BOX}">{content}</div>'
 
 
-def _table(facts: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(
+def _content(x: DLPackTensor | UsmAllocation | Explanation) -> str:
+    if isinstance(x, Explanation):
+        style = "margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; background: none"
+        return f'<pre style="{style}">{escaped(x)}</pre>'
+    base, size, lowest, nbytes, first = _core.bounds_of(x)
+    start = base if size else lowest
+    rows = _place(size, lowest - start, nbytes, first - start) | _facts(x)
+    table = "".join(
         f'<tr style="background: none"><th style="{_CELL}; font-weight: normal; opacity: 0.75; '
         f'white-space: nowrap">{escaped(name)}</th>'
         f'<td style="{_CELL}; overflow-wrap: anywhere">{escaped(text)}</td></tr>'
-        for name, text in facts
+        for name, text in rows.items()
     )
-    return f"{_TABLE}<tbody>{rows}</tbody></table>"
-
-
-def _bytes(count: int) -> str:
-    return f"{count:,} byte" if count == 1 else f"{count:,} bytes"
-
-
-def _scale(view: View) -> str:
-    """Return the two ends of the drawing of the allocation, in words."""
-    if view.nbytes == 0:
-        ends = ("an empty view: no allocation was asked for", "")
-    elif view.size:
-        ends = (f"base {view.base:#x}", f"{_bytes(view.size)} allocated")
-    else:
-        ends = ("the allocation's base and size are not known", "")
     return (
-        f'<div style="display: flex; flex-wrap: wrap; justify-content: space-between; {_SMALL}">'
-        f"<span>{escaped(ends[0])}</span><span>{escaped(ends[1])}</span></div>"
+        f'<div style="font-weight: 600; margin-bottom: 0.3em">{type(x).__name__}</div>'
+        + _drawing(size, lowest - start, nbytes, first - start)
+        + '<table style="border-collapse: collapse; border: none; margin: 0.3em 0 0">'
+        f"<tbody>{table}</tbody></table>"
     )
 
 
-def _place(view: View) -> Facts:
-    if view.nbytes == 0:
-        return [("view", "no elements, no bytes")]
-    if not view.size:
-        return [("view", _bytes(view.nbytes))]
-    start = view.lowest - view.base
-    facts = [("view", f"bytes {start:,} to {start + view.nbytes - 1:,} of the allocation")]
-    return [*facts, ("first element", f"at byte {view.first - view.base:,}")]
+def _drawing(size: int, begin: int, nbytes: int, first: int) -> str:
+    """Return the allocation as a bar, the view in it, and a mark at the view's first element.
 
-
-def _elements(view: View) -> str:
-    each = _drawing.has_cells(view)
-    drawn = _drawing.cells_drawing(view) if each else _drawing.spans_drawing(view)
-    if not drawn:
-        return ""
-    rows = "".join(
-        f'<tr style="background: none"><td style="{_CELL}; {_SMALL}; white-space: nowrap; '
-        f'padding: 0 6px 0 0; line-height: 16px">{escaped(name)}</td>'
-        f'<td style="padding: 0; width: 100%; background: none">{drawing}</td></tr>'
-        for name, drawing in drawn
-    )
-    table = '<table style="border-collapse: collapse; border: none; width: 100%; margin: 0">'
-    told = "each element where it stands" if each else "first and last of dimension 0"
-    head = f'<div style="{_SMALL}; margin-top: 0.6em">{told} in the view</div>'
-    return f"{head}{table}<tbody>{rows}</tbody></table>"
-
-
-def _card(title: str, view: View, facts: Facts, *, has_shape: bool = True) -> str:
-    parts = [f'<div style="font-weight: 600; margin-bottom: 0.3em">{escaped(title)}</div>']
-    parts += [_drawing.allocation_drawing(view), _scale(view), _table([*_place(view), *facts])]
-    parts.append(_elements(view) if has_shape else "")
-    return _boxed("".join(parts))
-
-
-def _guarded(make: Callable[[], str], x: object) -> str:
-    try:
-        return make()
-    except Exception:
-        return _boxed(escaped(_asked(lambda: repr(x))))
-
-
-def of_tensor(tensor: DLPackTensor, base: int, size: int, lowest: int, bits: int) -> str:
-    """Return the card of a tensor.
-
-    Parameters
-    ----------
-    tensor
-        The tensor.
-    base, size
-        Its allocation.
-    lowest
-        The lowest address of its elements.
-    bits
-        From one element to a neighbour of stride 1.
+    Places are percentages of the width, so that the drawing fits any. A frame is dashed where the
+    size of the allocation is not known.
     """
+    whole = size or nbytes or 1
 
-    def make() -> str:
-        shape, strides = tensor.shape, tensor.strides
-        extent = tensor.byte_extent
-        view = View(base, size, lowest, extent, tensor.data, shape, strides, bits)
-        facts = [
-            ("shape", str(shape)),
-            ("strides", f"{strides} in elements" if shape else "()"),
-            *_drawing.stride_words(view),
-            ("dtype", _asked(lambda: tensor.dtype)),
-            ("memory", f"{tensor.usm_type} USM{', read-only' if tensor.readonly else ''}"),
-            ("device", _device(tensor, tensor.device[1])),
-        ]
-        return _card("DLPackTensor", view, facts)
+    def percent(part: int) -> str:
+        return f"{100 * part / whole:.4f}".rstrip("0").rstrip(".") + "%"
 
-    return _guarded(make, tensor)
+    def rect(kind: str, x: int, width: int, paint: str) -> str:
+        place = f'x="{percent(x)}" y="10" width="{percent(width)}" height="20"'
+        return f'<rect class="{kind}" {place} style="{paint}"/>'
 
-
-def of_allocation(allocation: UsmAllocation, lowest: int) -> str:
-    """Return the card of what was proved, of a view whose lowest address is given."""
-
-    def make() -> str:
-        proof = allocation
-        view = View(proof.base, proof.size, lowest, proof.nbytes, proof.data)
-        overlap = "may overlap" if proof.overlapping else "do not overlap"
-        facts = [
-            ("memory", f"{proof.usm_type} USM{', read-only' if proof.readonly else ''}"),
-            ("elements", overlap),
-            ("device", _device(proof, proof.device_id)),
-            ("bounds proved", proof.bounds),
-            ("device proved", proof.device_proof),
-        ]
-        return _card("UsmAllocation", view, facts, has_shape=False)
-
-    return _guarded(make, allocation)
-
-
-def _device(x: Any, number: int) -> str:
-    name = _asked(lambda: str(x.sycl_device.name).strip())
-    return f"(14, {number}) {name}"
-
-
-def _step_row(step: Step) -> str:
-    faint = "; opacity: 0.55" if step.outcome == "not reached" else ""
-    bold = "; font-weight: 600" if step.outcome == "stopped" else ""
-    told = ""
-    if step.answer:
-        told = f'<div style="{_SMALL}; font-weight: normal">{escaped(step.answer)}</div>'
-    cell = _CELL + faint
+    dashed = "" if size else "; stroke-dasharray: 4 3"
+    frame = "fill: currentColor; fill-opacity: 0.08; stroke: currentColor; stroke-opacity: 0.5"
+    drawn = rect("allocation", 0, whole, frame + dashed)
+    if nbytes:
+        drawn += rect("view", begin, nbytes, f"fill: {_ACCENT}; fill-opacity: 0.55")
+        drawn += (
+            f'<svg class="first" x="{percent(first)}" y="1" width="1" height="8" '
+            f'style="overflow: visible"><path d="M-5 0h10l-5 8z" style="fill: {_ACCENT}"/></svg>'
+        )
     return (
-        f'<tr title="{escaped(step.reason)}" style="background: none">'
-        f'<td style="{cell}">{_MARKS[step.outcome]}</td>'
-        f'<td style="{cell}; text-align: right">{step.number}</td>'
-        f'<td style="{cell}{bold}; overflow-wrap: anywhere">{escaped(step.title)}{told}</td></tr>'
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="100%" height="34" '
+        'aria-label="the view in its allocation" style="display: block; overflow: visible">'
+        f"{drawn}</svg>"
     )
 
 
-def of_explanation(explanation: Explanation) -> str:
-    """Return the card of an explanation: its steps, and where it stops."""
+def _place(size: int, begin: int, nbytes: int, first: int) -> Rows:
+    if nbytes == 0:
+        return {"view": "no elements, no bytes"}
+    if not size:
+        return {"view": f"{nbytes:,} bytes of an allocation of unknown size"}
+    view = f"bytes {begin:,} to {begin + nbytes - 1:,} of the {size:,} of the allocation"
+    return {"view": view, "first element": f"at byte {first:,}"}
 
-    def make() -> str:
-        parts = []
-        for walk in explanation.walks:
-            title = f"{walk.direction.capitalize()} of {explanation.subject}"
-            rows = "".join(_step_row(step) for step in walk.steps)
-            parts.append(f'<div style="font-weight: 600">{escaped(title)}</div>')
-            if walk.error is not None:
-                said = escaped(error_text(walk.error))
-                parts.append(f'<div style="margin: 0.3em 0; overflow-wrap: anywhere">{said}</div>')
-                if (code := code_words(walk.error)) is not None:
-                    parts.append(f'<div style="{_SMALL}">{escaped(code)}</div>')
-            parts.append(f"{_TABLE}<tbody>{rows}</tbody></table>")
-        return _boxed("".join(parts))
 
-    return _guarded(make, explanation)
+def _facts(x: Any) -> Rows:
+    rows: Rows = {}
+    is_tensor = isinstance(x, _core.DLPackTensor)
+    if is_tensor:
+        rows |= {"shape": x.shape, "strides": f"{x.strides} in elements", "dtype": x.dtype}
+    rows["memory"] = f"{x.usm_type} USM{', read-only' if x.readonly else ''}"
+    try:
+        name = x.sycl_device.name.strip()
+    except Exception:  # in a child of fork(), or of a broken driver
+        name = "?"
+    rows["device"] = f"(14, {x.device[1] if is_tensor else x.device_id}) {name}"
+    if not is_tensor:
+        rows["elements"] = "may overlap" if x.overlapping else "do not overlap"
+        rows |= {"bounds proved": x.bounds, "device proved": x.device_proof}
+    return rows

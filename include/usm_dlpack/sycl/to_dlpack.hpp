@@ -8,6 +8,7 @@
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/observer.hpp>
 
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
@@ -94,10 +95,9 @@ namespace usm_dlpack::detail {
 
 /// The second rule of the export protocol: exchanged memory lives in a default context,
 /// because that is the only one that a consumer can find by a device id.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(const void* pointer,
-                                                                  bool empty,
-                                                                  const sycl::context& context,
-                                                                  std::int32_t queue_id) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(
+    const void* pointer, bool empty, const sycl::context& context, std::int32_t queue_id,
+    observer* watching = nullptr) {
   const bool known =
       empty || ask_runtime("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
@@ -105,6 +105,7 @@ namespace usm_dlpack::detail {
   if (!known) {
     refuse_unknown(pointer, queue_id);
   }
+  begin_step(watching, "default");
   const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
   const std::string platform = ask_runtime("context", [&] {
     return context.get_platform().template get_info<sycl::info::platform::name>();
@@ -156,16 +157,21 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry,
 /// Export protocol for memory of a given context, whose platform is found already.
 /// @param entry the platform whose default context `context` is, or null
 /// @param queue_id device id of the queue, or -1 if only a context was given
+/// @param watching null if nobody watches
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               const platform_entry* entry, sycl::usm::alloc kind,
-                              std::int32_t queue_id) {
+                              std::int32_t queue_id, observer* watching = nullptr) {
+  begin_step(watching, "pointer");
   if (entry == nullptr) {
-    refuse_context(pointer, empty, context, queue_id);
+    refuse_context(pointer, empty, context, queue_id, watching);
   }
   const memory_place found = find_place(pointer, *entry, kind);
   if (!found.known && !empty) {
     refuse_unknown(pointer, queue_id);
   }
+  begin_step(watching, "default");
+  begin_step(watching, "device");
+  begin_step(watching, "root");
   return export_device(found, *entry, queue_id);
 }
 

@@ -5,6 +5,7 @@
 
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/observer.hpp>
 
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
@@ -137,17 +138,21 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
 /// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
 class import_protocol {
  public:
-  import_protocol(const DLTensor& tensor, const requirements& wanted,
-                  usm_allocation& result) noexcept
-      : tensor_(tensor), wanted_(wanted), result_(result) {}
+  import_protocol(const DLTensor& tensor, const requirements& wanted, usm_allocation& result,
+                  observer* watching) noexcept
+      : tensor_(tensor), wanted_(wanted), result_(result), watching_(watching) {}
 
   void run(subbyte storage) {
+    begin("device_type");
     detail::check_device_type(tensor_);
+    begin("structure");
     detail::check_structure(tensor_, storage, result_.structure_);
+    begin("requirements");
     if (wanted_.dtype || wanted_.ndim || wanted_.unique) {
       check_wanted_description();
     }
     const platform_entry& entry = find_device();
+    begin("pointer");
     if (result_.structure_.empty && result_.structure_.first == 0) {
       return;
     }
@@ -159,12 +164,17 @@ class import_protocol {
     if (result_.found_.kind == sycl::usm::alloc::unknown) {
       refuse_unknown();
     }
+    begin("kind");
     check_usm_type(result_.found_.kind, wanted_);
+    begin("device");
     check_device();
+    begin("bounds");
     check_bounds(entry);
   }
 
  private:
+  void begin(const char* step) const { begin_step(watching_, step); }
+
   // Out of line: most consumers take every description.
   [[gnu::noinline]] void check_wanted_description() const {
     if (wanted_.dtype && !usm_dlpack::same_data_type(*wanted_.dtype, tensor_.dtype)) {
@@ -188,7 +198,9 @@ class import_protocol {
     if (wanted_.device_id && *wanted_.device_id != id) {
       refuse_named_device();
     }
+    begin("root");
     const platform_entry& entry = working_platform(id);
+    begin("backend");
     if (!wanted_.backends.contains(entry.backend)) {
       refuse_backend(entry.backend);
     }
@@ -282,13 +294,14 @@ class import_protocol {
   const DLTensor& tensor_;
   const requirements& wanted_;
   usm_allocation& result_;
+  observer* watching_;
 };
 
 /// Runs the import protocol for a tensor with elements stored in some way.
 inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
                                     subbyte storage) {
   usm_allocation result;
-  import_protocol(tensor, wanted, result).run(storage);
+  import_protocol(tensor, wanted, result, nullptr).run(storage);
   return result;
 }
 
@@ -329,6 +342,23 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
   }
 }
 
+/// Runs the import protocol for a managed tensor.
+/// @param result after a refusal, holds what the steps before it found
+/// @param watching null if nobody watches
+inline void import_managed(const DLManagedTensorVersioned& managed, const requirements& wanted,
+                           usm_allocation& result, observer* watching) {
+  begin_step(watching, "header");
+  check_managed(managed, wanted);
+  import_protocol(managed.dl_tensor, wanted, result, watching)
+      .run(detail::storage_of(managed.flags));
+}
+
+inline void import_managed(const DLManagedTensor& managed, const requirements& wanted,
+                           usm_allocation& result, observer* watching) {
+  begin_step(watching, "header");
+  import_protocol(managed.dl_tensor, wanted, result, watching).run(subbyte::packed);
+}
+
 }  // namespace detail
 
 /// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
@@ -351,8 +381,9 @@ inline usm_allocation validate(const DLTensor& tensor, const requirements& wante
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
                                const requirements& wanted = {}) {
-  detail::check_managed(managed, wanted);
-  return detail::import_tensor(managed.dl_tensor, wanted, detail::storage_of(managed.flags));
+  usm_allocation result;
+  detail::import_managed(managed, wanted, result, nullptr);
+  return result;
 }
 
 /// The same for a legacy managed tensor, which carries neither version nor flags: as its

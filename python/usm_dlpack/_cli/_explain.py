@@ -16,7 +16,7 @@ from typing import Any
 
 from usm_dlpack import _core, explain
 from usm_dlpack._errors import type_name
-from usm_dlpack._explanation import error_text
+from usm_dlpack._explain._explanation import error_text
 from usm_dlpack._terminal import Progress, say_error, wants_colour
 
 

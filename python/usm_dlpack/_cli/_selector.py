@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from usm_dlpack._listing import HIDING, Device, list_with
+from usm_dlpack._cli._child import HIDING, Device, list_with
 
 SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _MOST_EMBEDDINGS = 10_000

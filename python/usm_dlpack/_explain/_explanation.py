@@ -3,29 +3,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from usm_dlpack._errors import ConversionError, type_name
+from usm_dlpack._errors import ConversionError
 from usm_dlpack._terminal import styled
 
 _MARKS = {"passed": ("ok", "green"), "stopped": ("stop", "red"), "not reached": ("..", "faint")}
 _WIDTH = 96
+_OF_STEP = ("number", "name", "title", "question", "answer", "outcome", "reason", "facts")
 _SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; .+", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A step of a protocol as the documentation has it, before it is taken."""
-
-    name: str
-    title: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -133,35 +123,18 @@ class Explanation:
         """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
-    def _repr_html_(self) -> str:
-        from usm_dlpack._card import of_explanation
-
-        return of_explanation(self)
-
 
 def _walk_as_dict(walk: Walk) -> dict[str, Any]:
     return {
         "direction": walk.direction,
         "call": walk.call,
-        "steps": [
-            {
-                "number": step.number,
-                "name": step.name,
-                "title": step.title,
-                "question": step.question,
-                "answer": step.answer,
-                "outcome": step.outcome,
-                "reason": step.reason,
-                "facts": step.facts,
-            }
-            for step in walk.steps
-        ],
+        "steps": [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps],
         "error": None if walk.error is None else error_as_dict(walk.error),
     }
 
 
 def error_as_dict(error: Exception) -> dict[str, Any]:
-    """Return an exception for JSON; the parts of the sentence are None where it is not ours."""
+    """Return an exception for JSON; an error of another library has no parts."""
     parts = ("code", "field", "expected", "found", "remedy")
     ours = isinstance(error, ConversionError)
     found: dict[str, Any] = {part: getattr(error, part) if ours else None for part in parts}
@@ -222,48 +195,3 @@ def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
 def _sentence(error: Exception) -> str:
     text = error_text(error)
     return text if isinstance(error, ConversionError) else f"{type(error).__name__}: {text}"
-
-
-def escaped(text: object) -> str:
-    """Return a text for HTML, in characters that XML has."""
-    shown = str(text).encode("utf-8", "backslashreplace").decode()
-    printable = (c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in shown)
-    return html.escape("".join(printable))
-
-
-Said = tuple[str, str, dict[str, Any]]
-
-
-def make_steps(
-    direction: str, rules: tuple[Rule, ...], stop: str | None, say: Callable[[str], Said]
-) -> tuple[Step, ...]:
-    """Return the steps of a protocol that stopped at the rule of a name, or at none.
-
-    Parameters
-    ----------
-    direction
-        "import" or "export".
-    rules
-        The protocol.
-    stop
-        The name of the rule that was broken.
-    say
-        Gives question, answer and facts for the name of a rule; asked only for what was reached.
-    """
-    steps, reached = [], True
-    for number, rule in enumerate(rules, 1):
-        outcome = "not reached" if not reached else "stopped" if rule.name == stop else "passed"
-        reached = outcome == "passed"
-        question, answer, facts = "", "", {}  # type: Said
-        if outcome != "not reached":
-            try:
-                question, answer, facts = say(rule.name)
-            except Exception as error:  # the stop is the validator's; only the words are missing
-                answer = f"could not be asked: {type_name(error)}: {error_text(error)}"
-        steps.append(
-            Step(
-                direction, number, rule.name, rule.title, rule.reason,
-                question, answer, outcome, facts,
-            )
-        )  # fmt: skip
-    return tuple(steps)

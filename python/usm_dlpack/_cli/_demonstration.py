@@ -88,7 +88,7 @@ class _Device:
 
 
 def _first_device() -> Any:
-    from usm_dlpack._devices import list_devices
+    from usm_dlpack._cli._devices import list_devices
 
     usable = [device["device_id"] for device in list_devices() if device["usable"]]
     return usm_dlpack.root_device(usable[0])

@@ -7,14 +7,15 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from usm_dlpack._answers import attempt
+from usm_dlpack import _core, _exchange
 from usm_dlpack._errors import shown, type_name
-from usm_dlpack._explain_export import ExportWalk
-from usm_dlpack._explain_import import ImportWalk, is_capsule
-from usm_dlpack._explanation import Explanation
+from usm_dlpack._explain._explanation import Explanation, Walk
+from usm_dlpack._explain._steps import Observed, is_capsule
 
 if TYPE_CHECKING:
     import dpctl
+
+__all__ = ["Explanation", "explain"]
 
 Direction = Literal["import", "export"]
 
@@ -22,7 +23,10 @@ Direction = Literal["import", "export"]
 def _has(x: object, name: str) -> bool:
     """Return whether an object has an attribute, without running any of its code."""
     missing = object()
-    return attempt(lambda: inspect.getattr_static(x, name, missing) is not missing, True) is True
+    try:
+        return inspect.getattr_static(x, name, missing) is not missing
+    except Exception:  # a proxy of what is gone
+        return True
 
 
 def _directions(
@@ -33,20 +37,34 @@ def _directions(
             f'direction: expected None, "import" or "export", found {shown(direction)}; '
             "correct the name"
         )
-    implied = {"import"} if imports else set()
-    implied |= {"export"} if exports else set()
-    implied |= set() if direction is None else {str(direction)}
+    given = {"import": imports, "export": exports}
+    implied = {way for way, keywords in given.items() if keywords or way == direction}
     if len(implied) > 1:
-        given = ", ".join([*imports, *exports])
         raise ValueError(
-            f"direction: expected keywords of validate or of to_dlpack_tensor, found {given}; "
-            "explain one direction at a time"
+            "direction: expected keywords of validate or of to_dlpack_tensor, found "
+            f"{', '.join([*imports, *exports])}; explain one direction at a time"
         )
     if implied:
         return list(implied)
     if is_capsule(x) or not _has(x, "__sycl_usm_array_interface__"):
         return ["import"]
     return ["export", "import"] if _has(x, "__dlpack__") else ["export"]
+
+
+def _walk(direction: str, x: Any, keywords: dict[str, Any]) -> Walk:
+    """Call `validate` or `to_dlpack_tensor`, which reports its steps, and say what it found."""
+    error: Exception | None = None
+
+    def call() -> None:
+        nonlocal error
+        real = _exchange.validate if direction == "import" else _exchange.to_dlpack_tensor
+        try:
+            real(x, **keywords)
+        except Exception as raised:
+            error = raised.with_traceback(None)  # whose frames keep the array alive
+
+    steps, facts = _core.observe(call)
+    return Observed(direction, x, keywords, steps, facts, error).walk()
 
 
 def explain(
@@ -68,9 +86,8 @@ def explain(
 ) -> Explanation:
     """Say step by step whether an array can be exchanged, and where that stops.
 
-    `validate` or `to_dlpack_tensor` is really called, and its error says where it stops; what the
-    SYCL runtime and the backend answer is asked beside it. Nothing is consumed or waited for: an
-    array is asked for one capsule, and a capsule that is passed stays as it is.
+    Calls `validate` or `to_dlpack_tensor`, which report their steps. Nothing is consumed or waited
+    for: an array is asked for one capsule, and a capsule that is passed stays as it is.
 
     Parameters
     ----------
@@ -127,10 +144,6 @@ def explain(
     exports = {name: value for name, value in exports.items() if value is not None}
     chosen = _directions(x, direction, imports, exports)
     both: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
-    walks = [
-        ExportWalk(x, exports | both).run()
-        if way == "export"
-        else ImportWalk(x, imports | both).run()
-        for way in chosen
-    ]
+    given = {"import": imports | both, "export": exports | both}
+    walks = [_walk(way, x, given[way]) for way in chosen]
     return Explanation(f"an object of type {type_name(x)}", tuple(walks))

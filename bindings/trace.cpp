@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace.hpp"
+
+#include "diagnosis.hpp"
+#include "exchange.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <string_view>
+#include <variant>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// Arrays of more dimensions are not copied: a producer that sends so many has hardly filled
+/// them.
+constexpr std::int32_t most_dimensions = 64;
+
+thread_local trace* current = nullptr;
+
+/// Makes a trace the current one as long as this lives.
+class current_trace {
+ public:
+  explicit current_trace(trace& made) noexcept : before_(std::exchange(current, &made)) {}
+  current_trace(const current_trace&) = delete;
+  current_trace& operator=(const current_trace&) = delete;
+  ~current_trace() { current = before_; }
+
+ private:
+  trace* before_;
+};
+
+nb::object to_list(const std::optional<std::vector<std::int64_t>>& values) {
+  if (!values) {
+    return nb::none();
+  }
+  nb::list made;
+  for (const std::int64_t value : *values) {
+    made.append(value);
+  }
+  return made;
+}
+
+/// Calls a function, and returns what it made this thread's protocols report.
+nb::tuple observe(const nb::callable& call) {
+  trace seen;
+  {
+    const current_trace here(seen);
+    call();
+  }
+  nb::list steps;
+  for (const char* step : seen.steps) {
+    steps.append(step);
+  }
+  return nb::make_tuple(steps, seen.to_dict());
+}
+
+}  // namespace
+
+trace* take_trace() noexcept { return std::exchange(current, nullptr); }
+
+bool trace::began(const char* step) const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](std::string_view other) { return other == step; });
+}
+
+void trace::read(const DLTensor& tensor) {
+  tensor_ = tensor;
+  if (tensor.ndim < 0 || tensor.ndim > most_dimensions || tensor.shape == nullptr) {
+    return;
+  }
+  shape_.emplace(tensor.shape, tensor.shape + tensor.ndim);
+  if (tensor.strides != nullptr) {
+    strides_.emplace(tensor.strides, tensor.strides + tensor.ndim);
+  }
+}
+
+void trace::read(const capsule_content& content) {
+  if (const auto* legacy = std::get_if<DLManagedTensor*>(&content)) {
+    name_ = "dltensor";
+    read((*legacy)->dl_tensor);
+    return;
+  }
+  const DLManagedTensorVersioned& managed = *std::get<DLManagedTensorVersioned*>(content);
+  name_ = "dltensor_versioned";
+  version_ = managed.version;
+  if (managed.version.major != DLPACK_MAJOR_VERSION) {
+    return;  // another major version has another layout
+  }
+  flags_ = managed.flags;
+  if ((managed.flags & ~flag::all) == 0) {
+    read(managed.dl_tensor);
+  }
+}
+
+nb::dict trace::to_dict() const {
+  nb::dict found;
+  found["name"] = name_ == nullptr ? nb::none() : nb::object(nb::str(name_));
+  if (version_) {
+    found["version"] = nb::make_tuple(version_->major, version_->minor);
+  }
+  if (flags_) {
+    found["flags"] = *flags_;
+  }
+  if (tensor_) {
+    found["device_type"] = static_cast<std::int32_t>(tensor_->device.device_type);
+    found["device_type_name"] =
+        detail::device_type_name(static_cast<std::int32_t>(tensor_->device.device_type));
+    found["device_id"] = device_id.value_or(tensor_->device.device_id);
+    found["ndim"] = tensor_->ndim;
+    found["dtype_name"] = to_string(tensor_->dtype);
+    found["data"] = reinterpret_cast<std::uintptr_t>(tensor_->data);
+    found["byte_offset"] = tensor_->byte_offset;
+    found["shape"] = to_list(shape_);
+    found["has_strides"] = tensor_->strides != nullptr;
+    found["strides"] = to_list(strides_);
+  }
+  const auto described = began("requirements") ? std::optional(proof.structure()) : structure;
+  if (described) {
+    found["empty"] = described->empty;
+    found["first"] = described->first;
+    found["lowest"] = described->lowest;
+    found["nbytes"] = described->nbytes;
+    found["overlapping"] = !described->unique;
+  }
+  found["kind"] = to_string(proof.usm_type());
+  found["device_proof"] = name_of(proof.device_proved());
+  found["bounds_proof"] = name_of(proof.bounds_proved());
+  found["base"] = proof.base();
+  found["size"] = proof.size();
+  found["origin"] = origin;
+  if (context) {
+    found["context"] = pointer_answer(structure->empty ? structure->first : *origin, *context);
+  }
+  if (object) {
+    found["object_base"] = object->first;
+    found["object_size"] = object->second - object->first;
+  }
+  return found;
+}
+
+void register_trace(nb::module_& module) {
+  module.def("observe", &observe, nb::arg("call"),
+             nb::sig("def observe(call: collections.abc.Callable[[], object]) -> "
+                     "tuple[list[str], dict[str, typing.Any]]"));
+}
+
+}  // namespace usm_dlpack::python

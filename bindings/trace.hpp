@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Python's `explain` is told of one call of `validate` or `to_dlpack_tensor`.
+#pragma once
+
+#include "capsule.hpp"
+
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack::python {
+
+/// The steps that a call began, and what they found. Holds copies, no Python objects: making
+/// one may run code that takes the capsule.
+class trace : public detail::observer {
+ public:
+  trace() noexcept : detail::observer{&append} {}
+
+  /// Copies the fields of a managed tensor that its version and flags allow to be read.
+  void read(const capsule_content& content);
+  /// Copies a tensor that an export described.
+  void read(const DLTensor& tensor);
+  nb::dict to_dict() const;
+
+  std::vector<const char*> steps;
+  usm_allocation proof;  ///< what an import found
+  std::optional<tensor_structure> structure;
+  // Of an export: the device that was found, the context and the address that the object
+  // names, and where the object's bytes begin and end.
+  std::optional<std::int32_t> device_id;
+  std::optional<sycl::context> context;
+  std::optional<std::uintptr_t> origin;
+  std::optional<std::pair<std::uintptr_t, std::uintptr_t>> object;
+
+ private:
+  static void append(detail::observer& self, const char* step) {
+    static_cast<trace&>(self).steps.push_back(step);
+  }
+  bool began(const char* step) const;
+
+  const char* name_ = nullptr;  ///< of the capsule
+  std::optional<DLPackVersion> version_;
+  std::optional<std::uint64_t> flags_;
+  std::optional<DLTensor> tensor_;
+  std::optional<std::vector<std::int64_t>> shape_;
+  std::optional<std::vector<std::int64_t>> strides_;
+};
+
+/// The trace that this thread's next call of `validate` or `to_dlpack_tensor` reports to, or
+/// null. Only that call: what a producer calls meanwhile reports to nobody.
+trace* take_trace() noexcept;
+
+/// Adds `observe` to the module.
+void register_trace(nb::module_& module);
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports, and lists of root devices, in a new process.
+
+An import may end its process, and the runtime reads its variables once. The file runs itself as a
+program, without the package, which may be what cannot be imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# By which the runtime or a driver hides devices.
+HIDING = (
+    "ONEAPI_DEVICE_SELECTOR",
+    "SYCL_DEVICE_FILTER",
+    "SYCL_DEVICE_ALLOWLIST",
+    "ZE_AFFINITY_MASK",
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+)
+_SECONDS = 120
+_LIBRARIES = re.compile(r"/[^\n]*/libsycl\.so[.\d]*$", re.MULTILINE)
+
+Device = dict[str, Any]
+
+
+@dataclass
+class Probe:
+    """What came of importing some modules: a failure or None, and each libsycl in the process."""
+
+    failure: str | None = None
+    libraries: list[str] = field(default_factory=list)
+
+
+def _answer(arguments: Iterable[str], changes: Mapping[str, str | None]) -> Any:
+    """Run this file with some variables changed or removed, and return what it prints.
+
+    Raises
+    ------
+    RuntimeError
+        If the process fails; its text is the last line that the process wrote, or how it ended.
+    """
+    merged = {**os.environ, **changes}
+    environment = {name: value for name, value in merged.items() if value is not None}
+    command = [sys.executable, __file__, *arguments]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RuntimeError(str(error)) from error
+    if done.returncode < 0:
+        raise RuntimeError(f"the process was ended by signal {-done.returncode}")
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise RuntimeError(lines[-1].strip())
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError) as error:
+        raise RuntimeError("the process printed something else than was asked") from error
+
+
+def import_in_child(modules: Iterable[str]) -> Probe:
+    """Import modules in a new process, one after the other."""
+    try:
+        return Probe(None, _answer(["import", *modules], {}))
+    except RuntimeError as error:
+        return Probe(str(error))
+
+
+def list_with(changes: Mapping[str, str | None]) -> list[Device]:
+    """Return the root devices that a new process has with some variables changed or removed.
+
+    Raises
+    ------
+    RuntimeError
+        If the process fails.
+    """
+    devices: list[Device] = _answer(["devices"], changes)
+    return devices
+
+
+# --- in the new process
+
+
+def _described(device: Any) -> Device:
+    import dpctl
+
+    described: Device = {}
+    for name, ask in (
+        ("filter_string", device.get_filter_string),
+        ("backend", lambda: device.backend.name),
+        ("name", lambda: str(device.name).strip()),
+    ):
+        try:
+            described[name] = ask()
+        except Exception:  # a broken driver may refuse any question
+            described[name] = None
+    described["failure"] = None
+    try:
+        dpctl.SyclContext(device)
+    except Exception as error:
+        described["failure"] = str(error) or type(error).__name__
+    return described
+
+
+def _list_devices() -> list[Device]:
+    driver = Path(__file__).parents[1] / "_driver.py"
+    runpy.run_path(str(driver))["register_cpu_driver"]()
+    import dpctl
+
+    return [_described(device) for device in dpctl.get_devices()]
+
+
+def _import(modules: Iterable[str]) -> list[str]:
+    try:
+        for name in modules:
+            importlib.import_module(name)
+    except Exception as error:
+        cause = error.__cause__ or error  # ours is raised from the loader's
+        print(f"{type(cause).__name__}: {cause}", file=sys.stderr)
+        raise SystemExit(1) from error
+    return sorted(set(_LIBRARIES.findall(Path("/proc/self/maps").read_text(errors="replace"))))
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # this file's folder
+    answer = _import(sys.argv[2:]) if sys.argv[1] == "import" else _list_devices()
+    print("\n" + json.dumps(answer))

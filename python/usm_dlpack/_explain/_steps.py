@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of the two protocols in the order of docs/checks.md, and what is said of each.
+
+Which steps began, where it stopped and what was found is what `_core` reported of the call. Where a
+context or a device id is refused, what the others say is added.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from usm_dlpack import _core
+from usm_dlpack._errors import ConversionError, shown, type_name
+from usm_dlpack._explain._explanation import Step, Walk, error_text
+
+_VIEW = ("ndim", "dtype_name", "shape", "strides", "has_strides", "data", "byte_offset")
+_VIEW_FACTS = (*_VIEW, "nbytes", "empty")
+_VIEW_WORDS = "{dtype_name}, shape {shape}, strides {strides}, byte_offset {byte_offset}: "
+_VIEW_WORDS += "{nbytes} bytes"
+_BACKEND = "the backend, or SYCL where the backend cannot be asked"
+_READY = "it may ask the SYCL runtime, and the keywords make sense"
+Rule = tuple[str, str, str, str, str, tuple[str, ...]]
+# Name, title, reason, what is asked, what a step that passed answers, and its facts.
+_IMPORT: tuple[Rule, ...] = (
+    ("request", "the process and the keywords", "after fork() the runtime must not be asked",
+     "this package", _READY, ()),
+    ("producer", "the array says where it is, and hands over a capsule",
+     "only its producer knows the memory",
+     "x.__dlpack_device__ and x.__dlpack__, or the C exchange API of its type",
+     "a managed tensor", ()),
+    ("capsule", "the capsule is fresh", "a consumed one owns nothing any more",
+     "PyCapsule_GetName", 'it is fresh and named "{name}"', ("name",)),
+    ("header", "version and flags are known", "another major version has another layout",
+     "version and flags of the managed tensor", "{header}", ("version", "flags")),
+    ("device_type", "the device type is kDLOneAPI", "other types are not memory of SYCL",
+     "device.device_type", "{device_type_name}", ("device_type",)),
+    ("structure", "the tensor is well formed", "no query is made of an overflowed address",
+     "ndim, dtype, shape, strides, data and byte_offset of the DLTensor", _VIEW_WORDS, _VIEW_FACTS),
+    ("requirements", "it is what the caller asked for", "a consumer may not take everything",
+     "dtype, ndim, overlapping and device, as far as the caller says them",
+     "{dtype_name}, ndim {ndim}, overlapping {overlapping}, device ({device_type}, {device_id})",
+     ()),
+    ("root", "device_id names a root device that works",
+     "the id is a position in sycl::device::get_devices() of this process, which "
+     "ONEAPI_DEVICE_SELECTOR and the drivers change",
+     "sycl::device::get_devices(), and the default context of its platform", "{listed}",
+     ("device_id", "count", "failure")),
+    ("backend", "its backend is accepted", "a consumer may not support every backend",
+     "sycl::device::get_backend()", "{backend}", ("backend",)),
+    ("pointer", "the default context of its platform knows the pointer",
+     "the default context is the only one that producer and consumer can both name",
+     "the default context of the platform of device {device_id}", "{kind} USM", ("kind", "empty")),
+    ("kind", "the USM kind is accepted", "device USM cannot be read by the host",
+     "the answer of the step before", "{kind} USM", ("kind",)),
+    ("device", "the memory's root device is the one named",
+     "work would be sent to a device that cannot reach the memory", _BACKEND,
+     "{device}; the tensor names {device_id}", ("true", "named", "kind", "device_proof")),
+    ("bounds", "every byte of the view lies in one allocation",
+     "a query of a pointer looks at one byte",
+     "the backend, for the memory's base and size",
+     "the {bounds_proof} has {size} bytes; the view takes {from_base} to {to_base}",
+     ("lowest", "nbytes", "empty", "base", "size", "bounds_proof")),
+)  # fmt: skip
+
+_EXPORT: tuple[Rule, ...] = (
+    ("interface", "the object describes its memory",
+     "address, shape and context come from __sycl_usm_array_interface__",
+     "obj.__sycl_usm_array_interface__", "{interface}", ()),
+    ("request", "the process and the keywords", "after fork() the runtime must not be asked",
+     "this package", _READY, ()),
+    ("structure", "the view is well formed", "no query is made of an overflowed address",
+     "dtype, shape, strides and byte_offset of the view, and the address", _VIEW_WORDS,
+     _VIEW_FACTS),
+    ("context", "the object names a context", "the protocol begins with a bound pointer",
+     '__sycl_usm_array_interface__["syclobj"]', "{named}", ("context",)),
+    ("pointer", "that context knows the pointer",
+     "memory that was freed, or is of another context, is nothing that it can name",
+     "that context", "{kind} USM", ("kind", "empty", "context")),
+    ("default", "it is the default context of its platform",
+     "a consumer knows the device id only, and finds no other context by it",
+     "is the context sycl::platform::khr_get_default_context() of its platform", "{named}",
+     ("default", "context")),
+    ("device", "the device that the memory truly is on",
+     "the backend's answer: SYCL's query names the first device of an OpenCL context", _BACKEND,
+     "{device}", ("true", "kind", "device_proof")),
+    ("root", "its root device has an id", "the id is a position in sycl::device::get_devices()",
+     "the root of that device in sycl::device::get_devices()", "device_id {device_id}",
+     ("device_id",)),
+    ("queue", "the queue is one of the memory's root device",
+     "its work would otherwise be on a device that cannot reach the memory",
+     "the queue's device and context, if one was passed", "{queue}", ()),
+    ("bounds", "every byte of the view lies within the bytes of the object",
+     "a query of a pointer looks at one byte",
+     "the array interface, and the memory that usm_data, base or data of the object is",
+     "the object has {object_size} bytes; the first element is at byte {from_object}",
+     ("object_base", "object_size")),
+)  # fmt: skip
+
+_OF_MEMORY = ("pointer", "kind", "device", "bounds")
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One call of `validate` or `to_dlpack_tensor`, and what `_core` reported of it.
+
+    Attributes
+    ----------
+    direction
+        "import" or "export".
+    x, keywords
+        The arguments of the call.
+    steps
+        The names of the steps that began.
+    facts
+        What they found.
+    error
+        What the call raised, or None.
+    """
+
+    direction: str
+    x: Any
+    keywords: Facts
+    steps: list[str]
+    facts: Facts
+    error: Exception | None
+
+    @property
+    def stop(self) -> str | None:
+        """The name of the step that refused, or None."""
+        if self.error is None:
+            return None
+        if self.steps:
+            return self.steps[-1]
+        if self.direction == "import":
+            return "request"
+        # Python reads the interface and the keywords before C++ begins.
+        if isinstance(self.error, ConversionError):
+            return "request" if self.error.code == "process_forked" else "structure"
+        field = error_text(self.error).partition(":")[0]
+        named = field in ("obj", "syclobj", "__sycl_usm_array_interface__")
+        return "interface" if named or _interface(self.x) is None else "request"
+
+    def walk(self) -> Walk:
+        """Return the protocol, with what is said of the steps that were reached."""
+        is_import = self.direction == "import"
+        stop, reached, steps = self.stop, True, []
+        words = self.facts | {"kind": self._kind()}
+        for number, rule in enumerate(_IMPORT if is_import else _EXPORT, 1):
+            name, title, reason, asked, told, names = rule
+            step = Step(self.direction, number, name, title, reason, "", "", "not reached")
+            if reached:
+                reached = name != stop
+                step = self._said(step, words, reached, asked, told, names)
+            steps.append(step)
+        given = "".join(f", {name}={shown(value)}" for name, value in self.keywords.items())
+        call = f"validate(x{given})" if is_import else f"to_dlpack_tensor(obj{given})"
+        return Walk(self.direction, f"usm_dlpack.{call}", tuple(steps), self.error)
+
+    def _said(
+        self, step: Step, words: Facts, passed: bool, asked: str, told: str, names: tuple[str, ...]
+    ) -> Step:
+        """Return a step that was reached, with its answer and its facts."""
+        reason, name = step.reason, step.name
+        with contextlib.suppress(Exception):  # a broken driver may refuse any question
+            words |= getattr(self, f"_find_{name}", dict)()
+        if passed:
+            told = told.format_map(words)
+            if name in _OF_MEMORY and self.direction == "import" and words["empty"]:
+                told = "an empty view has no memory"
+        elif isinstance(self.error, ConversionError):
+            told = self.error.found
+            if name == "producer" and self.error.field == "device.device_type":
+                place = "host memory" if told == "kDLCPU (1)" else "no memory of SYCL"
+                reason = f"the array is in {place}: __dlpack_device__ says so before a capsule is "
+                reason += "asked for"
+        else:
+            told = type_name(self.error)
+        facts = {fact: words[fact] for fact in names if fact in words} | words.pop("facts", {})
+        told += words.pop("also", "")
+        if not passed and name in ("pointer", "default"):
+            more, rows = self._contexts()
+            told, facts = told + more, facts | {"default_contexts": rows}
+        outcome = "passed" if passed else "stopped"
+        asked = asked.replace("{device_id}", str(words.get("device_id")))
+        return Step(
+            self.direction, step.number, name, step.title, reason, asked, told, outcome, facts
+        )
+
+    # --- what the report does not hold as it is said, by the name of the step
+
+    def _find_interface(self) -> Facts:
+        offered = _interface(self.x)
+        if offered is None:
+            return {"interface": f"an object of type {type_name(self.x)}"}
+        names = ("shape", "strides", "typestr", "offset")
+        facts = {name: _plain(offered.get(name)) for name in names}
+        facts["syclobj"] = type_name(offered.get("syclobj"))
+        told = ", ".join(f"{name} {value}" for name, value in facts.items())
+        return {"interface": told, "facts": facts}
+
+    def _find_header(self) -> Facts:
+        if (version := self.facts.get("version")) is None:
+            return {"header": "a legacy managed tensor has neither", "facts": {}}
+        told = f"version {'.'.join(map(str, version))}, flags {self.facts['flags']}"
+        return {"header": told}
+
+    def _find_device_type(self) -> Facts:
+        inside, told = (self.facts["device_type"], self.facts["device_id"]), None
+        with contextlib.suppress(Exception):
+            told = tuple(int(getattr(part, "value", part)) for part in self.x.__dlpack_device__())
+        if told in (None, inside):
+            return {}
+        also = f"; __dlpack_device__ says {told}, the capsule {inside}, which counts"
+        return {"also": also, "facts": {"dlpack_device": list(told or ())}}
+
+    def _find_root(self) -> Facts:
+        if self.direction == "export":
+            return {}
+        rows, number = _core.device_rows(), self.facts["device_id"]
+        found: Facts = {"count": len(rows), "failure": None}
+        if 0 <= number < len(rows):
+            device = rows[number]["sycl_device"]
+            found |= {"failure": rows[number]["failure"], "backend": device.backend.name}
+            found["listed"] = f'{device.get_filter_string()} "{device.name.strip()}"'
+        else:
+            listed = (row["sycl_device"].get_filter_string() for row in rows)
+            found["also"] = f"; this process has {len(rows)}: {', '.join(listed) or 'none'}"
+        return found
+
+    def _kind(self) -> str:
+        """Return the USM kind; for a call that did not come to ask, what SYCL says."""
+        kind: str = self.facts["kind"]
+        context = self.facts.get("context")
+        return str(context["sycl"]["kind"]) if context and kind == "unknown" else kind
+
+    def _find_context(self) -> Facts:
+        return {"named": _context_words(self.facts["context"])}
+
+    def _find_default(self) -> Facts:
+        return {"default": self.stop != "default"}
+
+    def _find_device(self) -> Facts:
+        number = self.facts["device_id"]
+        found: Facts = {"named": number, "true": None, "device": "no memory, no device"}
+        kind = self._kind()
+        if kind == "host":
+            found["device"] = "host USM is of no single device: any id of its platform is true"
+        elif kind != "unknown":
+            found |= {"device": f"root device {number}"}
+            found |= {"true": None if self.stop == "device" else {"device_id": number}}
+        return found
+
+    def _find_queue(self) -> Facts:
+        given = self.keywords.get("queue") is not None
+        told = f"it is of root device {self.facts['device_id']}"
+        return {"queue": told if given else "no queue was passed"}
+
+    def _find_bounds(self) -> Facts:
+        facts = self.facts
+        if self.direction == "export":
+            return {"from_object": facts["first"] - facts["object_base"]}
+        first = facts["lowest"] - facts["base"]
+        return {"from_base": first, "to_base": first + facts["nbytes"] - 1}
+
+    def _contexts(self) -> tuple[str, list[Facts]]:
+        """Return what the named context and the default contexts know of the pointer."""
+        facts, told, own = self.facts, "", self.facts.get("context")
+        address = facts["first"] if facts["empty"] or not facts["origin"] else facts["origin"]
+        with contextlib.suppress(Exception):
+            own = own or _core.ask_context(address, (_interface(self.x) or {})["syclobj"])
+            told = f"; the array itself names {_context_words(own)}: {_pointer_words(own)}"
+            if any(device["sub_device"] for device in own["devices"]):
+                told += "; a queue made from a sub-device, by dpctl or on OpenCL, has a context of "
+                told += "its own"
+        rows = _core.ask_platforms(address)
+        for row in filter(lambda row: "sycl" in row, rows):
+            ids = ", ".join(str(device["device_id"]) for device in row["devices"])
+            told += f'; default context of "{row["platform"]}" (device ids {ids}): '
+            told += _pointer_words(row)
+        return told, rows
+
+
+def is_capsule(x: object) -> bool:
+    """Return whether an object is a capsule, of whatever name."""
+    return type(x) is type(_core.DLPackTensor.__dlpack_c_exchange_api__)
+
+
+def _interface(x: Any) -> Facts | None:
+    with contextlib.suppress(Exception):
+        offered = x.__sycl_usm_array_interface__
+        return offered if isinstance(offered, dict) else None
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for JSON: numbers and sequences of them as they are, or a text."""
+    if value is None or type(value) is int:
+        return value
+    if type(value) in (tuple, list) and all(type(part) is int for part in value):
+        return list(value)
+    return shown(value).strip("'")
+
+
+def _context_words(context: Facts) -> str:
+    spans = []
+    for device in context["devices"]:
+        part = "a sub-device of " if device["sub_device"] else ""
+        spans.append(f"{part}root device {device['device_id']}")
+    kind = "the default context" if context["default"] else "a context of its own"
+    return f'{kind} with {", ".join(spans)}, on the platform "{context["platform"]}"'
+
+
+def _pointer_words(answer: Facts) -> str:
+    said = answer["sycl"]
+    if said["kind"] is None:
+        return f"SYCL's query throws {shown(said.get('failure'))}"
+    return "SYCL says unknown" if said["kind"] == "unknown" else f"SYCL says {said['kind']} USM"
