@@ -5,6 +5,7 @@
 // question that fails has its failure for an answer.
 #include "diagnosis.hpp"
 
+#include "array_interface.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
 
@@ -205,7 +206,7 @@ nb::list ask_platforms(std::uintptr_t address) {
 /// The same of one context, which Python code named.
 nb::dict ask_context(std::uintptr_t address, nb::handle place) {
   check_process();
-  const sycl::context context = to_context(place);
+  const sycl::context context = to_context(resolve_syclobj(place));
   return pointer_answer(address, context);
 }
 

@@ -134,13 +134,34 @@ void set_python_error() noexcept {
 }
 
 std::string name_of_type(nb::handle object) {
-  const nb::object name = nb::module_::import_("usm_dlpack._errors").attr("type_name")(object);
-  return nb::borrow<nb::str>(name).c_str();
+  // By the descriptor of `type`, whatever a metaclass says.
+  static PyObject* const getter =
+      nb::getattr(
+          nb::handle(reinterpret_cast<PyObject*>(&PyType_Type)).attr("__dict__")["__name__"],
+          "__get__")
+          .release()
+          .ptr();
+  const nb::object name = nb::handle(getter)(object.type());
+  const std::string quoted = nb::steal<nb::str>(PyObject_ASCII(name.ptr())).c_str();
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 std::string text_of(nb::handle object) {
-  const nb::object text = nb::module_::import_("usm_dlpack._errors").attr("shown")(object);
-  return nb::borrow<nb::str>(text).c_str();
+  const nb::object text = nb::steal(PyObject_ASCII(object.ptr()));
+  if (text.is_valid()) {
+    const std::string shown = nb::borrow<nb::str>(text).c_str();
+    return shown.find("0x") == std::string::npos ? shown
+                                                 : "an object of type " + name_of_type(object);
+  }
+  const nb::python_error raised;
+  if (!raised.matches(PyExc_Exception)) {
+    throw raised;
+  }
+  // An int may have more digits than Python writes.
+  return PyLong_CheckExact(object.ptr()) != 0
+             ? "an int of " + std::string(nb::str(object.attr("bit_length")()).c_str()) +
+                   " bits"
+             : "an object of type " + name_of_type(object);
 }
 
 const sycl::queue* find_queue(nb::handle object) {

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from usm_dlpack import _driver
+from usm_dlpack._core import shown as shown
+from usm_dlpack._core import type_name as type_name
 
 # What dpctl's guide to the protocol words as type errors: memory of no or of another context or
 # device than the one named, and a device that has no id.
@@ -90,23 +92,6 @@ class ArgumentError(ConversionError, TypeError):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text and the reasons."""
         return type(self), (self.args[0], self.reasons)
-
-
-def type_name(value: object) -> str:
-    """Return the name of an object's type in ASCII, whatever its metaclass says."""
-    name = type.__dict__["__name__"].__get__(type(value))
-    return ascii(name)[1:-1]
-
-
-def shown(value: object) -> str:
-    """Return the text of a value for a sentence: in ASCII, without addresses, and never failing."""
-    try:
-        text = ascii(value)
-    except Exception as error:
-        if type(value) is int and type(error) is ValueError:  # of more digits than Python writes
-            return f"an int of {value.bit_length()} bits"
-        text = "0x"
-    return f"an object of type {type_name(value)}" if "0x" in text else text
 
 
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:

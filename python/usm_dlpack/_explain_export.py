@@ -6,6 +6,7 @@ beside each step come from queries of their own.
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 from usm_dlpack import _answers, _core, _exchange
@@ -36,7 +37,7 @@ class ExportWalk:
         self._obj = obj
         self._keywords = keywords
         self._queue = keywords.get("queue")
-        self._interface: _exchange._Interface | None = None
+        self._interface: SimpleNamespace | None = None
         self._tensor: Any = None
         self._given: dict[str, Any] | None = None
 
@@ -50,7 +51,9 @@ class ExportWalk:
         except Exception as raised:
             error = raised.with_traceback(None)  # whose frames keep the object alive
         self._error = error
-        self._interface = _answers.attempt(lambda: _exchange._Interface(subject))
+        self._interface = _answers.attempt(
+            lambda: SimpleNamespace(**_core.read_array_interface(subject))
+        )
         stop = None if error is None else self._stop(error)
         words = "".join(f", {name}={shown(value)}" for name, value in self._keywords.items())
         steps = make_steps("export", EXPORT, stop, lambda name: getattr(self, f"_say_{name}")())
@@ -73,7 +76,7 @@ class ExportWalk:
 
     # --- what was asked, and answered
 
-    def _read(self) -> _exchange._Interface:
+    def _read(self) -> SimpleNamespace:
         if self._interface is None:
             raise ValueError("the interface could not be read")
         return self._interface
@@ -90,9 +93,8 @@ class ExportWalk:
         """
         if self._given is None:
             base = self._read()
-            place = _exchange._place_of(base.place)
             address = self._address() if self._is_empty() else base.data
-            self._given = dict(_core.ask_context(address, place))
+            self._given = dict(_core.ask_context(address, base.syclobj))
         return self._given
 
     def _is_bound(self) -> bool:
@@ -105,7 +107,7 @@ class ExportWalk:
         if self._tensor is not None:
             return list(self._tensor.shape)
         shape = self._keywords.get("shape")
-        return self._read().shape if shape is None else _exchange._integers("shape", shape)
+        return list(self._read().shape) if shape is None else _core.to_integers(shape)
 
     def _is_empty(self) -> bool:
         return 0 in self._shape()
@@ -117,12 +119,12 @@ class ExportWalk:
         base = self._interface
         names = ("data", "shape", "strides", "offset", "itemsize")
         facts = {name: getattr(base, name) for name in names}
-        is_text = isinstance(base.place, str)
-        text = ascii(str.__str__(base.place))[1:-1] if is_text else type_name(base.place)
+        is_text = isinstance(base.syclobj, str)
+        text = ascii(str.__str__(base.syclobj))[1:-1] if is_text else type_name(base.syclobj)
         facts["syclobj"] = text
         size = _answers.plural(base.itemsize, "byte")
         told = f"shape {tuple(base.shape)}, elements of {size}, offset {base.offset}"
-        return asked, f"{told}, syclobj of type {type_name(base.place)}", facts
+        return asked, f"{told}, syclobj of type {type_name(base.syclobj)}", facts
 
     def _say_request(self) -> Said:
         given = ", ".join(f"{name}={shown(value)}" for name, value in self._keywords.items())
@@ -148,7 +150,7 @@ class ExportWalk:
         try:
             answer = self._context()
         except TypeError:
-            return asked, f"an object of type {type_name(self._read().place)}", {}
+            return asked, f"an object of type {type_name(self._read().syclobj)}", {}
         facts = {name: answer.get(name) for name in ("platform", "devices", "default")}
         return asked, _answers.context_words(answer), facts
 
@@ -205,7 +207,7 @@ class ExportWalk:
         return asked, f"{told}: {_answers.pointer_words(context)}", facts
 
     def _say_bounds(self) -> Said:
-        begin, end = _exchange._bytes_behind(self._obj, self._read())
+        begin, end = self._read().bytes
         facts = {"base": begin, "size": end - begin}
         told = f"the object has {_answers.plural(end - begin, 'byte')}"
         asked = "the array interface, and the memory that usm_data, base or data of the object is"

@@ -155,7 +155,7 @@ class ImportWalk:
         inside = (number, self._fields["device_id"])
         facts: dict[str, Any] = {"device_type": number}
         told = _answers.device_type_words(number)
-        named = None if self._direct else _answers.attempt(lambda: _exchange._device_of(self._x))
+        named = None if self._direct else _answers.attempt(lambda: _core.device_of(self._x))
         if named not in (None, inside):
             facts["dlpack_device"] = list(named)
             told += f"; __dlpack_device__ says {named}, the capsule {inside}, which counts"
@@ -224,10 +224,10 @@ class ImportWalk:
 
     def _named_context(self) -> str:
         """Return what the context says that the array itself names in its array interface."""
-        interface = _answers.attempt(lambda: _exchange._Interface(self._x))
+        interface = _answers.attempt(lambda: _core.read_array_interface(self._x))
         if interface is None:
             return ""
-        place = _answers.attempt(lambda: _exchange._place_of(interface.place))
+        place = interface["syclobj"]
         answer = _answers.attempt(lambda: _core.ask_context(self._fields["first"], place))
         if answer is None:
             return ""

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// `isinstance(value, module.name)`.
+bool is_instance(kept_object& kept, nb::handle value, const char* module, const char* name) {
+  const nb::handle type = kept.get([&] { return nb::module_::import_(module).attr(name); });
+  const int answer = PyObject_IsInstance(value.ptr(), type.ptr());
+  if (answer < 0) {
+    throw nb::python_error();
+  }
+  return answer == 1;
+}
+
+bool is_iterable(nb::handle value) {
+  static kept_object iterable;
+  return PyTuple_CheckExact(value.ptr()) != 0 || PyList_CheckExact(value.ptr()) != 0 ||
+         is_instance(iterable, value, "collections.abc", "Iterable");
+}
+
+/// Text, a mapping or a set: NumPy takes none of them for a shape, also not an empty one.
+bool is_no_sequence(nb::handle value) {
+  static kept_object mapping;
+  static kept_object set;
+  return PyUnicode_Check(value.ptr()) != 0 || PyBytes_Check(value.ptr()) != 0 ||
+         PyByteArray_Check(value.ptr()) != 0 ||
+         is_instance(mapping, value, "collections.abc", "Mapping") ||
+         is_instance(set, value, "collections.abc", "Set");
+}
+
+/// Calls a function with each item.
+template <class Take>
+void for_each(nb::handle values, Take&& take) {
+  const nb::object iterator = checked(PyObject_GetIter(values.ptr()));
+  while (PyObject* item = PyIter_Next(iterator.ptr())) {
+    const nb::object held = nb::steal(item);
+    take(held);
+  }
+  if (PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+}
+
+integers collect(nb::handle values) {
+  integers made;
+  const auto append = [&](nb::handle value) {
+    made.append(PyLong_CheckExact(value.ptr()) != 0 ? nb::borrow(value)
+                                                    : checked(PyNumber_Index(value.ptr())));
+  };
+  if (PyLong_CheckExact(values.ptr()) != 0) {
+    append(values);
+    return made;
+  }
+  const bool plain =
+      PyTuple_CheckExact(values.ptr()) != 0 || PyList_CheckExact(values.ptr()) != 0;
+  if (!plain && is_no_sequence(values)) {
+    PyErr_SetNone(PyExc_TypeError);
+    throw nb::python_error();
+  }
+  if (plain || is_iterable(values)) {
+    for_each(values, append);
+  } else {
+    append(values);
+  }
+  return made;
+}
+
+}  // namespace
+
+void refuse_argument(PyObject* type, const std::string& field, const std::string& expected,
+                     const std::string& found, const std::string& remedy) {
+  const std::string sentence =
+      field + ": expected " + expected + ", found " + found + "; " + remedy;
+  PyErr_SetString(type, sentence.c_str());
+  throw nb::python_error();
+}
+
+bool is_wrong_value(const nb::python_error& error) noexcept {
+  return error.matches(PyExc_TypeError) || error.matches(PyExc_ValueError);
+}
+
+nb::object checked(PyObject* made) {
+  if (made == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal(made);
+}
+
+nb::object to_index(nb::handle value) {
+  static kept_object enumeration;
+  if (PyLong_CheckExact(value.ptr()) != 0) {
+    return nb::borrow(value);
+  }
+  const nb::handle base =
+      enumeration.get([] { return nb::module_::import_("enum").attr("Enum"); });
+  const bool is_member =
+      PyType_IsSubtype(Py_TYPE(value.ptr()), reinterpret_cast<PyTypeObject*>(base.ptr())) != 0;
+  const nb::object number = is_member ? nb::getattr(value, "value") : nb::borrow(value);
+  return checked(PyNumber_Index(number.ptr()));
+}
+
+wide_int to_wide(nb::handle number) noexcept {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow == 0) {
+    return value;
+  }
+  constexpr wide_int large = wide_int{1} << 100;
+  if (overflow < 0) {
+    return -large;
+  }
+  const unsigned long long positive = PyLong_AsUnsignedLongLong(number.ptr());
+  const bool fits = PyErr_Occurred() == nullptr;
+  PyErr_Clear();
+  return fits ? wide_int{positive} : large;
+}
+
+nb::object from_wide(wide_int value) {
+  return checked(PyLong_FromString(detail::digits(value).characters, nullptr, 10));
+}
+
+std::pair<nb::object, nb::object> to_pair(nb::handle pair) {
+  if (PyTuple_CheckExact(pair.ptr()) != 0 && PyTuple_Size(pair.ptr()) == 2) {
+    return {nb::borrow(PyTuple_GetItem(pair.ptr(), 0)),
+            nb::borrow(PyTuple_GetItem(pair.ptr(), 1))};
+  }
+  const nb::object iterator = checked(PyObject_GetIter(pair.ptr()));
+  nb::object parts[3];  // of an endless iterator no more
+  for (nb::object& part : parts) {
+    part = nb::steal(PyIter_Next(iterator.ptr()));
+    if (!part.is_valid()) {
+      break;
+    }
+  }
+  if (PyErr_Occurred() == nullptr && (!parts[1].is_valid() || parts[2].is_valid())) {
+    PyErr_SetNone(PyExc_ValueError);
+  }
+  if (PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+  return {parts[0], parts[1]};
+}
+
+void integers::append(nb::handle number) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0 && !too_large.is_valid()) {
+    too_large = nb::borrow(number);
+    too_large_at = values.size();
+  }
+  values.push_back(overflow == 0  ? value
+                   : overflow > 0 ? std::numeric_limits<std::int64_t>::max()
+                                  : std::numeric_limits<std::int64_t>::min());
+}
+
+void integers::check(const char* field, std::int64_t lowest) const {
+  for (std::size_t r = 0; r < values.size(); ++r) {
+    const bool fits = !too_large.is_valid() || r != too_large_at;
+    if (!fits || values[r] < lowest) {
+      refuse_argument(PyExc_ValueError, detail::indexed(field, r),
+                      "from " + detail::digits(lowest) + " to 9223372036854775807 elements",
+                      fits ? std::string(detail::digits(values[r])) : text_of(too_large),
+                      "correct the value");
+    }
+  }
+}
+
+integers read_integers(const char* field, nb::handle values) {
+  try {
+    return collect(values);
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) {
+      throw;
+    }
+  }
+  refuse_argument(PyExc_TypeError, field, "a sequence of integers", text_of(values),
+                  "pass a tuple of int");
+}
+
+nb::object read_integer(const char* field, nb::handle value) {
+  try {
+    return to_index(value);
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) {
+      throw;
+    }
+  }
+  refuse_argument(PyExc_TypeError, field, "an int", text_of(value), "pass one");
+}
+
+std::int32_t read_int32(const char* field, nb::handle value) {
+  const nb::object number = read_integer(field, value);
+  const wide_int wide = to_wide(number);
+  if (wide < INT32_MIN || wide > INT32_MAX) {
+    refuse_argument(PyExc_ValueError, field, "an int32_t", text_of(number),
+                    "correct the value");
+  }
+  return static_cast<std::int32_t>(wide);
+}
+
+std::optional<bool> read_flag(const char* field, nb::handle value) {
+  if (value.is_none()) {
+    return std::nullopt;
+  }
+  if (PyBool_Check(value.ptr()) == 0) {
+    refuse_argument(PyExc_TypeError, field, "None, True or False", text_of(value), "pass one");
+  }
+  return value.is(Py_True);
+}
+
+std::vector<std::string> read_names(const char* field, nb::handle values) {
+  std::vector<std::string> names;
+  bool all_text = true;
+  nb::object strange;
+  const auto append = [&](nb::handle name) {
+    all_text = all_text && PyUnicode_Check(name.ptr()) != 0;
+    if (!all_text) {
+      return;
+    }
+    // Null where lone surrogates stand.
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
+    PyErr_Clear();
+    names.emplace_back(text == nullptr ? "\xff" : std::string(text, size));
+    const bool ascii = std::all_of(names.back().begin(), names.back().end(),
+                                   [](char c) { return static_cast<signed char>(c) >= 0; });
+    if (!ascii && !strange.is_valid()) {
+      strange = nb::borrow(name);
+    }
+  };
+  if (PyUnicode_Check(values.ptr()) != 0) {
+    append(values);
+  } else if (is_iterable(values)) {
+    for_each(values, append);
+  } else {
+    all_text = false;
+  }
+  if (!all_text) {
+    refuse_argument(PyExc_TypeError, field, "a sequence of str", text_of(values),
+                    "pass names");
+  }
+  if (strange.is_valid()) {
+    refuse_argument(PyExc_ValueError, field, "names in ASCII", text_of(strange),
+                    "correct the name");
+  }
+  return names;
+}
+
+std::optional<bool> find_truth(nb::handle value) {
+  static kept_object numpy_bool;
+  const nb::handle type = value.type();
+  if (PyLong_Check(value.ptr()) != 0) {  // a bool is one, too
+    const wide_int number = to_wide(value);
+    return number == 0 || number == 1 ? std::optional<bool>(number == 1) : std::nullopt;
+  }
+  if (type.is(numpy_bool.get([] { return nb::module_::import_("numpy").attr("bool_"); }))) {
+    return PyObject_IsTrue(value.ptr()) == 1;
+  }
+  return std::nullopt;
+}
+
+nb::object find_filtered(nb::handle text) {
+  static kept_object failure;
+  const nb::object dpctl = nb::module_::import_("dpctl");
+  const nb::handle is_none =
+      failure.get([&] { return dpctl.attr("SyclDeviceCreationError"); });
+  const nb::object plain = checked(PyUnicode_FromObject(text.ptr()));
+  try {
+    // dpctl reads up to the first zero character.
+    const nb::object zero = checked(PyUnicode_FromStringAndSize("\0", 1));
+    return PyUnicode_Contains(plain.ptr(), zero.ptr()) == 0 ? dpctl.attr("SyclDevice")(plain)
+                                                            : nb::object();
+  } catch (const nb::python_error& error) {
+    if (!error.matches(is_none) && !error.matches(PyExc_ValueError)) {
+      throw;
+    }
+    return {};
+  }
+}
+
+bool names_device_type(nb::handle device, DLDeviceType type) {
+  if (PyTuple_Check(device.ptr()) == 0 || PyTuple_Size(device.ptr()) != 2) {
+    return false;
+  }
+  try {
+    return to_wide(to_index(PyTuple_GetItem(device.ptr(), 0))) == type;
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) {
+      throw;
+    }
+    return false;
+  }
+}
+
+std::int32_t read_device_id(nb::handle device) {
+  if (PyTuple_Check(device.ptr()) != 0) {
+    if (!names_device_type(device, kDLOneAPI)) {
+      refuse_argument(PyExc_ValueError, "device", "(14, device_id)", text_of(device),
+                      "pass the pair that __dlpack_device__ gives");
+    }
+    return read_int32("device", PyTuple_GetItem(device.ptr(), 1));
+  }
+  nb::object meant = nb::borrow(device);
+  if (PyUnicode_Check(device.ptr()) != 0) {
+    meant = find_filtered(device);
+    if (!meant.is_valid()) {
+      refuse_argument(PyExc_ValueError, "device", "the filter string of a device",
+                      text_of(device), "`python -m usm_dlpack devices` shows them");
+    }
+  }
+  const auto* found = detail::in_dpctl<sycl::device>(meant);
+  if (found == nullptr) {
+    std::string number = "device_id";
+    if (PyIndex_Check(device.ptr()) != 0 && PyBool_Check(device.ptr()) == 0) {
+      PyObject* const index = PyNumber_Index(device.ptr());
+      PyErr_Clear();
+      const nb::object held = nb::steal(index);
+      const wide_int value = held.is_valid() ? to_wide(held) : -1;
+      number = value >= 0 && value <= INT32_MAX ? std::string(detail::digits(value)) : number;
+    }
+    refuse_argument(PyExc_TypeError, "device",
+                    "(14, device_id), a filter string or a dpctl.SyclDevice", text_of(device),
+                    "pass (14, " + number + ")");
+  }
+  return device_id(*found);
+}
+
+}  // namespace usm_dlpack::python
