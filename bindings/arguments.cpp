@@ -7,30 +7,28 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// `isinstance(value, module.name)`.
-bool is_instance(kept_object& kept, nb::handle value, const char* module, const char* name) {
-  const nb::handle type = kept.get([&] { return nb::module_::import_(module).attr(name); });
-  const int answer = PyObject_IsInstance(value.ptr(), type.ptr());
-  if (answer < 0) {
-    throw nb::python_error();
-  }
-  return answer == 1;
+bool is_plain(nb::handle values) {
+  return PyTuple_CheckExact(values.ptr()) != 0 || PyList_CheckExact(values.ptr()) != 0;
 }
 
 bool is_iterable(nb::handle value) {
   static kept_object iterable;
-  return PyTuple_CheckExact(value.ptr()) != 0 || PyList_CheckExact(value.ptr()) != 0 ||
-         is_instance(iterable, value, "collections.abc", "Iterable");
+  return is_plain(value) || is_instance(value, iterable.get([] {
+           return nb::module_::import_("collections.abc").attr("Iterable");
+         }));
 }
 
 /// Text, a mapping or a set: NumPy takes none of them for a shape, also not an empty one.
 bool is_no_sequence(nb::handle value) {
-  static kept_object mapping;
-  static kept_object set;
-  return PyUnicode_Check(value.ptr()) != 0 || PyBytes_Check(value.ptr()) != 0 ||
-         PyByteArray_Check(value.ptr()) != 0 ||
-         is_instance(mapping, value, "collections.abc", "Mapping") ||
-         is_instance(set, value, "collections.abc", "Set");
+  static kept_object kinds;
+  return is_instance(value, kinds.get([] {
+    const nb::object abc = nb::module_::import_("collections.abc");
+    const auto type = [](PyTypeObject& known) {
+      return nb::handle(reinterpret_cast<PyObject*>(&known));
+    };
+    return nb::make_tuple(type(PyUnicode_Type), type(PyBytes_Type), type(PyByteArray_Type),
+                          abc.attr("Mapping"), abc.attr("Set"));
+  }));
 }
 
 /// Calls a function with each item.
@@ -52,17 +50,11 @@ integers collect(nb::handle values) {
     made.append(PyLong_CheckExact(value.ptr()) != 0 ? nb::borrow(value)
                                                     : checked(PyNumber_Index(value.ptr())));
   };
-  if (PyLong_CheckExact(values.ptr()) != 0) {
-    append(values);
-    return made;
-  }
-  const bool plain =
-      PyTuple_CheckExact(values.ptr()) != 0 || PyList_CheckExact(values.ptr()) != 0;
-  if (!plain && is_no_sequence(values)) {
+  if (!is_plain(values) && is_no_sequence(values)) {
     PyErr_SetNone(PyExc_TypeError);
     throw nb::python_error();
   }
-  if (plain || is_iterable(values)) {
+  if (is_iterable(values)) {
     for_each(values, append);
   } else {
     append(values);
@@ -89,6 +81,14 @@ nb::object checked(PyObject* made) {
     throw nb::python_error();
   }
   return nb::steal(made);
+}
+
+bool is_instance(nb::handle value, nb::handle types) {
+  const int answer = PyObject_IsInstance(value.ptr(), types.ptr());
+  if (answer < 0) {
+    throw nb::python_error();
+  }
+  return answer == 1;
 }
 
 nb::object to_index(nb::handle value) {
@@ -315,14 +315,12 @@ std::int32_t read_device_id(nb::handle device) {
   }
   const auto* found = detail::in_dpctl<sycl::device>(meant);
   if (found == nullptr) {
-    std::string number = "device_id";
-    if (PyIndex_Check(device.ptr()) != 0 && PyBool_Check(device.ptr()) == 0) {
-      PyObject* const index = PyNumber_Index(device.ptr());
-      PyErr_Clear();
-      const nb::object held = nb::steal(index);
-      const wide_int value = held.is_valid() ? to_wide(held) : -1;
-      number = value >= 0 && value <= INT32_MAX ? std::string(detail::digits(value)) : number;
-    }
+    const nb::object index =
+        nb::steal(PyBool_Check(device.ptr()) != 0 ? nullptr : PyNumber_Index(device.ptr()));
+    PyErr_Clear();
+    const wide_int value = index.is_valid() ? to_wide(index) : -1;
+    const std::string number =
+        value >= 0 && value <= INT32_MAX ? std::string(detail::digits(value)) : "device_id";
     refuse_argument(PyExc_TypeError, "device",
                     "(14, device_id), a filter string or a dpctl.SyclDevice", text_of(device),
                     "pass (14, " + number + ")");

@@ -51,6 +51,9 @@ bool is_wrong_value(const nb::python_error& error) noexcept;
 /// A new reference, or the error that is set. @throws nb::python_error
 nb::object checked(PyObject* made);
 
+/// `isinstance(value, types)`.
+bool is_instance(nb::handle value, nb::handle types);
+
 /// A Python int of any size, or that of a member of an enumeration. The array API names device
 /// types by members, which need not be integers themselves.
 /// @throws nb::python_error TypeError for anything else

@@ -5,7 +5,7 @@
 // question that fails has its failure for an answer.
 #include "diagnosis.hpp"
 
-#include "array_interface.hpp"
+#include "from_memory.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
 

@@ -6,9 +6,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <charconv>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -22,28 +25,11 @@ constexpr bool is_numbered(std::uint8_t code) noexcept {
 
 /// The name of a code with a width of its own: bfloat16, bool, float8_e5m2; or "".
 std::string special_name(std::uint8_t code, std::uint8_t bits) {
-  if (code >= detail::type_code_count || detail::type_code_rows[code].bits != bits) {
+  if (code >= detail::type_code_count || bits == 0 ||
+      detail::type_code_rows[code].bits != bits) {
     return {};
   }
   return detail::type_code_rows[code].name + std::string(code == kDLBfloat ? "16" : "");
-}
-
-/// A number without leading zeros at the start of a text, which is cut off.
-std::optional<int> cut_number(std::string_view& text, std::size_t most_digits) {
-  int number = 0;
-  const std::string_view digits = text.substr(0, most_digits);
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (read.ec != std::errc() || digits[0] == '0' || digits[0] == '-') {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(read.ptr - digits.data()));
-  return number;
-}
-
-bool cut_prefix(std::string_view& text, std::string_view prefix) {
-  const bool begins = text.substr(0, prefix.size()) == prefix;
-  text.remove_prefix(begins ? prefix.size() : 0);
-  return begins;
 }
 
 /// Three numbers as a dtype, if its fields hold them.
@@ -55,52 +41,41 @@ std::optional<DLDataType> fit_dtype(wide_int code, wide_int bits, wide_int lanes
               : std::nullopt;
 }
 
-/// The dtype of a name without lanes.
-std::optional<DLDataType> find_scalar(std::string_view name) {
+/// The dtype of a name without lanes. What looks like one is named again, to be sure.
+std::optional<DLDataType> find_scalar(const std::string& name) {
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  const int last = std::atoi(name.substr(digits, 4).c_str());
   for (std::uint8_t code = 0; code < detail::type_code_count; ++code) {
-    const detail::type_code_row& row = detail::type_code_rows[code];
-    std::string_view rest = name;
-    if (row.bits != 0 && special_name(code, row.bits) == name) {
-      return to_dtype(code, row.bits, 1);
-    }
-    if (is_numbered(code) && cut_prefix(rest, row.name)) {
-      const int least = code == kDLFloat ? 16 : code == kDLComplex ? 32 : 1;
-      const std::optional<int> bits = cut_number(rest, 3);
-      if (bits && rest.empty() && *bits >= least) {
-        return fit_dtype(code, *bits, 1);
-      }
+    const int own = detail::type_code_rows[code].bits;
+    const int least = code == kDLFloat ? 16 : code == kDLComplex ? 32 : 1;
+    const auto found = fit_dtype(code, own != 0 ? own : last, 1);
+    if (found && found->bits >= least && dtype_name(*found) == name) {
+      return found;
     }
   }
-  std::string_view rest = name;
-  if (!cut_prefix(rest, "code")) {
-    return std::nullopt;
-  }
-  const bool is_zero = cut_prefix(rest, "0");
-  const std::optional<int> code = is_zero ? 0 : cut_number(rest, 3);
-  const std::optional<int> bits =
-      code && cut_prefix(rest, "bits") ? cut_number(rest, 3) : std::nullopt;
-  return bits && rest.empty() ? fit_dtype(*code, *bits, 1) : std::nullopt;
+  int code = -1;
+  std::sscanf(name.c_str(), "code%3d", &code);
+  const auto found = fit_dtype(code, last, 1);
+  return found && dtype_name(*found) == name ? found : std::nullopt;
 }
 
 /// The dtype that `dtype_name` gives a name to.
-std::optional<DLDataType> find_named(std::string_view name) {
+std::optional<DLDataType> find_named(const std::string& name) {
   std::optional<DLDataType> found = find_scalar(name);
   const std::size_t x = name.rfind('x');  // after the one of complex32
-  if (!found && x != std::string_view::npos && (found = find_scalar(name.substr(0, x)))) {
-    std::string_view digits = name.substr(x + 1);
-    const std::optional<int> lanes = cut_number(digits, 5);
-    return lanes && digits.empty() ? fit_dtype(found->code, found->bits, *lanes)
-                                   : std::nullopt;
+  if (!found && x != std::string::npos && (found = find_scalar(name.substr(0, x)))) {
+    found = fit_dtype(found->code, found->bits, std::atoi(name.substr(x + 1, 6).c_str()));
+    return found && dtype_name(*found) == name ? found : std::nullopt;
   }
   return found;
 }
 
-std::string_view text_in(nb::handle text) {
+std::string text_in(nb::handle text) {
   Py_ssize_t size = 0;
   const char* characters = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
   PyErr_Clear();  // of lone surrogates
-  return characters == nullptr ? std::string_view()
-                               : std::string_view(characters, static_cast<std::size_t>(size));
+  return characters == nullptr ? std::string()
+                               : std::string(characters, static_cast<std::size_t>(size));
 }
 
 /// A tuple of three integers that fit a DLDataType.
@@ -159,30 +134,32 @@ bool is_of_ml_dtypes(DLDataType dtype) {
               : dtype.code != kDLBool && !special_name(dtype.code, dtype.bits).empty());
 }
 
-/// The bits of NumPy's own number of one character and some bytes: b1, i1 to i8, u1 to u8, f2
-/// to f8, c8, c16. Wider floats are padded x87 numbers.
-std::optional<DLDataType> find_kind(char kind, std::int64_t bytes) {
-  const bool power = bytes > 0 && bytes <= 16 && (bytes & (bytes - 1)) == 0;
-  const int bits = power ? static_cast<int>(8 * bytes) : 0;
-  switch (kind) {
-    case 'b': return bits == 8 ? fit_dtype(kDLBool, bits, 1) : std::nullopt;
-    case 'i': return bits <= 64 ? fit_dtype(kDLInt, bits, 1) : std::nullopt;
-    case 'u': return bits <= 64 ? fit_dtype(kDLUInt, bits, 1) : std::nullopt;
-    case 'f': return bits >= 16 && bits <= 64 ? fit_dtype(kDLFloat, bits, 1) : std::nullopt;
-    case 'c': return bits >= 64 ? fit_dtype(kDLComplex, bits, 1) : std::nullopt;
-    default: return std::nullopt;
-  }
-}
+/// NumPy's own numbers, of 8, 16, 32 and so on bits. Wider floats are padded x87 numbers.
+struct numpy_kind {
+  char kind;
+  int code, least, most;
+};
+constexpr numpy_kind numpy_kinds[] = {{'i', kDLInt, 8, 64},
+                                      {'u', kDLUInt, 8, 64},
+                                      {'f', kDLFloat, 16, 64},
+                                      {'c', kDLComplex, 64, 128},
+                                      {'b', kDLBool, 8, 8}};
 
-char kind_of(std::uint8_t code) noexcept {
-  switch (code) {
-    case kDLInt: return 'i';
-    case kDLUInt: return 'u';
-    case kDLFloat: return 'f';
-    case kDLComplex: return 'c';
-    case kDLBool: return 'b';
-    default: return '\0';
-  }
+/// NumPy's own number of one kind or of one code and some bits, or null.
+const numpy_kind* find_kind(char kind, int code, std::int64_t bits) {
+  const auto* found =
+      std::find_if(std::begin(numpy_kinds), std::end(numpy_kinds), [&](const numpy_kind& row) {
+        return (row.kind == kind || row.code == code) && bits >= row.least &&
+               bits <= row.most && (bits & (bits - 1)) == 0;
+      });
+  return found == std::end(numpy_kinds) ? nullptr : found;
+}
+const numpy_kind* find_kind(DLDataType dtype) {
+  return dtype.lanes == 1 ? find_kind('\0', dtype.code, dtype.bits) : nullptr;
+}
+std::optional<DLDataType> find_kind(char kind, std::int64_t bytes) {
+  const numpy_kind* row = bytes <= 16 ? find_kind(kind, -1, 8 * bytes) : nullptr;
+  return row == nullptr ? std::nullopt : fit_dtype(row->code, 8 * bytes, 1);
 }
 
 std::string text_attribute(nb::handle object, const char* name) {
@@ -216,7 +193,7 @@ nb::object make_python(element_type element) {
   }
   if (is_of_ml_dtypes(dtype)) {
     register_ml_dtypes();
-  } else if (!find_kind(kind_of(dtype.code), dtype.bits / 8) || dtype.bits % 8 != 0) {
+  } else if (find_kind(dtype) == nullptr) {
     return plain;  // what NumPy calls float128 is a padded x87 number
   }
   try {
@@ -296,14 +273,13 @@ element_type read_dtype(nb::handle dtype) {
 }
 
 std::pair<DLDataType, std::int64_t> read_typestr(nb::handle typestr) {
-  std::string_view text = text_in(typestr);
+  const std::string text = text_in(typestr);
   // SYCL's hosts are little-endian.
-  if (text.size() >= 3 && (text[0] == '<' || text[0] == '|')) {
-    const char kind = text[1];
-    text.remove_prefix(2);
-    const std::optional<int> bytes = cut_number(text, 2);
-    if (const auto found = bytes && text.empty() ? find_kind(kind, *bytes) : std::nullopt) {
-      return {*found, *bytes};
+  if (text.size() > 2 && (text[0] == '<' || text[0] == '|')) {
+    const int bytes = std::atoi(text.c_str() + 2);
+    const auto found = find_kind(text[1], bytes);
+    if (found && text.compare(1, text.npos, to_typestr(*found), 1) == 0) {
+      return {*found, bytes};
     }
   }
   const nb::object numpy = to_numpy_dtype(typestr);
@@ -328,13 +304,14 @@ nb::object to_python(element_type element) {
 }
 
 std::string to_typestr(DLDataType dtype) {
-  const char kind = kind_of(dtype.code);
-  if (dtype.lanes != 1 || dtype.bits % 8 != 0 || !find_kind(kind, dtype.bits / 8)) {
+  const numpy_kind* row = find_kind(dtype);
+  if (row == nullptr) {
     refuse_argument(PyExc_AttributeError, "__sycl_usm_array_interface__",
                     "a dtype that has a type string", dtype_name(dtype),
                     "exchange the array through DLPack");
   }
-  return (dtype.bits == 8 ? "|" : "<") + std::string(1, kind) + std::to_string(dtype.bits / 8);
+  return (dtype.bits == 8 ? "|" : "<") + std::string(1, row->kind) +
+         std::to_string(dtype.bits / 8);
 }
 
 std::pair<nb::object, void*> make_numpy(element_type element, nb::handle shape) {

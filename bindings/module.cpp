@@ -2,7 +2,6 @@
 //
 // The module usm_dlpack._core: registers, decides nothing. Users see it through the package's
 // Python face.
-#include "array_interface.hpp"
 #include "diagnosis.hpp"
 #include "dtypes.hpp"
 #include "exchange.hpp"
@@ -59,7 +58,6 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
   usm_dlpack::python::register_dtypes(module);
-  usm_dlpack::python::register_array_interface(module);
   usm_dlpack::python::register_from_memory(module);
   usm_dlpack::python::register_import(module);
   usm_dlpack::python::register_tensor_fields(module);
