@@ -292,14 +292,18 @@ nb::object to_python(element_type element) {
   const bool padded = element.storage == subbyte::padded;
   const nb::object key = nb::int_(
       ((dtype.code * 256U + dtype.bits) * 2U + (padded ? 1U : 0U)) * 65536ULL + dtype.lanes);
-  if (PyObject* const found = PyDict_GetItemWithError(known, key.ptr())) {
-    return nb::borrow(found);
+  static nb::ft_mutex guard;
+  {
+    const nb::ft_lock_guard lock(guard);
+    if (PyObject* const found = PyDict_GetItemWithError(known, key.ptr())) {
+      return nb::borrow(found);
+    }
   }
   nb::object made = make_python(element);
-  if (PyDict_Size(known) >= 256) {
-    PyDict_Clear(known);
+  const nb::ft_lock_guard lock(guard);
+  if (PyDict_Size(known) < 256 && PyDict_Contains(known, key.ptr()) == 0) {
+    PyDict_SetItem(known, key.ptr(), made.ptr());
   }
-  PyDict_SetItem(known, key.ptr(), made.ptr());
   return made;
 }
 

@@ -136,7 +136,9 @@ def make_subjects(peer_name: str, extension: Any) -> dict[str, Subject]:
         "numpy __dlpack__": lambda: host.__dlpack__(max_version=newest),
         "numpy from_dlpack own": lambda: np.from_dlpack(host),
         "nanobind take ours": lambda: extension.take(ours),
-        "ours from_dlpack own, without its Python function": lambda: _core.import_array(ours),
+        "ours from_dlpack own, without its Python function": lambda: _core.from_dlpack(
+            ours, None, None, None
+        ),
         "nanobind call of nothing": lambda: extension.nothing(ours),
         "nanobind __dlpack__": lambda: kept.__dlpack__(max_version=newest),
     }
