@@ -72,10 +72,6 @@ void refuse_argument(PyObject* type, const std::string& field, const std::string
   throw nb::python_error();
 }
 
-bool is_wrong_value(const nb::python_error& error) noexcept {
-  return error.matches(PyExc_TypeError) || error.matches(PyExc_ValueError);
-}
-
 nb::object checked(PyObject* made) {
   if (made == nullptr) {
     throw nb::python_error();
@@ -171,24 +167,16 @@ void integers::check(const char* field, std::int64_t lowest) const {
 }
 
 integers read_integers(const char* field, nb::handle values) {
-  try {
-    return collect(values);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) {
-      throw;
-    }
+  if (auto found = attempt({PyExc_TypeError}, [&] { return collect(values); })) {
+    return *std::move(found);
   }
   refuse_argument(PyExc_TypeError, field, "a sequence of integers", text_of(values),
                   "pass a tuple of int");
 }
 
 nb::object read_integer(const char* field, nb::handle value) {
-  try {
-    return to_index(value);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) {
-      throw;
-    }
+  if (auto number = attempt({PyExc_TypeError}, [&] { return to_index(value); })) {
+    return *std::move(number);
   }
   refuse_argument(PyExc_TypeError, field, "an int", text_of(value), "pass one");
 }
@@ -265,36 +253,26 @@ std::optional<bool> find_truth(nb::handle value) {
 }
 
 nb::object find_filtered(nb::handle text) {
-  static kept_object failure;
   const nb::object dpctl = nb::module_::import_("dpctl");
-  const nb::handle is_none =
-      failure.get([&] { return dpctl.attr("SyclDeviceCreationError"); });
+  const nb::object failure = dpctl.attr("SyclDeviceCreationError");
   const nb::object plain = checked(PyUnicode_FromObject(text.ptr()));
-  try {
-    // dpctl reads up to the first zero character.
-    const nb::object zero = checked(PyUnicode_FromStringAndSize("\0", 1));
-    return PyUnicode_Contains(plain.ptr(), zero.ptr()) == 0 ? dpctl.attr("SyclDevice")(plain)
-                                                            : nb::object();
-  } catch (const nb::python_error& error) {
-    if (!error.matches(is_none) && !error.matches(PyExc_ValueError)) {
-      throw;
-    }
+  // dpctl reads up to the first zero character.
+  const nb::object zero = checked(PyUnicode_FromStringAndSize("\0", 1));
+  if (PyUnicode_Contains(plain.ptr(), zero.ptr()) != 0) {
     return {};
   }
+  return attempt({failure.ptr(), PyExc_ValueError},
+                 [&] { return nb::object(dpctl.attr("SyclDevice")(plain)); })
+      .value_or(nb::object());
 }
 
 bool names_device_type(nb::handle device, DLDeviceType type) {
   if (PyTuple_Check(device.ptr()) == 0 || PyTuple_Size(device.ptr()) != 2) {
     return false;
   }
-  try {
-    return to_wide(to_index(PyTuple_GetItem(device.ptr(), 0))) == type;
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) {
-      throw;
-    }
-    return false;
-  }
+  const auto named =
+      attempt({PyExc_TypeError}, [&] { return to_index(PyTuple_GetItem(device.ptr(), 0)); });
+  return named && to_wide(*named) == type;
 }
 
 std::int32_t read_device_id(nb::handle device) {

@@ -9,8 +9,10 @@
 #include <nanobind/nanobind.h>
 #include <usm_dlpack/usm_dlpack.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,8 +47,20 @@ class kept_object {
                                   const std::string& expected, const std::string& found,
                                   const std::string& remedy);
 
-/// Whether an error says that a value is not of its kind: a TypeError or a ValueError.
-bool is_wrong_value(const nb::python_error& error) noexcept;
+/// What a function returns, or nothing if it raises one of some errors.
+template <class Function>
+auto attempt(std::initializer_list<PyObject*> errors, Function&& function)
+    -> std::optional<decltype(function())> {
+  try {
+    return function();
+  } catch (const nb::python_error& raised) {
+    if (std::none_of(errors.begin(), errors.end(),
+                     [&](PyObject* error) { return raised.matches(error); })) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
 
 /// A new reference, or the error that is set. @throws nb::python_error
 nb::object checked(PyObject* made);

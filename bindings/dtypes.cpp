@@ -102,12 +102,10 @@ nb::handle numpy_dtype() {
 /// NumPy's dtype of anything that it takes for one. @throws nb::python_error TypeError or
 /// ValueError
 nb::object to_numpy_dtype(nb::handle dtype) {
-  try {
-    return numpy_dtype()(dtype);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_SyntaxError)) {  // of "i4,,", which NumPy has Python parse
-      throw;
-    }
+  // A SyntaxError of "i4,,", which NumPy has Python parse.
+  if (auto found =
+          attempt({PyExc_SyntaxError}, [&] { return nb::object(numpy_dtype()(dtype)); })) {
+    return *std::move(found);
   }
   PyErr_SetString(PyExc_TypeError, ("the data type " + text_of(dtype)).c_str());
   throw nb::python_error();
@@ -115,15 +113,8 @@ nb::object to_numpy_dtype(nb::handle dtype) {
 
 /// Lets NumPy know the names bfloat16, float8_e5m2 and so on, if ml_dtypes is installed.
 bool register_ml_dtypes() {
-  try {
-    nb::module_::import_("ml_dtypes");
-    return true;
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_ImportError)) {
-      throw;
-    }
-    return false;
-  }
+  return attempt({PyExc_ImportError}, [] { return nb::module_::import_("ml_dtypes"); })
+      .has_value();
 }
 
 /// Whether ml_dtypes may have a dtype that NumPy has not.
@@ -196,16 +187,11 @@ nb::object make_python(element_type element) {
   } else if (find_kind(dtype) == nullptr) {
     return plain;  // what NumPy calls float128 is a padded x87 number
   }
-  try {
-    const nb::object found = numpy_dtype()(plain);
-    const auto bytes = nb::cast<std::int64_t>(nb::getattr(found, "itemsize"));
-    return 8 * bytes == element.bits() ? found : plain;
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) {
-      throw;
-    }
-    return plain;
-  }
+  const auto found =
+      attempt({PyExc_TypeError}, [&] { return nb::object(numpy_dtype()(plain)); });
+  return found && 8 * nb::cast<std::int64_t>(found->attr("itemsize")) == element.bits()
+             ? *found
+             : plain;
 }
 
 }  // namespace
@@ -255,19 +241,13 @@ element_type read_dtype(nb::handle dtype) {
   if (const auto found = text ? find_named(text_in(dtype)) : find_tuple(dtype)) {
     return {*found};
   }
-  nb::object numpy;
-  try {
-    numpy = to_numpy_dtype(dtype);
-  } catch (const nb::python_error& error) {
-    if (!is_wrong_value(error)) {
-      throw;
-    }
-  }
-  if (!numpy.is_valid()) {
+  const auto numpy =
+      attempt({PyExc_TypeError, PyExc_ValueError}, [&] { return to_numpy_dtype(dtype); });
+  if (!numpy) {
     refuse_argument(PyExc_TypeError, "dtype", "one of NumPy's or DLPack's dtypes",
                     text_of(dtype), "pass for example numpy.float32 or 'bfloat16'");
   }
-  const element_type found = from_numpy(numpy);
+  const element_type found = from_numpy(*numpy);
   // Elements of a name are packed.
   return text ? element_type{found.dtype} : found;
 }

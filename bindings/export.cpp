@@ -51,21 +51,16 @@ bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
     return false;
   }
-  try {
-    for (Py_ssize_t i = 0; i < 2; ++i) {
-      const nb::object number = to_index(PyTuple_GetItem(object.ptr(), i));
-      pair[i] = PyLong_AsLongLong(number.ptr());
-      if (pair[i] == -1 && PyErr_Occurred() != nullptr) {
-        throw nb::python_error();
-      }
+  for (Py_ssize_t i = 0; i < 2; ++i) {
+    const auto number =
+        attempt({PyExc_Exception}, [&] { return to_index(PyTuple_GetItem(object.ptr(), i)); });
+    const wide_int wide = number ? to_wide(*number) : wide_int{1} << 64;
+    pair[i] = static_cast<std::int64_t>(wide);
+    if (pair[i] != wide) {
+      return false;
     }
-    return true;
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
-      throw;
-    }
-    return false;
   }
+  return true;
 }
 
 bool wants_versioned(nb::handle max_version) {

@@ -77,36 +77,31 @@ bool is_dpctl_memory(nb::handle object) {
 }
 
 bool is_known_version(nb::handle version) {
-  try {
-    return version.equal(nb::int_(1));
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_ValueError)) {  // of a NumPy array
-      throw;
-    }
-    return false;
-  }
+  // A ValueError of a NumPy array.
+  return attempt({PyExc_ValueError}, [&] { return version.equal(nb::int_(1)); })
+      .value_or(false);
 }
 
 /// The address, as Python's int, and the flag.
 std::pair<nb::object, bool> read_data(nb::handle data) {
-  try {
+  const auto found = attempt({PyExc_TypeError, PyExc_ValueError}, [&] {
     const auto [address, readonly] = to_pair(data);
-    return {checked(PyNumber_Index(address.ptr())), static_cast<bool>(nb::bool_(readonly))};
-  } catch (const nb::python_error& error) {
-    if (!is_wrong_value(error)) {
-      throw;
-    }
+    return std::pair(checked(PyNumber_Index(address.ptr())),
+                     static_cast<bool>(nb::bool_(readonly)));
+  });
+  if (!found) {
+    refuse_field("the data " + text_of(data));
   }
-  refuse_field("the data " + text_of(data));
+  return *found;
 }
 
 wide_int read_offset(nb::handle offset) {
-  PyObject* const number = PyNumber_Index(offset.ptr());
-  if (number == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
-    PyErr_Clear();
+  const auto number =
+      attempt({PyExc_TypeError}, [&] { return checked(PyNumber_Index(offset.ptr())); });
+  if (!number) {
     refuse_field("the offset " + text_of(offset));
   }
-  return to_wide(checked(number));
+  return to_wide(*number);
 }
 
 /// Sets where the bytes begin and end. What is beyond all addresses is far enough.
@@ -227,7 +222,7 @@ array_interface read_array_interface(nb::handle object) {
     read_fields(interface, made);
   } catch (nb::python_error& error) {
     const bool missing = error.matches(PyExc_KeyError);
-    if (!missing && !is_wrong_value(error)) {
+    if (!missing && !error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) {
       throw;
     }
     const std::string text = (missing ? "none of " : "") + text_of_error(error);

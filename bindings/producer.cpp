@@ -411,21 +411,17 @@ std::optional<DLDevice> device_said_by(nb::handle x) {
     return std::nullopt;
   }
   const nb::object answer = method();
-  bool is_pair = false;
-  try {
-    const auto [type, number] = to_pair(answer);
-    is_pair = true;
-    const wide_int parts[] = {to_wide(to_index(type)), to_wide(to_index(number))};
-    if (std::all_of(std::begin(parts), std::end(parts),
-                    [](wide_int part) { return part >= INT32_MIN && part <= INT32_MAX; })) {
-      return DLDevice{static_cast<DLDeviceType>(parts[0]),
-                      static_cast<std::int32_t>(parts[1])};
-    }
-  } catch (const nb::python_error& error) {
-    // A StopIteration of a part is taken for the end of the pair.
-    if (!is_wrong_value(error) && !(is_pair && error.matches(PyExc_StopIteration))) {
-      throw;
-    }
+  const auto pair =
+      attempt({PyExc_TypeError, PyExc_ValueError}, [&] { return to_pair(answer); });
+  // A StopIteration of a part is taken for the end of the pair.
+  const auto parts = attempt({PyExc_TypeError, PyExc_ValueError, PyExc_StopIteration}, [&] {
+    return pair ? std::pair(to_wide(to_index(pair->first)), to_wide(to_index(pair->second)))
+                : std::pair(wide_int{1} << 64, wide_int{0});
+  });
+  const auto fits = [](wide_int part) { return part >= INT32_MIN && part <= INT32_MAX; };
+  if (parts && fits(parts->first) && fits(parts->second)) {
+    return DLDevice{static_cast<DLDeviceType>(parts->first),
+                    static_cast<std::int32_t>(parts->second)};
   }
   detail::refuse(errc::device_type_unsupported, "__dlpack_device__",
                  "a tuple (device_type, device_id) of int32_t", text_of(answer),
