@@ -4,6 +4,7 @@
 // evidence that `explain` adds to a refusal. A query that fails has its failure as the answer.
 #include "diagnosis.hpp"
 
+#include "from_memory.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
 
@@ -143,7 +144,7 @@ nb::list ask_platforms(std::uintptr_t address) {
 /// What one context, which Python code named, knows of a pointer.
 nb::dict ask_context(std::uintptr_t address, nb::handle place) {
   check_process();
-  const sycl::context context = to_context(place);
+  const sycl::context context = to_context(resolve_syclobj(place));
   return pointer_answer(address, context);
 }
 

@@ -1,43 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory or a capsule in, proof or a DLPackTensor out; and the map of root devices.
+// An array in, the proof of its memory out; and the map of root devices.
 #include "exchange.hpp"
 
-#include "copies.hpp"
-#include "export.hpp"
+#include "arguments.hpp"
+#include "dtypes.hpp"
 #include "process.hpp"
 #include "producer.hpp"
-#include "python_objects.hpp"
 #include "tensor.hpp"
 #include "trace.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace usm_dlpack::python {
 namespace {
 
-using extents = std::vector<std::int64_t>;
-
-DLDataType to_dtype(int code, int bits, int lanes) noexcept {
-  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
-          static_cast<std::uint16_t>(lanes)};
-}
-
 /// The values of an enumeration that have the given names.
-/// @throws nb::value_error for a name that none has
+/// @throws nb::python_error ValueError for a name that none has
 template <class Enum>
 accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
                            const std::vector<std::string>& names) {
@@ -46,27 +33,12 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
     const auto* match = std::find_if(known.begin(), known.end(),
                                      [&](Enum value) { return name == to_string(value); });
     if (match == known.end()) {
-      const std::string sentence = std::string(field) + ": expected " +
-                                   detail::names_of(accepted<Enum>(), known) + ", found \"" +
-                                   name + "\"; correct the name";
-      throw nb::value_error(sentence.c_str());
+      refuse_argument(PyExc_ValueError, field, detail::names_of(accepted<Enum>(), known),
+                      '"' + name + '"', "correct the name");
     }
     chosen.insert(*match);
   }
   return chosen;
-}
-
-requirements to_requirements(const std::vector<std::string>& usm_types,
-                             const std::optional<std::vector<std::string>>& backends,
-                             bool writable, bool unique) {
-  requirements wanted;
-  wanted.usm_types = to_accepted("usm_types", detail::known_kinds, usm_types);
-  if (backends) {
-    wanted.backends = to_accepted("backends", detail::known_backends, *backends);
-  }
-  wanted.writable = writable;
-  wanted.unique = unique;
-  return wanted;
 }
 
 struct allocation_object {
@@ -95,11 +67,36 @@ allocation_object validate_content(const capsule_content& content, const require
   return {proof, (flags & flag::read_only) != 0};
 }
 
-/// Validates a capsule, which stays as it is, or what an array offers.
-/// @param padded whether small elements must have a byte each
-allocation_object validate_array(nb::handle x, const requirements& wanted, bool padded) {
+/// Python's `validate`: of a capsule, which stays as it is, or of what an array offers.
+allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle backends,
+                                 nb::handle dtype, nb::handle ndim, nb::handle readonly,
+                                 nb::handle overlapping, nb::handle device) {
   trace* watching = take_trace();
-  check_process();
+  check_process();  // before dpctl is asked for anything
+  const std::vector<std::string> kinds = read_names("usm_types", usm_types);
+  std::optional<std::vector<std::string>> some_backends;
+  if (!backends.is_none()) {
+    some_backends = read_names("backends", backends);
+  }
+  requirements wanted;
+  wanted.writable = read_flag("readonly", readonly) == false;
+  wanted.unique = read_flag("overlapping", overlapping) == false;
+  bool padded = false;
+  if (!dtype.is_none()) {
+    const element_type element = read_dtype(dtype);
+    wanted.dtype = element.dtype;
+    padded = element.storage == subbyte::padded;
+  }
+  if (!ndim.is_none()) {
+    wanted.ndim = read_int32("ndim", ndim);
+  }
+  if (!device.is_none()) {
+    wanted.device_id = read_device_id(device);
+  }
+  wanted.usm_types = to_accepted("usm_types", detail::known_kinds, kinds);
+  if (some_backends) {
+    wanted.backends = to_accepted("backends", detail::known_backends, *some_backends);
+  }
   detail::begin_step(watching, "producer");
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
     detail::begin_step(watching, "capsule");
@@ -113,125 +110,6 @@ allocation_object validate_array(nb::handle x, const requirements& wanted, bool 
   detail::begin_step(watching, "pointer");  // again: by the queue that the producer names
   check_context(found.proof, offered);
   return found;
-}
-
-/// Where the bytes of a Python object begin and end.
-using byte_range = std::pair<std::uintptr_t, std::uintptr_t>;
-
-/// Refuses a view that reaches out of its object; an empty one may begin at the end.
-void check_within(const tensor_structure& view, const byte_range& object) {
-  const auto [begin, end] = object;
-  const auto bytes = [&] {
-    return " within the " + detail::digits(object.second - object.first) +
-           " bytes of the object";
-  };
-  if (view.first < begin || view.first > end || (view.first == end && !view.empty)) {
-    detail::refuse(errc::out_of_bounds, "byte_offset", "a first element" + bytes(),
-                   "one at byte " + detail::byte_place(view.first, begin),
-                   "correct byte_offset");
-  }
-  if (!view.empty && (view.lowest < begin || view.nbytes > end - view.lowest)) {
-    const std::uintptr_t last = view.lowest + view.nbytes - 1;
-    detail::refuse(errc::out_of_bounds, "shape", "a view" + bytes(),
-                   "one of bytes " + detail::byte_place(view.lowest, begin) + " to " +
-                       detail::byte_place(last, begin),
-                   "correct shape, strides or byte_offset");
-  }
-}
-
-/// Refuses an array whose offset leads out of the allocation of the address that it names, as
-/// far as the backend tells. A chunk is known from that address on.
-void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
-  DLTensor named{};
-  named.data = reinterpret_cast<void*>(origin);
-  named.device = device;
-  named.dtype = {kDLUInt, 8, 1};
-  const usm_allocation proof = validate(named);
-  const bool is_out = first < proof.base() ? proof.bounds_proved() != bounds_proof::chunk
-                                           : first - proof.base() >= proof.size();
-  if (proof.size() != 0 && is_out) {
-    detail::refuse(errc::out_of_bounds, "byte_offset",
-                   "a first element within the allocation of the object's address",
-                   "one at byte " + detail::byte_place(first, origin) + " from that address",
-                   "correct the offset in the object's array interface");
-  }
-}
-
-/// Refuses a queue of another context or root device than the memory's. By comparing: the
-/// Level Zero driver knows a pointer in each context of its platform.
-/// @param context a default context, which knows the memory
-DLDevice find_device(const void* pointer, bool empty, DLDevice device,
-                     const sycl::context& context, const sycl::queue& queue) {
-  check_queue(queue);
-  if (!empty && queue.get_context() != context) {
-    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
-  }
-  return detail::export_device(pointer, empty, queue);
-}
-
-/// What `to_dlpack_tensor` in Python found out about an object's memory.
-/// @param origin the address that the object itself names
-/// @param object the bytes behind it
-/// @param place a context or queue of the object
-nb::object from_memory(nb::object owner, std::uintptr_t origin, const byte_range& object,
-                       std::uintptr_t data, extents shape, std::optional<extents> strides,
-                       int code, int bits, int lanes, std::uint64_t flags, nb::handle place,
-                       nb::handle queue) {
-  trace* watching = take_trace();
-  check_process();
-  DLManagedTensorVersioned shown{};
-  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  shown.flags = flags;
-  DLTensor& described = shown.dl_tensor;
-  described.data = reinterpret_cast<void*>(data);
-  described.ndim = static_cast<std::int32_t>(shape.size());
-  described.shape = shape.data();
-  described.strides = strides ? strides->data() : nullptr;
-  described.dtype = to_dtype(code, bits, lanes);
-  if (watching != nullptr) {
-    watching->read(described);
-    watching->origin = origin;
-    watching->object = object;
-  }
-  detail::begin_step(watching, "structure");
-  const tensor_structure structure = check_structure(described, detail::storage_of(flags));
-  if (watching != nullptr) {
-    watching->structure = structure;
-  }
-  detail::begin_step(watching, "context");
-  const sycl::context context = to_context(place);
-  if (watching != nullptr) {
-    watching->context = context;
-  }
-  const bool empty = structure.empty;
-  // What the object itself names is looked up: shape and offset may lead out of it.
-  const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : origin);
-  described.device =
-      detail::export_device(pointer, empty, context, detail::device_table::get().find(context),
-                            sycl::usm::alloc::unknown, -1, watching);
-  if (watching != nullptr) {
-    watching->device_id = described.device.device_id;
-  }
-  detail::begin_step(watching, "queue");
-  if (!queue.is_none()) {
-    described.device = find_device(pointer, empty, described.device, context, to_queue(queue));
-  }
-  detail::begin_step(watching, "bounds");
-  check_within(structure, object);
-  if (!empty && structure.first != origin) {
-    check_offset(structure.first, origin, described.device);
-  }
-  const usm_allocation proof = validate(shown);
-  if (watching != nullptr) {
-    watching->proof = proof;
-  }
-  const sycl::queue* known = find_queue(queue.is_none() ? place : queue);
-  nb::object made = make_tensor(described, proof, flags);
-  tensor& filled = *nb::inst_ptr<tensor>(made);
-  filled.own(is_tensor(owner) ? nb::inst_ptr<tensor>(owner)->owner_for_others(owner)
-                              : std::move(owner));
-  filled.know(known == nullptr ? std::nullopt : std::optional<sycl::queue>(*known));
-  return made;
 }
 
 nb::object usm_type_of(const allocation_object& self) {
@@ -315,9 +193,12 @@ void register_allocation(nb::module_& module) {
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")
       .def("__repr__", [](const self& a) {
-        const nb::object made =
-            nb::module_::import_("usm_dlpack._dtypes").attr("describe_proof")(nb::find(a));
-        return nb::borrow<nb::str>(made);
+        return std::string("UsmAllocation(usm_type='") + to_string(a.proof.usm_type()) +
+               "', device_id=" + std::to_string(a.proof.device_id()) +
+               ", nbytes=" + std::to_string(a.proof.structure().nbytes) +
+               ", size=" + std::to_string(a.proof.size()) + ", bounds='" +
+               name_of(a.proof.bounds_proved()) + "', device_proof='" +
+               name_of(a.proof.device_proved()) + (a.readonly ? "', read-only)" : "')");
       });
 }
 
@@ -346,53 +227,17 @@ const char* name_of(device_proof device) {
 
 void register_exchange(nb::module_& module) {
   register_allocation(module);
-  module.def(
-      "validate_array",
-      [](nb::handle x, const std::vector<std::string>& usm_types,
-         const std::optional<std::vector<std::string>>& backends, bool writable, bool unique,
-         std::optional<std::tuple<int, int, int>> dtype, bool padded,
-         std::optional<std::int32_t> ndim, std::optional<std::int32_t> device_id) {
-        requirements wanted = to_requirements(usm_types, backends, writable, unique);
-        wanted.ndim = ndim;
-        wanted.device_id = device_id;
-        if (dtype) {
-          const auto [code, bits, lanes] = *dtype;
-          wanted.dtype = to_dtype(code, bits, lanes);
-        }
-        return validate_array(x, wanted, padded);
-      },
-      nb::arg("x").none(), nb::arg("usm_types"), nb::arg("backends").none(),
-      nb::arg("writable"), nb::arg("unique"), nb::arg("dtype").none(), nb::arg("padded"),
-      nb::arg("ndim").none(), nb::arg("device_id").none());
+  module.def("validate", &validate_array, nb::arg("x").none(), nb::arg("usm_types").none(),
+             nb::arg("backends").none(), nb::arg("dtype").none(), nb::arg("ndim").none(),
+             nb::arg("readonly").none(), nb::arg("overlapping").none(),
+             nb::arg("device").none(),
+             nb::sig("def validate(x: typing.Any, usm_types: typing.Any, "
+                     "backends: typing.Any, dtype: typing.Any, ndim: typing.Any, "
+                     "readonly: typing.Any, overlapping: typing.Any, "
+                     "device: typing.Any) -> UsmAllocation"));
   module.def("bounds_of", &bounds_of, nb::arg("x"),
              nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
                      "tuple[int, int, int, int, int]"));
-  module.def("from_memory", &from_memory, nb::arg("owner"), nb::arg("origin"),
-             nb::arg("object"), nb::arg("data"), nb::arg("shape"), nb::arg("strides").none(),
-             nb::arg("code"), nb::arg("bits"), nb::arg("lanes"), nb::arg("flags"),
-             nb::arg("place").none(), nb::arg("queue").none(),
-             nb::sig("def from_memory(owner: typing.Any, origin: int, "
-                     "object: tuple[int, int], data: int, "
-                     "shape: collections.abc.Sequence[int], "
-                     "strides: collections.abc.Sequence[int] | None, code: int, bits: int, "
-                     "lanes: int, flags: int, place: typing.Any, "
-                     "queue: typing.Any) -> DLPackTensor"));
-  module.def(
-      "write_compact",
-      [](nb::handle_t<tensor> self, std::uintptr_t to) {
-        check_process();
-        write_compact(source_of(*nb::inst_ptr<tensor>(self)), reinterpret_cast<void*>(to));
-      },
-      nb::arg("self"), nb::arg("to"),
-      nb::sig("def write_compact(self: DLPackTensor, to: int) -> None"));
-  module.def(
-      "check_device_type",
-      [](std::int32_t device_type) {
-        DLTensor described{};
-        described.device.device_type = static_cast<DLDeviceType>(device_type);
-        detail::check_device_type(described);
-      },
-      nb::arg("device_type"));
   module.def(
       "device_id",
       [](nb::handle device) {
@@ -402,11 +247,18 @@ void register_exchange(nb::module_& module) {
       nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
   module.def(
       "root_device",
-      [](std::int32_t id) {
+      [](nb::handle id) {
+        const nb::object number = read_integer("device_id", id);
+        const wide_int wide = to_wide(number);
+        if (wide < INT32_MIN || wide > INT32_MAX) {
+          detail::refuse(errc::device_id_out_of_range, "device.device_id", "an int32_t",
+                         text_of(number), "pass an id of usm_dlpack.device_id");
+        }
         check_process();
-        return to_dpctl(root_device(id));
+        return to_dpctl(root_device(static_cast<std::int32_t>(wide)));
       },
-      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
+      nb::arg("device_id").none(),
+      nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
   module.def(
       "device_rows",
       [] {

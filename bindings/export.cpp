@@ -5,10 +5,10 @@
 // host.
 #include "export.hpp"
 
+#include "arguments.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
 #include "process.hpp"
-#include "python_objects.hpp"
 #include "queues.hpp"
 
 #include <string>
@@ -46,35 +46,17 @@ const char* const export_doc =
 
 namespace {
 
-/// An integer, or the one of a member of an enumeration; an invalid object for anything else.
-/// What ends the program goes on.
-nb::object read_integer(nb::handle item) {
-  if (PyLong_CheckExact(item.ptr()) != 0) {
-    return nb::borrow(item);
-  }
-  try {
-    return nb::module_::import_("usm_dlpack._exchange").attr("_index")(item);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
-      throw;
-    }
-    return {};
-  }
-}
-
-/// A pair of integers that fit int64_t.
+/// A tuple of two integers that fit int64_t. What ends the program goes on.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
     return false;
   }
   for (Py_ssize_t i = 0; i < 2; ++i) {
-    const nb::object number = read_integer(PyTuple_GetItem(object.ptr(), i));
-    if (!number.is_valid()) {
-      return false;
-    }
-    pair[i] = PyLong_AsLongLong(number.ptr());
-    if (pair[i] == -1 && PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
+    const auto number =
+        attempt({PyExc_Exception}, [&] { return to_index(PyTuple_GetItem(object.ptr(), i)); });
+    const wide_int wide = number ? to_wide(*number) : wide_int{1} << 64;
+    pair[i] = static_cast<std::int64_t>(wide);
+    if (pair[i] != wide) {
       return false;
     }
   }
@@ -127,15 +109,12 @@ copying read_copy(nb::handle copy) {
   if (copy.is_none()) {
     return copying::when_needed;
   }
-  const nb::object says =
-      PyBool_Check(copy.ptr()) != 0
-          ? nb::borrow(copy)
-          : nb::object(nb::module_::import_("usm_dlpack._exchange").attr("_truth")(copy));
-  if (says.is_none()) {
+  const std::optional<bool> says = find_truth(copy);
+  if (!says) {
     detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
                    "pass one of these");
   }
-  return says.is(Py_True) ? copying::always : copying::never;
+  return *says ? copying::always : copying::never;
 }
 
 template <class Owner>

@@ -4,6 +4,7 @@
 #include "extensions.hpp"
 
 #include "capsule.hpp"
+#include "from_memory.hpp"
 #include "import.hpp"
 #include "process.hpp"
 #include "producer.hpp"
@@ -125,9 +126,8 @@ found_tensor offer_foreign(nb::handle array) {
 /// Memory, or an array that its own library does not export: our own exporter says why, or
 /// does it.
 found_tensor offer_memory(nb::handle array) {
-  const nb::object made =
-      nb::module_::import_("usm_dlpack._exchange").attr("to_dlpack_tensor")(array);
-  return offer_own(made);
+  return offer_own(
+      to_dlpack_tensor(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none()));
 }
 
 bool is_exception(const nb::python_error& error) { return error.matches(PyExc_Exception); }

@@ -4,17 +4,16 @@
 // that is elsewhere than it is asked for, in host memory or on another root device, is copied.
 #include "import.hpp"
 
+#include "arguments.hpp"
 #include "copies.hpp"
+#include "dtypes.hpp"
 #include "export.hpp"
 #include "process.hpp"
-#include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -186,16 +185,6 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   return made;
 }
 
-/// The elements of a tensor by another dtype of the same size.
-nb::object reinterpret(nb::handle_t<tensor> x, int code, int bits, int lanes,
-                       std::uint64_t flags) {
-  check_process();
-  check_ready(x);
-  const DLDataType dtype{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
-                         static_cast<std::uint16_t>(lanes)};
-  return share(x, dtype, nb::inst_ptr<tensor>(x)->flags() | flags, std::nullopt);
-}
-
 nb::object import_array(nb::handle x, const destination& wanted) {
   check_process();
   if (wanted.device_id) {
@@ -210,27 +199,70 @@ nb::object import_array(nb::handle x, const destination& wanted) {
   return import_offered(ask_producer(x, wanted.request), wanted);
 }
 
-/// @pre `name` is one of the names, as Python's `from_dlpack` checks
-sycl::usm::alloc to_kind(const std::string& name) {
-  return *std::find_if(detail::known_kinds.begin(), detail::known_kinds.end(),
-                       [&](sycl::usm::alloc kind) { return name == to_string(kind); });
+sycl::usm::alloc read_kind(nb::handle name) {
+  if (PyUnicode_Check(name.ptr()) == 0) {
+    refuse_argument(PyExc_TypeError, "usm_type", "None or a str", text_of(name),
+                    "pass a name");
+  }
+  for (const sycl::usm::alloc kind : detail::known_kinds) {
+    if (PyUnicode_CompareWithASCIIString(name.ptr(), to_string(kind)) == 0) {
+      return kind;
+    }
+  }
+  refuse_argument(PyExc_ValueError, "usm_type", "\"host\", \"device\" or \"shared\"",
+                  text_of(name), "correct the name");
 }
 
-nb::object import_with(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
-                       std::optional<bool> copy, const std::optional<std::string>& usm_type) {
+/// Reads the device, or the queue that names one.
+void read_destination(nb::handle device, destination& wanted) {
+  if (names_device_type(device, kDLCPU)) {
+    detail::refuse(errc::request_unsupported, "device",
+                   "a root device as (14, device_id), since a DLPackTensor is USM",
+                   text_of(device),
+                   "copy to the host with numpy(), or numpy.from_dlpack(x, device=\"cpu\")");
+  }
+  wanted.request.host = true;
+  const auto* queue = detail::in_dpctl<sycl::queue>(device);
+  if (queue == nullptr) {
+    wanted.device_id = read_device_id(device);
+    return;
+  }
+  wanted.device_id = device_id(queue->get_device());
+  check_queue(*queue);
+  wanted.request.queue = *queue;
+  wanted.request.stream = nb::borrow(device);
+}
+
+/// Python's `from_dlpack`, whose docstring says what the arguments are.
+nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::handle usm_type) {
   destination wanted;
-  wanted.device_id = device_id;
-  wanted.request.copy = copy;
-  wanted.request.host = device_id.has_value();
-  if (!queue.is_none()) {
-    wanted.request.queue = to_queue(queue);
-    check_queue(*wanted.request.queue);
-    wanted.request.stream = nb::borrow(queue);
+  if (!copy.is_none()) {
+    wanted.request.copy = find_truth(copy);
+    if (!wanted.request.copy) {
+      refuse_argument(PyExc_TypeError, "copy", "None, True or False", text_of(copy),
+                      "pass one");
+    }
   }
-  if (usm_type) {
-    wanted.usm_type = to_kind(*usm_type);
+  if (!usm_type.is_none()) {
+    wanted.usm_type = read_kind(usm_type);
   }
-  return import_array(x, wanted);
+  check_process();  // before dpctl is asked for anything
+  if (device.is_none()) {
+    return import_array(x, wanted);
+  }
+  const nb::object dtype = find_ml_array(x);
+  read_destination(device, wanted);
+  if (!dtype.is_valid()) {
+    return import_array(x, wanted);
+  }
+  // NumPy exports the bits of such numbers alone.
+  const std::string bits = "u" + std::to_string(nb::cast<int>(dtype.attr("itemsize")));
+  const nb::object made = import_array(x.attr("view")(bits), wanted);
+  const element_type element = *find_ml_dtype(dtype);
+  const std::uint64_t padding =
+      element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
+  return share(made, element.dtype, nb::inst_ptr<tensor>(made)->flags() | padding,
+               std::nullopt);
 }
 
 }  // namespace
@@ -243,17 +275,10 @@ nb::object import_managed(managed_tensor managed) {
 }
 
 void register_import(nb::module_& module) {
-  prepare_for_producers();
-  module.def(
-      "import_array", [](nb::handle x) { return import_array(x, {}); }, nb::arg("x").none(),
-      nb::sig("def import_array(x: typing.Any) -> DLPackTensor"));
-  module.def("import_array_to", &import_with, nb::arg("x").none(), nb::arg("device_id").none(),
-             nb::arg("queue").none(), nb::arg("copy").none(), nb::arg("usm_type").none(),
-             nb::sig("def import_array_to(x: typing.Any, device_id: int | None, "
-                     "queue: typing.Any, copy: bool | None, usm_type: str | None) -> "
-                     "DLPackTensor"));
-  module.def("reinterpret", &reinterpret, nb::arg("x"), nb::arg("code"), nb::arg("bits"),
-             nb::arg("lanes"), nb::arg("flags"));
+  module.def("from_dlpack", &from_dlpack, nb::arg("x").none(), nb::arg("device").none(),
+             nb::arg("copy").none(), nb::arg("usm_type").none(),
+             nb::sig("def from_dlpack(x: typing.Any, device: typing.Any, copy: typing.Any, "
+                     "usm_type: typing.Any) -> DLPackTensor"));
 }
 
 }  // namespace usm_dlpack::python

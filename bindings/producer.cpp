@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "producer.hpp"
 
+#include "arguments.hpp"
 #include "export.hpp"
-#include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -127,23 +132,37 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   return complete ? api : nullptr;
 }
 
-/// Whether a type, and not its metaclass alone, has `__dlpack__`.
+/// The first of some names that a type or one of its bases, and not its metaclass, has: of a
+/// class the first that it has; or null.
+const char* find_definition(nb::handle type, std::initializer_list<const char*> names) {
+  for (const nb::handle base : type.attr("__mro__")) {
+    const nb::object attributes = base.attr("__dict__");
+    for (const char* name : names) {
+      if (PySequence_Contains(attributes.ptr(), nb::str(name).ptr()) == 1) {
+        return name;
+      }
+    }
+  }
+  return nullptr;
+}
+
 bool defines_dlpack(nb::handle type) {
-  return nb::cast<bool>(
-      nb::module_::import_("usm_dlpack._exchange").attr("_defines")(type, "__dlpack__"));
+  return find_definition(type, {"__dlpack__"}) != nullptr;
 }
 
 /// Whether a class has a `__dlpack__` of its own, and the C exchange API only of a base: that
 /// knows nothing of what the class says.
 bool overrides_exchange_api(nb::handle type) {
-  return nb::cast<bool>(
-      nb::module_::import_("usm_dlpack._exchange").attr("_overrides_exchange_api")(type));
+  const char* first = find_definition(type, {"__dlpack_c_exchange_api__", "__dlpack__"});
+  return first != nullptr && std::strcmp(first, "__dlpack__") == 0;
 }
+
+/// Python's reader of signatures: the keywords that a method takes, and whether that is known.
+std::atomic<PyObject*> signature_reader{nullptr};
 
 /// What the attributes of a type, or of an array that has its own, say.
 producer_type read_attributes(nb::handle object, nb::handle method) {
-  const nb::object read =
-      nb::module_::import_("usm_dlpack._exchange").attr("_read_signature")(method);
+  const nb::object read = nb::handle(signature_reader.load())(method);
   const nb::object keywords = read[0];
   const auto takes = [&](const char* name) {
     return PySequence_Contains(keywords.ptr(), nb::str(name).ptr()) == 1;
@@ -318,9 +337,19 @@ offered_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
 /// Refuses an array that says itself that it is elsewhere, before it is exported.
 /// @return whether it says that it is in host memory, where no queue works
 bool is_on_host(nb::handle x, bool host) {
-  const nb::object check =
-      nb::module_::import_("usm_dlpack._exchange").attr("_check_device_type");
-  return nb::cast<bool>(check(x, host));
+  const std::optional<DLDevice> own = device_said_by(x);
+  if (!own || (host && own->device_type == kDLCPU)) {
+    return own.has_value();
+  }
+  if (own->device_type == kDLCPU) {
+    detail::refuse(
+        errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)", "kDLCPU (1)",
+        "move the array to a SYCL device first: from_dlpack(x, device=...) copies it");
+  }
+  DLTensor described{};
+  described.device = *own;
+  detail::check_device_type(described);
+  return false;
 }
 
 /// Refuses an array whose elements are not those in its memory: PyTorch's are conjugated or
@@ -376,6 +405,29 @@ offered_tensor offer_own(nb::handle x) {
 
 }  // namespace
 
+std::optional<DLDevice> device_said_by(nb::handle x) {
+  const nb::object method = find_attribute(x, "__dlpack_device__");
+  if (!method.is_valid() || method.is_none()) {
+    return std::nullopt;
+  }
+  const nb::object answer = method();
+  const auto pair =
+      attempt({PyExc_TypeError, PyExc_ValueError}, [&] { return to_pair(answer); });
+  // A StopIteration of a part is taken for the end of the pair.
+  const auto parts = attempt({PyExc_TypeError, PyExc_ValueError, PyExc_StopIteration}, [&] {
+    return pair ? std::pair(to_wide(to_index(pair->first)), to_wide(to_index(pair->second)))
+                : std::pair(wide_int{1} << 64, wide_int{0});
+  });
+  const auto fits = [](wide_int part) { return part >= INT32_MIN && part <= INT32_MAX; };
+  if (parts && fits(parts->first) && fits(parts->second)) {
+    return DLDevice{static_cast<DLDeviceType>(parts->first),
+                    static_cast<std::int32_t>(parts->second)};
+  }
+  detail::refuse(errc::device_type_unsupported, "__dlpack_device__",
+                 "a tuple (device_type, device_id) of int32_t", text_of(answer),
+                 "correct the producer");
+}
+
 offered_tensor ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
@@ -414,9 +466,24 @@ void check_context(const usm_allocation& proof, const offered_tensor& offered) {
   }
 }
 
-// To make a tuple may run the garbage collector, and with it other threads, which would wait
-// for a static that is being made with the GIL held.
-void prepare_for_producers() { call_words::get(); }
+void register_producers(nb::module_& module) {
+  // Kept to the end of the process.
+  module.def(
+      "use_signature_reader",
+      [](nb::handle reader) { signature_reader = reader.inc_ref().ptr(); }, nb::arg("reader"));
+  module.def(
+      "device_of",
+      [](nb::handle x) {
+        const std::optional<DLDevice> device = device_said_by(x);
+        return device ? nb::object(nb::make_tuple(static_cast<int>(device->device_type),
+                                                  device->device_id))
+                      : nb::none();
+      },
+      nb::arg("x").none(), nb::sig("def device_of(x: typing.Any) -> tuple[int, int] | None"));
+  // To make a tuple may run the garbage collector, and with it other threads, which would wait
+  // for a static that is being made with the GIL held.
+  call_words::get();
+}
 
 void forget_producers() noexcept {
   producer_types dropped;

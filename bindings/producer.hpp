@@ -68,6 +68,10 @@ class offered_tensor {
   managed_tensor managed_;
 };
 
+/// What an array says of its device, if it says anything.
+/// @throws conversion_error for an answer that names no device
+std::optional<DLDevice> device_said_by(nb::handle x);
+
 /// Asks an array for its tensor; its work is then ordered before the queue of the request, as
 /// far as the producer takes one, or says its own.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
@@ -77,8 +81,9 @@ offered_tensor ask_producer(nb::handle x, const import_request& request);
 /// @throws conversion_error `device_mismatch`, `context_not_default`
 void check_context(const usm_allocation& proof, const offered_tensor& offered);
 
-/// Makes what every question to a producer needs, before threads can ask one.
-void prepare_for_producers();
+/// Adds what Python code gives and asks of producers to the module, and makes what every
+/// question to one needs, before threads can ask.
+void register_producers(nb::module_& module);
 
 /// Lets go of what is known of producers' types. @pre the GIL is held
 void forget_producers() noexcept;

@@ -57,7 +57,7 @@ struct stop_of_unwinding {
 }
 
 /// The functions of usm_dlpack._errors that are called here, as it hands them over.
-enum class error_function { from_parts, from_arguments, type_name, shown };
+enum class error_function { from_parts, from_arguments };
 
 /// The tuple of these functions; null before usm_dlpack._errors is imported, and once the
 /// module is cleared. The attribute `_errors` of the module owns it, because a static owner
@@ -66,13 +66,11 @@ std::atomic<PyObject*> error_functions{nullptr};
 
 void forget_error_functions(PyObject*) noexcept { error_functions = nullptr; }
 
-void set_error_functions(nb::handle module, nb::handle from_parts, nb::handle from_arguments,
-                         nb::handle type_name, nb::handle shown) {
+void set_error_functions(nb::handle module, nb::handle from_parts, nb::handle from_arguments) {
   // A capsule must point to something.
   const nb::object end =
       nb::steal(PyCapsule_New(&error_functions, nullptr, &forget_error_functions));
-  const nb::tuple functions =
-      nb::make_tuple(from_parts, from_arguments, type_name, shown, end);
+  const nb::tuple functions = nb::make_tuple(from_parts, from_arguments, end);
   module.attr("_errors") = functions;  // drops the tuple of an earlier import, if any
   error_functions = functions.ptr();
 }
@@ -171,9 +169,8 @@ void register_errors(nb::module_& module) {
     return rows;
   });
   const nb::handle owner = module;
-  module.def("_set_errors", [owner](nb::handle from_parts, nb::handle from_arguments,
-                                    nb::handle type_name, nb::handle shown) {
-    set_error_functions(owner, from_parts, from_arguments, type_name, shown);
+  module.def("_set_errors", [owner](nb::handle from_parts, nb::handle from_arguments) {
+    set_error_functions(owner, from_parts, from_arguments);
   });
 }
 
@@ -209,11 +206,34 @@ void set_python_error() noexcept {
 }
 
 std::string name_of_type(nb::handle object) {
-  return nb::borrow<nb::str>(call(error_function::type_name, object)).c_str();
+  // By the descriptor of `type`, whatever a metaclass says.
+  static PyObject* const getter =
+      nb::getattr(
+          nb::handle(reinterpret_cast<PyObject*>(&PyType_Type)).attr("__dict__")["__name__"],
+          "__get__")
+          .release()
+          .ptr();
+  const nb::object name = nb::handle(getter)(object.type());
+  const std::string quoted = nb::steal<nb::str>(PyObject_ASCII(name.ptr())).c_str();
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 std::string text_of(nb::handle object) {
-  return nb::borrow<nb::str>(call(error_function::shown, object)).c_str();
+  const nb::object text = nb::steal(PyObject_ASCII(object.ptr()));
+  if (text.is_valid()) {
+    const std::string shown = nb::borrow<nb::str>(text).c_str();
+    return shown.find("0x") == std::string::npos ? shown
+                                                 : "an object of type " + name_of_type(object);
+  }
+  const nb::python_error raised;
+  if (!raised.matches(PyExc_Exception)) {
+    throw raised;
+  }
+  // An int may have more digits than Python writes.
+  return PyLong_CheckExact(object.ptr()) != 0
+             ? "an int of " + std::string(nb::str(object.attr("bit_length")()).c_str()) +
+                   " bits"
+             : "an object of type " + name_of_type(object);
 }
 
 const sycl::queue* find_queue(nb::handle object) {

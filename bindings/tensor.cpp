@@ -4,9 +4,12 @@
 #include "tensor.hpp"
 
 #include "copies.hpp"
+#include "dtypes.hpp"
 #include "export.hpp"
 #include "process.hpp"
 #include "python_objects.hpp"
+
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <new>
@@ -216,17 +219,8 @@ int clear(PyObject* self) {
   return 0;
 }
 
-nb::object dtype_of(const tensor& self) {
-  const DLDataType dtype = self.dtype();
-  return nb::module_::import_("usm_dlpack._dtypes")
-      .attr("from_dlpack_dtype")(dtype.code, dtype.bits, dtype.lanes,
-                                 (self.flags() & flag::is_subbyte_type_padded) != 0);
-}
-
-/// What knows the memory: the tensor's queue, if it does, or the context.
-nb::object place_of(const tensor& self) {
-  return self.queue_knows_memory() ? to_dpctl(*self.queue())
-                                   : to_dpctl(self.proof().context());
+element_type element_of(const tensor& self) {
+  return {self.dtype(), detail::storage_of(self.flags())};
 }
 
 // The consumer multiplies nothing: `data` is the first element, `offset` 0, strides in
@@ -238,27 +232,37 @@ nb::object array_interface(const tensor& self) {
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
   made["shape"] = to_tuple(self.shape(), self.ndim());
   made["strides"] = to_tuple(self.strides(), self.ndim());
-  made["typestr"] =
-      nb::module_::import_("usm_dlpack._dtypes")
-          .attr("to_typestr")(self.dtype().code, self.dtype().bits, self.dtype().lanes);
+  made["typestr"] = to_typestr(self.dtype());
   made["offset"] = 0;
   made["version"] = 1;
   made["syclobj"] = place_of(self);
   return made;
 }
 
-/// The array interface of any dtype: address, dtype, flags, a queue or context, and where the
-/// bytes of the view begin and end.
-nb::tuple parts_of(nb::handle_t<tensor> x) {
-  check_ready(x);
-  const tensor& self = *nb::inst_ptr<tensor>(x);
-  const DLTensor described = self.get();
-  const auto dtype =
-      nb::make_tuple(described.dtype.code, described.dtype.bits, described.dtype.lanes);
-  const tensor_structure& view = self.proof().structure();
-  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), dtype, self.flags(),
-                        place_of(self),
-                        nb::make_tuple(view.lowest, view.lowest + view.nbytes));
+/// The values in a new NumPy array.
+nb::object to_numpy(const tensor& self) {
+  const auto [values, address] =
+      make_numpy(element_of(self), to_tuple(self.shape(), self.ndim()));
+  check_process();
+  write_compact(source_of(self), address);
+  return values;
+}
+
+std::string describe(const tensor& self) {
+  const auto text = [](nb::handle object) { return std::string(nb::str(object).c_str()); };
+  std::string name = "?";  // in a child made by fork(), which must not use the runtime
+  if (!process_is_forked()) {
+    const auto device = self.proof().device().get_info<sycl::info::device::name>();
+    name = text(nb::repr(nb::str(device.c_str()).attr("strip")()));
+  }
+  const std::string id = std::to_string(self.proof().device_id());
+  return "DLPackTensor(shape=" + text(to_tuple(self.shape(), self.ndim())) +
+         ", strides=" + text(to_tuple(self.strides(), self.ndim())) +
+         ", dtype=" + dtype_name(self.dtype()) + ", usm_type='" +
+         to_string(self.proof().usm_type()) + "', device=(14, " + id + "), name=" + name +
+         ", nbytes=" + std::to_string(self.nbytes()) +
+         ", byte_extent=" + std::to_string(self.proof().structure().nbytes) +
+         (self.readonly() ? ", read-only)" : ")");
 }
 
 [[noreturn]] void refuse_pickling(const tensor&) {
@@ -293,6 +297,11 @@ bool is_tensor(nb::handle object) noexcept {
   return has_tensor_type(object) && nb::inst_ready(object);
 }
 
+nb::object place_of(const tensor& self) {
+  return self.queue_knows_memory() ? to_dpctl(*self.queue())
+                                   : to_dpctl(self.proof().context());
+}
+
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
@@ -324,7 +333,8 @@ void register_tensor(nb::module_& module) {
           "byte_extent", [](const tensor& self) { return self.proof().structure().nbytes; },
           "Bytes from the lowest element to the end of the highest, gaps counted.")
       .def_prop_ro(
-          "dtype", &dtype_of, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
+          "dtype", [](const tensor& self) { return to_python(element_of(self)); },
+          nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
           "NumPy's dtype where it or ml_dtypes has one, otherwise DLPack's name of it.")
       .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
       .def_prop_ro(
@@ -383,14 +393,9 @@ void register_tensor(nb::module_& module) {
                   "dl_device: tuple[int, int] | None = None, "
                   "copy: bool | None = None) -> typing.Any"),
           export_doc)
-      .def(
-          "numpy",
-          [](nb::handle_t<tensor> self) {
-            return nb::module_::import_("usm_dlpack._dtypes").attr("to_numpy")(self);
-          },
-          nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-          "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
-          "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
+      .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+           "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
+           "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "
@@ -398,14 +403,7 @@ void register_tensor(nb::module_& module) {
            "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
-      .def("__repr__", [](const tensor& self) {
-        const nb::object made =
-            nb::module_::import_("usm_dlpack._dtypes").attr("describe")(nb::find(self));
-        return nb::borrow<nb::str>(made);
-      });
-  module.def("parts_of", &parts_of, nb::arg("x"),
-             nb::sig("def parts_of(x: DLPackTensor) -> "
-                     "tuple[int, tuple[int, int, int], int, typing.Any, tuple[int, int]]"));
+      .def("__repr__", &describe);
 }
 
 }  // namespace usm_dlpack::python

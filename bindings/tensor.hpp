@@ -95,6 +95,9 @@ bool has_tensor_type(nb::handle object) noexcept;
 /// Whether an object is a DLPackTensor that was made.
 bool is_tensor(nb::handle object) noexcept;
 
+/// What knows the memory as dpctl's object: the tensor's queue, if it does, or the context.
+nb::object place_of(const tensor& self);
+
 /// A DLPackTensor of a proved description, whose owner is still to be given; `get()` works.
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags);

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from usm_dlpack import _core, _driver
+from usm_dlpack._core import shown as shown
+from usm_dlpack._core import type_name as type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,23 +91,6 @@ class ArgumentError(ConversionError, TypeError):
         return type(self), (self.args[0], self.reasons)
 
 
-def type_name(value: object) -> str:
-    """Return the name of an object's type in ASCII, whatever its metaclass says."""
-    name = type.__dict__["__name__"].__get__(type(value))
-    return ascii(name)[1:-1]
-
-
-def shown(value: object) -> str:
-    """Return the text of a value for a sentence: in ASCII, without addresses, and never failing."""
-    try:
-        text = ascii(value)
-    except Exception as error:
-        if type(value) is int and type(error) is ValueError:  # of more digits than Python writes
-            return f"an int of {value.bit_length()} bits"
-        text = "0x"
-    return f"an object of type {type_name(value)}" if "0x" in text else text
-
-
 def classes_of(table: Iterable[tuple[str, str, bool]]) -> dict[str, type[ConversionError]]:
     """Return the exception class of each code of the C++ table."""
     return {
@@ -158,4 +143,4 @@ def from_arguments(
     return ArgumentError("\n".join(lines), tuple(reason for _, reason in told))
 
 
-_core._set_errors(from_parts, from_arguments, type_name, shown)
+_core._set_errors(from_parts, from_arguments)

@@ -3,276 +3,20 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
-import math
-import operator
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from usm_dlpack import _core, _dtypes
-from usm_dlpack._errors import ConversionError, shown, type_name
+from usm_dlpack import _core
 
 if TYPE_CHECKING:
     import dpctl
 
     from usm_dlpack._core import DLPackTensor, UsmAllocation
 
-_READ_ONLY = 1
-_SUBBYTE_PADDED = 4
-_KDL_CPU = 1
-_KDL_ONEAPI = 14
 _USM_TYPES = ("host", "device", "shared")
-
-
-def _type_name(x: object) -> str:
-    return type_name(x)
-
-
-def _integer(field: str, value: object) -> int:
-    try:
-        return _index(value)
-    except TypeError:
-        raise TypeError(f"{field}: expected an int, found {shown(value)}; pass one") from None
-
-
-def _index(value: Any) -> int:
-    """Return an integer, or the one of a member of an enumeration.
-
-    The array API names device types by members, which need not be integers themselves.
-    """
-    return operator.index(value.value if issubclass(type(value), enum.Enum) else value)
-
-
-def _device_type_in(device: tuple[Any, ...]) -> int | None:
-    """Return the first of the two integers that name a device; None if it is none."""
-    try:
-        return _index(device[0]) if len(device) == 2 else None
-    except TypeError:
-        return None
-
-
-def _integers(field: str, values: object) -> list[int]:
-    """Return a sequence of integers, or one integer as a sequence of one, as NumPy does."""
-    try:
-        # Also an empty one.
-        if isinstance(values, str | bytes | bytearray | Mapping | AbstractSet):
-            raise TypeError
-        if isinstance(values, Iterable):
-            return [operator.index(value) for value in values]
-        return [operator.index(values)]  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(
-            f"{field}: expected a sequence of integers, found {shown(values)}; pass a tuple of int"
-        ) from None
-
-
-def _fits(field: str, values: Sequence[int], low: int) -> None:
-    for r, value in enumerate(values):
-        if not low <= value < 2**63:
-            raise ValueError(
-                f"{field}[{r}]: expected from {low} to {2**63 - 1} elements, "
-                f"found {shown(value)}; correct the value"
-            )
-
-
-class _Interface:
-    """What ``__sycl_usm_array_interface__`` says, its fields checked."""
-
-    readonly: bool
-    padded = False
-    strides: list[int] | None
-    place: Any
-    span: tuple[int, int]  # where the bytes of the elements begin and end
-
-    def __init__(self, obj: object) -> None:
-        if isinstance(obj, _core.DLPackTensor):
-            self._read_tensor(obj)
-            return
-        try:
-            interface = getattr(obj, "__sycl_usm_array_interface__", None)
-            if interface is None and hasattr(type(obj), "__sycl_usm_array_interface__"):
-                obj.__sycl_usm_array_interface__  # type: ignore[attr-defined] # noqa: B018
-        except AttributeError as error:  # the object says why it has none
-            raise TypeError(str(error)) from error
-        if not isinstance(interface, dict):
-            raise TypeError(
-                "obj: expected an object with __sycl_usm_array_interface__, "
-                f"found one of type {_type_name(obj)}; pass dpctl.memory or a dpnp array, "
-                "or use from_dlpack"
-            )
-        try:
-            self._read(interface)
-        except (KeyError, TypeError, ValueError) as error:
-            found = f"none of {error}" if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                "__sycl_usm_array_interface__: expected data, shape, strides, typestr, version 1 "
-                f"and syclobj as dpctl documents them, found {found}; "
-                "correct the object that offers it"
-            ) from error
-        # dpctl.memory says True of memory that everybody may write.
-        self.readonly = self.readonly and not _is_dpctl_memory(obj)
-
-    def _read_tensor(self, tensor: DLPackTensor) -> None:
-        """Read what the interface says, and for dtypes for which it has no words."""
-        self.data, self.dtype, flags, self.place, self.span = _core.parts_of(tensor)
-        self.readonly = flags & _READ_ONLY != 0
-        self.padded = flags & _SUBBYTE_PADDED != 0
-        self.shape, self.strides = list(tensor.shape), list(tensor.strides)
-        self.offset = 0
-        _, bits, lanes = self.dtype
-        self.bits = _dtypes.bits_of_element(bits, lanes, self.padded)
-        self.itemsize = (self.bits + 7) // 8
-
-    def _read(self, interface: dict[str, Any]) -> None:
-        version = interface["version"]
-        try:
-            is_known = bool(version == 1)
-        except ValueError:  # of a NumPy array
-            is_known = False
-        if not is_known:
-            raise ValueError(f"the version {shown(version)}")
-        data = interface["data"]
-        try:
-            address, flag = data
-            self.data = operator.index(address)
-            self.readonly = bool(flag)
-        except (TypeError, ValueError):
-            raise ValueError(f"the data {shown(data)}") from None
-        self.shape = _integers("shape", interface["shape"])
-        strides = interface.get("strides")
-        self.strides = None if strides is None else _integers("strides", strides)
-        typestr = interface["typestr"]
-        offset = interface.get("offset", 0)
-        try:
-            self.offset = operator.index(offset)
-        except TypeError:
-            raise TypeError(f"the offset {shown(offset)}") from None
-        self.place = interface["syclobj"]
-        if not 0 <= self.data < 2**64:
-            raise ValueError(f"the address {shown(self.data)}")
-        if not isinstance(typestr, str):  # NumPy reads None as float64
-            raise TypeError(f"the typestr {shown(typestr)}")
-        if self.strides is not None and len(self.strides) != len(self.shape):
-            raise ValueError(f"{len(self.strides)} strides for {len(self.shape)} dimensions")
-        dtype = _dtypes.to_numpy_dtype(typestr)
-        self.dtype = _dtypes.to_dlpack_dtype(dtype)
-        self.itemsize = dtype.itemsize
-        self.bits = 8 * self.itemsize
-        if not 0 <= self.data + self.offset * self.itemsize < 2**64:
-            raise ValueError(f"the offset {shown(offset)}, which leads to no address")
-        self.span = self._spanned()
-
-    def _spanned(self) -> tuple[int, int]:
-        low, count = 0, 0 if 0 in self.shape else 1
-        if self.strides is None:
-            count = math.prod(self.shape)
-        elif count:
-            reach = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
-            low = sum(step for step in reach if step < 0)
-            count += sum(map(abs, reach))
-        begin = self.data + (self.offset + low) * self.itemsize
-        return begin, begin + count * self.itemsize
-
-    def is_compact(self) -> bool:
-        """Return whether the elements stand in C order without gaps."""
-        if self.strides is None or 0 in self.shape:
-            return True
-        step = 1
-        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if extent != 1 and stride != step:
-                return False
-            step *= extent
-        return True
-
-
-def _is_dpctl_memory(obj: object) -> bool:
-    from dpctl import memory
-
-    kinds = (memory.MemoryUSMDevice, memory.MemoryUSMHost, memory.MemoryUSMShared)
-    return isinstance(obj, kinds)
-
-
-def _filter_string(text: str) -> str:
-    """Return the text itself of what dpctl reads up to the first zero character."""
-    if "\0" in (plain := str.__str__(text)):
-        raise ValueError
-    return plain
-
-
-def _place_of(syclobj: Any) -> Any:
-    """Return what a context is taken from; a filter string names a device's default context."""
-    import dpctl
-
-    if not isinstance(syclobj, str):
-        offers = not isinstance(syclobj, (dpctl.SyclQueue, dpctl.SyclContext, type))
-        get_capsule = getattr(syclobj, "_get_capsule", None) if offers else None
-        return syclobj if get_capsule is None else get_capsule()
-    _core.check_process()
-    try:
-        return dpctl.SyclContext(dpctl.SyclDevice(_filter_string(syclobj)))
-    except (dpctl.SyclDeviceCreationError, ValueError) as error:
-        raise ValueError(
-            f"syclobj: expected the filter string of a device, found {shown(syclobj)}; "
-            "correct the object that offers it"
-        ) from error
-
-
-# Where arrays name the memory that they are a part of: those of dpctl.tensor and dpnp.tensor, those
-# that are made like NumPy's, and those of dpnp.
-_NAMES_OF_MEMORY = ("usm_data", "base", "data")
-_LONGEST_CHAIN = 64
-
-
-def _memory_of(obj: object, first: int) -> tuple[object, _Interface] | None:
-    """Return the memory that an array says it is a part of, if its first element is there."""
-    for name in _NAMES_OF_MEMORY:
-        try:
-            memory = getattr(obj, name, None)
-            if hasattr(memory, "__sycl_usm_array_interface__"):
-                interface = _Interface(memory)
-                if interface.span[0] <= first <= interface.span[1]:
-                    return memory, interface
-        except Exception:
-            continue
-    return None
-
-
-def _bytes_behind(obj: object, base: _Interface) -> tuple[int, int]:
-    """Return where the bytes behind an object begin and end: its own, or its memory's."""
-    for _ in range(_LONGEST_CHAIN):  # of views of views
-        if isinstance(obj, _core.DLPackTensor) or _is_dpctl_memory(obj):
-            break
-        if (memory := _memory_of(obj, base.data + base.offset * base.itemsize)) is None:
-            break
-        obj, base = memory
-    return max(base.span[0], 0), min(base.span[1], 2**64 - 1)
-
-
-def _reinterpreted_shape(base: _Interface, bits: int, byte_offset: int) -> list[int]:
-    """Return the shape of all bytes behind ``byte_offset`` in another dtype: one dimension."""
-    nbytes = (math.prod(base.shape) * base.bits + 7) // 8 - byte_offset
-    if not base.is_compact():
-        raise ValueError(
-            "shape: expected one, since the array is not compact, found None; "
-            "pass shape and strides of the elements that are meant"
-        )
-    if nbytes < 0:
-        raise ValueError(
-            f"byte_offset: expected at most {nbytes + byte_offset}, the bytes of the array, "
-            f"found {shown(byte_offset)}; correct byte_offset"
-        )
-    if nbytes * 8 % bits != 0:
-        raise ValueError(
-            f"shape: expected a whole number of elements of {bits} bits, "
-            f"found {shown(nbytes)} bytes behind byte_offset; pass shape"
-        )
-    return [nbytes * 8 // bits]
 
 
 def to_dlpack_tensor(
@@ -351,74 +95,13 @@ def to_dlpack_tensor(
         ...
     usm_dlpack.ConversionError: shape: expected a view within the 48 bytes of the object, ...
     """
-    base = _Interface(obj)
-    _fits("shape", base.shape, 0)
-    byte_offset = _integer("byte_offset", byte_offset)
-    code, bits, lanes = base.dtype if dtype is None else _dtypes.to_dlpack_dtype(dtype)
-    padded = base.padded if dtype is None else _dtypes.is_subbyte_padded(dtype)
-    width = _dtypes.bits_of_element(bits, lanes, padded)
-    renewed = shape is not None or dtype is not None or byte_offset != 0
-    if strides is not None and shape is None and renewed:
-        raise ValueError("shape: expected one, since strides are given, found None; pass both")
-    if shape is not None:
-        extents = _integers("shape", shape)
-    elif renewed and (width != base.bits or byte_offset != 0):
-        extents = _reinterpreted_shape(base, width, byte_offset)
-    else:
-        extents, renewed = base.shape, False
-    steps = base.strides if not renewed else None
-    if strides is not None:
-        steps = _integers("strides", strides)
-    if steps is not None and len(steps) != len(extents):
-        raise ValueError(
-            f"strides: expected {len(extents)}, one for each dimension, found {len(steps)}; "
-            "correct shape or strides"
-        )
-    _fits("shape", extents, 0)
-    _fits("strides", steps or (), -(2**63))
-    start = base.data + base.offset * base.itemsize + byte_offset
-    if not 0 <= start < 2**64:
-        raise ValueError(
-            f"byte_offset: expected an address after it, found {shown(start)}; correct byte_offset"
-        )
-    flags = _READ_ONLY if base.readonly else 0
-    if padded:
-        flags |= _SUBBYTE_PADDED
-    return _core.from_memory(
-        obj,
-        base.data,
-        _bytes_behind(obj, base),
-        start,
-        extents,
-        steps,
-        code,
-        bits,
-        lanes,
-        flags,
-        _place_of(base.place),
-        queue,
-    )
+    return _core.to_dlpack_tensor(obj, shape, dtype, strides, byte_offset, queue)
 
 
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
 # The signature of compiled code is text, and Python's parser (that of 3.11) raises a SystemError
 # where two threads parse at once. A collection of garbage may come here again.
 _signatures = threading.RLock()
-
-
-def _defines(kind: type, name: str) -> bool:
-    """Return whether a type or one of its bases, and not its metaclass, has an attribute."""
-    return any(name in base.__dict__ for base in kind.__mro__)
-
-
-def _overrides_exchange_api(kind: type) -> bool:
-    """Return whether a type has ``__dlpack__`` of a class below that of its C exchange API."""
-    for base in kind.__mro__:
-        if "__dlpack_c_exchange_api__" in base.__dict__:
-            return False
-        if "__dlpack__" in base.__dict__:
-            return True
-    return False
 
 
 _SIGNATURE = re.compile(r"\s*(?:def )?(?:\w+\.)*__dlpack__\(")
@@ -484,48 +167,7 @@ def _keywords_of(signature: inspect.Signature) -> frozenset[str]:
     return named & _KEYWORDS
 
 
-def _device_of(x: object) -> tuple[int, int] | None:
-    """Return what an array says of its device, or None if it says nothing."""
-    ask = getattr(x, "__dlpack_device__", None)
-    if ask is None:
-        return None
-    answer = ask()
-    try:
-        device_type, number = map(_index, answer)  # of an endless answer, no more than three
-        in_range = all(-(2**31) <= part < 2**31 for part in (device_type, number))
-    except (TypeError, ValueError):
-        in_range = False
-    if not in_range:
-        raise ConversionError(
-            "device_type_unsupported",
-            "__dlpack_device__",
-            "a tuple (device_type, device_id) of int32_t",
-            shown(answer),
-            "correct the producer",
-        )
-    return device_type, number
-
-
-def _check_device_type(x: object, host: bool) -> bool:
-    """Refuse an array that says itself that it is elsewhere, before it is exported.
-
-    Return whether it says that it is in host memory, which is taken if `host` says so.
-    """
-    own = _device_of(x)
-    if own is None:
-        return False
-    if host and own[0] == _KDL_CPU:
-        return True
-    if own[0] == _KDL_CPU:
-        raise ConversionError(
-            "device_type_unsupported",
-            "device.device_type",
-            "kDLOneAPI (14)",
-            "kDLCPU (1)",
-            "move the array to a SYCL device first: from_dlpack(x, device=...) copies it",
-        )
-    _core.check_device_type(own[0])
-    return False
+_core.use_signature_reader(_read_signature)
 
 
 def from_dlpack(
@@ -596,129 +238,7 @@ def from_dlpack(
     >>> usm_dlpack.from_dlpack(numpy.zeros(3), device=(14, 0)).usm_type
     'device'
     """
-    if device is None and copy is None and usm_type is None:
-        return _core.import_array(x)
-    copy = _read_copy(copy)
-    if usm_type is not None and not isinstance(usm_type, str):
-        raise TypeError(f"usm_type: expected None or a str, found {shown(usm_type)}; pass a name")
-    if usm_type is not None and usm_type not in _USM_TYPES:
-        raise ValueError(
-            f'usm_type: expected "host", "device" or "shared", found {shown(usm_type)}; '
-            "correct the name"
-        )
-    _core.check_process()  # before dpctl is asked for anything
-    if device is not None and _dtypes.is_of_ml_dtypes(x):
-        return _numbers_of_ml_dtypes(x, device, copy, usm_type)
-    queue = None
-    if device is not None:
-        device, queue = _split_queue(device)
-        device = _device_id_of(device)
-    return _core.import_array_to(x, device, queue, copy, usm_type)
-
-
-def _numbers_of_ml_dtypes(
-    x: np.ndarray[Any, np.dtype[Any]], device: Any, copy: bool | None, usm_type: str | None
-) -> DLPackTensor:
-    """Copy a NumPy array to USM whose dtype is of ml_dtypes, which NumPy itself does not export."""
-    if not x.dtype.isnative:
-        raise ConversionError(
-            "dtype_unsupported",
-            "dtype",
-            "a number in native byte order",
-            shown(x.dtype),
-            "convert the array, or reinterpret its memory",
-        )
-    dtype = _dtypes.to_dlpack_dtype(x.dtype)
-    bits = from_dlpack(x.view(f"u{x.itemsize}"), device=device, copy=copy, usm_type=usm_type)
-    flags = _SUBBYTE_PADDED if _dtypes.is_subbyte_padded(x.dtype) else 0
-    return _core.reinterpret(bits, *dtype, flags)
-
-
-def _split_queue(device: Any) -> tuple[Any, Any]:
-    """Return a device and the queue that it was named by, if it was."""
-    import dpctl
-
-    if isinstance(device, tuple) and _device_type_in(device) == _KDL_CPU:
-        raise ConversionError(
-            "request_unsupported",
-            "device",
-            "a root device as (14, device_id), since a DLPackTensor is USM",
-            shown(device),
-            'copy to the host with numpy(), or numpy.from_dlpack(x, device="cpu")',
-        )
-    if isinstance(device, dpctl.SyclQueue):
-        return device.sycl_device, device
-    return device, None
-
-
-def _names(field: str, values: Sequence[str] | str) -> list[str]:
-    names = [values] if isinstance(values, str) else values
-    if isinstance(names, Iterable):
-        some = list(names)
-        if all(isinstance(name, str) for name in some):
-            if strange := [name for name in some if not name.isascii()]:
-                raise ValueError(
-                    f"{field}: expected names in ASCII, found {shown(strange[0])}; correct the name"
-                )
-            return some
-    raise TypeError(f"{field}: expected a sequence of str, found {shown(values)}; pass names")
-
-
-def _truth(value: object) -> bool | None:
-    """Return what a bool, NumPy's bool, 0 or 1 says, by its type; None for anything else."""
-    kind = type(value)
-    if kind is bool or kind is np.bool_:
-        return bool(value)
-    number = int.__index__(value) if issubclass(kind, int) else 2  # type: ignore[arg-type]
-    return bool(number) if number in (0, 1) else None
-
-
-def _read_copy(copy: object) -> bool | None:
-    says = _truth(copy)
-    if says is None and copy is not None:
-        raise TypeError(f"copy: expected None, True or False, found {shown(copy)}; pass one")
-    return says
-
-
-def _flag(field: str, value: object) -> None:
-    if value is not None and not isinstance(value, bool):
-        raise TypeError(f"{field}: expected None, True or False, found {shown(value)}; pass one")
-
-
-def _int32(field: str, value: object) -> int:
-    number = _integer(field, value)
-    if not -(2**31) <= number < 2**31:
-        raise ValueError(f"{field}: expected an int32_t, found {shown(number)}; correct the value")
-    return number
-
-
-def _device_id_of(device: Any) -> int:
-    """Return the DLPack id that a device, its filter string or ``(14, device_id)`` stands for."""
-    if isinstance(device, tuple):
-        if _device_type_in(device) != _KDL_ONEAPI:
-            raise ValueError(
-                f"device: expected (14, device_id), found {shown(device)}; "
-                "pass the pair that __dlpack_device__ gives"
-            )
-        return _int32("device", device[1])
-    import dpctl
-
-    if isinstance(device, str):
-        try:
-            device = dpctl.SyclDevice(_filter_string(device))
-        except (dpctl.SyclDeviceCreationError, ValueError):
-            raise ValueError(
-                f"device: expected the filter string of a device, found {shown(device)}; "
-                "`python -m usm_dlpack devices` shows them"
-            ) from None
-    if not isinstance(device, dpctl.SyclDevice):
-        is_int = isinstance(device, int | np.integer) and not isinstance(device, bool)
-        number = shown(int(device)) if is_int and 0 <= device < 2**31 else "device_id"
-        raise TypeError(
-            "device: expected (14, device_id), a filter string or a dpctl.SyclDevice, "
-            f"found {shown(device)}; pass (14, {number})"
-        )
-    return device_id(device)
+    return _core.from_dlpack(x, device, copy, usm_type)
 
 
 def validate(
@@ -784,23 +304,7 @@ def validate(
         ...
     usm_dlpack.ConversionError: data: expected device USM, found host USM; ...
     """
-    _core.check_process()  # before dpctl is asked for anything
-    kinds = _names("usm_types", usm_types)
-    accepted = None if backends is None else _names("backends", backends)
-    _flag("readonly", readonly)
-    _flag("overlapping", overlapping)
-    wanted = None if dtype is None else _dtypes.to_dlpack_dtype(dtype)
-    return _core.validate_array(
-        x,
-        kinds,
-        accepted,
-        writable=readonly is False,
-        unique=overlapping is False,
-        dtype=wanted,
-        padded=dtype is not None and _dtypes.is_subbyte_padded(dtype),
-        ndim=None if ndim is None else _int32("ndim", ndim),
-        device_id=None if device is None else _device_id_of(device),
-    )
+    return _core.validate(x, usm_types, backends, dtype, ndim, readonly, overlapping, device)
 
 
 def device_id(device: dpctl.SyclDevice, /) -> int:
@@ -845,13 +349,4 @@ def root_device(device_id: int, /) -> dpctl.SyclDevice:
         ...
     usm_dlpack.ConversionError: device.device_id: expected from 0 to ...
     """
-    number = _integer("device_id", device_id)
-    if not -(2**31) <= number < 2**31:
-        raise ConversionError(
-            "device_id_out_of_range",
-            "device.device_id",
-            "an int32_t",
-            shown(number),
-            "pass an id of usm_dlpack.device_id",
-        )
-    return _core.root_device(number)
+    return _core.root_device(device_id)
