@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the SYCL runtime says of devices, contexts and pointers, for `devices` and for the
-// evidence that `explain` adds to a refusal. A query that fails has its failure as the answer.
+// A query that fails has the text of its failure as the answer.
 #include "diagnosis.hpp"
 
 #include "from_memory.hpp"

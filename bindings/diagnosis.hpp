@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Raw answers for those who ask why an exchange failed: what the SYCL runtime and the backends
-// say of a pointer, a context and a device. Nothing is decided here.
+// What the SYCL runtime says of a pointer, a context and a device. Nothing is decided here.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +13,7 @@ namespace usm_dlpack::python {
 /// The devices of a context, and what SYCL says of a pointer in it.
 nanobind::dict pointer_answer(std::uintptr_t address, const sycl::context& context);
 
-/// Adds the questions to the module; Python's `explain` and `devices` put them.
+/// Adds the queries that Python's `explain` and `devices` use.
 void register_diagnosis(nanobind::module_& module);
 
 }  // namespace usm_dlpack::python

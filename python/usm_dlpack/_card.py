@@ -6,11 +6,11 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from usm_dlpack import _core
+from usm_dlpack._core import DLPackTensor, bounds_of
 from usm_dlpack._explain import Explanation
 
 if TYPE_CHECKING:
-    from usm_dlpack import DLPackTensor, UsmAllocation
+    from usm_dlpack._core import UsmAllocation
 
 _BOX = (
     "font: 13px/1.45 system-ui, sans-serif; max-width: 44em; box-sizing: border-box; "
@@ -42,7 +42,7 @@ def _content(x: DLPackTensor | UsmAllocation | Explanation) -> str:
     if isinstance(x, Explanation):
         style = "margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; background: none"
         return f'<pre style="{style}">{escaped(x)}</pre>'
-    base, size, lowest, nbytes, first = _core.bounds_of(x)
+    base, size, lowest, nbytes, first = bounds_of(x)
     start = base if size else lowest
     rows = _place(size, lowest - start, nbytes, first - start) | _facts(x)
     table = "".join(
@@ -101,7 +101,7 @@ def _place(size: int, begin: int, nbytes: int, first: int) -> Rows:
 
 def _facts(x: Any) -> Rows:
     rows: Rows = {}
-    is_tensor = isinstance(x, _core.DLPackTensor)
+    is_tensor = isinstance(x, DLPackTensor)
     if is_tensor:
         rows |= {"shape": x.shape, "strides": f"{x.strides} in elements", "dtype": x.dtype}
     rows["memory"] = f"{x.usm_type} USM{', read-only' if x.readonly else ''}"

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from memory_sources import UNPOOLED, Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor
-from usm_dlpack._core import dtype_name, read_dtype, read_fields
+from usm_dlpack._core import dtype_name, read_dtype
 
 
 def exported(tensor: DLPackTensor) -> Any:

@@ -88,16 +88,15 @@ def check_driver(devices: list[Device]) -> list[Finding]:
 
 
 def _check_useless_variables() -> list[Finding]:
-    """Check whether a variable that chooses the driver keeps one that works from being found."""
+    """Check whether variables that choose the driver keep one that works from being found."""
     there = [name for name in _CHOOSING if name in os.environ]
     if not there or (any(name in os.environ for name in HIDING) and _without()):
         return []
-    for names in (*((name,) for name in there), tuple(there)):
-        if found := _without(*names):
-            values = ", ".join(f"{name}={os.environ[name]}" for name in names)
-            told = (f"a root device with {values}", f"none, and {len(found)} without")
-            return [refused("driver", *told, f"unset {' '.join(names)}")]
-    return []
+    if not (found := _without(*there)):
+        return []
+    values = ", ".join(f"{name}={os.environ[name]}" for name in there)
+    told = (f"a root device with {values}", f"none, and {len(found)} without")
+    return [refused("driver", *told, f"unset {' '.join(there)}")]
 
 
 def list_devices() -> tuple[list[Device], str | None]:

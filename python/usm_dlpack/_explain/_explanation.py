@@ -49,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Walk:
-    """One protocol, walked to its end or to where it stops.
+    """One protocol, to its end or to where it stops.
 
     Attributes
     ----------
@@ -129,32 +129,25 @@ def _walk_as_dict(walk: Walk) -> dict[str, Any]:
         "direction": walk.direction,
         "call": walk.call,
         "steps": [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps],
-        "error": None if walk.error is None else error_as_dict(walk.error),
+        "error": None if walk.error is None else _error_as_dict(walk.error),
     }
 
 
-def error_as_dict(error: Exception) -> dict[str, Any]:
+def _error_as_dict(error: Exception) -> dict[str, Any]:
     """Return an exception for JSON; an error of another library has no parts."""
     parts = ("code", "field", "expected", "found", "remedy")
     ours = isinstance(error, ConversionError)
-    found: dict[str, Any] = {part: getattr(error, part) if ours else None for part in parts}
-    found["page"] = page_of(error)
-    return {"type": type(error).__name__, "text": error_text(error)} | found
+    found = {part: getattr(error, part) if ours else None for part in parts}
+    described = {"type": type(error).__name__, "text": error_text(error)}
+    return described | found | {"page": _page_of(error)}
 
 
-def page_of(error: Exception) -> str | None:
+def _page_of(error: Exception) -> str | None:
     """Return the page of the documentation about an exception; None for what is not ours."""
     if isinstance(error, ConversionError):
         return error.page
     ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
     return "docs/errors/python_arguments.md" if ours else None
-
-
-def code_words(error: Exception) -> str | None:
-    """Return the code of a refusal, or the type of one without a code, and its page."""
-    page = page_of(error)
-    code = error.code if isinstance(error, ConversionError) else type(error).__name__
-    return None if page is None else f"{code}; {page}"
 
 
 def error_text(error: Exception) -> str:
@@ -184,14 +177,14 @@ def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
         lines += _wrapped(step.question, "           asked     ")
         lines += _wrapped(step.answer, "           answered  ")
         if step.outcome == "stopped" and walk.error is not None:
-            for n, line in enumerate(_wrapped(_sentence(walk.error), "           stopped   ")):
-                lines.append(styled(line, "red", colour) if n or colour else line)
-            if (code := code_words(walk.error)) is not None:
-                lines += _wrapped(code, "           code      ")
+            kind, sentence = type(walk.error).__name__, error_text(walk.error)
+            if isinstance(walk.error, ConversionError):
+                kind = walk.error.code
+            else:
+                sentence = f"{kind}: {sentence}"
+            told = _wrapped(sentence, "           stopped   ")
+            lines += [styled(line, "red", colour) for line in told]
+            if (page := _page_of(walk.error)) is not None:
+                lines += _wrapped(f"{kind}; {page}", "           code      ")
             lines += _wrapped(step.reason, "           why       ")
     return lines
-
-
-def _sentence(error: Exception) -> str:
-    text = error_text(error)
-    return text if isinstance(error, ConversionError) else f"{type(error).__name__}: {text}"

@@ -197,6 +197,7 @@ class Observed:
             return {"interface": f"an object of type {type_name(self.x)}"}
         names = ("shape", "strides", "typestr", "offset")
         facts = {name: _plain(offered.get(name)) for name in names}
+        facts["offset"] = facts["offset"] or 0
         facts["syclobj"] = type_name(offered.get("syclobj"))
         told = ", ".join(f"{name} {value}" for name, value in facts.items())
         return {"interface": told, "facts": facts}
