@@ -177,7 +177,7 @@ class Steps:
 # What `test --all` has beyond `test`.
 BEYOND = (
     "sanitizers (ASan, UBSan) in C++, each header alone, three root devices, a broken device, and "
-    "tests that build environments, wheels or programs"
+    "tests that build, repeat for long, or start many processes"
 )
 
 

@@ -11,6 +11,7 @@
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/devices.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/observer.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/observer.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>

@@ -22,6 +22,9 @@ from refusals import SENTENCE
 from usm_dlpack import _driver
 from usm_dlpack._cli import _child, _doctor, _doctor_driver, _doctor_releases, _finding
 
+# Each starts several processes.
+pytestmark = pytest.mark.extended
+
 DOCTOR = ("-m", "usm_dlpack", "doctor")
 PACKAGE = Path(usm_dlpack.__file__).parent
 LEVELS = {"ok", "warning", "problem"}

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.extended
+
 Fuzz = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

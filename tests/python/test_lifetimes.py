@@ -252,6 +252,7 @@ print("all is gone")
 """
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("stack", ["main thread", "small stack"])
 @pytest.mark.parametrize("link", ["from_dlpack", "to_dlpack_tensor", "a wrapper"])
 def test_a_long_chain_of_tensors_ends_at_once(
@@ -339,7 +340,13 @@ def run_pending(succeed: Callable[..., str]) -> Callable[..., None]:
     return run
 
 
-BEHIND = pytest.mark.parametrize("host_task", [False, True], ids=["alone", "behind a host task"])
+BEHIND = pytest.mark.parametrize(
+    "host_task",
+    [
+        pytest.param(False, id="alone", marks=pytest.mark.extended),
+        pytest.param(True, id="behind a host task"),
+    ],
+)
 ORDERS = pytest.mark.parametrize("in_order", [False, True], ids=["out of order", "in order"])
 
 COPIES = {
