@@ -420,15 +420,15 @@ struct memory_place {
   std::optional<sycl::queue> queue;
 };
 
-memory_place find_place(const array_interface& base) {
+/// @param named the object's `syclobj`, resolved; unused for a DLPackTensor
+memory_place find_place(const array_interface& base, nb::handle named) {
   if (base.own != nullptr) {
     const tensor& own = *base.own;
     return {own.proof().context(), own.queue_knows_memory() ? own.queue() : std::nullopt};
   }
-  const nb::object place = resolve_syclobj(base.syclobj);
-  const sycl::queue* queue = find_queue(place);
+  const sycl::queue* queue = find_queue(named);
   return queue != nullptr ? memory_place{queue->get_context(), *queue}
-                          : memory_place{to_context(place), std::nullopt};
+                          : memory_place{to_context(named), std::nullopt};
 }
 
 }  // namespace
@@ -468,13 +468,12 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   described.shape = view.shape.values.data();
   described.strides = view.strides ? view.strides->values.data() : nullptr;
   described.dtype = view.element.dtype;
-  memory_place place = find_place(base);
+  const nb::object named = base.own == nullptr ? resolve_syclobj(base.syclobj) : nb::object();
   check_process();
   if (watching != nullptr) {
     watching->read(described);
     watching->origin = base.data;
     watching->object = bytes;
-    watching->context = place.context;
   }
   detail::begin_step(watching, "structure");
   const tensor_structure structure = check_structure(described, view.element.storage);
@@ -482,6 +481,10 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
     watching->structure = structure;
   }
   detail::begin_step(watching, "context");
+  memory_place place = find_place(base, named);
+  if (watching != nullptr) {
+    watching->context = place.context;
+  }
   const bool empty = structure.empty;
   // What the object itself names is looked up: shape and offset may lead out of it.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : base.data);

@@ -389,11 +389,11 @@ def test_a_whole_copy_of_the_environment_has_no_trouble(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_found_by_the_import_and_by_pip(tmp_path: Path) -> None:
-    found = examined_in(environment_without(tmp_path / "environment", "numpy"))
+    found = examined_in(environment_without(tmp_path / "environment", "dpctl"))
     (package,) = [f for f in found["findings"] if f["name"] == "package"]
-    assert "ModuleNotFoundError: No module named 'numpy'" in package["sentence"]
+    assert "ModuleNotFoundError: No module named 'dpctl'" in package["sentence"]
     assert package["command"] == "python -m pip install --force-reinstall numpy dpctl"
-    assert ("problem", "requirements", "python -m pip install numpy") in troubles(found)
+    assert ("problem", "requirements", "python -m pip install dpctl") in troubles(found)
 
 
 def test_a_libsycl_that_is_missing_is_installed_though_its_wheel_is_recorded(

@@ -167,7 +167,7 @@ class Observed:
         with contextlib.suppress(Exception):  # a broken driver may refuse any question
             words |= getattr(self, f"_find_{name}", dict)()
         if passed:
-            told = told.format_map(words)
+            told = told.format_map(_Words(words))
             if name in _OF_MEMORY and self.direction == "import" and words["empty"]:
                 told = "an empty view has no memory"
         elif isinstance(self.error, ConversionError):
@@ -282,6 +282,13 @@ class Observed:
             told += f'; default context of "{row["platform"]}" (device ids {ids}): '
             told += _pointer_words(row)
         return told, rows
+
+
+class _Words(dict[str, Any]):
+    """What a sentence is filled with; what a driver did not answer is not known."""
+
+    def __missing__(self, name: str) -> str:
+        return "not known"
 
 
 def is_capsule(x: object) -> bool:
