@@ -355,19 +355,24 @@ def build_leg(environment: Environment, leg: Leg) -> bool:
     )
 
 
-def compilers(every: bool) -> int:
+def compilers(every: bool, leg: str | None) -> int:
     """Build and run the C++ core with every supported compiler, language version and mdspan."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
     environment = make_environment("venv")
     environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *WHEELS)
     summary = []
-    for leg in [*(TRIPLES if every else PAIRS), *OTHERS]:
+    legs = {one.name: one for one in [*(TRIPLES if every else PAIRS), *OTHERS]}
+    if leg is not None and leg not in legs:
+        raise RefusalError(
+            f"--leg: expected one of {', '.join(legs)}, found {leg}; correct the name"
+        )
+    for one in legs.values() if leg is None else [legs[leg]]:
         start = time.monotonic()
-        print(f"\n=== {leg.name}", flush=True)
-        passed = build_leg(environment, leg)
+        print(f"\n=== {one.name}", flush=True)
+        passed = build_leg(environment, one)
         if passed:  # all together take gigabytes
-            shutil.rmtree(leg.folder)
-        summary.append((leg.name, passed, time.monotonic() - start))
+            shutil.rmtree(one.folder)
+        summary.append((one.name, passed, time.monotonic() - start))
     print()
     for name, passed, seconds in summary:
         print(f"{'passed' if passed else 'FAILED'}  {seconds:5.0f} s  {name}")
@@ -546,6 +551,7 @@ def main() -> int:
     added["compilers"].add_argument(
         "--every", action="store_true", help="each combination with DLPack, not each pair"
     )
+    added["compilers"].add_argument("--leg", help="this combination alone, by its name")
     known, rest = parser.parse_known_args()
     options = vars(known)
     if options["command"] in ("benchmark", "mutation", "speed"):
