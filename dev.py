@@ -357,15 +357,15 @@ def build_leg(environment: Environment, leg: Leg) -> bool:
 
 def compilers(every: bool, leg: str | None) -> int:
     """Build and run the C++ core with every supported compiler, language version and mdspan."""
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *WHEELS)
-    summary = []
     legs = {one.name: one for one in [*(TRIPLES if every else PAIRS), *OTHERS]}
     if leg is not None and leg not in legs:
         raise RefusalError(
             f"--leg: expected one of {', '.join(legs)}, found {leg}; correct the name"
         )
+    require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
+    environment = make_environment("venv")
+    environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *WHEELS)
+    summary = []
     for one in legs.values() if leg is None else [legs[leg]]:
         start = time.monotonic()
         print(f"\n=== {one.name}", flush=True)

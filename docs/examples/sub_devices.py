@@ -7,7 +7,7 @@ import dpctl.memory
 import usm_dlpack
 
 root = usm_dlpack.root_device(0)
-part, *others = root.create_sub_devices(partition=1)  # of one compute unit each
+part, *others = root.create_sub_devices(partition=1)  # of one compute unit each, on a CPU
 assert usm_dlpack.device_id(part) == usm_dlpack.device_id(root) == 0
 # [end id]
 

@@ -8,7 +8,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstddef>

@@ -7,8 +7,7 @@
 #include <sycl/sycl.hpp>  // first: in device code mdspan.hpp uses it
 
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
 

@@ -7,7 +7,7 @@
 
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 
 #include <cstdint>
 #include <string>

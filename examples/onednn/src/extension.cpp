@@ -9,7 +9,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 
 #include <optional>
 #include <stdexcept>

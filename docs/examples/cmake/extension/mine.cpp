@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <mdspan/mdspan.hpp>
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/nanobind.hpp>
 
 NB_MODULE(mine, m) {
   usm_dlpack::load_package();
