@@ -188,7 +188,7 @@ def place_of(entity: ET.Element) -> tuple[str, int]:
     location = entity.find("location")
     if location is None:
         return "", 0
-    file = location.get("file", "").rpartition("include/usm_dlpack/")[2]
+    file = location.get("file", "").rpartition("usm_dlpack/")[2]
     return file, int(location.get("line", 0))
 
 

@@ -40,7 +40,17 @@ PYTHON_RUN_BY = {
 # Directives that show no code; what is in them is read as a part of the page.
 PROSE = {
     *("admonition", "note", "warning", "tip", "important", "seealso", "glossary", "toctree"),
-    *("diagram", "list-table", "figure", "image", "include", "contents", "dropdown", "tab-set"),
+    *(
+        "diagram",
+        "error-table",
+        "list-table",
+        "figure",
+        "image",
+        "include",
+        "contents",
+        "dropdown",
+        "tab-set",
+    ),
 }
 OUTPUT = {"", "text", "console", "none"}
 
