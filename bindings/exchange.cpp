@@ -103,7 +103,7 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
     const nb::ft_object_guard alone(x);
     return validate_content(read_capsule(x), wanted, padded, watching);
   }
-  const offered_tensor offered = ask_producer(x, {});
+  const producer_tensor offered = ask_producer(x, {});
   detail::begin_step(watching, "capsule");
   const allocation_object found =
       validate_content(offered.content(), wanted, padded, watching);

@@ -23,7 +23,7 @@ namespace {
 
 using detail::offer;
 using detail::package_interface;
-using found_tensor = detail::offered_tensor;
+using found_tensor = detail::array_description;
 
 bool has_attribute(nb::handle object, const char* name) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
@@ -108,7 +108,7 @@ found_tensor offer_foreign(nb::handle array) {
   // Memory that is elsewhere is refused after its dtype and rank, for which other overloads
   // try.
   request.anywhere = true;
-  offered_tensor offered = ask_producer(array, request);
+  producer_tensor offered = ask_producer(array, request);
   const capsule_content content = offered.content();
   found_tensor found;
   if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
@@ -182,7 +182,7 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
     check_process();
     const nb::object imported = import_managed(std::move(owned));
     if (queue != nullptr) {
-      nb::inst_ptr<tensor>(imported)->know(*queue);
+      nb::inst_ptr<tensor>(imported)->set_queue(*queue);
     }
     made = imported.inc_ref().ptr();
   });

@@ -512,7 +512,7 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   nb::object made = make_tensor(described, proof, shown.flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
   filled.own(base.own == nullptr ? nb::borrow(obj) : base.own->owner_for_others(obj));
-  filled.know(std::move(place.queue));
+  filled.set_queue(std::move(place.queue));
   return made;
 }
 

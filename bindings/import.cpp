@@ -77,7 +77,7 @@ void surrender(tensor::owner_type& owner) noexcept {
 /// during the copy, and given back if there is none.
 /// @param structure of the tensor that `content` holds
 /// @param proof of its memory; none for host memory
-nb::object import_copy_of(offered_tensor offered, const capsule_content& content,
+nb::object import_copy_of(producer_tensor offered, const capsule_content& content,
                           const tensor_structure& structure,
                           const std::optional<usm_allocation>& proof,
                           const destination& wanted) {
@@ -99,7 +99,7 @@ nb::object import_copy_of(offered_tensor offered, const capsule_content& content
   tensor::owner_type owner = owner_of(content);
   try {
     nb::object copy = import_copy(copy_to_usm(source, id, kind));
-    nb::inst_ptr<tensor>(copy)->know(wanted.request.queue);
+    nb::inst_ptr<tensor>(copy)->set_queue(wanted.request.queue);
     return copy;
   } catch (...) {
     surrender(owner);
@@ -109,7 +109,7 @@ nb::object import_copy_of(offered_tensor offered, const capsule_content& content
 }
 
 /// An array in host memory, copied to the device that is asked for.
-nb::object import_host(offered_tensor offered, const capsule_content& content,
+nb::object import_host(producer_tensor offered, const capsule_content& content,
                        const destination& wanted) {
   const content_view view = view_of(content);
   const tensor_structure structure =
@@ -127,7 +127,7 @@ bool is_elsewhere(const usm_allocation& proof, const destination& wanted) {
 }
 
 /// A tensor of what a producer offers: its own memory, if it is where it is asked for.
-nb::object import_offered(offered_tensor offered, const destination& wanted) {
+nb::object import_offered(producer_tensor offered, const destination& wanted) {
   // Made before anything is taken: the garbage collector may run here, and with it code that
   // takes the capsule.
   nb::object made = nb::inst_alloc(nb::type<tensor>());
@@ -160,7 +160,7 @@ nb::object import_offered(offered_tensor offered, const destination& wanted) {
   offered.release(content);
   tensor& taken = *nb::inst_ptr<tensor>(made);
   taken.own(owner_of(content));
-  taken.know(wanted.request.queue ? wanted.request.queue : std::move(offered.pending));
+  taken.set_queue(wanted.request.queue ? wanted.request.queue : std::move(offered.pending));
   return made;
 }
 
@@ -181,7 +181,7 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   nb::object made = make_tensor(shown.dl_tensor, proof, shown.flags);
   tensor& taken = *nb::inst_ptr<tensor>(made);
   taken.own(source.owner_for_others(x));
-  taken.know(consumer ? consumer : source.queue());
+  taken.set_queue(consumer ? consumer : source.queue());
   return made;
 }
 

@@ -314,12 +314,12 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
 }
 
 /// A tensor by the C exchange API, and the queue that its producer works on.
-offered_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
+producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   DLManagedTensorVersioned* made = nullptr;
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
     refuse_exchange("a managed tensor");
   }
-  offered_tensor offered{managed_tensor(made)};
+  producer_tensor offered{managed_tensor(made)};
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
   if (device.device_type == kDLOneAPI) {
@@ -375,7 +375,7 @@ bool takes_exchange_api(nb::handle x, const producer_type& type) {
 
 /// The same, or nothing where `__dlpack__` says why there is none: PyTorch's functions in C
 /// fail in words about its source.
-std::optional<offered_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
+std::optional<producer_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
   try {
     return call_exchange_api(x, *type.api);
   } catch (const nb::python_error& error) {
@@ -395,10 +395,10 @@ bool says_queue(nb::handle x, const producer_type& type) {
 
 /// Our own tensor, without the C exchange API: nobody borrows it, and the queue that consumers
 /// of this thread are to work on stays as it is.
-offered_tensor offer_own(nb::handle x) {
+producer_tensor offer_own(nb::handle x) {
   check_ready(x);
   const tensor& source = *nb::inst_ptr<tensor>(x);
-  offered_tensor offered(export_managed(x));
+  producer_tensor offered(export_managed(x));
   offered.pending = source.queue();
   return offered;
 }
@@ -428,7 +428,7 @@ std::optional<DLDevice> device_said_by(nb::handle x) {
                  "correct the producer");
 }
 
-offered_tensor ask_producer(nb::handle x, const import_request& request) {
+producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
   }
@@ -437,7 +437,7 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
     check_resolved(x);
   }
   if (takes_exchange_api(x, type)) {
-    if (std::optional<offered_tensor> offered = try_exchange_api(x, type)) {
+    if (std::optional<producer_tensor> offered = try_exchange_api(x, type)) {
       if (request.queue && offered->pending) {
         hand_over(*offered->pending, *request.queue);
       }
@@ -448,7 +448,7 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
   if (asks && is_on_host(x, request.host)) {
     type.takes_stream = false;
   }
-  offered_tensor offered(call_dlpack(x, type, request));
+  producer_tensor offered(call_dlpack(x, type, request));
   if (request.queue && type.takes_stream) {
     offered.pending = request.queue;  // behind whose work the producer has put its own
   } else if (!request.anywhere && says_queue(x, type)) {
@@ -460,7 +460,7 @@ offered_tensor ask_producer(nb::handle x, const import_request& request) {
   return offered;
 }
 
-void check_context(const usm_allocation& proof, const offered_tensor& offered) {
+void check_context(const usm_allocation& proof, const producer_tensor& offered) {
   if (offered.pending) {
     detail::check_context(proof, *offered.pending);
   }

@@ -25,10 +25,10 @@ struct import_request {
 };
 
 /// What a producer offers: a managed tensor, still in its capsule or already ours.
-class offered_tensor {
+class producer_tensor {
  public:
-  explicit offered_tensor(nb::object capsule) noexcept : capsule_(std::move(capsule)) {}
-  explicit offered_tensor(managed_tensor managed) noexcept : managed_(std::move(managed)) {}
+  explicit producer_tensor(nb::object capsule) noexcept : capsule_(std::move(capsule)) {}
+  explicit producer_tensor(managed_tensor managed) noexcept : managed_(std::move(managed)) {}
 
   /// What the capsule or the managed tensor holds. @throws conversion_error `capsule_unusable`
   capsule_content content() const {
@@ -75,11 +75,11 @@ std::optional<DLDevice> device_said_by(nb::handle x);
 /// Asks an array for its tensor; its work is then ordered before the queue of the request, as
 /// far as the producer takes one, or says its own.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
-offered_tensor ask_producer(nb::handle x, const import_request& request);
+producer_tensor ask_producer(nb::handle x, const import_request& request);
 
 /// Refuses memory of another context, if the producer says a queue that shows it.
 /// @throws conversion_error `device_mismatch`, `context_not_default`
-void check_context(const usm_allocation& proof, const offered_tensor& offered);
+void check_context(const usm_allocation& proof, const producer_tensor& offered);
 
 /// Adds what Python code gives and asks of producers to the module, and makes what every
 /// question to one needs, before threads can ask.

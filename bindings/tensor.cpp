@@ -141,7 +141,7 @@ void tensor::own(owner_type owner) noexcept {
   users_ = users_behind(owner_);
 }
 
-void tensor::know(std::optional<sycl::queue> queue) {
+void tensor::set_queue(std::optional<sycl::queue> queue) {
   queue_knows_memory_ = queue && queue->get_context() == proof_.context();
   queue_ = std::move(queue);
 }

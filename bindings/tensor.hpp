@@ -34,7 +34,7 @@ class tensor {
   /// Takes the owner when nothing can fail any more.
   void own(owner_type owner) noexcept;
   /// Remembers the queue that may still work on the memory.
-  void know(std::optional<sycl::queue> queue);
+  void set_queue(std::optional<sycl::queue> queue);
   /// The queue that the tensor was made from or with, if any.
   const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
   /// Whether that queue is of the context that the memory belongs to: an import may have been

@@ -24,7 +24,7 @@ namespace detail {
 namespace nb = nanobind;
 
 /// The tensor that an array offers, which lives as long as `owner`.
-struct offered_tensor {
+struct array_description {
   DLTensor tensor{};
   std::uint64_t flags = 0;
   PyObject* owner = nullptr;  ///< a new reference
@@ -47,7 +47,7 @@ struct package_interface {
   /// What an array offers; memory that says only its SYCL interface counts as an array, and
   /// so does what has `__dlpack__` itself and not by its type.
   /// Nothing is synchronised.
-  offer (*ask)(PyObject* array, offered_tensor& out) noexcept;
+  offer (*ask)(PyObject* array, array_description& out) noexcept;
   /// The queue that an array names as its own (`sycl_queue`), if it does.
   offer (*find_queue)(PyObject* array, std::optional<sycl::queue>& out) noexcept;
   /// A DLPackTensor, proved, that knows a queue. Takes the managed tensor also if it fails.

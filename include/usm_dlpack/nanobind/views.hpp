@@ -179,7 +179,7 @@ class array_offer {
   }
 
   PyObject* array_;
-  offered_tensor offered_;
+  array_description offered_;
   bool is_array_ = false;
 };
 
