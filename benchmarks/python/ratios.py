@@ -70,6 +70,31 @@ def comparisons(peer_name: str, extension: Any) -> dict[str, tuple[Call, Call, f
             lambda: np.from_dlpack(host),
             None,
         ),
+        **{
+            f"{title} / `from_dlpack` of a tensor": (
+                call,
+                lambda: usm_dlpack.from_dlpack(ours),
+                limit,
+            )
+            for title, call, limit in (
+                (
+                    "`to_dlpack_tensor` of dpctl.memory",
+                    lambda: usm_dlpack.to_dlpack_tensor(memory),
+                    3.3,
+                ),
+                (
+                    "`to_dlpack_tensor` of dpctl.memory with shape and dtype",
+                    lambda: usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32"),
+                    4.5,
+                ),
+                (
+                    "`to_dlpack_tensor` of a tensor",
+                    lambda: usm_dlpack.to_dlpack_tensor(ours),
+                    3,
+                ),
+                ("`validate` of a tensor", lambda: usm_dlpack.validate(ours), 2),
+            )
+        },
         "a C++ function takes a tensor as a view / as `nb::ndarray`": (
             lambda: extension.take_view(ours),
             lambda: extension.take_ndarray(ours),
