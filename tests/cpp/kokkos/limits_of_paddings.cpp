@@ -83,6 +83,7 @@ TEST(EmptyViews, AreExportedWhateverTheProductOfTheOtherExtents) {
   const Kokkos::mdspan<float, extents_type> view(nullptr, extents_type(0, most, most, most));
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
   EXPECT_EQ(wrapper.shape()[3], most);
+  EXPECT_EQ(wrapper.strides()[1], std::int64_t{most} * most);  // which an int does not hold
   EXPECT_EQ(wrapper.get().data, nullptr);
 }
 
