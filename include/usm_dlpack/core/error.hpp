@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How this library says no: one exception type, one code for each rule, one shape of sentence.
+// One exception type, one code for each rule, one form of sentence.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -14,7 +14,7 @@
 
 namespace usm_dlpack {
 
-/// The rule that a refused input breaks. What each means stands in docs/errors/index.md.
+/// The rule that a refused input breaks. docs/errors/index.md explains each.
 enum class errc {
   // producer: the view
   layout_not_strided = 1,
@@ -67,19 +67,19 @@ enum class errc {
 
 namespace detail {
 
-/// What Python raises for a code: `usm_dlpack.UsmBindingError` is also a TypeError, as dpctl's
-/// guide to the protocol words errors of memory that is bound to another context or device.
+/// The Python exception of a code. `usm_dlpack.UsmBindingError` is also a TypeError, as
+/// dpctl's protocol guide asks for memory bound to another context or device.
 enum class python_class : bool { conversion_error, binding_error };
 
 struct error_row {
   errc code;
-  const char* name;     ///< the enumerator, which is the code in Python
-  const char* meaning;  ///< what is wrong, in one line of Markdown
+  const char* name;     ///< the enumerator, as in Python
+  const char* meaning;  ///< one line of Markdown
   python_class raised = python_class::conversion_error;
 };
 
-/// Every code, in the order of `errc`. Names, Python's exceptions and the pages of
-/// docs/errors are made from this table.
+/// Every code, in the order of `errc`. Names, Python exceptions and docs/errors are made from
+/// it.
 inline constexpr error_row error_table[] = {
     // producer: the view
     {errc::layout_not_strided, "layout_not_strided", "this object's mapping is not strided"},
@@ -170,7 +170,7 @@ static_assert(has_row_of_each_code(),
 
 }  // namespace detail
 
-/// The name of a code as Python spells it: the enumerator.
+/// The name of a code: the enumerator, as in Python.
 constexpr const char* to_string(errc code) noexcept {
   for (const detail::error_row& row : detail::error_table) {
     if (row.code == code) {
@@ -182,15 +182,15 @@ constexpr const char* to_string(errc code) noexcept {
 
 /// The parts of a refusal's sentence: `<field>: expected <expected>, found <found>; <remedy>`.
 struct refusal {
-  std::string field;     ///< what was looked at, as dlpack.h or mdspan spells it
+  std::string field;     ///< the checked field, as dlpack.h or mdspan spells it
   std::string expected;  ///< what the rule wants
-  std::string found;     ///< what is there, foreign codes with their raw numbers
+  std::string found;     ///< the actual value, foreign codes with their numbers
   std::string remedy;    ///< what to do about it
 };
 
 namespace detail {
 
-/// The text up to its first 0, where `what()` ends too.
+/// The text before its first 0, where `what()` ends too.
 inline std::string until_zero(std::string_view text) {
   return std::string(text.substr(0, text.find('\0')));
 }
@@ -204,17 +204,16 @@ inline std::string sentence_of(const refusal& parts) {
 
 }  // namespace detail
 
-/// Thrown for every input that is refused; nothing has been converted, consumed or freed by
-/// then.
+/// Thrown for every refused input; nothing was converted, consumed or freed before.
 class conversion_error : public std::invalid_argument {
  public:
-  /// @param parts each up to its first 0 character, if it has one
+  /// @param parts each is cut at its first 0 character
   conversion_error(errc code, const refusal& parts)
       : conversion_error(
             code, std::make_shared<const refusal>(refusal{
                       detail::until_zero(parts.field), detail::until_zero(parts.expected),
                       detail::until_zero(parts.found), detail::until_zero(parts.remedy)})) {}
-  // Copied where it could be moved: an exception without its parts must not exist.
+  // Copied even if it could be moved: a moved-from exception would have no parts.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
 
@@ -238,7 +237,6 @@ class conversion_error : public std::invalid_argument {
 
 namespace detail {
 
-/// Throws `conversion_error`.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, std::string_view field,
                                                           std::string_view expected,
                                                           std::string_view found,
@@ -247,7 +245,7 @@ namespace detail {
                                 std::string(remedy)});
 }
 
-/// `name[r]`, the field of a rule about one dimension.
+/// `name[r]`
 [[gnu::cold, gnu::noinline]] inline std::string indexed(std::string_view name, std::size_t r) {
   std::string field(name);
   return field.append("[").append(std::to_string(r)).append("]");
