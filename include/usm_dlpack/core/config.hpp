@@ -35,8 +35,7 @@ point the include path to a 1.x one
 
 #include <cstdint>
 
-// Marks a result that points into the object: clang warns of dangling; g++ has no such
-// attribute.
+// Marks a result that points into the object, so that clang warns if it dangles.
 #if defined(__clang__)
 #define USM_DLPACK_LIFETIMEBOUND [[clang::lifetimebound]]
 #else
@@ -54,7 +53,6 @@ point the include path to a 1.x one
 namespace usm_dlpack {
 namespace detail {
 
-/// Whether this compiler pass makes device code.
 #if defined(__SYCL_DEVICE_ONLY__)
 inline constexpr bool is_device_code = true;
 #else

@@ -14,7 +14,6 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// The widths and the name of a type code.
 struct type_code_row {
   const char* name;
   std::uint8_t bits;                ///< the only width; 0 if several

@@ -81,7 +81,6 @@ struct error_row {
 /// Every code, in the order of `errc`. Names, Python exceptions and docs/errors are made from
 /// it.
 inline constexpr error_row error_table[] = {
-    // producer: the view
     {errc::layout_not_strided, "layout_not_strided", "this object's mapping is not strided"},
     {errc::extent_out_of_range, "extent_out_of_range",
      "an extent is negative or above the int64_t of `DLTensor::shape`"},
@@ -89,13 +88,11 @@ inline constexpr error_row error_table[] = {
      "a stride is outside the int64_t of `DLTensor::strides`"},
     {errc::offset_out_of_range, "offset_out_of_range",
      "the first element lies outside what a pointer can reach"},
-    // consumer: the managed tensor
     {errc::version_unsupported, "version_unsupported", "`DLPackVersion::major` is not 1"},
     {errc::flags_unknown, "flags_unknown", "a bit of `flags` that DLPack does not define"},
     {errc::read_only, "read_only", "written access asked for memory that is read-only"},
     {errc::device_type_unsupported, "device_type_unsupported",
      "`device.device_type` is not `kDLOneAPI`"},
-    // consumer: the DLTensor
     {errc::ndim_out_of_range, "ndim_out_of_range", "`ndim` is negative"},
     {errc::shape_null, "shape_null", "`shape` is null though `ndim` is not 0"},
     {errc::dtype_unsupported, "dtype_unsupported",
@@ -106,7 +103,6 @@ inline constexpr error_row error_table[] = {
      "the view's extent in bytes does not fit the address space"},
     {errc::data_misaligned, "data_misaligned",
      "the first element is not aligned to the element type"},
-    // consumer: the view
     {errc::rank_mismatch, "rank_mismatch", "`ndim` is not the view's rank"},
     {errc::dtype_mismatch, "dtype_mismatch", "`dtype` is not that of the view's element type"},
     {errc::extent_mismatch, "extent_mismatch",
@@ -114,7 +110,6 @@ inline constexpr error_row error_table[] = {
     {errc::index_type_too_small, "index_type_too_small",
      "the view's index type does not hold an extent, a stride or the span"},
     {errc::layout_mismatch, "layout_mismatch", "the view's layout does not hold the strides"},
-    // USM
     {errc::overlapping, "overlapping",
      "elements may overlap, and the caller asked that they do not"},
     {errc::device_not_accepted, "device_not_accepted",
@@ -141,7 +136,6 @@ inline constexpr error_row error_table[] = {
      "the context is not the default context of its platform", python_class::binding_error},
     {errc::queue_device_mismatch, "queue_device_mismatch",
      "the queue and the memory are on different root devices"},
-    // Python
     {errc::capsule_unusable, "capsule_unusable", "the object is no fresh DLPack capsule"},
     {errc::copy_needed, "copy_needed",
      "a copy would be needed and is not allowed, or the reverse"},
@@ -183,7 +177,7 @@ constexpr const char* to_string(errc code) noexcept {
 /// The parts of a refusal's sentence: `<field>: expected <expected>, found <found>; <remedy>`.
 struct refusal {
   std::string field;     ///< the checked field, as dlpack.h or mdspan spells it
-  std::string expected;  ///< what the rule wants
+  std::string expected;  ///< the value that the rule requires
   std::string found;     ///< the actual value, foreign codes with their numbers
   std::string remedy;    ///< what to do about it
 };
@@ -231,8 +225,7 @@ class conversion_error : public std::invalid_argument {
         parts_(std::move(parts)) {}
 
   errc code_;
-  std::shared_ptr<const refusal>
-      parts_;  // shared, so that a copy of the exception cannot throw
+  std::shared_ptr<const refusal> parts_;  // shared: copying the exception must not throw
 };
 
 namespace detail {

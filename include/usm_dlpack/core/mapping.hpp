@@ -29,7 +29,6 @@ namespace detail {
 
 // --- How a mapping takes its strides
 
-/// The return type of a mapping's `strides()`; void if it has none.
 template <class Mapping, class = void>
 struct strides_type_of {
   using type = void;
@@ -119,7 +118,6 @@ template <class Mapping>
 inline constexpr bool made_from_strides =
     !std::is_void_v<decltype(strides_argument<Mapping>())>;
 
-/// The integer type that a mapping takes for each stride.
 template <class Mapping>
 using stride_argument = typename decltype(strides_argument<Mapping>())::stride_type;
 
@@ -305,14 +303,12 @@ inline constexpr std::size_t
     padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
         static_cast<std::size_t>(Mapping::padding_value);
 
-/// Whether a mapping is made from extents and a padded extent.
 template <class Mapping>
 inline constexpr bool made_from_padding =
     (padding_of<Mapping> == 0 || padding_of<Mapping> == dynamic_extent) &&
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
-/// Whether an index type holds a count.
 template <class Index>
 constexpr bool holds(std::uint64_t value) noexcept {
   if constexpr (sizeof(Index) > sizeof value) {

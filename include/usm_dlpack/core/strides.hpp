@@ -253,7 +253,7 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
                                     std::size_t ndim, step_over what) noexcept {
   std::uint64_t reach = 0;
   for (std::size_t taken = 0;; ++taken) {
-    std::size_t within = 0;  // dimensions whose stride is at most `reach`, taken or not
+    std::size_t within = 0;  // dimensions whose stride is at most `reach`
     std::size_t next = ndim;
     for (std::size_t r = 0; r < ndim; ++r) {
       const std::uint64_t stride = magnitude(strides[r]);

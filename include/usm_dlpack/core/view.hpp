@@ -127,7 +127,7 @@ template <class View, bool AllowPadded = false,
           std::enable_if_t<broken_rule<View, AllowPadded>() == view_rule::none ||
                                broken_rule<View, AllowPadded>() == view_rule::dtype,
                            int> = 0>
-constexpr int require_view() noexcept {  // a dtype is require_dtype's to refuse
+constexpr int require_view() noexcept {  // `require_dtype` refuses dtypes
   return 0;
 }
 template <class View, bool AllowPadded = false,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refuses a SYCL other than DPC++, and tells which code this compiler pass makes. Include it
+// Refuses a SYCL other than DPC++, and defines which code this compiler pass makes. Include it
 // right after <sycl/sycl.hpp>, whose feature macros it reads.
 #pragma once
 

@@ -6,7 +6,7 @@
 
 #include <usm_dlpack/core/error.hpp>
 
-#include <CL/cl_ext.h>  // after SYCL's, which says which OpenCL it wants
+#include <CL/cl_ext.h>  // after SYCL, which sets the OpenCL version
 #include <dlfcn.h>
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>

@@ -155,7 +155,7 @@ struct pending_free {
   }
 
  private:
-  /// Waits first, because a backend's free may wait too, for kernels of any queue.
+  /// Waits, as the backend's free may do too, for kernels of any queue.
   void free_when_idle() noexcept {
     if (wait_until_idle(queue)) {
       give_back();

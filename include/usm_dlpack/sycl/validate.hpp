@@ -165,7 +165,9 @@ class import_protocol {
     begin("kind");
     check_usm_type(result_.found_.kind, wanted_);
     begin("device");
-    check_device();
+    if (is_elsewhere()) {
+      refuse_device(digits(result_.found_.device_id), result_.device_id_);
+    }
     begin("bounds");
     check_bounds(entry);
   }
@@ -244,12 +246,6 @@ class import_protocol {
   bool is_elsewhere() const noexcept {
     return result_.found_.device != device_proof::none &&
            result_.found_.device_id != result_.device_id_;
-  }
-
-  void check_device() const {
-    if (is_elsewhere()) {
-      refuse_device(digits(result_.found_.device_id), result_.device_id_);
-    }
   }
 
   void check_bounds(const platform_entry& entry) {
