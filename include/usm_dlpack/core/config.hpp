@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The version of this library, the required dlpack.h, constants that an older dlpack.h lacks,
-// and differences between compilers. Only this header and sycl/config.hpp may hold `#if` and
-// `#define`.
+// and compiler differences. Only here and in sycl/config.hpp are `#if` and `#define` allowed.
 #pragma once
 
 #define USM_DLPACK_VERSION_MAJOR 0

@@ -41,9 +41,8 @@ class dlpack_tensor {
   /// Address of the first element; null if an extent is 0.
   constexpr void* data() const noexcept { return data_; }
 
-  /// The `DLTensor`, with `byte_offset` 0. Its `shape` and `strides` (null for rank 0) point
-  /// into this object and are valid until it is moved or destroyed. Consumers must not write
-  /// through them.
+  /// The `DLTensor`, with `byte_offset` 0. `shape` and `strides` (null for rank 0) point into
+  /// this object, are valid until it is moved or destroyed, and must not be written through.
   [[nodiscard]] DLTensor get() const& noexcept USM_DLPACK_LIFETIMEBOUND {
     DLTensor tensor;
     tensor.data = data_;

@@ -78,8 +78,7 @@ struct error_row {
   python_class raised = python_class::conversion_error;
 };
 
-/// Every code, in the order of `errc`. Names, Python exceptions and docs/errors are made from
-/// it.
+/// Every code, in the order of `errc`; the source of names, Python exceptions and docs/errors.
 inline constexpr error_row error_table[] = {
     {errc::layout_not_strided, "layout_not_strided", "this object's mapping is not strided"},
     {errc::extent_out_of_range, "extent_out_of_range",

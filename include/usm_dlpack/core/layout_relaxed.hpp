@@ -39,9 +39,8 @@ inline constexpr bool keeps_extents =
 
 /// A layout policy with an offset and a stride of either sign or zero for each dimension.
 ///
-/// Element `(i...)` has index `element_offset() + sum(i * stride(r))`. Follows P0009
-/// `[mdspan.layout.reqmts]`, but `stride(r)` is an int64_t, because the index type may be
-/// unsigned.
+/// Element `(i...)` has index `element_offset() + sum(i * stride(r))`. As in P0009
+/// `[mdspan.layout.reqmts]`, but `stride(r)` is an int64_t: the index type may be unsigned.
 struct layout_relaxed {
   template <class Extents>
   class mapping {
@@ -51,8 +50,7 @@ struct layout_relaxed {
     /// Excludes types that merely convert to this one.
     template <class Self>
     using if_self = std::enable_if_t<std::is_base_of_v<mapping, Self>, int>;
-    /// A right operand converts to this, so that a comparison of the left operand's type is
-    /// preferred.
+    /// A right operand converts to this, so that the left operand's comparison is preferred.
     struct on_the_right {
       constexpr on_the_right(const mapping& given) noexcept : self(given) {}
       const mapping& self;
@@ -70,8 +68,7 @@ struct layout_relaxed {
     /// The compact row-major mapping of default extents.
     constexpr mapping() noexcept : mapping(extents_type{}, compact(extents_type{})) {}
 
-    /// The mapping whose lowest element has index 0: the data handle is the view's lowest
-    /// address.
+    /// The mapping whose lowest element, the view's lowest address, has index 0.
     /// @pre every index of the view fits `index_type`
     constexpr mapping(const extents_type& extents, const strides_type& strides) noexcept
         : extents_(extents), strides_(strides), element_offset_(-span().lowest) {}
@@ -218,8 +215,7 @@ struct layout_relaxed {
     constexpr strides_type shape() const noexcept { return shape_of(extents_); }
     constexpr detail::element_span span() const noexcept {
       const strides_type all = shape();
-      // A copy: g++ 12 compares the address of a temporary's member with null only at run
-      // time.
+      // A copy: g++ 12 compares a temporary member's address with null only at run time.
       const strides_type strides = strides_;
       return detail::span_of(all.data(), strides.data(), all.size());
     }

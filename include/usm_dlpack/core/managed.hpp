@@ -91,8 +91,7 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
   to.strides = ndim == 0 ? nullptr : strides;
 }
 
-/// If strides are negative, points `data` at the lowest address and `byte_offset` from there
-/// to the first element.
+/// If strides are negative, points `data` at the lowest address and adapts `byte_offset`.
 inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const element_span span = span_of(tensor.shape, tensor.strides, ndim);
@@ -119,8 +118,7 @@ inline void rebase_to_first(DLTensor& tensor) noexcept {
 
 /// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
 /// reaches below `data`. On the host, dpctl, dpnp and warp ignore `byte_offset`, and
-/// TensorFlow refuses it. On other devices `data` may be a handle (a `cl_mem`), so it stays
-/// unchanged.
+/// TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a handle (a `cl_mem`).
 inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
     rebase_to_lowest(tensor, storage);
@@ -135,8 +133,7 @@ inline void write_header(DLManagedTensorVersioned& managed, std::uint64_t flags)
 }
 inline void write_header(DLManagedTensor&, std::uint64_t) noexcept {}
 
-/// Writes every managed tensor. The owner is moved from last, when only its constructor can
-/// fail.
+/// Writes every managed tensor. The owner is moved last: only its constructor can fail then.
 template <class Managed, class Owner>
 Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner) {
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
@@ -239,8 +236,8 @@ template <class View, class Owner, int = detail::require_view<View, true>(),
       tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
 }
 
-/// Makes a legacy managed tensor from a view. It cannot be read-only: const elements are
-/// refused.
+/// Makes a legacy managed tensor, which cannot be read-only, from a view.
+/// @throws conversion_error also `read_only` for const elements
 template <class View, class Owner, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,

@@ -19,9 +19,8 @@ namespace usm_dlpack {
 
 /// Whether a mapping may have zero and negative strides in dimensions of extent above 1.
 ///
-/// False if the mapping is always unique, as that of `layout_stride` (P0009
-/// `[mdspan.layout.stride]`). Specialise it as true for an always unique mapping that takes
-/// negative strides.
+/// False if the mapping is always unique (`layout_stride`, P0009 `[mdspan.layout.stride]`).
+/// Specialise it as true for an always unique mapping that takes negative strides.
 template <class Mapping>
 inline constexpr bool accepts_any_stride_v = !Mapping::is_always_unique();
 
@@ -214,8 +213,7 @@ constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
 
 /// Replaces the strides of an empty tensor, which DLPack leaves open, by compact row-major
 /// ones, or compact column-major ones if only those fit `Stride`.
-/// @returns whether either fits; otherwise all strides are 1, which a unique mapping does not
-///          take
+/// @returns whether either fits; if not, all strides are 1, which unique mappings refuse
 template <class Stride, std::size_t Rank>
 constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
   write_compact_strides(given.shape.data(), given.strides.data(), Rank);
@@ -282,8 +280,7 @@ template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
 
-/// Whether `padding_value` is a non-static member: g++ makes its use as a constant a hard
-/// error.
+/// Whether `padding_value` is non-static: g++ makes its use as a constant a hard error.
 template <class Mapping, class = void>
 inline constexpr bool keeps_padding = false;
 template <class Mapping>
@@ -294,8 +291,7 @@ inline constexpr bool keeps_padding<
 template <std::size_t>
 using if_number = void;
 
-/// The padding of a padded layout (P2642 `padding_value`), possibly `dynamic_extent`;
-/// otherwise 0.
+/// The padding of a padded layout (P2642 `padding_value`, maybe `dynamic_extent`), or 0.
 template <class Mapping, class = void, bool = keeps_padding<Mapping>>
 inline constexpr std::size_t padding_of = 0;
 template <class Mapping>
@@ -390,8 +386,7 @@ bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_
          (!left || holds_padding<Index>(given, 0, padding));
 }
 
-/// Makes a mapping from extents alone, or from extents and the padded extent that gives the
-/// strides.
+/// Makes a mapping from extents, with the padded extent that gives the strides if needed.
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {

@@ -178,8 +178,7 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
   return span;
 }
 
-/// Writes compact row-major strides. The product saturates; only empty or refused shapes
-/// overflow.
+/// Writes compact row-major strides. Only empty or refused shapes saturate the product.
 constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
                                      std::size_t ndim) noexcept {
   std::int64_t product = 1;
@@ -234,8 +233,7 @@ std::string name_of_integer() {
          "use a dynamic extent, or an array of that shape");
 }
 
-/// Whether a mapping is strided: otherwise its strides must not be queried (P0009
-/// `[mdspan.layout.reqmts]`).
+/// Whether the strides of a mapping may be queried (P0009 `[mdspan.layout.reqmts]`).
 template <class Mapping>
 constexpr bool is_strided(const Mapping& mapping) {
   return Mapping::is_always_strided() || mapping.is_strided();
@@ -283,8 +281,7 @@ constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* 
   return dimensions_step_over(shape, strides, ndim, what);
 }
 
-/// Whether the strides prove that no two indices share an element. False does not mean that
-/// some do.
+/// Whether the strides prove that no two indices share an element; sufficient, not necessary.
 constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
                                   std::size_t ndim) noexcept {
   return strides_step_over(shape, strides, ndim, step_over::elements);

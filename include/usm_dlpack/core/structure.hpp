@@ -182,8 +182,7 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
   result.nbytes = before + static_cast<std::uint64_t>(bytes.past_end);
   result.lowest = result.first - before;
   std::uintptr_t end = 0;
-  // No object exceeds PTRDIFF_MAX bytes, because differences of addresses would overflow, and
-  // no object is at address 0.
+  // No object is at address 0 or exceeds PTRDIFF_MAX bytes: differences would overflow.
   if (!detail::fits_int64(result.nbytes) || before >= result.first ||
       __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
     detail::refuse_span();
@@ -210,15 +209,14 @@ inline void check_structure(const DLTensor& tensor, subbyte storage,
 
 }  // namespace detail
 
-/// Checks that a tensor is well formed, and returns the bytes that it spans. Checks, in this
-/// order (docs/checks.md): `ndim`, `shape` null, `dtype`, negative extents, `data` null, the
-/// view's span in elements and bytes, the alignment of the first element. Ignores the device.
-/// Allocates nothing.
+/// Checks that a tensor is well formed, and returns the bytes that it spans. Ignores the
+/// device, allocates nothing. Checks, in this order (docs/checks.md): `ndim`, `shape` null,
+/// `dtype`, negative extents, `data` null, the span in elements and bytes, the alignment of
+/// the first element.
 ///
 /// Accepts null `strides` (compact row-major before DLPack 1.2), any stride of a dimension of
 /// extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
-/// Stricter than DLPack: the first element must be aligned to its scalar, because kernels need
-/// it.
+/// Stricter than DLPack: the first element must be aligned to its scalar, for kernels.
 /// @pre `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule
 inline tensor_structure check_structure(const DLTensor& tensor,

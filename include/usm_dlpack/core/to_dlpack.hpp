@@ -110,8 +110,7 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 
 }  // namespace detail
 
-/// Describes a view as a DLTensor of the given device, without a SYCL call or a heap
-/// allocation.
+/// Describes a view as a DLTensor of the given device, without SYCL calls or heap allocations.
 ///
 /// `shape[r]` is `extent(r)`, `strides[r]` is `mapping().stride(r)` in elements, `data` is the
 /// element whose indices are all zero (null if an extent is 0 or the handle is null),

@@ -104,8 +104,7 @@ strided_shape<Rank> read_strides(const DLTensor& tensor) {
   return given;
 }
 
-/// Checks that the index type holds every extent, and the count of elements from lowest to
-/// highest.
+/// Checks that the index type holds every extent, and the elements from lowest to highest.
 template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -263,16 +262,15 @@ void check_writable(std::uint64_t flags) {
 
 }  // namespace detail
 
-/// Makes a checked view of a tensor. Checks, in this order (docs/checks.md): `ndim` is the
-/// rank, the tensor is well formed (`check_structure`), the dtype is the element type's (cv
-/// ignored, lanes included), static extents match, the first element is aligned to the element
-/// type, the index type holds every extent, the span and every stride, the layout holds the
-/// strides.
+/// Makes a checked view of a tensor. Ignores the device. Checks, in this order
+/// (docs/checks.md): `ndim` is the rank, the tensor is well formed (`check_structure`), the
+/// dtype is the element type's (cv ignored, lanes included), static extents match, the first
+/// element is aligned to the element type, the index type holds every extent, the span and
+/// every stride, the layout holds the strides.
 ///
-/// The view may have other strides than the tensor in dimensions of extent 1, or if it is
-/// empty. Zero and negative strides need `layout_relaxed`, or another layout with
-/// `accepts_any_stride_v`. A bare DLTensor carries no flags: it counts as writable and packed.
-/// Ignores the device.
+/// The view's strides may differ in dimensions of extent 1 or if it is empty. Zero and
+/// negative strides need `layout_relaxed`, or another layout with `accepts_any_stride_v`. A
+/// bare DLTensor carries no flags: it counts as writable and packed.
 /// @tparam View an mdspan type whose layout is made from extents (right, left), extents and
 ///         strides (stride, relaxed, user-defined), or extents and a padding
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping

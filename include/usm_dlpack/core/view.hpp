@@ -59,8 +59,7 @@ inline constexpr std::size_t
 template <class Accessor>
 inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
 
-/// Whether the accessor is a `usm_accessor`: only code that queries a device may make its
-/// views.
+/// Whether the accessor is a `usm_accessor`, whose views need a device query.
 template <class Accessor>
 inline constexpr bool has_usm_kind = false;
 

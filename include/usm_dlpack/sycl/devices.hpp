@@ -185,8 +185,7 @@ struct level_zero_platform {
     return answered ? kind_of(properties) : sycl::usm::alloc::unknown;
   }
 
-  /// Base address and size in bytes of the driver's allocation, from which SYCL may have cut
-  /// many.
+  /// Base address and size in bytes of the driver's allocation, which SYCL may have cut up.
   /// @returns false if unknown
   bool get_range(const void* pointer, std::uintptr_t& base, std::size_t& size) const noexcept {
     void* start = nullptr;
@@ -207,8 +206,7 @@ struct level_zero_platform {
 };
 
 /// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
-/// one byte: a pool takes the smallest sizes first, and of shared USM only what is read-only
-/// on the device.
+/// one byte: a pool takes the smallest sizes first, and only device-read-only shared USM.
 /// @param context the default context
 inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
                         sycl::usm::alloc kind) noexcept {
@@ -284,15 +282,13 @@ sycl::context default_context_of(const Platform& platform) {
 
 struct platform_entry {
   sycl::platform platform;
-  /// Null if the platform failed to make it. Not std::optional: SYCL's headers have already
-  /// compiled this template.
+  /// Null if the platform failed to make it. SYCL already compiles shared_ptr, not optional.
   std::shared_ptr<sycl::context> context;
   std::int32_t first_device = 0;  ///< the lowest device id on the platform
   std::int32_t device_count = 0;  ///< root devices on the platform
   sycl::backend backend = platform.get_backend();
   bool has_usm = true;  ///< without USM, SYCL's queries throw
-  /// Native handles, found once because `get_native` takes microseconds. Without them SYCL is
-  /// queried.
+  /// Native handles, found once: `get_native` takes microseconds. If null, SYCL is queried.
   opencl_platform opencl{};
   level_zero_platform level_zero{};
 };
@@ -320,9 +316,8 @@ struct device_table {
     }
   }
 
-  /// The process's table. Never destroyed, because SYCL's statics may be gone before. Each
-  /// program and shared library has its own, because others may use another version of this
-  /// header.
+  /// The process's table. Never destroyed: SYCL's statics may be gone before. One for each
+  /// program and shared library, because others may use another version of this header.
   [[gnu::visibility("hidden")]] static const device_table& get() {
     static const device_table& table = make();
     return table;

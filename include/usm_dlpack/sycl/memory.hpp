@@ -152,8 +152,7 @@ inline memory_place place_of(const allocation& found) noexcept {
   return {found.kind != sycl::usm::alloc::unknown, found.device_id};
 }
 
-/// Finds the root device id of device and shared USM with one query; -1 for other memory or a
-/// device without an id.
+/// Finds the root device id of device and shared USM with one query; -1 if there is none.
 /// @pre `native.query` is not null
 inline std::int32_t find_device_memory(const void* pointer,
                                        const opencl_platform& native) noexcept {
@@ -228,8 +227,7 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   const memory_pools& pools = entry.level_zero.pools;
   range.proof = bounds_proof::block;
   // Inside a chunk, the second byte has one byte less after it; an uncut allocation has one
-  // size everywhere. Not queried at `lowest`: far inside a large chunk libumf answers as if
-  // uncut.
+  // size everywhere. Far inside a large chunk, at `lowest`, libumf answers as if uncut.
   const std::size_t skipped = range.size > 1 ? 1 : 0;
   std::size_t usable = 0;
   const answer told = pools.ask(range.base + skipped, usable);

@@ -5,8 +5,7 @@
 
 namespace usm_dlpack::detail {
 
-/// Receives the name of each protocol step as it begins; after a refusal, the last name is the
-/// step that refused.
+/// Receives the name of each protocol step as it begins, the refusing one included.
 struct observer {
   void (*begin)(observer& self, const char* step);
 };

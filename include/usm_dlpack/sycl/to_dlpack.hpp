@@ -42,8 +42,7 @@ namespace detail {
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
-/// Refuses an empty view, among several root devices, unless exactly one context knows its
-/// address.
+/// Refuses an empty view whose address does not tell which of several root devices is meant.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(bool is_known) {
   refuse(errc::pointer_unknown, "data",
          "the address of USM, or a context, for a view without elements",

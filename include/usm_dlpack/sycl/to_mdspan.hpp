@@ -129,9 +129,8 @@ template <class View, int = detail::require_view<View, true>(),
   return usm_dlpack::to_mdspan<View>(managed.dl_tensor, wanted);
 }
 
-/// Validates a tensor against the USM kind of the view's type alone, and makes a view of it.
-/// For types without a kind, core/to_mdspan.hpp has `to_mdspan<View>(tensor)`, which queries
-/// no device.
+/// Validates a tensor against the USM kind of the view's type, and makes a view of it. For
+/// types without a kind, core/to_mdspan.hpp has an overload that queries no device.
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           detail::if_kind_named<View> = 0>

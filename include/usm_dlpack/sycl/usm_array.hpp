@@ -96,8 +96,7 @@ void check_requested_shape(const Shape& shape) {
   }
 }
 
-/// The device id with which USM of a queue is exported. The queue must have the default
-/// context.
+/// The device id for exports of USM of a queue, which must have the default context.
 inline std::int32_t export_id(const sycl::queue& queue) {
   const sycl::context context = queue.get_context();
   if (device_table::get().find(context) == nullptr) {
@@ -125,8 +124,7 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
 
 /// Waits for a queue's work so far. Not by a barrier, which can miss a running host task of an
 /// out-of-order queue (DPC++ 2026.2).
-/// @returns false on failure: the memory must then not be freed, because a kernel may still
-///          write to it
+/// @returns false on failure: the memory must not be freed, as a kernel may still write to it
 inline bool wait_until_idle(sycl::queue queue) noexcept {
   try {
     queue.wait();

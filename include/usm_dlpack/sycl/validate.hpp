@@ -72,8 +72,7 @@ struct requirements {
   std::optional<std::int32_t> device_id{};  ///< DLPack id of the root device
 };
 
-/// Facts that `validate` proved. Does not keep the memory alive, and holds only until it is
-/// freed.
+/// Facts that `validate` proved. They hold until the memory is freed; it is not kept alive.
 class usm_allocation {
  public:
   /// Address of the first element, `byte_offset` included; null only for an empty tensor.
@@ -368,8 +367,7 @@ inline usm_allocation validate(const DLTensor& tensor, const requirements& wante
   return detail::import_tensor(tensor, wanted, subbyte::packed);
 }
 
-/// Checks a managed tensor: version and flags first, then its DLTensor. Never calls the
-/// deleter.
+/// Checks the version and flags of a managed tensor, then its DLTensor. Calls no deleter.
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
                                const requirements& wanted = {}) {
@@ -378,8 +376,7 @@ inline usm_allocation validate(const DLManagedTensorVersioned& managed,
   return result;
 }
 
-/// Checks a legacy managed tensor, which carries neither version nor flags. Never calls the
-/// deleter.
+/// Checks a legacy managed tensor, which has no version or flags. Calls no deleter.
 inline usm_allocation validate(const DLManagedTensor& managed,
                                const requirements& wanted = {}) {
   return usm_dlpack::validate(managed.dl_tensor, wanted);
