@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that needs neither SYCL nor a device. Within core/, a header includes only those
-// listed before it.
+// The core: needs neither SYCL nor a device. Each header includes only those listed before it.
 #pragma once
 
 // clang-format off: the order says which header may include which

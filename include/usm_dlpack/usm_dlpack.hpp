@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that needs SYCL, and the core: both protocols of exchanging USM through DLPack,
-// the device ids that they share, and the views and arrays that know their USM kind. Within
-// sycl/, a header includes only those listed before it.
+// The core and all that needs SYCL: export and import of USM, device ids, and views and arrays
+// with a USM kind. Each header includes only those listed before it.
 #pragma once
 
 // clang-format off: the order says which header may include which
@@ -13,7 +12,6 @@
 #include <usm_dlpack/sycl/memory.hpp>
 #include <usm_dlpack/sycl/observer.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
-#include <usm_dlpack/sycl/observer.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>

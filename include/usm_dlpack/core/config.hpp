@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every other header stands on: the version of this library, the dlpack.h it needs, the
-// DLPack constants that an older dlpack.h lacks, and the few things on which compilers differ.
-// The only header (with sycl_config.hpp) that may hold `#if` and `#define`.
+// The version of this library, the required dlpack.h, constants that an older dlpack.h lacks,
+// and compiler differences. Only here and in sycl/config.hpp are `#if` and `#define` allowed.
 #pragma once
 
 #define USM_DLPACK_VERSION_MAJOR 0
@@ -35,17 +34,15 @@ point the include path to a 1.x one
 
 #include <cstdint>
 
-// The address of the object outlives the call's result: clang can warn, g++ has no such
-// attribute.
+// Marks a result that points into the object, so that clang warns if it dangles.
 #if defined(__clang__)
 #define USM_DLPACK_LIFETIMEBOUND [[clang::lifetimebound]]
 #else
 #define USM_DLPACK_LIFETIMEBOUND
 #endif
 
-// Makes clang print a refusal's sentence where a template is dropped from overload resolution;
-// g++ prints the `throw` of the refusing function by itself, and would make `unavailable` a
-// hard error.
+// Makes clang print a refusal's sentence when overload resolution drops a template. g++ prints
+// the `throw` of the refusing function, and would make `unavailable` a hard error.
 #if defined(__clang__)
 #define USM_DLPACK_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
 #else
@@ -55,14 +52,13 @@ point the include path to a 1.x one
 namespace usm_dlpack {
 namespace detail {
 
-/// Whether this pass of the compiler makes the code of a SYCL device.
 #if defined(__SYCL_DEVICE_ONLY__)
 inline constexpr bool is_device_code = true;
 #else
 inline constexpr bool is_device_code = false;
 #endif
 
-/// Stands for an element type that this compiler does not have; no object of it exists.
+/// Stands for an element type that this compiler lacks; never defined.
 template <int>
 struct absent_type;
 
@@ -80,7 +76,7 @@ __extension__ typedef _Float16 float16;
 using float16 = absent_type<2>;
 #endif
 
-// SPIR-V devices have no 128-bit floating point, and their compiler refuses its very name.
+// SPIR-V devices have no 128-bit floating point, and their compiler rejects the name.
 #if defined(__SIZEOF_FLOAT128__) && !defined(__SYCL_DEVICE_ONLY__)
 __extension__ typedef __float128 float128;
 #else
@@ -89,8 +85,8 @@ using float128 = absent_type<3>;
 
 }  // namespace detail
 
-/// `DLDataType::code` of the kinds that dlpack.h has named since 1.1; written out because a
-/// dlpack.h of 1.0 is enough here. Source: `DLDataTypeCode`, dlpack.h 1.3.
+/// `DLDataType::code` of the kinds added after dlpack.h 1.0, so that 1.0 is enough to build.
+/// Source: `DLDataTypeCode`, dlpack.h 1.3.
 namespace type_code {
 inline constexpr std::uint8_t float8_e3m4 = 7;
 inline constexpr std::uint8_t float8_e4m3 = 8;
@@ -109,9 +105,9 @@ inline constexpr std::uint8_t float4_e2m1fn = 17;
 namespace flag {
 /// The consumer must not write through `data`.
 inline constexpr std::uint64_t read_only = 1;
-/// The producer made the data for this consumer alone.
+/// The producer made a copy for this consumer.
 inline constexpr std::uint64_t is_copied = 2;
-/// Elements of fewer than 8 bits stand in a byte each; without the bit they are packed.
+/// Elements of fewer than 8 bits take a byte each; without this bit they are packed.
 inline constexpr std::uint64_t is_subbyte_type_padded = 4;
 /// Every bit that DLPack 1.3 defines.
 inline constexpr std::uint64_t all = read_only | is_copied | is_subbyte_type_padded;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element types and their DLPack dtypes: the table of both, the names that messages print, and
-// how elements stand in memory.
+// The table of element types and DLPack dtypes, dtype names, and element storage.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -15,16 +14,15 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// What DLPack says of a type code.
 struct type_code_row {
   const char* name;
-  std::uint8_t bits;                ///< its only width; 0: it has several
-  std::uint32_t bytes;              ///< bit n: it may be n bytes wide
-  std::uint8_t subbyte_widths = 0;  ///< bit n: it may be n bits wide, n < 8
+  std::uint8_t bits;                ///< the only width; 0 if several
+  std::uint32_t bytes;              ///< bit n: n bytes are allowed
+  std::uint8_t subbyte_widths = 0;  ///< bit n: n bits are allowed, n < 8
 };
 
 /// Indexed by `DLDataType::code`; source: `DLDataTypeCode`, dlpack.h 1.3. Widths that DLPack
-/// leaves open are taken in whole bytes, and below a byte as 1, 2 or 4 bits.
+/// leaves open may be whole bytes, or 1, 2 or 4 bits.
 inline constexpr type_code_row type_code_rows[] = {
     {"int", 0, 0xfffffffe, 0x16},
     {"uint", 0, 0xfffffffe, 0x16},
@@ -50,8 +48,7 @@ static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_co
 
 }  // namespace detail
 
-/// The name of a dtype with its raw numbers, as messages print it:
-/// `float32 (code 2, bits 32, lanes 1)`.
+/// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
 inline std::string to_string(DLDataType dtype) {
   std::string name = "unknown";
   if (dtype.code < detail::type_code_count) {
@@ -71,14 +68,12 @@ inline std::string to_string(DLDataType dtype) {
 
 /// The dtype of an element type, as a member `static constexpr DLDataType value`.
 ///
-/// Specialise it for a type of your own (cv-qualified types are looked up without their
-/// qualifiers). The primary template has no `value`: a type without a specialisation is
-/// refused.
+/// Specialise it for your own cv-unqualified type; types without a specialisation are refused.
 ///
-/// A specialisation must be true of the object in memory: `bits * lanes == 8 * sizeof(T)`,
-/// which for elements of fewer than 8 bits says *packed* (two float4 in a byte: bits 4, lanes
-/// 2). A type that gives each such element a byte of its own (`sizeof(T) == lanes`) is
-/// *padded*; only a managed tensor can say so (`flag::is_subbyte_type_padded`).
+/// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
+/// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
+/// a byte for each such element (`sizeof(T) == lanes`) is *padded*; only a managed tensor can
+/// declare this (`flag::is_subbyte_type_padded`).
 template <class T>
 struct data_type_of;
 
@@ -91,9 +86,8 @@ struct dtype_constant {
                                     static_cast<std::uint16_t>(Lanes)};
 };
 
-/// std::complex, known by its interface and size, as are the like of other libraries
-/// (cuda::std::complex, Kokkos::complex): `<complex>` takes longer to compile than all that is
-/// here.
+/// Matches std::complex, cuda::std::complex and Kokkos::complex by interface and size, because
+/// including `<complex>` takes longer to compile than this whole header.
 template <class T, class = void>
 struct complex_row {};
 template <template <class> class Complex, class Real>
@@ -117,7 +111,7 @@ using sized_constant = dtype_constant<Code, sizeof(T) * 8>;
 template <class T>
 struct data_type_of : detail::complex_row<T> {};
 
-// char, wchar_t, char8_t, std::byte and enums are no numbers; x87 long double has no code.
+// char, wchar_t, char8_t, std::byte and enums are not numbers; x87 long double has no code.
 template <>
 struct data_type_of<bool> : detail::sized_constant<bool, kDLBool> {};
 template <>
@@ -161,7 +155,7 @@ inline constexpr bool is_specialised = false;
 template <class T>
 inline constexpr bool is_specialised<T, std::void_t<decltype(data_type_of<T>::value)>> = true;
 
-/// Whether there is a value, and compile time can read it.
+/// Whether `data_type_of<T>::value` is a constant DLDataType.
 template <class T, class = void>
 inline constexpr bool has_row = false;
 template <class T>
@@ -199,8 +193,8 @@ constexpr bool row_is_false() {
   }
 }
 
-// The default template argument of what needs a dtype. A refusal is an error in the immediate
-// context, so SFINAE sees it; g++ prints the throw, clang the attribute.
+// Default template argument of functions that need a dtype. A refusal is an error in the
+// immediate context, so SFINAE sees it; g++ prints the throw, clang the attribute.
 template <class T, std::enable_if_t<row_is_true<T>(), int> = 0>
 constexpr int require_dtype() noexcept {
   return 0;
@@ -232,12 +226,11 @@ constexpr int require_dtype() {
 
 }  // namespace detail
 
-/// Whether `T`, cv ignored, has a dtype that is true of its object.
+/// Whether `T`, cv ignored, has a dtype that matches its size.
 template <class T>
 inline constexpr bool has_data_type_v = detail::row_is_true<std::remove_cv_t<T>>();
 
-/// The dtype of `T`, cv ignored. Ill-formed, visibly to SFINAE, where `has_data_type_v` is
-/// false.
+/// The dtype of `T`, cv ignored. Ill-formed (SFINAE-friendly) if `has_data_type_v` is false.
 template <class T, int = detail::require_dtype<std::remove_cv_t<T>>()>
 inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::value;
 
@@ -254,16 +247,16 @@ constexpr bool subbyte_padded() {
 
 }  // namespace detail
 
-/// Whether `T`, cv ignored, keeps an element of fewer than 8 bits in a byte of its own.
+/// Whether `T`, cv ignored, stores each element of fewer than 8 bits in its own byte.
 template <class T>
 inline constexpr bool is_subbyte_padded_v = detail::subbyte_padded<T>();
 
-/// Whether two dtypes are the same in code, bits and lanes.
+/// Compares code, bits and lanes.
 constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 
-/// How the elements of fewer than 8 bits stand in memory: `flag::is_subbyte_type_padded`.
+/// Storage of elements of fewer than 8 bits: `flag::is_subbyte_type_padded`.
 enum class subbyte { packed, padded };
 
 namespace detail {
@@ -274,22 +267,22 @@ constexpr std::int64_t bits_per_element(DLDataType dtype, subbyte storage) noexc
   return bits * dtype.lanes;
 }
 
-/// Whether code, bits and lanes are a dtype of DLPack 1.3 whose scalars are whole bytes.
+/// Whether this is a dtype of DLPack 1.3 whose scalars are whole bytes.
 constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
   return dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits % 8 == 0 &&
          (type_code_rows[dtype.code].bytes >> (dtype.bits / 8) & 1) != 0;
 }
 
-/// Whether code, bits and lanes are a dtype of DLPack 1.3.
+/// Whether this is a dtype of DLPack 1.3.
 constexpr bool dtype_is_known(DLDataType dtype) noexcept {
   return detail::has_whole_bytes(dtype) ||
          (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&
           (type_code_rows[dtype.code].subbyte_widths >> dtype.bits & 1) != 0);
 }
 
-/// The bits of an address that are 0 where an element is aligned to its scalar: those below
-/// the largest power of two that divides the scalar's width in bytes, at most 16. (The vector
-/// of `lanes` needs no more: the type that a kernel reads it by is not known here.)
+/// Mask of the address bits that are 0 if an element is aligned to its scalar: those below the
+/// largest power of two that divides the scalar's bytes, at most 16. Lanes do not raise the
+/// alignment: the vector type that a kernel uses is unknown here.
 /// @pre the dtype is known
 constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
   const unsigned bits = dtype.code == kDLComplex ? dtype.bits / 2U : dtype.bits;

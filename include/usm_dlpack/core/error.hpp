@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How this library says no: one exception type, one code for each rule, one shape of sentence.
+// One exception type, one code for each rule, one form of sentence.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -14,7 +14,7 @@
 
 namespace usm_dlpack {
 
-/// The rule that a refused input breaks. What each means stands in docs/errors/index.md.
+/// The rule that a refused input breaks. docs/errors/index.md explains each.
 enum class errc {
   // producer: the view
   layout_not_strided = 1,
@@ -67,21 +67,19 @@ enum class errc {
 
 namespace detail {
 
-/// What Python raises for a code: `usm_dlpack.UsmBindingError` is also a TypeError, as dpctl's
-/// guide to the protocol words errors of memory that is bound to another context or device.
+/// The Python exception of a code. `usm_dlpack.UsmBindingError` is also a TypeError, as
+/// dpctl's protocol guide asks for memory bound to another context or device.
 enum class python_class : bool { conversion_error, binding_error };
 
 struct error_row {
   errc code;
-  const char* name;     ///< the enumerator, which is the code in Python
-  const char* meaning;  ///< what is wrong, in one line of Markdown
+  const char* name;     ///< the enumerator, as in Python
+  const char* meaning;  ///< one line of Markdown
   python_class raised = python_class::conversion_error;
 };
 
-/// Every code, in the order of `errc`. Names, Python's exceptions and the pages of
-/// docs/errors are made from this table.
+/// Every code, in the order of `errc`; the source of names, Python exceptions and docs/errors.
 inline constexpr error_row error_table[] = {
-    // producer: the view
     {errc::layout_not_strided, "layout_not_strided", "this object's mapping is not strided"},
     {errc::extent_out_of_range, "extent_out_of_range",
      "an extent is negative or above the int64_t of `DLTensor::shape`"},
@@ -89,13 +87,11 @@ inline constexpr error_row error_table[] = {
      "a stride is outside the int64_t of `DLTensor::strides`"},
     {errc::offset_out_of_range, "offset_out_of_range",
      "the first element lies outside what a pointer can reach"},
-    // consumer: the managed tensor
     {errc::version_unsupported, "version_unsupported", "`DLPackVersion::major` is not 1"},
     {errc::flags_unknown, "flags_unknown", "a bit of `flags` that DLPack does not define"},
     {errc::read_only, "read_only", "written access asked for memory that is read-only"},
     {errc::device_type_unsupported, "device_type_unsupported",
      "`device.device_type` is not `kDLOneAPI`"},
-    // consumer: the DLTensor
     {errc::ndim_out_of_range, "ndim_out_of_range", "`ndim` is negative"},
     {errc::shape_null, "shape_null", "`shape` is null though `ndim` is not 0"},
     {errc::dtype_unsupported, "dtype_unsupported",
@@ -106,7 +102,6 @@ inline constexpr error_row error_table[] = {
      "the view's extent in bytes does not fit the address space"},
     {errc::data_misaligned, "data_misaligned",
      "the first element is not aligned to the element type"},
-    // consumer: the view
     {errc::rank_mismatch, "rank_mismatch", "`ndim` is not the view's rank"},
     {errc::dtype_mismatch, "dtype_mismatch", "`dtype` is not that of the view's element type"},
     {errc::extent_mismatch, "extent_mismatch",
@@ -114,7 +109,6 @@ inline constexpr error_row error_table[] = {
     {errc::index_type_too_small, "index_type_too_small",
      "the view's index type does not hold an extent, a stride or the span"},
     {errc::layout_mismatch, "layout_mismatch", "the view's layout does not hold the strides"},
-    // USM
     {errc::overlapping, "overlapping",
      "elements may overlap, and the caller asked that they do not"},
     {errc::device_not_accepted, "device_not_accepted",
@@ -141,7 +135,6 @@ inline constexpr error_row error_table[] = {
      "the context is not the default context of its platform", python_class::binding_error},
     {errc::queue_device_mismatch, "queue_device_mismatch",
      "the queue and the memory are on different root devices"},
-    // Python
     {errc::capsule_unusable, "capsule_unusable", "the object is no fresh DLPack capsule"},
     {errc::copy_needed, "copy_needed",
      "a copy would be needed and is not allowed, or the reverse"},
@@ -170,7 +163,7 @@ static_assert(has_row_of_each_code(),
 
 }  // namespace detail
 
-/// The name of a code as Python spells it: the enumerator.
+/// The name of a code: the enumerator, as in Python.
 constexpr const char* to_string(errc code) noexcept {
   for (const detail::error_row& row : detail::error_table) {
     if (row.code == code) {
@@ -182,15 +175,15 @@ constexpr const char* to_string(errc code) noexcept {
 
 /// The parts of a refusal's sentence: `<field>: expected <expected>, found <found>; <remedy>`.
 struct refusal {
-  std::string field;     ///< what was looked at, as dlpack.h or mdspan spells it
-  std::string expected;  ///< what the rule wants
-  std::string found;     ///< what is there, foreign codes with their raw numbers
+  std::string field;     ///< the checked field, as dlpack.h or mdspan spells it
+  std::string expected;  ///< the value that the rule requires
+  std::string found;     ///< the actual value, foreign codes with their numbers
   std::string remedy;    ///< what to do about it
 };
 
 namespace detail {
 
-/// The text up to its first 0, where `what()` ends too.
+/// The text before its first 0, where `what()` ends too.
 inline std::string until_zero(std::string_view text) {
   return std::string(text.substr(0, text.find('\0')));
 }
@@ -204,17 +197,16 @@ inline std::string sentence_of(const refusal& parts) {
 
 }  // namespace detail
 
-/// Thrown for every input that is refused; nothing has been converted, consumed or freed by
-/// then.
+/// Thrown for every refused input; nothing was converted, consumed or freed before.
 class conversion_error : public std::invalid_argument {
  public:
-  /// @param parts each up to its first 0 character, if it has one
+  /// @param parts each is cut at its first 0 character
   conversion_error(errc code, const refusal& parts)
       : conversion_error(
             code, std::make_shared<const refusal>(refusal{
                       detail::until_zero(parts.field), detail::until_zero(parts.expected),
                       detail::until_zero(parts.found), detail::until_zero(parts.remedy)})) {}
-  // Copied where it could be moved: an exception without its parts must not exist.
+  // Copied even if it could be moved: a moved-from exception would have no parts.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
 
@@ -232,13 +224,11 @@ class conversion_error : public std::invalid_argument {
         parts_(std::move(parts)) {}
 
   errc code_;
-  std::shared_ptr<const refusal>
-      parts_;  // shared, so that a copy of the exception cannot throw
+  std::shared_ptr<const refusal> parts_;  // shared: copying the exception must not throw
 };
 
 namespace detail {
 
-/// Throws `conversion_error`.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, std::string_view field,
                                                           std::string_view expected,
                                                           std::string_view found,
@@ -247,7 +237,7 @@ namespace detail {
                                 std::string(remedy)});
 }
 
-/// `name[r]`, the field of a rule about one dimension.
+/// `name[r]`
 [[gnu::cold, gnu::noinline]] inline std::string indexed(std::string_view name, std::size_t r) {
   std::string field(name);
   return field.append("[").append(std::to_string(r)).append("]");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An mdspan layout that holds the strides which DLPack allows and `layout_stride` does not:
-// zero (broadcast) and negative (reversed). Works with any implementation of mdspan.
+// An mdspan layout for strides that DLPack allows and `layout_stride` does not: zero
+// (broadcast) and negative (reversed). Works with any implementation of mdspan.
 #pragma once
 
 #include <usm_dlpack/core/strides.hpp>
@@ -15,7 +15,7 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// Whether a type is a mapping that always has strides, of a rank.
+/// Whether a type is an always strided mapping of a rank.
 template <class Mapping, std::size_t Rank, class = void>
 inline constexpr bool is_strided_mapping = false;
 template <class Mapping, std::size_t Rank>
@@ -23,7 +23,7 @@ inline constexpr bool
     is_strided_mapping<Mapping, Rank, std::enable_if_t<Mapping::is_always_strided()>> =
         Mapping::extents_type::rank() == Rank;
 
-/// Whether one mapping becomes another, if that is made of extents and strides.
+/// Whether a mapping converts to another that is made of extents and strides.
 template <class From, class To, class Extents, class = void>
 inline constexpr bool becomes_mapping = false;
 template <class From, class To, class Extents>
@@ -37,22 +37,20 @@ inline constexpr bool keeps_extents =
 
 }  // namespace detail
 
-/// A layout policy with a stride for each dimension, of either sign or zero, and an offset.
+/// A layout policy with an offset and a stride of either sign or zero for each dimension.
 ///
-/// Element `(i...)` stands at `element_offset() + sum(i * stride(r))`. Source of the
-/// interface: P0009 `[mdspan.layout.reqmts]`; other than there, `stride(r)` is an int64_t,
-/// because the index type may be unsigned.
+/// Element `(i...)` has index `element_offset() + sum(i * stride(r))`. As in P0009
+/// `[mdspan.layout.reqmts]`, but `stride(r)` is an int64_t: the index type may be unsigned.
 struct layout_relaxed {
   template <class Extents>
   class mapping {
     template <class Other>
     using if_strided =
         std::enable_if_t<detail::is_strided_mapping<Other, Extents::rank()>, int>;
-    /// No type that merely converts to this one.
+    /// Excludes types that merely convert to this one.
     template <class Self>
     using if_self = std::enable_if_t<std::is_base_of_v<mapping, Self>, int>;
-    /// What a right operand converts to, so that a comparison of the left one's own comes
-    /// before ours.
+    /// A right operand converts to this, so that the left operand's comparison is preferred.
     struct on_the_right {
       constexpr on_the_right(const mapping& given) noexcept : self(given) {}
       const mapping& self;
@@ -64,27 +62,25 @@ struct layout_relaxed {
     using size_type = typename extents_type::size_type;
     using rank_type = typename extents_type::rank_type;
     using layout_type = layout_relaxed;
-    /// Distances between neighbours, in elements; one for each dimension.
+    /// Distances between neighbours, in elements.
     using strides_type = std::array<std::int64_t, extents_type::rank()>;
 
-    /// The compact row-major mapping of the default extents.
+    /// The compact row-major mapping of default extents.
     constexpr mapping() noexcept : mapping(extents_type{}, compact(extents_type{})) {}
 
-    /// The mapping whose lowest element has index 0, so that the data handle is the lowest
-    /// address of the view.
+    /// The mapping whose lowest element, the view's lowest address, has index 0.
     /// @pre every index of the view fits `index_type`
     constexpr mapping(const extents_type& extents, const strides_type& strides) noexcept
         : extents_(extents), strides_(strides), element_offset_(-span().lowest) {}
 
-    /// The mapping whose first element, all indices zero, has index `element_offset`.
+    /// The mapping whose first element (all indices zero) has index `element_offset`.
     /// @pre every index of the view is non-negative and fits `index_type`
     constexpr mapping(const extents_type& extents, const strides_type& strides,
                       std::int64_t element_offset) noexcept
         : extents_(extents), strides_(strides), element_offset_(element_offset) {}
 
-    /// The mapping of the same elements as another one that always has strides: a standard
-    /// one, or one of this layout of other extents. Explicit if those of this type do not hold
-    /// each of the other's.
+    /// Converts from an always strided mapping: a standard one, or this layout with other
+    /// extents. Explicit if the extents do not convert implicitly.
     /// @pre `extents_type` holds the extents, and `index_type` every index
     template <class Other,
               std::enable_if_t<detail::becomes_mapping<Other, mapping, Extents>, int> = 0,
@@ -127,15 +123,15 @@ struct layout_relaxed {
     static constexpr bool is_always_exhaustive() noexcept { return false; }
     static constexpr bool is_always_strided() noexcept { return true; }
 
-    /// Whether no two indices share an element, as far as the strides prove it: each dimension
-    /// steps over everything that the dimensions of smaller steps reach.
+    /// Whether the strides prove that no two indices share an element: each stride exceeds
+    /// everything that smaller strides reach.
     constexpr bool is_unique() const noexcept {
       const strides_type all = shape();
       const strides_type strides = strides_;  // a copy: see `span`
       return detail::strides_are_unique(all.data(), strides.data(), all.size());
     }
 
-    /// Whether every index up to the span size is that of an element.
+    /// Whether every index below the span size has an element.
     constexpr bool is_exhaustive() const noexcept {
       const detail::element_span all = span();
       if (all.empty || !is_unique()) {
@@ -150,8 +146,7 @@ struct layout_relaxed {
 
     static constexpr bool is_strided() noexcept { return true; }
 
-    /// Whether extents, strides and the index of the first element are those of another
-    /// mapping that always has strides.
+    /// Compares extents, strides and the index of the first element.
     template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
     friend constexpr bool operator==(const Self& a, const Other& b) noexcept {
       bool equal = a.extents() == b.extents() && a.element_offset() == first_of(b);
@@ -220,8 +215,7 @@ struct layout_relaxed {
     constexpr strides_type shape() const noexcept { return shape_of(extents_); }
     constexpr detail::element_span span() const noexcept {
       const strides_type all = shape();
-      // A copy, because g++ 12 compares the address of a temporary's member with null only at
-      // run time.
+      // A copy: g++ 12 compares a temporary member's address with null only at run time.
       const strides_type strides = strides_;
       return detail::span_of(all.data(), strides.data(), all.size());
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ownership: a view and whatever keeps its memory alive -> a managed tensor, in one
-// allocation.
+// Makes a managed tensor from a view and the owner of its memory, in one allocation.
 #pragma once
 
 #include <usm_dlpack/core/structure.hpp>
@@ -16,7 +15,7 @@
 
 namespace usm_dlpack {
 
-/// Runs the tensor's own deleter; a null one, which DLPack allows, is left uncalled.
+/// Calls the tensor's deleter, unless it is null, which DLPack allows.
 struct managed_deleter {
   template <class Managed>
   void operator()(Managed* managed) const noexcept {
@@ -28,16 +27,15 @@ struct managed_deleter {
 
 /// Owns a `DLManagedTensorVersioned`, made here or received.
 ///
-/// What DLPack asks of a consumer that meets another major version, to call the deleter and to
-/// touch nothing else, needs no more than to own first and to look then:
-/// `const managed_tensor received(raw); validate(*received);` refuses, and the deleter runs.
+/// A tensor of another major version must only be deleted, so own it before you check it:
+/// `const managed_tensor received(raw); validate(*received);`
 using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, managed_deleter>;
 /// Owns a `DLManagedTensor`, the struct from before DLPack 1.0.
 using legacy_managed_tensor = std::unique_ptr<DLManagedTensor, managed_deleter>;
 
 namespace detail {
 
-/// A managed tensor, its owner, and behind them in the same allocation its shape and strides.
+/// A managed tensor and its owner, followed by shape and strides in the same allocation.
 template <class Managed, class Owner>
 struct managed_block {
   Managed managed;
@@ -74,7 +72,7 @@ struct managed_block {
   }
 };
 
-/// Writes a tensor whose shape and strides, null ones filled, stand at `arrays`.
+/// Copies a tensor, with its shape and strides at `arrays`; null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
   const auto ndim = static_cast<std::size_t>(from.ndim);
   std::int64_t* strides = arrays + ndim;
@@ -93,8 +91,7 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
   to.strides = ndim == 0 ? nullptr : strides;
 }
 
-/// Makes `data` the lowest address of a tensor that has negative strides, and leads
-/// `byte_offset` from there to the first element.
+/// If strides are negative, points `data` at the lowest address and adapts `byte_offset`.
 inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   const element_span span = span_of(tensor.shape, tensor.strides, ndim);
@@ -111,7 +108,7 @@ inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
   }
 }
 
-/// Makes `data` the first element, and `byte_offset` 0. Null stays null.
+/// Points `data` at the first element, with `byte_offset` 0. Null stays null.
 inline void rebase_to_first(DLTensor& tensor) noexcept {
   if (tensor.data != nullptr) {
     tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
@@ -119,10 +116,9 @@ inline void rebase_to_first(DLTensor& tensor) noexcept {
   tensor.byte_offset = 0;
 }
 
-/// Puts `data` where the consumers of a device look for it. For kDLOneAPI dpctl and dpnp
-/// refuse a tensor that reaches below `data`. On the host dpctl, dpnp and warp ignore
-/// `byte_offset`, and TensorFlow refuses it. `data` of another device may be a handle, as a
-/// `cl_mem` is: no address is computed from it.
+/// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
+/// reaches below `data`. On the host, dpctl, dpnp and warp ignore `byte_offset`, and
+/// TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a handle (a `cl_mem`).
 inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
     rebase_to_lowest(tensor, storage);
@@ -137,8 +133,7 @@ inline void write_header(DLManagedTensorVersioned& managed, std::uint64_t flags)
 }
 inline void write_header(DLManagedTensor&, std::uint64_t) noexcept {}
 
-/// The one writer of managed tensors. The owner is moved from only when nothing can fail any
-/// more but its own constructor.
+/// Writes every managed tensor. The owner is moved last: only its constructor can fail then.
 template <class Managed, class Owner>
 Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner) {
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
@@ -187,8 +182,8 @@ inline void check_flags(std::uint64_t flags) {
   }
 }
 
-/// Describes a view as a managed tensor may: `data` stays live for size 0, because dpctl, dpnp
-/// and PyTorch refuse null, and what no consumer could take is refused here already.
+/// Describes a view for a managed tensor: `data` is kept for size 0, because dpctl, dpnp and
+/// PyTorch refuse null, and the structure is checked.
 template <class View>
 dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
   const auto described = detail::describe<empty_data::kept>(view, device);
@@ -198,13 +193,12 @@ dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
 
 }  // namespace detail
 
-/// Makes a managed tensor of a described one. Shape and strides are copied (null strides
-/// filled), so only the data must live as long as `owner`. `data` is put where consumers look
-/// for it: for kDLOneAPI at or below the lowest address of the view, with `byte_offset`
-/// leading to the first element; for kDLCPU at the first element, with `byte_offset` 0, as
-/// NumPy exports it. Other device types keep both as they are.
-/// @param owner anything movable that keeps the data alive; destroyed by the deleter, once, on
-///        whatever thread the consumer calls it; its destructor must not throw
+/// Makes a managed tensor from a DLTensor. Shape and strides are copied (null strides filled
+/// in); the data must live as long as `owner`. For kDLOneAPI, `data` is at or below the view's
+/// lowest address and `byte_offset` leads to the first element. For kDLCPU, `data` is the
+/// first element and `byte_offset` is 0, as in NumPy. Other device types keep both.
+/// @param owner movable, keeps the data alive; the deleter destroys it once, on any thread;
+///        its destructor must not throw
 /// @param flags bits of `flag`
 /// @throws conversion_error if the tensor is not well formed; `owner` is then untouched
 template <class Owner>
@@ -216,8 +210,8 @@ template <class Owner>
       tensor, flags, std::forward<Owner>(owner)));
 }
 
-/// The same as a legacy managed tensor. @throws conversion_error also for flags it cannot
-/// carry
+/// Makes a legacy managed tensor.
+/// @throws conversion_error also for flags, which it cannot carry
 template <class Owner>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const DLTensor& tensor,
                                                              Owner&& owner,
@@ -229,8 +223,8 @@ template <class Owner>
       detail::make_managed<DLManagedTensor>(tensor, flags, std::forward<Owner>(owner)));
 }
 
-/// Makes a managed tensor of a view. Read-only if the elements are const; padded elements are
-/// declared as such; `data` stays live for size 0. A null handle to elements is refused.
+/// Makes a managed tensor from a view: read-only if the elements are const, padded if they
+/// are. `data` is kept for size 0; a null handle to elements is refused.
 /// @throws conversion_error as `to_dlpack_tensor(view, device)`, and if the tensor is not well
 ///         formed; `owner` is then untouched
 template <class View, class Owner, int = detail::require_view<View, true>(),
@@ -242,8 +236,8 @@ template <class View, class Owner, int = detail::require_view<View, true>(),
       tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
 }
 
-/// The same as a legacy managed tensor, which cannot say read-only: const elements are
-/// refused.
+/// Makes a legacy managed tensor, which cannot be read-only, from a view.
+/// @throws conversion_error also `read_only` for const elements
 template <class View, class Owner, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the layout mapping that a view wants from the shape and strides of a well-formed
-// tensor, however that mapping type is constructed, or refuses strides that it cannot have.
+// Makes any layout mapping from the shape and strides of a well-formed tensor, or refuses
+// strides that the mapping cannot have.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -17,12 +17,10 @@
 
 namespace usm_dlpack {
 
-/// Whether a layout mapping holds zero and negative strides of dimensions that have
-/// neighbours.
+/// Whether a mapping may have zero and negative strides in dimensions of extent above 1.
 ///
-/// False where the mapping promises to be unique, as that of the standard `layout_stride` does
-/// (P0009 `[mdspan.layout.stride]`). Specialise it as true for one that
-/// promises this and still takes negative strides.
+/// False if the mapping is always unique (`layout_stride`, P0009 `[mdspan.layout.stride]`).
+/// Specialise it as true for an always unique mapping that takes negative strides.
 template <class Mapping>
 inline constexpr bool accepts_any_stride_v = !Mapping::is_always_unique();
 
@@ -30,7 +28,6 @@ namespace detail {
 
 // --- How a mapping takes its strides
 
-/// The type that a mapping's `strides()` returns; void if it has none.
 template <class Mapping, class = void>
 struct strides_type_of {
   using type = void;
@@ -47,7 +44,7 @@ inline constexpr bool takes_strides =
 template <class Mapping>
 inline constexpr bool takes_strides<Mapping, void> = false;
 
-/// The element type of strides that are assigned one by one; void if they cannot be.
+/// The element type of strides that can be assigned one by one; void otherwise.
 template <class Strides, class = void>
 struct assigned_stride {
   using type = void;
@@ -59,7 +56,7 @@ struct assigned_stride<Strides, std::enable_if_t<std::is_assignable_v<
   using type = std::decay_t<decltype(std::declval<Strides&>()[0])>;
 };
 
-/// The integer type that an object of strides returns for one of them.
+/// The integer type that an object of strides returns for one dimension.
 template <class Strides>
 auto shown_stride(int) -> std::decay_t<decltype(std::declval<const Strides&>()[0])>;
 template <class Strides>
@@ -83,7 +80,7 @@ struct strides_parameter {
   static constexpr bool is_assigned = Assigned;  ///< one by one, or constructed from all
 };
 
-/// The parameter for a mapping's own type of strides; void if that cannot be made.
+/// The parameter for a mapping's own strides type; void if it cannot be made.
 template <class Mapping, class Strides>
 constexpr auto own_parameter() {
   if constexpr (takes_strides<Mapping, Strides>) {
@@ -100,7 +97,7 @@ constexpr auto own_parameter() {
   }
 }
 
-/// The parameter of a mapping: its own type of strides, or an array of `index_type` or of
+/// A mapping's strides parameter: its own strides type, or an array of `index_type` or
 /// int64_t; void if the mapping is not made from strides.
 template <class Mapping>
 constexpr auto strides_argument() {
@@ -120,7 +117,6 @@ template <class Mapping>
 inline constexpr bool made_from_strides =
     !std::is_void_v<decltype(strides_argument<Mapping>())>;
 
-/// The integer type that a mapping takes for each stride.
 template <class Mapping>
 using stride_argument = typename decltype(strides_argument<Mapping>())::stride_type;
 
@@ -139,8 +135,7 @@ constexpr auto make_strides([[maybe_unused]] const std::int64_t* given,
   }
 }
 
-/// Whether a mapping of any strides is also made from an offset, the index of its first
-/// element.
+/// Whether a mapping of any strides can also take the index of its first element.
 template <class Mapping, bool = made_from_strides<Mapping> && accepts_any_stride_v<Mapping>>
 inline constexpr bool takes_offset = false;
 template <class Mapping>
@@ -151,8 +146,8 @@ inline constexpr bool takes_offset<Mapping, true> =
 
 // --- Mappings made from strides
 
-/// Refuses a stride that the layout's integers do not hold, in a dimension with neighbours.
-/// For a unique mapping a negative one is refused later, by `check_unique_strides`.
+/// Refuses a stride that does not fit the layout's integers, if its extent is above 1.
+/// Negative strides of a unique mapping are left to `check_unique_strides`.
 template <class Stride, class Mapping, std::size_t Rank>
 void check_stride_type(const strided_shape<Rank>& given) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -163,8 +158,8 @@ void check_stride_type(const strided_shape<Rank>& given) {
   }
 }
 
-/// Checks the precondition of a unique mapping: strides above 0, each at least the next
-/// smaller one times its extent (P0009 `[mdspan.layout.stride.cons]`).
+/// Checks the precondition of a unique mapping: each stride is positive, and at least the next
+/// smaller stride times its extent (P0009 `[mdspan.layout.stride.cons]`).
 template <std::size_t Rank>
 void check_unique_strides(const strided_shape<Rank>& given) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -181,8 +176,8 @@ void check_unique_strides(const strided_shape<Rank>& given) {
   }
 }
 
-/// Gives dimensions of extent 1, whose stride DLPack leaves open, one that every layout
-/// allows: beyond all others, or 1 if `Stride` does not hold that.
+/// Replaces the strides of extent 1, which DLPack leaves open: by one beyond all others, which
+/// every layout allows, or by 1 if that does not fit `Stride`.
 template <class Stride, std::size_t Rank>
 constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
   std::int64_t beyond = 1;
@@ -216,10 +211,9 @@ constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
   return holds;
 }
 
-/// Gives an empty tensor, whose strides DLPack leaves open, compact row-major ones, or compact
-/// column-major ones if `Stride` does not hold those.
-/// @returns whether it holds either; if not, all strides are 1, which only a unique mapping
-///          does not take
+/// Replaces the strides of an empty tensor, which DLPack leaves open, by compact row-major
+/// ones, or compact column-major ones if only those fit `Stride`.
+/// @returns whether either fits; if not, all strides are 1, which unique mappings refuse
 template <class Stride, std::size_t Rank>
 constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
   write_compact_strides(given.shape.data(), given.strides.data(), Rank);
@@ -241,7 +235,8 @@ constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
   return holds;
 }
 
-/// The lowest index relative to the first one. @pre no offset overflows
+/// The lowest index relative to the first.
+/// @pre no offset overflows
 template <std::size_t Rank>
 std::int64_t lowest_of(const strided_shape<Rank>& given) {
   return span_of(given.shape.data(), given.strides.data(), Rank).lowest;
@@ -254,8 +249,8 @@ template <class Index>
          "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
 }
 
-/// Makes a mapping from extents and strides, and from the offset of the first element if a
-/// stride is negative and the mapping takes one, so that no index is negative.
+/// Makes a mapping from extents and strides. If a stride is negative, also passes the offset
+/// of the first element, if the mapping takes one, so that no index is negative.
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
                      bool empty) {
@@ -285,8 +280,7 @@ template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
 
-/// Whether `padding_value` is a member of each mapping, not a constant of the type: g++ makes
-/// the use of such a member as a constant a hard error.
+/// Whether `padding_value` is non-static: g++ makes its use as a constant a hard error.
 template <class Mapping, class = void>
 inline constexpr bool keeps_padding = false;
 template <class Mapping>
@@ -297,8 +291,7 @@ inline constexpr bool keeps_padding<
 template <std::size_t>
 using if_number = void;
 
-/// The padding of a padded layout (P2642 `padding_value`), which may be `dynamic_extent`; 0
-/// for other layouts.
+/// The padding of a padded layout (P2642 `padding_value`, maybe `dynamic_extent`), or 0.
 template <class Mapping, class = void, bool = keeps_padding<Mapping>>
 inline constexpr std::size_t padding_of = 0;
 template <class Mapping>
@@ -306,14 +299,12 @@ inline constexpr std::size_t
     padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
         static_cast<std::size_t>(Mapping::padding_value);
 
-/// Whether a mapping is made from extents and a padded extent.
 template <class Mapping>
 inline constexpr bool made_from_padding =
     (padding_of<Mapping> == 0 || padding_of<Mapping> == dynamic_extent) &&
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
-/// Whether an index type holds a count.
 template <class Index>
 constexpr bool holds(std::uint64_t value) noexcept {
   if constexpr (sizeof(Index) > sizeof value) {
@@ -323,7 +314,7 @@ constexpr bool holds(std::uint64_t value) noexcept {
   }
 }
 
-/// Whether an index type holds `factor` times all extents but that of one dimension, up to the
+/// Whether an index type holds `factor` times the extents, without one of them, up to the
 /// first empty one: by P0009 the product is then 0, but libc++ computes it and aborts.
 template <class Index, std::size_t Rank>
 bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::int64_t factor) {
@@ -337,8 +328,7 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::in
   return holds<Index>(all);
 }
 
-/// Whether the index type holds the extent of one dimension, rounded up to the layout's
-/// padding, times the others.
+/// Whether the index type holds the product of the extents with one rounded up to the padding.
 template <class Mapping, std::size_t Rank>
 bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
   constexpr std::int64_t padding = padding_of<Mapping> == dynamic_extent
@@ -350,9 +340,9 @@ bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
              given, r, rounded / padding * padding);
 }
 
-/// Whether the index type holds the product of the extents, as P0009
-/// `[mdspan.layout.right.cons]` asks, also with the extent rounded up that a padded layout
-/// pads. That is the first or the last one, the dimension of stride 1 of a default mapping.
+/// Whether the index type holds the product of the extents (P0009
+/// `[mdspan.layout.right.cons]`), also with the padded extent of a padded layout: the first or
+/// last, whose stride is 1 in a default mapping.
 template <class Mapping, std::size_t Rank>
 bool holds_products(const strided_shape<Rank>& given) {
   bool holds = holds_product<typename Mapping::extents_type::index_type>(given, Rank, 1);
@@ -364,7 +354,7 @@ bool holds_products(const strided_shape<Rank>& given) {
   return holds;
 }
 
-/// The first dimension whose stride the mapping does not have, or the rank.
+/// The first dimension whose stride differs from the mapping's, or the rank.
 template <class Mapping, std::size_t Rank>
 std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>& given) {
   std::size_t r = 0;
@@ -375,8 +365,8 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
   return r;
 }
 
-/// Whether the index type holds the sum of an extent and a padding, the most that padded
-/// mappings compute, times the other extents.
+/// Whether the index type holds (extent + padding) times the other extents, the largest
+/// product that padded mappings compute.
 template <class Index, std::size_t Rank>
 bool holds_padding(const strided_shape<Rank>& given, std::size_t r, std::int64_t padding) {
   std::int64_t sum = 0;
@@ -384,8 +374,8 @@ bool holds_padding(const strided_shape<Rank>& given, std::size_t r, std::int64_t
          holds_product<Index>(given, r, sum);
 }
 
-/// Whether a padded mapping may be made with a padded extent, which replaces that of the
-/// dimension of stride 1: the last of `plain` (right) or the first (left), or either.
+/// Whether a padded mapping may be made with a padded extent, which replaces the extent of the
+/// dimension of stride 1 in `plain`: the last (right) or the first (left), or either.
 template <class Index, class Mapping, std::size_t Rank>
 bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
   const bool left = plain.stride(0) == 1;
@@ -396,8 +386,7 @@ bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_
          (!left || holds_padding<Index>(given, 0, padding));
 }
 
-/// Makes a mapping from extents alone, or from extents and the padded extent with which it has
-/// the strides.
+/// Makes a mapping from extents, with the padded extent that gives the strides if needed.
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
@@ -423,8 +412,8 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
 
 // --- Any mapping
 
-/// Whether the elements of a mapping that was made with an offset are as far apart as its
-/// strides say. It may call itself not strided only because its first index is not 0.
+/// Whether the elements of a mapping with an offset are as far apart as its strides say. It
+/// may report not strided only because its first index is not 0.
 template <class Mapping, std::size_t Rank, std::size_t... Ranks>
 bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>& given,
                                std::index_sequence<Ranks...>) {
@@ -448,8 +437,8 @@ bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>
          "use layout_stride, or make the array contiguous");
 }
 
-/// Makes the mapping, and refuses strides that it does not have: a layout may be made from
-/// extents that fix them, or from numbers that mean something else.
+/// Makes the mapping, and refuses strides that differ from the mapping's: its constructor may
+/// fix them, or give the numbers another meaning.
 template <class Mapping, std::size_t Rank>
 Mapping to_mapping(const typename Mapping::extents_type& extents,
                    const strided_shape<Rank>& given, bool empty) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shape and stride arithmetic in elements, with every overflow seen, on hosts and on devices.
-// Needs no mdspan, no device and no heap.
+// Overflow-checked shape and stride arithmetic in elements, for host and device code. Needs no
+// mdspan, device or heap.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -16,13 +16,13 @@
 
 namespace usm_dlpack::detail {
 
-/// The absolute value, also of the most negative int64_t.
+/// The absolute value; also correct for INT64_MIN.
 constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
   return value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
                    : static_cast<std::uint64_t>(value);
 }
 
-/// `multiply` by the operations that every device has. Writes `product` if it is one.
+/// `multiply_overflows` without builtins, which devices may lack.
 constexpr bool portable_multiply(std::int64_t a, std::int64_t b,
                                  std::int64_t& product) noexcept {
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -35,7 +35,7 @@ constexpr bool portable_multiply(std::int64_t a, std::int64_t b,
   return overflow;
 }
 
-/// `add` by the operations that every device has. Writes `sum` if it is one.
+/// `add_overflows` without builtins.
 constexpr bool portable_add(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
   const bool overflow = b < 0 ? a < std::numeric_limits<std::int64_t>::min() - b
                               : a > std::numeric_limits<std::int64_t>::max() - b;
@@ -45,7 +45,8 @@ constexpr bool portable_add(std::int64_t a, std::int64_t b, std::int64_t& sum) n
   return overflow;
 }
 
-/// Writes the product of two numbers. @return whether it overflows; it is then not to be used
+/// Writes the product.
+/// @returns whether it overflows; `product` is then unusable
 constexpr bool multiply_overflows(std::int64_t a, std::int64_t b,
                                   std::int64_t& product) noexcept {
   if constexpr (is_device_code) {
@@ -55,7 +56,8 @@ constexpr bool multiply_overflows(std::int64_t a, std::int64_t b,
   }
 }
 
-/// Writes the sum of two numbers. @return whether it overflows; it is then not to be used
+/// Writes the sum.
+/// @returns whether it overflows; `sum` is then unusable
 constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
   if constexpr (is_device_code) {
     return portable_add(a, b, sum);
@@ -64,18 +66,15 @@ constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) 
   }
 }
 
-/// Whether an integer type has negative values. The trait of the standard library knows
-/// 128 bits in GNU's dialect alone.
+/// Like std::is_signed, which knows 128-bit integers only in GNU mode.
 template <class Integer>
 inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
 
-/// Whether int64_t has every value of an integer type.
 template <class Integer>
 inline constexpr bool always_fits_int64 =
     sizeof(Integer) < sizeof(std::int64_t) ||
     (sizeof(Integer) == sizeof(std::int64_t) && is_signed_integer<Integer>);
 
-/// Whether a value of any integer type is one of int64_t.
 template <class Integer>
 constexpr bool fits_int64(Integer value) noexcept {
   if constexpr (always_fits_int64<Integer>) {
@@ -88,7 +87,7 @@ constexpr bool fits_int64(Integer value) noexcept {
   }
 }
 
-/// Decimal digits of any integer, also of one of 128 bits.
+/// Decimal digits of any integer, 128-bit ones included.
 // Out of line: g++ 12 warns of "text" + std::to_string(...) in C++20 at -O3.
 template <class Integer>
 [[gnu::cold, gnu::noinline]] std::string digits(Integer value) {
@@ -120,7 +119,8 @@ template <class Integer>
          "use a signed index type for negative strides");
 }
 
-/// An mdspan extent as `DLTensor::shape[r]`. @throws conversion_error `extent_out_of_range`
+/// Converts an mdspan extent to `DLTensor::shape[r]`.
+/// @throws conversion_error `extent_out_of_range`
 template <class Integer>
 constexpr std::int64_t to_extent(Integer value, std::size_t r) {
   if (value < Integer{0} || !fits_int64(value)) {
@@ -129,7 +129,8 @@ constexpr std::int64_t to_extent(Integer value, std::size_t r) {
   return static_cast<std::int64_t>(value);
 }
 
-/// An mdspan stride as `DLTensor::strides[r]`. @throws conversion_error `stride_out_of_range`
+/// Converts an mdspan stride to `DLTensor::strides[r]`.
+/// @throws conversion_error `stride_out_of_range`
 template <class Integer>
 constexpr std::int64_t to_stride(Integer value, std::size_t r) {
   if (!fits_int64(value)) {
@@ -138,17 +139,16 @@ constexpr std::int64_t to_stride(Integer value, std::size_t r) {
   return static_cast<std::int64_t>(value);
 }
 
-/// The elements of a tensor relative to its first one: none where `empty`, otherwise the
-/// offsets from `lowest` (never above 0) to `highest` (never below 0), both inclusive.
+/// The offsets of a tensor's elements relative to the first one: from `lowest` (at most 0) to
+/// `highest` (at least 0), inclusive; none if `empty`.
 struct element_span {
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
   bool empty = false;
-  bool overflow =
-      false;  ///< an offset does not fit int64_t; the other fields then say nothing
+  bool overflow = false;  ///< an offset does not fit int64_t; ignore the other fields
 };
 
-/// The span of `ndim` dimensions. Null strides mean compact row-major (before DLPack 1.2).
+/// Null strides mean compact row-major (before DLPack 1.2).
 /// @pre `shape`, and `strides` unless null, have `ndim` entries; no extent is negative
 constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* strides,
                                std::size_t ndim) noexcept {
@@ -165,7 +165,7 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
     const std::int64_t stride = strides == nullptr ? compact : strides[r];
     std::int64_t reach = 0;
     std::int64_t& end = stride < 0 ? span.lowest : span.highest;
-    // A dimension of extent 1 has no second element: whatever its stride, it adds nothing.
+    // A dimension of extent 1 adds nothing, whatever its stride.
     if (multiply_overflows(last, stride, reach) || add_overflows(end, reach, end)) {
       span.overflow = true;
       return span;
@@ -178,8 +178,7 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
   return span;
 }
 
-/// Writes the strides of a compact row-major tensor. The product saturates instead of
-/// overflowing, which only an empty or a refused shape can make happen.
+/// Writes compact row-major strides. Only empty or refused shapes saturate the product.
 constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
                                      std::size_t ndim) noexcept {
   std::int64_t product = 1;
@@ -191,14 +190,13 @@ constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* st
   }
 }
 
-/// Shape and strides of a tensor of known rank.
 template <std::size_t Rank>
 struct strided_shape {
   std::array<std::int64_t, Rank> shape{};
   std::array<std::int64_t, Rank> strides{};
 };
 
-/// Whether an int64_t is a value of another integer type.
+/// Whether another integer type holds an int64_t.
 template <class Integer>
 constexpr bool fits(std::int64_t value) noexcept {
   if constexpr (sizeof(Integer) > sizeof value) {
@@ -212,7 +210,7 @@ constexpr bool fits(std::int64_t value) noexcept {
   }
 }
 
-/// `int64_t`.
+/// For example `int64_t`.
 template <class Integer>
 std::string name_of_integer() {
   return (is_signed_integer<Integer> ? "int" : "uint") + digits(8 * sizeof(Integer)) + "_t";
@@ -235,26 +233,25 @@ std::string name_of_integer() {
          "use a dynamic extent, or an array of that shape");
 }
 
-/// Whether a mapping's strides say where every element is: only then may they be asked for
-/// (P0009 `[mdspan.layout.reqmts]`).
+/// Whether the strides of a mapping may be queried (P0009 `[mdspan.layout.reqmts]`).
 template <class Mapping>
 constexpr bool is_strided(const Mapping& mapping) {
   return Mapping::is_always_strided() || mapping.is_strided();
 }
 
-/// What each stride must exceed, for `strides_step_over`.
+/// The bound that each stride must exceed, for `strides_step_over`.
 enum class step_over {
-  elements,  ///< everything that smaller strides reach: then no two indices share an element
-  extents,  ///< the next smaller stride times its extent, as the standard `layout_stride` asks
+  elements,  ///< all that smaller strides reach: no two indices share an element
+  extents,   ///< the next smaller stride times its extent, as in `layout_stride`
 };
 
-/// Whether each stride, taken by size, exceeds what the smaller ones reach.
+/// Whether each stride's magnitude exceeds what smaller strides reach.
 /// @pre no extent is below 1, and the offsets of all dimensions fit int64_t
 constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_t* strides,
                                     std::size_t ndim, step_over what) noexcept {
   std::uint64_t reach = 0;
   for (std::size_t taken = 0;; ++taken) {
-    std::size_t within = 0;  // dimensions whose stride is at most `reach`, taken or not
+    std::size_t within = 0;  // dimensions whose stride is at most `reach`
     std::size_t next = ndim;
     for (std::size_t r = 0; r < ndim; ++r) {
       const std::uint64_t stride = magnitude(strides[r]);
@@ -273,7 +270,7 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
   }
 }
 
-/// The same for any strides: those of an empty tensor pass, those that overflow do not.
+/// `dimensions_step_over` for any strides: true for an empty tensor, false on overflow.
 /// @pre no extent is negative; `strides` is not null unless `ndim` is 0
 constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
                                  std::size_t ndim, step_over what) noexcept {
@@ -284,27 +281,24 @@ constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* 
   return dimensions_step_over(shape, strides, ndim, what);
 }
 
-/// Whether the strides prove that no two indices share an element. A tensor for which this is
-/// false may still have no overlap; one for which it is true has none.
+/// Whether the strides prove that no two indices share an element; sufficient, not necessary.
 constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
                                   std::size_t ndim) noexcept {
   return strides_step_over(shape, strides, ndim, step_over::elements);
 }
 
-/// The precondition of the standard `layout_stride` (P0009 `[mdspan.layout.stride.cons]`),
-/// apart from the signs.
+/// Whether the strides meet the precondition of `layout_stride` (P0009
+/// `[mdspan.layout.stride.cons]`), signs aside.
 constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t* strides,
                                   std::size_t ndim) noexcept {
   return strides_step_over(shape, strides, ndim, step_over::extents);
 }
 
-/// Recognises dimensions that are nested in C order or in F order: every extent is at least 1,
-/// and every stride at least that of the next dimension times its extent. So are compact
-/// arrays and most slices. Everything else, well formed or not, is for the full checks.
+/// Recognises dimensions nested in C or F order, as in compact arrays and most slices: every
+/// extent is at least 1, and every stride at least the next stride times its extent.
 /// @pre `shape` and `strides` have `ndim` entries
-/// @returns the largest stride times its extent, which no extent, stride or index exceeds; 0
-/// if
-///          the dimensions are not nested
+/// @returns the largest stride times its extent, which bounds every extent, stride and index;
+///          0 if the dimensions are not nested
 constexpr std::int64_t nested_reach(const std::int64_t* shape, const std::int64_t* strides,
                                     std::size_t ndim) noexcept {
   const bool c_order = ndim == 0 || strides[0] >= strides[ndim - 1];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks whether a DLTensor that somebody else filled is well formed, and says which bytes it
-// spans. Asks no device and reads nothing but the descriptor, so it is safe on anything but a
-// wild pointer.
+// Checks whether a DLTensor from elsewhere is well formed, and returns the bytes that it
+// spans. Reads only the descriptor and queries no device.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
@@ -15,14 +14,13 @@
 
 namespace usm_dlpack {
 
-/// What a well-formed tensor spans. All addresses include `DLTensor::byte_offset`.
+/// The bytes of a well-formed tensor. Addresses include `DLTensor::byte_offset`.
 struct tensor_structure {
-  std::uintptr_t first = 0;   ///< address of the first element; 0 only where there is none
+  std::uintptr_t first = 0;   ///< address of the first element; 0 only if empty
   std::uintptr_t lowest = 0;  ///< lowest address of the view
-  std::uint64_t nbytes =
-      0;                ///< bytes from `lowest` to the end of the highest element; 0 if empty
-  bool empty = false;   ///< an extent is 0
-  bool unique = false;  ///< the strides prove that no two elements overlap
+  std::uint64_t nbytes = 0;   ///< bytes from `lowest` to the last element's end; 0 if empty
+  bool empty = false;         ///< an extent is 0
+  bool unique = false;        ///< the strides prove that no elements overlap
 };
 
 namespace detail {
@@ -35,13 +33,12 @@ inline constexpr const char* device_type_names[] = {
     "kDLWebGPU", "kDLHexagon",  "kDLMAIA",   "kDLTrn",
 };
 
-/// `kDLCUDA (2)`.
+/// For example `kDLCUDA (2)`.
 inline std::string device_type_name(std::int32_t type) {
   const bool known = type > 0 && type < 19;
   return std::string(device_type_names[known ? type : 0]) + " (" + digits(type) + ")";
 }
 
-/// @throws conversion_error `device_type_unsupported`
 inline void check_device_type(const DLTensor& tensor) {
   if (tensor.device.device_type != kDLOneAPI) {
     refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
@@ -50,7 +47,7 @@ inline void check_device_type(const DLTensor& tensor) {
   }
 }
 
-/// Version and flags, the only fields that may be read before the version is known.
+/// Checks version and flags. Nothing else may be read before the version is known.
 /// @throws conversion_error `version_unsupported`, `flags_unknown`
 inline void check_header(const DLManagedTensorVersioned& managed) {
   if (managed.version.major != DLPACK_MAJOR_VERSION) {
@@ -63,7 +60,6 @@ inline void check_header(const DLManagedTensorVersioned& managed) {
   }
 }
 
-/// How the elements of a managed tensor stand, from its flags.
 constexpr subbyte storage_of(std::uint64_t flags) noexcept {
   return (flags & flag::is_subbyte_type_padded) != 0 ? subbyte::padded : subbyte::packed;
 }
@@ -97,7 +93,7 @@ inline void check_extents(const DLTensor& tensor) {
   }
 }
 
-/// The bytes of `span`, relative to the first element.
+/// An element span in bytes, relative to the first element.
 struct byte_span {
   std::int64_t lowest = 0;    ///< 0 or negative
   std::int64_t past_end = 0;  ///< above 0
@@ -114,7 +110,7 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
            !__builtin_mul_overflow(span.highest, size, &end) &&
            !__builtin_add_overflow(end, size, &bytes.past_end);
   }
-  // Packed elements share bytes: their span is rounded outwards to whole ones.
+  // Packed elements share bytes: round their span outwards to whole bytes.
   if (__builtin_mul_overflow(span.lowest, element_bits, &low) ||
       __builtin_mul_overflow(span.highest, element_bits, &end) ||
       __builtin_add_overflow(end, element_bits + 7, &end)) {
@@ -131,9 +127,8 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 }
 
 /// Accepts most tensors at once: elements of whole bytes, nested dimensions, aligned memory.
-/// It refuses none: what it does not accept is for `check_in_full`, which refuses in the
-/// documented order.
-/// @returns whether the tensor is accepted, and `result` written
+/// Leaves all others to `check_in_full`.
+/// @returns whether the tensor is accepted and `result` written
 inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   if (tensor.ndim < 0 || tensor.data == nullptr || !detail::has_whole_bytes(tensor.dtype) ||
@@ -159,7 +154,7 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
   return true;
 }
 
-/// Makes every check, in the documented order.
+/// Runs every check in the documented order.
 [[gnu::noinline]] inline void check_in_full(const DLTensor& tensor, subbyte storage,
                                             tensor_structure& result) {
   result = {};
@@ -187,8 +182,7 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
   result.nbytes = before + static_cast<std::uint64_t>(bytes.past_end);
   result.lowest = result.first - before;
   std::uintptr_t end = 0;
-  // No object is larger than PTRDIFF_MAX bytes: beyond, differences of addresses overflow. And
-  // none stands at address 0: an element there would be null data.
+  // No object is at address 0 or exceeds PTRDIFF_MAX bytes: differences would overflow.
   if (!detail::fits_int64(result.nbytes) || before >= result.first ||
       __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
     detail::refuse_span();
@@ -206,7 +200,6 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
                                                detail::step_over::elements);
 }
 
-/// As `usm_dlpack::check_structure`.
 inline void check_structure(const DLTensor& tensor, subbyte storage,
                             tensor_structure& result) {
   if (!detail::accept_nested(tensor, result)) {
@@ -216,16 +209,14 @@ inline void check_structure(const DLTensor& tensor, subbyte storage,
 
 }  // namespace detail
 
-/// Checks that a tensor is well formed, and returns what it spans. Refuses at the first broken
-/// rule, in this order (docs/checks.md): `ndim`, `shape` null, `dtype`, negative extents,
-/// `data` null, the span of the view in elements and in bytes, the alignment of the first
-/// element. The device is not looked at. Of any rank, and without an allocation, whatever the
-/// rank.
+/// Checks that a tensor is well formed, and returns the bytes that it spans. Ignores the
+/// device, allocates nothing. Checks, in this order (docs/checks.md): `ndim`, `shape` null,
+/// `dtype`, negative extents, `data` null, the span in elements and bytes, the alignment of
+/// the first element.
 ///
-/// Taken: null `strides` as compact row-major (before DLPack 1.2), any stride of a dimension
-/// of extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
-/// Stricter than DLPack in one rule: the first element is aligned to its scalar, because
-/// kernels read it so.
+/// Accepts null `strides` (compact row-major before DLPack 1.2), any stride of a dimension of
+/// extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
+/// Stricter than DLPack: the first element must be aligned to its scalar, for kernels.
 /// @pre `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule
 inline tensor_structure check_structure(const DLTensor& tensor,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer: an mdspan-style view and the device that the caller vouches for -> a DLTensor
-// wrapper.
+// Producer: describes an mdspan-like view on a given device as a DLTensor.
 #pragma once
 
 #include <usm_dlpack/core/dlpack_tensor.hpp>
@@ -47,12 +46,11 @@ constexpr void check_strided(const Mapping& mapping) {
   }
 }
 
-/// The `data` of an empty view: null as DLPack asks of a DLTensor, or the view's handle, which
-/// consumers of managed tensors need (dpctl, dpnp and PyTorch refuse null).
+/// `data` of an empty view: null as DLPack asks for a DLTensor, or the view's handle for
+/// managed tensors, because dpctl, dpnp and PyTorch refuse null.
 enum class empty_data { null, kept };
 
-/// A handle as `DLTensor::data`, which is no pointer to const: the read-only flag of a managed
-/// tensor says that.
+/// Casts a handle to `DLTensor::data`; only a managed tensor's flags can say read-only.
 constexpr void* as_data(const volatile void* handle) noexcept {
   return const_cast<void*>(handle);
 }
@@ -67,8 +65,8 @@ constexpr bool is_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
   return false;
 }
 
-/// Whether a mapping can compute the strides of an empty view without overflow: its index type
-/// holds the product of the extents that are not 0, or wraps.
+/// Whether a mapping can compute the strides of an empty view: its index type wraps, or holds
+/// the product of the extents that are not 0.
 template <class Index, std::size_t Rank>
 constexpr bool has_strides_if_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
   std::int64_t product = 1;
@@ -89,7 +87,7 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
   if constexpr (View::rank() != 0) {
     detail::check_strided(mapping);
   }
-  // Braces evaluate their elements in order, so the first number at fault is refused.
+  // Braces evaluate in order, so the first invalid number is refused.
   const array_type shape{to_extent(view.extent(Ranks), Ranks)...};
   constexpr DLDataType dtype = data_type_v<typename View::element_type>;
   if (detail::is_empty(shape)) {
@@ -112,15 +110,13 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 
 }  // namespace detail
 
-/// Describes a view as a DLTensor of the given device, without a SYCL call or a heap
-/// allocation.
+/// Describes a view as a DLTensor of the given device, without SYCL calls or heap allocations.
 ///
 /// `shape[r]` is `extent(r)`, `strides[r]` is `mapping().stride(r)` in elements, `data` is the
-/// element whose indices are all zero (null if an extent is 0), `byte_offset` is 0; const and
-/// volatile are cast away. A null handle is null data, also of elements. The wrapper owns
-/// shape and strides; the data must outlive every use of the result. Source: DLPack
-/// `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
-/// @param device taken as it is: the caller vouches that the memory belongs to it
+/// element whose indices are all zero (null if an extent is 0 or the handle is null),
+/// `byte_offset` is 0; const and volatile are cast away. The data must outlive every use of
+/// the result. Source: DLPack `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
+/// @param device unchecked: the memory must belong to it
 /// @throws conversion_error `layout_not_strided`, `extent_out_of_range`,
 ///         `stride_out_of_range`, `offset_out_of_range`
 template <class View, int = detail::require_view<View>(),

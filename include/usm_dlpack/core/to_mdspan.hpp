@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Consumer: a well-formed DLTensor -> a view of the mdspan type that the caller names.
-// Everything about the view (element type, extents, index type, layout, accessor) is read off
-// that type.
+// Consumer: makes a view of the mdspan type that the caller names from a well-formed DLTensor.
 //
-// Nothing here asks a device: where the memory is, `validate` proves. A view whose type names
-// the USM kind is made by sycl/to_mdspan.hpp, which does.
+// Queries no device: `validate` proves where the memory is. sycl/to_mdspan.hpp makes views
+// whose type names the USM kind.
 #pragma once
 
 #include <usm_dlpack/core/mapping.hpp>
@@ -81,7 +79,7 @@ inline void check_alignment(const tensor_structure& structure, std::uintptr_t al
   }
 }
 
-/// Checks the alignment that the view's accessor promises for its handle.
+/// Checks the alignment that the accessor promises.
 template <std::size_t Alignment>
 void check_accessor_alignment(const volatile void* handle) {
   const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(handle) % Alignment;
@@ -106,8 +104,7 @@ strided_shape<Rank> read_strides(const DLTensor& tensor) {
   return given;
 }
 
-/// Checks that the index type holds every extent, and the number of elements from the lowest
-/// to the highest.
+/// Checks that the index type holds every extent, and the elements from lowest to highest.
 template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -122,8 +119,8 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
   }
 }
 
-/// Checks that the index type holds the indices of all elements: an unsigned one wraps below
-/// 0, and a layout may begin at another index.
+/// Checks that the index type holds the index of every element: an unsigned type wraps below
+/// 0, and a layout may begin above 0.
 template <class Index, std::size_t Rank>
 void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
   const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
@@ -136,7 +133,7 @@ void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
 }
 
 /// Makes the view of a well-formed tensor of its rank.
-/// @param structure what `check_structure` returned for `tensor`
+/// @param structure the result of `check_structure(tensor)`
 template <class View>
 View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyte storage) {
   using mapping_type = typename View::mapping_type;
@@ -162,7 +159,7 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   return View(first, mapping);
 }
 
-/// Makes every check, in the documented order.
+/// Runs every check in the documented order.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
   detail::check_ndim(tensor);
@@ -171,8 +168,8 @@ template <class View>
                                  storage);
 }
 
-/// Whether `accept_nested` knows views of a type: elements of whole bytes, no promise of an
-/// alignment, a mapping that is made from strides or that extents alone determine.
+/// Whether `accept_nested` handles a view type: elements of whole bytes, no promised
+/// alignment, a mapping made from strides or determined by extents.
 template <class View, class Mapping = typename View::mapping_type>
 inline constexpr bool may_be_accepted =
     data_type_v<typename View::element_type>.bits >= 8 &&
@@ -180,7 +177,7 @@ inline constexpr bool may_be_accepted =
     (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
                                 : made_from_extents<Mapping> && padding_of<Mapping> == 0);
 
-/// The integer types of a mapping hold the reach of nested dimensions.
+/// Whether the integers of a mapping hold the reach of nested dimensions.
 template <class Mapping>
 constexpr bool holds_reach(std::int64_t reach) noexcept {
   bool holds = fits<typename Mapping::extents_type::index_type>(reach);
@@ -190,7 +187,7 @@ constexpr bool holds_reach(std::int64_t reach) noexcept {
   return holds;
 }
 
-/// Accepts most tensors at once, as `detail::accept_nested` of structure.hpp does, for a view.
+/// Accepts most tensors at once, like `accept_nested` in structure.hpp.
 /// @returns the address of the first element, or 0
 template <class View>
 std::uintptr_t accept_nested(const DLTensor& tensor) noexcept {
@@ -218,7 +215,6 @@ std::uintptr_t accept_nested(const DLTensor& tensor) noexcept {
   return accepted ? first : 0;
 }
 
-/// The mapping of an accepted tensor.
 template <class Mapping, std::size_t... Ranks>
 Mapping nested_mapping(const DLTensor& tensor, std::index_sequence<Ranks...> ranks) {
   const auto extents = make_extents<typename Mapping::extents_type>(tensor.shape, ranks);
@@ -229,7 +225,7 @@ Mapping nested_mapping(const DLTensor& tensor, std::index_sequence<Ranks...> ran
   }
 }
 
-/// Whether a mapping begins at index 0 and has the strides of a tensor.
+/// Whether a mapping begins at index 0 and has the given strides.
 template <class Mapping, std::size_t... Ranks>
 bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* strides,
                  std::index_sequence<Ranks...> ranks) {
@@ -266,18 +262,17 @@ void check_writable(std::uint64_t flags) {
 
 }  // namespace detail
 
-/// Makes a view of a tensor, checked: `ndim` is the view's rank, the tensor is well formed
-/// (`check_structure`), its dtype is that of the element type (cv ignored, lanes included),
-/// the static extents are the view's, the first element is aligned to the element type, the
-/// index type holds every extent, the span and every stride, and the layout holds the strides.
-/// Refuses at the first broken rule, in this order (docs/checks.md).
+/// Makes a checked view of a tensor. Ignores the device. Checks, in this order
+/// (docs/checks.md): `ndim` is the rank, the tensor is well formed (`check_structure`), the
+/// dtype is the element type's (cv ignored, lanes included), static extents match, the first
+/// element is aligned to the element type, the index type holds every extent, the span and
+/// every stride, the layout holds the strides.
 ///
-/// Strides of dimensions of extent 1 and of empty tensors are free: the view may have others
-/// there. Zero and negative strides need `layout_relaxed`, or another layout for which
-/// `accepts_any_stride_v` is true. The tensor is taken as writable and packed: a bare DLTensor
-/// carries no flags. The device is not looked at.
-/// @tparam View an mdspan type whose layout is made from extents (right, left), from extents
-///         and strides (stride, relaxed, a user's), or from extents and a padding
+/// The view's strides may differ in dimensions of extent 1 or if it is empty. Zero and
+/// negative strides need `layout_relaxed`, or another layout with `accepts_any_stride_v`. A
+/// bare DLTensor carries no flags: it counts as writable and packed.
+/// @tparam View an mdspan type whose layout is made from extents (right, left), extents and
+///         strides (stride, relaxed, user-defined), or extents and a padding
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping
 /// @throws conversion_error of the first broken rule
 template <class View, int = detail::require_view<View, true>(),
@@ -287,9 +282,8 @@ template <class View, int = detail::require_view<View, true>(),
   return detail::convert<View>(tensor, subbyte::packed);
 }
 
-/// The same for a managed tensor, which must be of major version 1, and whose flags are known:
-/// a read-only one needs const elements, and padded elements of fewer than 8 bits a type
-/// stored so.
+/// Makes a checked view of a managed tensor. Its major version must be 1, and its flags known:
+/// read-only needs const elements, padding a padded element type.
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
@@ -300,8 +294,7 @@ template <class View, int = detail::require_view<View, true>(),
   return detail::convert<View>(managed.dl_tensor, detail::storage_of(managed.flags));
 }
 
-/// The same for a legacy managed tensor, which carries neither version nor flags: as its
-/// DLTensor.
+/// Makes a checked view of a legacy managed tensor, which carries neither version nor flags.
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           std::enable_if_t<detail::has_no_usm_kind<View>, int> = 0>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a type must be to count as a view: anything with the interface of mdspan, whichever
-// implementation. Why another type is refused, at compile time and in words, stands here.
+// Requirements for views: any type with the interface of mdspan, from any implementation.
+// Refuses other types at compile time, with a sentence.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
@@ -13,7 +13,7 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// `std::dynamic_extent`, which every mdspan takes for an extent of any size.
+/// `std::dynamic_extent`, which every mdspan uses.
 inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
 
 template <class Accessor>
@@ -25,20 +25,18 @@ constexpr bool accessor_is_plain() {
 
 }  // namespace detail
 
-/// Whether what an accessor shows is what stands in memory, so that a consumer who knows
-/// nothing of the accessor reads the same values.
+/// Whether an accessor shows the values in memory unchanged, so that a consumer without the
+/// accessor reads the same values.
 ///
-/// True where `reference` is `element_type&` and `data_handle_type` is `element_type*`.
+/// True if `reference` is `element_type&` and `data_handle_type` is `element_type*`.
 /// Specialise it as true for another accessor (atomic references, restrict pointers) that
-/// neither changes values nor moves them; one that scales or decodes would be dropped
-/// silently.
+/// neither changes nor moves values. A scaling or decoding accessor would be dropped silently.
 template <class Accessor>
 inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>();
 
 namespace detail {
 
-/// Whether each object of the type has an alignment of its own: g++ does not take the name of
-/// one for a constant that is not there, but for an error.
+/// Whether the alignment is a non-static member: g++ makes its use as a constant a hard error.
 template <class Accessor, class = void>
 inline constexpr bool keeps_alignment = false;
 template <class Accessor>
@@ -56,13 +54,12 @@ inline constexpr std::size_t
     constant_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
         static_cast<std::size_t>(Accessor::byte_alignment);
 
-/// What an accessor promises of the handle's alignment, in bytes, by a constant as that of
-/// `std::aligned_accessor`; 1 of one that promises nothing.
+/// The alignment of the handle in bytes that an accessor promises by a constant, as
+/// `std::aligned_accessor` does; otherwise 1.
 template <class Accessor>
 inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
 
-/// Whether the accessor's type says where the memory is, which only who can ask a device may
-/// make of a tensor: `usm_accessor`.
+/// Whether the accessor is a `usm_accessor`, whose views need a device query.
 template <class Accessor>
 inline constexpr bool has_usm_kind = false;
 
@@ -98,7 +95,7 @@ inline constexpr bool has_stride<
     Mapping, std::void_t<decltype(std::declval<const Mapping&>().stride(std::size_t{}))>> =
     true;
 
-/// The first rule that a type breaks as a view to export, or none.
+/// The first export requirement that a type breaks.
 enum class view_rule { none, interface, handle, accessor, layout, dtype, padding };
 
 template <class View, bool AllowPadded>
@@ -123,14 +120,13 @@ constexpr view_rule broken_rule() {
 template <view_rule Rule, class View, bool AllowPadded>
 using if_broken = std::enable_if_t<Rule == broken_rule<View, AllowPadded>(), int>;
 
-// Each overload below but the first refuses by failing as a default template argument: an
-// error in the immediate context, so SFINAE sees it; g++ prints the throw, clang the
-// attribute.
+// All overloads but the first refuse as a default template argument: an error in the immediate
+// context, so SFINAE sees it; g++ prints the throw, clang the attribute.
 template <class View, bool AllowPadded = false,
           std::enable_if_t<broken_rule<View, AllowPadded>() == view_rule::none ||
                                broken_rule<View, AllowPadded>() == view_rule::dtype,
                            int> = 0>
-constexpr int require_view() noexcept {  // a dtype is require_dtype's to refuse
+constexpr int require_view() noexcept {  // `require_dtype` refuses dtypes
   return 0;
 }
 template <class View, bool AllowPadded = false,
@@ -179,11 +175,9 @@ constexpr int require_view() {
                "DLTensor cannot declare; export a managed tensor", 0;
 }
 
-/// Whether a view of the type is made without asking a device where the memory is.
 template <class View>
 inline constexpr bool has_no_usm_kind = !has_usm_kind<accessor_of<View>>;
 
-/// Whether the elements must not be written through the view.
 template <class View>
 inline constexpr bool has_const_elements =
     std::is_const_v<typename View::element_type> ||
@@ -192,7 +186,7 @@ inline constexpr bool has_const_elements =
 template <class View>
 using element_of = std::remove_cv_t<typename View::element_type>;
 
-/// Index of the element whose indices are all zero: not 0 in every layout.
+/// Index of the element whose indices are all zero; not 0 in every layout.
 template <class Mapping, std::size_t... Zeros>
 constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
   using index_type = typename Mapping::index_type;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refuses a SYCL that is not DPC++, in words, and says which code this pass of the compiler
-// makes: to be included right after <sycl/sycl.hpp>, whose feature macros it reads.
-// (config.hpp cannot: they do not exist before.)
+// Refuses a SYCL other than DPC++, and defines which code this compiler pass makes. Include it
+// right after <sycl/sycl.hpp>, whose feature macros it reads.
 #pragma once
 
 #if defined(SYCL_LANGUAGE_VERSION) && !defined(SYCL_KHR_DEFAULT_CONTEXT) && \
@@ -13,11 +12,11 @@ use icpx or the wheel intel-sycl-rt
 
 namespace usm_dlpack::detail {
 
-/// What a compiler's pass over a source makes. The same function may be compiled in several.
+/// Code made by a compiler pass. A function may be compiled in several.
 enum class compiled_code {
-  host,              ///< code of the host alone: kernels stand elsewhere
-  host_and_kernels,  ///< code of the host; the bodies of kernels are seen too, and not run
-  device,            ///< code of a device
+  host,              ///< host code alone: kernels are built elsewhere
+  host_and_kernels,  ///< host code, and kernel bodies that do not run
+  device,            ///< device code
 };
 
 #if defined(__SYCL_DEVICE_ONLY__)

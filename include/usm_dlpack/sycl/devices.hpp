@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Root devices, platforms, default contexts and the backends' own queries: one table, built on
-// first use. A device's place in it is its DLPack id; one that the runtime cannot use disturbs
-// no other.
+// The table of root devices, platforms, default contexts and native queries, built on first
+// use. A device's position is its DLPack id; a device that fails does not affect the others.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
 
-#include <CL/cl_ext.h>  // after SYCL's, which says which OpenCL it wants
+#include <CL/cl_ext.h>  // after SYCL, which sets the OpenCL version
 #include <dlfcn.h>
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
@@ -22,18 +21,20 @@
 #include <utility>
 #include <vector>
 
-namespace usm_dlpack::detail {
+namespace usm_dlpack {
+namespace detail {
 
-/// The OpenCL objects behind a platform's default context, and the query that SYCL lacks. The
-/// handles are retained for the life of the process, like the device table.
+/// The OpenCL objects of a platform's default context, and the USM query that SYCL lacks. The
+/// handles are retained for the life of the process.
 struct opencl_platform {
   cl_context context = nullptr;
-  clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or an OpenCL without USM
-  std::vector<cl_device_id> devices;  ///< by device id; null for those of other platforms
-  std::size_t first_device = 0;       ///< the lowest id of those that are not null
+  clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or without USM
+  std::vector<cl_device_id> devices;          ///< by device id; null for other platforms
+  std::size_t first_device = 0;               ///< the lowest id that is not null
   decltype(&clGetDeviceInfo) device_info = nullptr;
 
-  /// Base address and size in bytes of the allocation that holds `pointer`; false if unknown.
+  /// Base address and size in bytes of the allocation of `pointer`.
+  /// @returns false if unknown
   bool get_range(const void* pointer, std::uintptr_t& base, std::size_t& size) const noexcept {
     void* start = nullptr;
     const bool known = get(pointer, CL_MEM_ALLOC_BASE_PTR_INTEL, start) &&
@@ -48,9 +49,9 @@ struct opencl_platform {
   }
 };
 
-/// Finds the query through the OpenCL loader that the SYCL runtime has loaded already.
-/// @param context its default context
-/// @param roots its root devices that work, by device id; null for all others
+/// Finds the query in the OpenCL loader that the SYCL runtime has loaded.
+/// @param context the default context
+/// @param roots working root devices, by device id; null for all others
 /// @pre the platform is of the backend opencl
 inline opencl_platform make_opencl_platform(const sycl::platform& platform,
                                             const sycl::context& context,
@@ -90,7 +91,7 @@ constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noe
   }
 }
 
-/// The id of the root that an OpenCL device is, or is a part of.
+/// The id of an OpenCL device's root device, or -1.
 inline std::int32_t root_id_of(const opencl_platform& native, cl_device_id device) noexcept {
   while (device != nullptr) {
     for (std::size_t id = native.first_device; id < native.devices.size(); ++id) {
@@ -131,8 +132,8 @@ struct memory_pools {
 
   enum class answer { told, not_of_a_pool, none };
 
-  /// Asks for the bytes from an address to the end of the chunk that a pool cut there. Of an
-  /// allocation that was not cut, that is its whole size, whatever the address within it.
+  /// Finds the bytes from an address to the end of its chunk in a pool; for an allocation that
+  /// was not cut, its whole size at any address.
   answer ask(std::uintptr_t address, std::size_t& bytes) const noexcept {
     if (usable_size == nullptr) {
       return answer::none;
@@ -156,38 +157,36 @@ inline memory_pools find_memory_pools() noexcept {
   return found.pool_of == nullptr ? memory_pools{} : found;
 }
 
-/// By USM kind, whether SYCL cuts several allocations from one of the driver's.
+/// By USM kind, whether SYCL pools allocations: cuts several from one of the driver's.
 struct pooled_kinds {
   enum state : int { not_asked, pooled, unpooled };
   std::array<std::atomic<int>, 4> states{};
 };
 
-/// The Level Zero objects behind a platform's default context, and the queries that SYCL
-/// lacks.
+/// The Level Zero objects of a platform's default context, and the queries that SYCL lacks.
 struct level_zero_platform {
-  // Each returns a ze_result_t, 0 for success.
+  // Both return a ze_result_t, 0 for success.
   using properties_query = int (*)(ze_context_handle_t, const void*, level_zero_properties*,
                                    ze_device_handle_t*);
   using range_query = int (*)(ze_context_handle_t, const void*, void**, std::size_t*);
 
   ze_context_handle_t context = nullptr;
-  properties_query query = nullptr;  ///< null: not Level Zero
-  range_query range = nullptr;       ///< null: not Level Zero
-  std::vector<ze_device_handle_t>
-      devices;  ///< by device id; null for those of other platforms
+  properties_query query = nullptr;         ///< null: not Level Zero
+  range_query range = nullptr;              ///< null: not Level Zero
+  std::vector<ze_device_handle_t> devices;  ///< by device id; null for other platforms
   memory_pools pools;
   std::shared_ptr<pooled_kinds> kinds;
 
-  /// Kind and true device of USM; the kind is unknown for all else. The driver answers for the
-  /// memory of each context of its platform.
+  /// USM kind and true device; the kind is unknown for other memory. The driver knows the
+  /// memory of every context of its platform.
   sycl::usm::alloc find(const void* pointer, ze_device_handle_t& device) const noexcept {
     level_zero_properties properties;
     const bool answered = query(context, pointer, &properties, &device) == 0;
     return answered ? kind_of(properties) : sycl::usm::alloc::unknown;
   }
 
-  /// Base address and size in bytes of the driver's allocation, from which SYCL may have cut
-  /// many; false if unknown.
+  /// Base address and size in bytes of the driver's allocation, which SYCL may have cut up.
+  /// @returns false if unknown
   bool get_range(const void* pointer, std::uintptr_t& base, std::size_t& size) const noexcept {
     void* start = nullptr;
     const bool known = range(context, pointer, &start, &size) == 0;
@@ -206,10 +205,9 @@ struct level_zero_platform {
   }
 };
 
-/// Whether SYCL gives each of the driver's allocations of a kind to one caller whole. Found
-/// out once, with one byte: a pool takes the smallest allocations first. Of shared USM it
-/// takes what the device only reads.
-/// @param context the default one
+/// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
+/// one byte: a pool takes the smallest sizes first, and only device-read-only shared USM.
+/// @param context the default context
 inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
                         sycl::usm::alloc kind) noexcept {
   std::atomic<int>& state = native.kinds->states[static_cast<std::size_t>(kind)];
@@ -226,16 +224,16 @@ inline bool is_unpooled(const level_zero_platform& native, const sycl::context& 
       std::size_t size = 0;
       whole = byte != nullptr && native.get_range(byte, base, size) && size == 1;
       sycl::free(byte, context);
-    } catch (const sycl::exception&) {  // no such memory: nothing is claimed of it
+    } catch (const sycl::exception&) {  // no such memory: counts as pooled
     }
     state = whole ? pooled_kinds::unpooled : pooled_kinds::pooled;
   }
   return state == pooled_kinds::unpooled;
 }
 
-/// Finds the queries through the libraries that the SYCL runtime has loaded already.
-/// @param context its default context
-/// @param roots its root devices that work, by device id; null for all others
+/// Finds the queries in the libraries that the SYCL runtime has loaded.
+/// @param context the default context
+/// @param roots working root devices, by device id; null for all others
 /// @pre the context is of the backend ext_oneapi_level_zero
 inline level_zero_platform make_level_zero_platform(
     const sycl::context& context, const std::vector<const sycl::device*>& roots) {
@@ -271,8 +269,8 @@ inline constexpr bool has_khr_default_context<
     Platform, std::void_t<decltype(std::declval<Platform&>().khr_get_default_context())>> =
     true;
 
-/// The context that every queue made from a device alone gets. Two spellings: the KHR one came
-/// with DPC++ 2025.2, which deprecated the oneAPI one.
+/// The context of every queue made from a device alone. The KHR spelling came with DPC++
+/// 2025.2, which deprecated the oneAPI spelling.
 template <class Platform>
 sycl::context default_context_of(const Platform& platform) {
   if constexpr (has_khr_default_context<Platform>) {
@@ -284,26 +282,24 @@ sycl::context default_context_of(const Platform& platform) {
 
 struct platform_entry {
   sycl::platform platform;
-  /// Null if the platform failed to make it. Not std::optional: SYCL's headers have compiled
-  /// this template already.
+  /// Null if the platform failed to make it. SYCL already compiles shared_ptr, not optional.
   std::shared_ptr<sycl::context> context;
   std::int32_t first_device = 0;  ///< the lowest device id on the platform
   std::int32_t device_count = 0;  ///< root devices on the platform
   sycl::backend backend = platform.get_backend();
-  bool has_usm = true;  ///< SYCL's queries throw where there is none
-  /// What the backend itself is asked by, found once: `get_native` costs microseconds. Without
-  /// handles, SYCL is asked instead.
+  bool has_usm = true;  ///< without USM, SYCL's queries throw
+  /// Native handles, found once: `get_native` takes microseconds. If null, SYCL is queried.
   opencl_platform opencl{};
   level_zero_platform level_zero{};
 };
 
 struct device_entry {
   sycl::device device;
-  std::size_t platform = 0;  ///< its place in `device_table::platforms`
-  std::string failure;       ///< the runtime's text, if it cannot use the device
+  std::size_t platform = 0;  ///< index in `device_table::platforms`
+  std::string failure;       ///< the runtime's text if it cannot use the device
 };
 
-/// The root devices in the order of `sycl::device::get_devices()`: a device's place is its id.
+/// The root devices in the order of `sycl::device::get_devices()`: the position is the id.
 struct device_table {
   std::vector<platform_entry> platforms;
   std::vector<device_entry> devices;
@@ -320,16 +316,15 @@ struct device_table {
     }
   }
 
-  /// The process's table. Never destroyed: SYCL's own statics may be gone before ours. One for
-  /// each program and each shared library that includes this header, also where its symbols
-  /// are visible: another's may be of another version, and look otherwise.
+  /// The process's table. Never destroyed: SYCL's statics may be gone before. One for each
+  /// program and shared library, because others may use another version of this header.
   [[gnu::visibility("hidden")]] static const device_table& get() {
     static const device_table& table = make();
     return table;
   }
 
-  /// The id of a root device of this process, or -1. @pre `device` is compared, never used
-  /// @param first the id at which the search begins
+  /// The id of a root device, or -1. `device` is only compared.
+  /// @param first the lowest id to search
   std::int32_t find(const sycl::device& device, std::int32_t first = 0) const noexcept {
     for (auto id = static_cast<std::size_t>(first); id < devices.size(); ++id) {
       if (devices[id].device == device) {
@@ -401,17 +396,12 @@ struct device_table {
       if (entry.context && entry.backend == sycl::backend::ext_oneapi_level_zero) {
         entry.level_zero = make_level_zero_platform(*entry.context, roots);
       }
-    } catch (const sycl::exception&) {  // as it was made: without handles
+    } catch (const sycl::exception&) {  // keeps no handles
     }
   }
 };
 
-}  // namespace usm_dlpack::detail
-
-namespace usm_dlpack {
-namespace detail {
-
-/// Calls the runtime; what it throws becomes a `conversion_error` with the runtime's text.
+/// Calls the runtime and turns its exception into a `conversion_error` with its text.
 template <class Query>
 auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   try {
@@ -442,7 +432,6 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
          "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
 }
 
-/// The entry of a root device that works.
 /// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
 inline const device_entry& working_device(std::int32_t device_id,
                                           const device_table& table = device_table::get()) {
@@ -456,15 +445,13 @@ inline const device_entry& working_device(std::int32_t device_id,
   return entry;
 }
 
-/// The entry of its platform.
 /// @throws conversion_error as `working_device`
 inline const platform_entry& working_platform(std::int32_t device_id) {
   const device_table& table = device_table::get();
   return table.platforms[working_device(device_id, table).platform];
 }
 
-/// The device that `device` is a part of, however often it was partitioned; itself if it is a
-/// root.
+/// The root device of a sub-device at any depth; a root device itself.
 inline sycl::device root_of(sycl::device device) {
   while (device.get_info<sycl::info::device::partition_type_property>() !=
          sycl::info::partition_property::no_partition) {
@@ -475,7 +462,7 @@ inline sycl::device root_of(sycl::device device) {
 
 }  // namespace detail
 
-/// The name of a backend, as in the filter strings of ONEAPI_DEVICE_SELECTOR.
+/// The name of a backend, as in ONEAPI_DEVICE_SELECTOR.
 constexpr const char* to_string(sycl::backend backend) noexcept {
   switch (backend) {
     case sycl::backend::opencl: return "opencl";
@@ -489,7 +476,6 @@ constexpr const char* to_string(sycl::backend backend) noexcept {
 
 namespace detail {
 
-/// The backends that have a name here.
 inline constexpr std::initializer_list<sycl::backend> known_backends = {
     sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
     sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
@@ -497,8 +483,8 @@ inline constexpr std::initializer_list<sycl::backend> known_backends = {
 
 }  // namespace detail
 
-/// The DLPack device id: the position of the device's root in `sycl::device::get_devices()`.
-/// Defined within a process only: ONEAPI_DEVICE_SELECTOR and the drivers found change it.
+/// The DLPack device id: the position of the root device in `sycl::device::get_devices()`.
+/// Valid within a process: it depends on ONEAPI_DEVICE_SELECTOR and the installed drivers.
 /// @throws conversion_error `device_without_id`, `runtime_error`
 inline std::int32_t device_id(const sycl::device& device) {
   const detail::device_table& table = detail::device_table::get();
@@ -514,13 +500,13 @@ inline std::int32_t device_id(const sycl::device& device) {
   return id;
 }
 
-/// The root device of an id.
+/// The root device with an id.
 /// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
 inline sycl::device root_device(std::int32_t device_id) {
   return detail::working_device(device_id).device;
 }
 
-/// The default context of the platform of a root device, in which exchanged memory must live.
+/// The default context of a root device's platform. Exchanged memory must live in it.
 /// @throws conversion_error as `root_device`
 inline sycl::context default_context(std::int32_t device_id) {
   return *detail::working_platform(device_id).context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of the dtype table for SYCL's own element types.
+// Dtypes of SYCL's element types.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
@@ -25,8 +25,8 @@ struct data_type_of<std::complex<sycl::half>> : detail::dtype_constant<kDLComple
 
 namespace detail {
 
-/// `Count` elements of one dtype in an object of exactly their size: no row where the object
-/// is padded (sycl::vec of 3), the element has lanes itself, or the lanes do not fit 16 bits.
+/// Whether an object is exactly `Count` elements of one lane: no dtype if the object is padded
+/// (sycl::vec of 3), or the count does not fit 16 bits.
 template <class Vector, class Element, std::size_t Count>
 constexpr bool has_lanes() {
   if constexpr (has_data_type_v<Element>) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An mdspan accessor whose type says which kind of USM the elements are in, so that host code
-// which would read device memory does not compile. Works around any other accessor, and with
-// any implementation of mdspan.
+// An mdspan accessor whose type names the USM kind, so that host code that would read device
+// memory does not compile. Wraps any accessor; works with any implementation of mdspan.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -30,13 +29,13 @@ inline constexpr sycl::usm::alloc usm_kind_of = sycl::usm::alloc::unknown;
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr sycl::usm::alloc usm_kind_of<usm_accessor<Kind, Accessor>> = Kind;
 
-/// What is around an accessor promises what that one does.
+/// A wrapper promises the alignment of the accessor within.
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>> =
     promised_alignment<Accessor>;
 
-/// Keeps an accessor, in no space if it has no state. It is no base class: a class does not
-/// convert to its base by a conversion function, which is how `usm_accessor` converts.
+/// Stores an accessor, without space if it is stateless. Not a base class, because a class
+/// never converts to its base by a conversion function, which `usm_accessor` needs.
 template <class Accessor,
           bool = std::is_empty_v<Accessor> && std::is_default_constructible_v<Accessor>>
 struct kept_accessor {
@@ -50,29 +49,27 @@ struct kept_accessor<Accessor, true> {
   constexpr Accessor get() const noexcept { return Accessor{}; }
 };
 
-/// Whether host code may not touch memory of the kind; code of kernels is not the host's.
+/// Whether this pass may not touch memory of the kind.
 template <sycl::usm::alloc Kind>
 inline constexpr bool is_out_of_reach =
     Kind == sycl::usm::alloc::device && this_pass != compiled_code::device;
 
 }  // namespace detail
 
-/// An accessor policy around another one, whose type says which kind of USM the elements are
-/// in. Source of the interface: P0009 `[mdspan.accessor.reqmts]`.
+/// An accessor policy that wraps another and names the USM kind of its elements. Interface:
+/// P0009 `[mdspan.accessor.reqmts]`.
 ///
-/// Elements of host and shared USM are indexed everywhere, those of device USM in device code.
-/// Indexing device USM in host code is refused when it is compiled, by a compiler that makes
-/// host code alone (g++ or clang beside kernels that are built elsewhere). A single-source
-/// compiler (`-fsycl`) sees the bodies of kernels in its host pass too, where nothing tells
-/// them from host code: there the same is refused at run time, when it is done, by an
-/// exception (with which an mdspan whose indexing is `noexcept`, as Kokkos' is, ends the
-/// process).
+/// Host and shared USM can be indexed everywhere, device USM only in device code. A host
+/// compiler (g++ or clang, with kernels built elsewhere) refuses to compile host code that
+/// indexes device USM. A single-source compiler (`-fsycl`) cannot tell kernels from host code
+/// in its host pass: there, indexing throws at run time. (If the mdspan's indexing is
+/// `noexcept`, as in Kokkos, that ends the process.)
 ///
-/// Converts to the wrapped accessor, and so a view to a plain view: implicitly for host and
-/// shared USM, explicitly for device USM. From the wrapped accessor explicitly: the caller
-/// vouches for the kind. (Kokkos' mdspan has explicit conversions since C++20; in C++17 it
-/// takes all of these implicitly.) Between two of the same kind as the wrapped accessors do,
-/// from mutable to const elements for example; never from one kind to another.
+/// Converts to the wrapped accessor, and so to a plain view: implicitly for host and shared
+/// USM, explicitly for device USM. Converts explicitly from the wrapped accessor, without
+/// proof of the kind. (Kokkos' mdspan takes all these conversions implicitly in C++17.) Within
+/// a kind, converts as the wrapped accessors do, such as from mutable to const elements; never
+/// between kinds.
 template <sycl::usm::alloc Kind, class Accessor>
 class usm_accessor : private detail::kept_accessor<Accessor> {
   using kept = detail::kept_accessor<Accessor>;
@@ -91,7 +88,7 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
 
   usm_accessor() = default;
 
-  /// Takes the caller's word that the memory is of the kind.
+  /// Takes the kind unchecked.
   template <class Plain, std::enable_if_t<!detail::has_usm_kind<Plain> &&
                                               std::is_convertible_v<const Plain&, Accessor>,
                                           int> = 0>
@@ -103,7 +100,7 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   constexpr usm_accessor(const usm_accessor<Kind, Other>& other)
       : kept{Accessor(other.wrapped())} {}
 
-  /// The accessor that this one is around.
+  /// The wrapped accessor.
   constexpr Accessor wrapped() const { return kept::get(); }
 
   template <class Plain, std::enable_if_t<Kind != sycl::usm::alloc::device &&
@@ -122,8 +119,8 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   }
 
   /// The element at `i`.
-  /// @throws conversion_error `usm_type_not_accepted` in host code that a single-source
-  ///         compiler made, if the elements are in device USM
+  /// @throws conversion_error `usm_type_not_accepted` for device USM in host code of a
+  ///         single-source compiler
   constexpr reference access(data_handle_type handle, std::size_t i) const {
     constexpr bool refused = detail::is_out_of_reach<Kind>;
     static_assert(!refused || detail::this_pass != detail::compiled_code::host,
@@ -142,7 +139,7 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   }
 };
 
-/// As the wrapped accessor: the USM kind changes no value.
+/// The wrapped accessor's answer: the USM kind changes no value.
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr bool is_plain_accessor_v<usm_accessor<Kind, Accessor>> =
     is_plain_accessor_v<Accessor>;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the runtime and the backend know of a pointer in a default context: USM kind, true
-// device, base and size. On OpenCL and Level Zero the backend itself is asked: the SYCL query
-// of the device names the first device of an OpenCL context whatever the memory's
-// (unified-runtime, adapters/opencl/usm.cpp), and none tells base and size. The backend's
-// library is found at run time; nothing is linked.
+// Queries a pointer in a default context: USM kind, true device, base and size. OpenCL and
+// Level Zero are queried directly: SYCL reports the first device of an OpenCL context for all
+// its memory (unified-runtime, adapters/opencl/usm.cpp), and never base and size. The
+// backend's library is found at run time, not linked.
 #pragma once
 
 #include <usm_dlpack/sycl/devices.hpp>
@@ -20,7 +19,7 @@
 
 namespace usm_dlpack {
 
-/// The name of a USM kind, as in `sycl::usm::alloc` and in Python's `usm_type`.
+/// The name of a USM kind, as in Python's `usm_type`.
 constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
   switch (kind) {
     case sycl::usm::alloc::host: return "host";
@@ -30,34 +29,34 @@ constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
   }
 }
 
-/// How it is known on which root device the memory is.
+/// How the root device of the memory is known.
 enum class device_proof {
-  backend,      ///< the backend named it
+  backend,      ///< the backend reports it
   only_device,  ///< the context has no other root device
-  runtime,  ///< the SYCL query named it, which with several root devices may be the wrong one
-  none,     ///< host USM, or no memory: it belongs to no single device
+  runtime,      ///< SYCL reports it, possibly wrong among several root devices
+  none,         ///< host USM or no memory: there is no single device
 };
 
-/// How it is known that every byte of a view is memory of one owner.
+/// How it is known that every byte of a view belongs to one allocation.
 enum class bounds_proof {
-  allocation,  ///< exactly: the backend told base and size of SYCL's allocation
-  chunk,       ///< libumf told where the chunk of SYCL's pool ends: the allocation, rounded up
-  block,       ///< the driver's allocation, in which other allocations of SYCL's may be
+  allocation,  ///< exactly: the backend reports base and size of SYCL's allocation
+  chunk,       ///< libumf reports the end of the pool's chunk: the allocation, rounded up
+  block,       ///< the driver's allocation, which may hold several of SYCL's
   both_ends,   ///< the first and the last byte of the view are USM of one kind and device
-  none,        ///< the tensor is empty: there was nothing to prove
+  none,        ///< the tensor is empty
 };
 
 namespace detail {
 
-/// What is known of the allocation that a pointer points into.
+/// The allocation that a pointer points into.
 struct allocation {
-  sycl::usm::alloc kind = sycl::usm::alloc::unknown;  ///< unknown: no USM of the context
-  std::int32_t device_id = -1;       ///< id of the true device's root; -1: cannot be told
-  std::optional<sycl::device> part;  ///< the true device, where it is a sub-device
+  sycl::usm::alloc kind = sycl::usm::alloc::unknown;  ///< unknown if not USM of the context
+  std::int32_t device_id = -1;                        ///< of the root device; -1 if unknown
+  std::optional<sycl::device> part;                   ///< the true device, if a sub-device
   device_proof device = device_proof::none;
 };
 
-/// The bytes within which a view must lie; none (size 0) where the backend does not tell.
+/// The bytes in which a view must lie; size 0 if the backend does not report them.
 struct allocation_range {
   std::uintptr_t base = 0;
   std::size_t size = 0;
@@ -84,7 +83,7 @@ inline void find_by_opencl(const void* pointer, const opencl_platform& native,
   }
 }
 
-/// @pre `native.query` is there
+/// @pre `native.query` is not null
 inline void find_by_level_zero(const void* pointer, const level_zero_platform& native,
                                allocation& found) {
   ze_device_handle_t device = nullptr;
@@ -114,11 +113,10 @@ inline void find_by_sycl(const void* pointer, const platform_entry& entry, alloc
   }
 }
 
-/// Asks what a pointer is in the default context of a platform. Nothing is remembered by
-/// address: memory is freed and reused.
-/// @pre `entry.context` is there
+/// Queries a pointer in the default context of a platform. Nothing is cached by address,
+/// because memory is freed and reused.
+/// @pre `entry.context` is not null
 /// @throws conversion_error `runtime_error`
-/// @param found what is known; nothing yet
 inline void find_allocation(const void* pointer, const platform_entry& entry,
                             allocation& found) {
   if (!entry.has_usm) {
@@ -144,20 +142,18 @@ inline allocation find_allocation(const void* pointer, const platform_entry& ent
   return found;
 }
 
-/// Where the memory of a pointer is: what an export needs of `allocation`.
+/// The part of `allocation` that an export needs.
 struct memory_place {
-  bool known = false;           ///< whether it is USM of the context
-  std::int32_t device_id = -1;  ///< id of the true device's root; -1: cannot be told
+  bool known = false;           ///< USM of the context
+  std::int32_t device_id = -1;  ///< of the root device; -1 if unknown
 };
 
 inline memory_place place_of(const allocation& found) noexcept {
   return {found.kind != sycl::usm::alloc::unknown, found.device_id};
 }
 
-/// One query, which the backend answers with the device of device and shared USM: the id of
-/// its root. -1 for all else (host USM, what the context does not know, a device without an
-/// id).
-/// @pre `native.query` is there
+/// Finds the root device id of device and shared USM with one query; -1 if there is none.
+/// @pre `native.query` is not null
 inline std::int32_t find_device_memory(const void* pointer,
                                        const opencl_platform& native) noexcept {
   cl_device_id device = nullptr;
@@ -165,15 +161,14 @@ inline std::int32_t find_device_memory(const void* pointer,
                                                                 : -1;
 }
 
-/// The place of any USM, as `find_allocation` finds it. Out of line, because most memory that
-/// is exchanged is found by one query.
+/// The slow path of `find_place`, out of line because most exchanged memory needs one query.
 [[gnu::noinline]] inline memory_place find_any_memory(const void* pointer,
                                                       const platform_entry& entry) {
   return place_of(find_allocation(pointer, entry));
 }
 
-/// The same, in one query instead of two for device and shared USM.
-/// @pre `entry.context` is there
+/// Like `find_allocation`, with one query instead of two for device and shared USM.
+/// @pre `entry.context` is not null
 /// @throws conversion_error `runtime_error`
 inline memory_place find_place(const void* pointer, const platform_entry& entry) {
   if (entry.opencl.query != nullptr) {
@@ -184,19 +179,19 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry)
   return find_any_memory(pointer, entry);
 }
 
-/// Memory as the platform of a default context knows it.
+/// An allocation and the platform that knows it.
 struct located_memory {
   const platform_entry* entry;
   allocation found;
 
-  /// The id of its root device; for host USM, which has none, the first of its platform.
+  /// The id of its root device; for host USM, the first of its platform.
   std::int32_t device_id() const noexcept {
     return found.device_id < 0 ? entry->first_device : found.device_id;
   }
 };
 
-/// The platforms that know a pointer, in the order of their device ids. They may be several:
-/// each driver lays out the addresses of its devices by itself. One that fails knows nothing.
+/// The platforms that know a pointer, by device id. They may be several, because each driver
+/// lays out its own addresses. Platforms that fail are left out.
 inline std::vector<located_memory> locate(const void* pointer) {
   std::vector<located_memory> places;
   for (const platform_entry& entry : device_table::get().platforms) {
@@ -214,7 +209,7 @@ inline std::vector<located_memory> locate(const void* pointer) {
   return places;
 }
 
-/// The ids of the root devices of some memory, as a message lists them.
+/// Root device ids, as a message lists them.
 inline std::string ids_of(const std::vector<located_memory>& places) {
   std::string ids;
   for (const located_memory& place : places) {
@@ -223,7 +218,7 @@ inline std::string ids_of(const std::vector<located_memory>& places) {
   return ids;
 }
 
-/// What bounds a view of USM of a Level Zero platform.
+/// The bounds of a view on a Level Zero platform.
 /// @param range the driver's allocation
 inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::alloc kind,
                                              const platform_entry& entry,
@@ -231,8 +226,8 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   using answer = memory_pools::answer;
   const memory_pools& pools = entry.level_zero.pools;
   range.proof = bounds_proof::block;
-  // A chunk has one byte less behind its first; what was not cut has one size everywhere. Not
-  // asked at `lowest`: far within a large chunk libumf answers as if it were not cut.
+  // Inside a chunk, the second byte has one byte less after it; an uncut allocation has one
+  // size everywhere. Far inside a large chunk, at `lowest`, libumf answers as if uncut.
   const std::size_t skipped = range.size > 1 ? 1 : 0;
   std::size_t usable = 0;
   const answer told = pools.ask(range.base + skipped, usable);
@@ -253,7 +248,7 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   return {lowest, usable, bounds_proof::chunk};
 }
 
-/// What bounds a view that begins at `first` and whose lowest byte is at `lowest`.
+/// The bounds of a view by its first element and its lowest byte.
 /// @param kind of the memory at `first`
 inline allocation_range find_range(const void* first, std::uintptr_t lowest,
                                    sycl::usm::alloc kind,

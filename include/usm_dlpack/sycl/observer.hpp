@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets Python's `explain` watch the import and the export protocol as they run.
+// Lets Python's `explain` watch the import and export protocols.
 #pragma once
 
 namespace usm_dlpack::detail {
 
-/// Receives the name of each step of a protocol when the step begins. After a refusal, the
-/// last name is that of the step that refused.
+/// Receives the name of each protocol step as it begins, the refusing one included.
 struct observer {
   void (*begin)(observer& self, const char* step);
 };
 
-/// @param watching null if nobody watches
+/// @param watching may be null
 inline void begin_step(observer* watching, const char* step) {
   if (watching != nullptr) {
     watching->begin(*watching, step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer: what the export protocol says where it refuses, and what it finds out to say it.
+// Producer: the export protocol for views of USM.
 #pragma once
 
 #include <usm_dlpack/core/strides.hpp>
@@ -20,7 +20,8 @@
 #include <utility>
 #include <vector>
 
-namespace usm_dlpack::detail {
+namespace usm_dlpack {
+namespace detail {
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_pointer(const std::string& context,
                                                                   const char* remedy) {
@@ -41,8 +42,7 @@ namespace usm_dlpack::detail {
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
-/// No context, or not just one, knows where an empty view points, and there are several root
-/// devices.
+/// Refuses an empty view whose address does not tell which of several root devices is meant.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(bool is_known) {
   refuse(errc::pointer_unknown, "data",
          "the address of USM, or a context, for a view without elements",
@@ -51,7 +51,7 @@ namespace usm_dlpack::detail {
          "pass a queue, or the context, of the device that is meant");
 }
 
-/// Several drivers may give the same address, each to memory of its own.
+/// Refuses an address that several drivers gave to different memory.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_ambiguous(
     const std::vector<located_memory>& places) {
   std::string names;
@@ -67,7 +67,7 @@ namespace usm_dlpack::detail {
          "pass the queue or the context of the one that is meant");
 }
 
-/// Says more than "unknown" where some platform knows the memory.
+/// Names the platform that knows the memory, if there is one.
 /// @param queue_id device id of the queue, or -1 if only a context was given
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
                                                                   std::int32_t queue_id) {
@@ -93,8 +93,7 @@ namespace usm_dlpack::detail {
       "root device alone");
 }
 
-/// The second rule of the export protocol: exchanged memory lives in a default context,
-/// because that is the only one that a consumer can find by a device id.
+/// Refuses other contexts than default ones: a consumer can find no other by a device id.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(
     const void* pointer, bool empty, const sycl::context& context, std::int32_t queue_id,
     observer* watching = nullptr) {
@@ -116,7 +115,7 @@ namespace usm_dlpack::detail {
          "allocate with a queue made from a root device alone, or copy to such memory");
 }
 
-/// The rule of a view whose type names the USM kind.
+/// Checks the kind that the view's type names.
 /// @param kind unknown for a view of any kind
 inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
   constexpr auto unknown = sycl::usm::alloc::unknown;
@@ -128,21 +127,16 @@ inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
   }
 }
 
-}  // namespace usm_dlpack::detail
-
-namespace usm_dlpack {
-namespace detail {
-
-/// The DLPack device of USM, by its platform: known pointer -> true device -> root -> id.
-/// @param preferred device id for host USM, which belongs to no device of its context
+/// The DLPack device of USM.
+/// @param preferred device id for host USM, which belongs to no single device
 inline DLDevice export_device(const memory_place& found, const platform_entry& entry,
                               std::int32_t preferred) noexcept {
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
   return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
 }
 
-/// Where the memory is; the kind is asked for only if the view's type names one.
-/// @param kind unknown for a view of any kind, or of no elements
+/// Finds the memory's device; queries the kind only if the view's type names one.
+/// @param kind unknown for a view of any kind or without elements
 /// @throws conversion_error `usm_type_not_accepted`, `runtime_error`
 inline memory_place find_place(const void* pointer, const platform_entry& entry,
                                sycl::usm::alloc kind) {
@@ -154,10 +148,10 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry,
   return place_of(found);
 }
 
-/// Export protocol for memory of a given context, whose platform is found already.
+/// Runs the export protocol for a context.
 /// @param entry the platform whose default context `context` is, or null
 /// @param queue_id device id of the queue, or -1 if only a context was given
-/// @param watching null if nobody watches
+/// @param watching may be null
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               const platform_entry* entry, sycl::usm::alloc kind,
                               std::int32_t queue_id, observer* watching = nullptr) {
@@ -175,14 +169,12 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::conte
   return export_device(found, *entry, queue_id);
 }
 
-/// Export protocol for memory of a given context.
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   return export_device(pointer, empty, context, device_table::get().find(context), kind, -1);
 }
 
-/// Export protocol for memory that a queue works on: the queue's root device must be the
-/// memory's.
+/// Runs the export protocol for a queue, whose root device must be the memory's.
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   const device_table& table = device_table::get();
@@ -198,12 +190,12 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
     if (!empty) {
       refuse_queue(digits(device.device_id), queue_id);
     }
-    device.device_id = queue_id;  // the memory is another's, which begins where the view ends
+    device.device_id = queue_id;  // the next allocation may begin where the view ends
   }
   return device;
 }
 
-/// Export protocol for memory whose context is not given: every platform is asked.
+/// Runs the export protocol without a context: queries every platform.
 inline DLDevice export_device(const void* pointer, bool empty,
                               sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
   const std::vector<located_memory> places = locate(pointer);
@@ -222,7 +214,7 @@ inline DLDevice export_device(const void* pointer, bool empty,
     refuse_null();
   }
   if (empty && count == 1) {
-    return {kDLOneAPI, 0};  // no memory to look up, and no choice of device
+    return {kDLOneAPI, 0};  // the only device
   }
   if (empty) {
     refuse_empty(!places.empty());
@@ -244,11 +236,11 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
 
 }  // namespace detail
 
-/// Describes a view of USM as a DLTensor, by the export protocol: the context knows the
-/// pointer, it is the default context of its platform, and the id is that of the true device's
-/// root. The same fields as `to_dlpack_tensor(view, device)`, which an empty view, whose
-/// pointer may be unknown, gets with the id of the platform's first device. A view whose type
-/// names the USM kind (sycl/to_mdspan.hpp) has elements of that kind.
+/// Describes a view of USM as a DLTensor. The context must know the pointer and be the default
+/// context of its platform. The device id is that of the memory's root device, the other
+/// fields are as in `to_dlpack_tensor(view, device)`. An empty view's pointer may be unknown:
+/// its id is then that of the platform's first device. If the view's type names a USM kind
+/// (sycl/to_mdspan.hpp), its elements must be of that kind.
 /// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
 ///         `usm_type_not_accepted`, `device_failed`, `runtime_error`, and those of the view
 template <class View, int = detail::require_view<View>(),
@@ -258,8 +250,8 @@ template <class View, int = detail::require_view<View>(),
   return detail::export_view(view, context);
 }
 
-/// The same for the context of a queue, whose root device must be the memory's. Host USM,
-/// which belongs to no device, gets the id of the queue's. Does not wait for the queue.
+/// Describes a view of USM in a queue's context; the queue's root device must be the memory's.
+/// Host USM gets the queue's device id. Does not wait for the queue.
 /// @throws conversion_error also `queue_device_mismatch`
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
@@ -268,10 +260,10 @@ template <class View, int = detail::require_view<View>(),
   return detail::export_view(view, queue);
 }
 
-/// The same without a context: the default context of each platform is asked, and one must
-/// know the pointer. Rather pass the queue: with an OpenCL GPU beside Level Zero, memory of
-/// both may have the same address. An empty view that not just one knows is refused where the
-/// process has several root devices: nothing says which is meant.
+/// Describes a view of USM whose context is not given: exactly one platform's default context
+/// must know the pointer. Prefer to pass the queue: an OpenCL GPU and Level Zero may give the
+/// same address to different memory. Among several root devices, an empty view is refused
+/// unless exactly one context knows its pointer.
 /// @throws conversion_error also `context_ambiguous`
 template <class View, int = detail::require_view<View>(),
           int = detail::require_dtype<detail::element_of<View>>()>
@@ -279,8 +271,8 @@ template <class View, int = detail::require_view<View>(),
   return detail::export_view(view);
 }
 
-/// Proves that work on views may be submitted to a queue: it is of their root device, and of
-/// the context that their memory is of. Host USM goes with each device of its context.
+/// Checks that work on views may be submitted to a queue: the queue must be on their root
+/// device and in their memory's context. Host USM fits each device of its context.
 /// @throws conversion_error `context_not_default` for a queue of another context; then as
 ///         `to_dlpack_tensor(view, queue)`
 template <class... Views>

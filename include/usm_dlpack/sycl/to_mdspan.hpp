@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views whose type says which kind of USM their elements are in, over any implementation of
-// mdspan; and their import, which proves the kind. Their export is that of every view, and
-// proves the kind wherever SYCL is asked.
+// Views whose type names the USM kind of their elements, over any implementation of mdspan,
+// and their import, which proves the kind.
 #pragma once
 
 #include <usm_dlpack/core/to_mdspan.hpp>
@@ -27,7 +26,7 @@ struct plain_accessor<usm_accessor<Kind, Accessor>> {
   using type = Accessor;
 };
 
-/// The same type of view with an accessor that names a kind, or with the plain one.
+/// A view type with its accessor replaced: by one that names a kind, or by the plain one.
 template <class View>
 struct rebound_view {
   static_assert(is_view<View>,
@@ -49,10 +48,10 @@ using view_of_kind = typename rebound_view<View>::template of_kind<Kind>;
 }  // namespace detail
 
 /// The mdspan type `View` for elements in device USM: host code that indexes it does not
-/// compile, or throws where a single-source compiler cannot tell (see `usm_accessor`).
+/// compile, or throws if built by a single-source compiler (see `usm_accessor`).
 ///
-/// Made from a handle and extents it takes the caller's word for the kind, as a plain view
-/// does for its size; `to_mdspan` and `usm_array` make ones of which it is true.
+/// Constructed from a handle and extents, it takes the kind unchecked; `to_mdspan` and
+/// `usm_array` ensure it.
 template <class View>
 using device_mdspan = detail::view_of_kind<View, sycl::usm::alloc::device>;
 /// The mdspan type `View` for elements in shared USM.
@@ -61,17 +60,17 @@ using shared_mdspan = detail::view_of_kind<View, sycl::usm::alloc::shared>;
 /// The mdspan type `View` for elements in host USM.
 template <class View>
 using host_mdspan = detail::view_of_kind<View, sycl::usm::alloc::host>;
-/// The mdspan type that names no kind: the way back, and `View` itself for a plain one.
+/// The mdspan type without a kind; a plain `View` itself.
 template <class View>
 using plain_mdspan = typename detail::rebound_view<View>::plain;
 
-/// The USM kind that a type of views names; unknown for one that names none.
+/// The USM kind that a view type names; unknown if it names none.
 template <class View>
 inline constexpr sycl::usm::alloc usm_kind_v = detail::usm_kind_of<detail::accessor_of<View>>;
 
 namespace detail {
 
-/// What a consumer wants, narrowed to what the type of the view says.
+/// Narrows requirements to those of the view type.
 template <class View>
 requirements require_kind(requirements wanted) {
   constexpr sycl::usm::alloc kind = usm_kind_v<View>;
@@ -85,7 +84,7 @@ requirements require_kind(requirements wanted) {
   return wanted;
 }
 
-/// The view of a tensor that is proved to be what `wanted` asks for.
+/// Runs the import protocol and makes the view.
 template <class View>
 View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
   detail::check_device_type(tensor);
@@ -100,9 +99,8 @@ using if_kind_named = std::enable_if_t<!has_no_usm_kind<View>, int>;
 
 }  // namespace detail
 
-/// Proves by the import protocol that a tensor is what `wanted` asks for, and makes a view of
-/// it: `validate`, then `to_mdspan`. A view whose type names a USM kind is made of memory of
-/// that kind only.
+/// Validates a tensor by the import protocol (`validate`) and makes a view of it
+/// (`to_mdspan`). If the view's type names a USM kind, the memory must be of that kind.
 /// @throws conversion_error of the first broken rule: those of `validate`, with
 ///         `rank_mismatch` before `shape` is read, then those of `to_mdspan`
 template <class View, int = detail::require_view<View, true>(),
@@ -112,8 +110,8 @@ template <class View, int = detail::require_view<View, true>(),
                                    subbyte::packed);
 }
 
-/// The same for a managed tensor, which must be writable if the view has mutable elements.
-/// Never calls the deleter.
+/// Validates a managed tensor and makes a view of it. The tensor must be writable if the view
+/// has mutable elements. Never calls the deleter.
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed,
@@ -124,15 +122,15 @@ template <class View, int = detail::require_view<View, true>(),
                                    detail::storage_of(managed.flags));
 }
 
-/// The same for a legacy managed tensor: as its DLTensor.
+/// Validates a legacy managed tensor, as its DLTensor, and makes a view of it.
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>()>
 [[nodiscard]] View to_mdspan(const DLManagedTensor& managed, const requirements& wanted) {
   return usm_dlpack::to_mdspan<View>(managed.dl_tensor, wanted);
 }
 
-/// The same without requirements but those of the view's type. Of a type that names no kind,
-/// `to_mdspan<View>(tensor)` of to_mdspan.hpp is meant, which asks no device.
+/// Validates a tensor against the USM kind of the view's type, and makes a view of it. For
+/// types without a kind, core/to_mdspan.hpp has an overload that queries no device.
 template <class View, int = detail::require_view<View, true>(),
           int = detail::require_dtype<detail::element_of<View>>(),
           detail::if_kind_named<View> = 0>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array for results: it owns USM that can leave the process, shows it as an mdspan, and
-// becomes a managed tensor without a copy. Its memory is freed once the work of its queue is
-// done.
+// An array for results: owns exportable USM, shows it as an mdspan, and becomes a managed
+// tensor without a copy.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
@@ -25,8 +24,8 @@
 
 namespace usm_dlpack::detail {
 
-/// Checks that the index type holds the products of the extents that a mapping computes.
-/// Extents of 0 are left out, because strides of an empty array are products too.
+/// Checks that the index type holds the products of extents that a mapping computes. Extents
+/// of 0 count as 1, because the strides of an empty array are products too.
 template <class Mapping>
 void check_product(const typename Mapping::extents_type& extents) {
   using extents_type = typename Mapping::extents_type;
@@ -49,7 +48,7 @@ inline constexpr bool has_extents<
     Shape, std::void_t<decltype(std::declval<const Shape&>().extent(std::size_t{})),
                        decltype(Shape::rank())>> = true;
 
-/// The number of extents that extents say, or an array or span of them.
+/// The number of entries of extents, an array or a span.
 template <class Shape>
 constexpr std::size_t count_of(const Shape& shape) {
   if constexpr (has_extents<Shape>) {
@@ -59,7 +58,6 @@ constexpr std::size_t count_of(const Shape& shape) {
   }
 }
 
-/// The extent at a place.
 template <class Shape>
 constexpr auto extent_at(const Shape& shape, std::size_t place) {
   if constexpr (has_extents<Shape>) {
@@ -77,8 +75,7 @@ inline constexpr bool is_readable<
                        decltype(std::declval<const Shape&>()[std::size_t{}])>> =
     std::is_integral_v<std::decay_t<decltype(std::declval<const Shape&>()[std::size_t{}])>>;
 
-/// Validates a requested shape, all extents or the dynamic ones alone, before building extents
-/// of the view's type.
+/// Checks a requested shape, all extents or the dynamic ones, before building extents.
 template <class Extents, class Shape>
 void check_requested_shape(const Shape& shape) {
   using index_type = typename Extents::index_type;
@@ -99,8 +96,7 @@ void check_requested_shape(const Shape& shape) {
   }
 }
 
-/// The device id that USM of a queue is exported with: that of the queue's root device, whose
-/// default context the queue must have.
+/// The device id for exports of USM of a queue, which must have the default context.
 inline std::int32_t export_id(const sycl::queue& queue) {
   const sycl::context context = queue.get_context();
   if (device_table::get().find(context) == nullptr) {
@@ -112,13 +108,11 @@ inline std::int32_t export_id(const sycl::queue& queue) {
 /// Calls a function with its argument, and returns once it has returned.
 using function_runner = void (*)(void (*function)(void*), void* argument) noexcept;
 
-/// Runs what waits for a queue; null runs it directly. The queue's work may stand behind a
-/// host task that needs a lock of this thread: in Python the GIL, which a runner that the
-/// package sets gives up (nanobind/package.hpp).
+/// Runs waits for a queue; null runs them directly. The queue's host tasks may need a lock of
+/// this thread: in Python the GIL, which the package's runner releases (nanobind/package.hpp).
 inline std::atomic<function_runner> runner_of_waits{nullptr};
 
-/// Whether a queue says that all its work is done. One that records a graph says so of work
-/// that was not even begun.
+/// Whether all work of a queue is done. A recording queue says so of work that never began.
 inline bool is_idle(const sycl::queue& queue) noexcept {
   using sycl::ext::oneapi::experimental::queue_state;
   try {
@@ -128,9 +122,9 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
-/// Waits for what a queue has got so far; not by a barrier, which on an out-of-order queue can
-/// miss a host task that runs (DPC++ 2026.2). False where the runtime does not say that it is
-/// done: then memory is not freed, because a kernel may still write to it.
+/// Waits for a queue's work so far. Not by a barrier, which can miss a running host task of an
+/// out-of-order queue (DPC++ 2026.2).
+/// @returns false on failure: the memory must not be freed, as a kernel may still write to it
 inline bool wait_until_idle(sycl::queue queue) noexcept {
   try {
     queue.wait();
@@ -140,14 +134,13 @@ inline bool wait_until_idle(sycl::queue queue) noexcept {
   }
 }
 
-/// USM that nothing shows any more, with the queue whose work it waits for. Freed once, by
-/// `free()`.
+/// USM to be freed once by `free()`, after the work of its queue.
 struct pending_free {
   sycl::queue queue;
   void* address;
 
-  /// Frees what is idle at once: to give up the GIL lets other threads run, which may wait for
-  /// a lock that this one has.
+  /// Frees at once if the queue is idle: releasing the GIL lets other threads run, which may
+  /// wait for a lock of this thread.
   void free() noexcept {
     const function_runner run = runner_of_waits.load(std::memory_order_acquire);
     if (run == nullptr) {
@@ -160,7 +153,7 @@ struct pending_free {
   }
 
  private:
-  /// Waits twice: a backend's free may wait too, for kernels of any queue.
+  /// Waits, as the backend's free may do too, for kernels of any queue.
   void free_when_idle() noexcept {
     if (wait_until_idle(queue)) {
       give_back();
@@ -170,7 +163,7 @@ struct pending_free {
   void give_back() noexcept {
     try {
       sycl::free(address, queue.get_context());
-    } catch (...) {  // nobody is left to tell
+    } catch (...) {  // a destructor cannot report it
     }
   }
 };
@@ -192,7 +185,7 @@ class usm_block {
   }
   usm_block(usm_block&& other) noexcept
       : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
-  /// What was here before goes last: while it waits, other threads may look at this block.
+  /// Frees the old memory last: while it waits, other threads may look at this block.
   usm_block& operator=(usm_block&& other) noexcept {
     if (this != &other) {
       const usm_block old(std::move(*this));
@@ -218,24 +211,22 @@ class usm_block {
 }  // namespace usm_dlpack::detail
 
 namespace usm_dlpack {
-/// Owns an array in USM, and shows it as the mdspan type `View`. For results: made here,
-/// filled by kernels, and handed out by `to_managed_tensor(std::move(array))`.
+/// Owns an array in USM and shows it as the mdspan type `View`. For results: made here, filled
+/// by kernels, and returned by `to_managed_tensor(std::move(array))`.
 ///
-/// The kind of the USM is the one that `View` names, or, for a plain type, that which the
-/// constructor is given. The elements are uninitialised. The memory is that of the queue's
-/// device, in the default context of its platform, begins at a multiple of 256 bytes, which
-/// DLPack asks of `DLTensor::data`, and is there for an empty array too. Moved from, an array
-/// may only be destroyed or assigned to.
+/// The USM kind is the one that `View` names, or the constructor's argument for a plain type.
+/// The elements are uninitialised. The memory is on the queue's device, in its platform's
+/// default context. It begins at a multiple of 256 bytes, as DLPack asks for `DLTensor::data`,
+/// and exists for an empty array too. A moved-from array may only be destroyed or assigned to.
 ///
-/// The destructor waits for what the array's queue has been given so far, and frees then: work
-/// on this queue may be pending when the array goes, also in the deleter of a managed tensor.
-/// Work on other queues must be done, or the array's queue depend on it. If the runtime cannot
-/// say that the queue is done (it throws, or the queue records a graph), the memory is left
-/// alone for good rather than freed under a kernel. It never throws.
-/// In an extension of Python it gives up the GIL while it waits, and keeps it where the queue
-/// has no work.
-/// @pre the array does not go in a host task of its queue, which would wait for itself; nor in
-///      Python under a lock that other threads wait for with the GIL
+/// The destructor waits for the work submitted to the array's queue so far, then frees; the
+/// deleter of a managed tensor does the same. Work on other queues must be done, or the
+/// array's queue depend on it. If the runtime cannot confirm that the queue is done (it
+/// throws, or the queue records a graph), the memory is leaked rather than freed under a
+/// kernel. Never throws. In a Python extension it releases the GIL while it waits, unless the
+/// queue is idle.
+/// @pre the array is not destroyed in a host task of its queue, which would wait for itself;
+///      nor in Python under a lock that other threads wait for with the GIL
 template <class View>
 class usm_array {
   static_assert(detail::is_view<View>,
@@ -259,26 +250,26 @@ class usm_array {
   using extents_type = typename View::extents_type;
   using mapping_type = typename View::mapping_type;
 
-  /// Alignment of the memory in bytes: that of the elements, or what the view's accessor
-  /// promises, if that is more than 256. Source: DLPack `DLTensor::data`.
+  /// Alignment of the memory in bytes: at least 256, more if the elements need it or the
+  /// view's accessor promises it. Source: DLPack `DLTensor::data`.
   static constexpr std::size_t alignment =
       std::max({std::size_t{256}, alignof(element_type),
                 detail::promised_alignment<detail::accessor_of<View>>});
 
-  /// Allocates USM of the kind that `View` names, device USM if it names none.
-  /// @param queue one made from a root device alone; kept
-  /// @param shape extents, or a mapping for a layout that needs more
+  /// Allocates USM of the kind that `View` names; device USM if it names none.
+  /// @param queue made from a root device alone; kept
+  /// @param shape extents, or a mapping if the layout needs more
   /// @throws conversion_error `context_not_default`, `device_without_id`,
   ///         `extent_out_of_range`, `extent_mismatch`, `index_type_too_small`,
-  ///         `span_overflow`, those of the
-  ///         view, `data_null` if there is no memory, `runtime_error`
+  ///         `span_overflow`, those of the view, `data_null` if there is no memory,
+  ///         `runtime_error`
   template <class Shape,
             std::enable_if_t<std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape)
       : usm_array(queue, shape, is_plain ? sycl::usm::alloc::device : usm_kind_v<View>,
                   checked{}) {}
 
-  /// The same for a plain type, in USM of the given kind.
+  /// Allocates USM of the given kind for a plain type.
   /// @throws conversion_error also `usm_type_not_accepted` for the kind unknown
   template <
       class Shape, bool Plain = is_plain,
@@ -292,16 +283,16 @@ class usm_array {
   usm_array& operator=(const usm_array&) = delete;
   ~usm_array() = default;
 
-  /// The view of the elements, which must not outlive the array or its managed tensor.
+  /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
   View view() const&& = delete;
-  /// Address of the memory, as `view().data_handle()`; not null for an empty array.
+  /// Address of the memory; not null for an empty array.
   element_type* data() const noexcept { return static_cast<element_type*>(block_.address()); }
-  /// Bytes of the elements and the gaps between them; 0 for an empty array.
+  /// Bytes of the elements and gaps; 0 for an empty array.
   std::size_t size_bytes() const noexcept {
     return static_cast<std::size_t>(mapping_.required_span_size()) * sizeof(element_type);
   }
-  /// The queue that the array was made with, and whose work the destructor waits for.
+  /// The queue of the constructor, for whose work the destructor waits.
   const sycl::queue& queue() const noexcept { return block_.queue(); }
   sycl::usm::alloc usm_type() const noexcept { return kind_; }
   /// The DLPack id of the queue's root device.
@@ -325,7 +316,7 @@ class usm_array {
     return kind;
   }
 
-  /// Looks at extents before a mapping counts with them: its products may overflow.
+  /// Checks extents before a mapping multiplies them, which may overflow.
   template <class Shape>
   static mapping_type make_mapping(const Shape& shape) {
     if constexpr (std::is_constructible_v<extents_type, const Shape&> &&
@@ -339,7 +330,7 @@ class usm_array {
     }
   }
 
-  /// Bytes to allocate. What could not be exported is refused before there is memory.
+  /// Bytes to allocate; refuses an array that could not be exported.
   static std::size_t size_to_allocate(const mapping_type& mapping) {
     detail::check_product<mapping_type>(mapping.extents());
     constexpr DLDevice any_device{kDLOneAPI, 0};
@@ -366,8 +357,7 @@ class usm_array {
 
 namespace detail {
 
-/// What leaves the process of an array. No SYCL call: the array has proved it when it was
-/// made.
+/// Describes an array for export. The array was validated when it was made.
 template <class View>
 dlpack_tensor<View::rank()> describe_array(const usm_array<View>& array) {
   return detail::describe_owned(array.view(), DLDevice{kDLOneAPI, array.device_id()});
@@ -375,9 +365,8 @@ dlpack_tensor<View::rank()> describe_array(const usm_array<View>& array) {
 
 }  // namespace detail
 
-/// Makes a managed tensor that owns the array: no copy, and no allocation but the tensor's
-/// own. Does not wait: whoever gets it waits for `queue()`, or is handed it. When the deleter
-/// runs, the array goes as its destructor says.
+/// Makes a managed tensor that owns the array, without a copy. Does not wait: the receiver
+/// must wait for `queue()`. The deleter acts as the array's destructor.
 /// @throws conversion_error if a rule is broken; the array is then untouched
 /// @throws std::bad_alloc if there is no memory for the tensor; the array is then untouched
 template <class View>
@@ -387,7 +376,7 @@ template <class View>
       tensor.get(), detail::flags_of<View>(), std::move(array)));
 }
 
-/// The same as a legacy managed tensor, which cannot say that elements are padded.
+/// Makes a legacy managed tensor that owns the array. It cannot declare padded elements.
 /// @throws conversion_error also `dtype_unsupported`
 template <class View>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(usm_array<View>&& array) {

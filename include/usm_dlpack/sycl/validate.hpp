@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ends of an import: what a consumer requires of a tensor, and what was proved of it.
+// Import: what a consumer requires of a tensor, the checks, and the proved facts.
 #pragma once
 
 #include <usm_dlpack/core/structure.hpp>
@@ -22,7 +22,7 @@ namespace detail {
 class import_protocol;
 }  // namespace detail
 
-/// Which values of an enumeration are accepted; all of them unless constructed from some.
+/// Accepted values of an enumeration; all unless constructed from a list.
 template <class Enum>
 class accepted {
  public:
@@ -47,7 +47,7 @@ namespace detail {
 inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
     sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
 
-/// The accepted ones of the known values by name, as a message lists them.
+/// Names the accepted values, as a message lists them.
 template <class Enum>
 std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
   std::string names;
@@ -61,26 +61,25 @@ std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> kno
 
 }  // namespace detail
 
-/// What a consumer can take; everything that is USM unless told.
+/// Requirements of a consumer; by default any USM.
 struct requirements {
   accepted<sycl::usm::alloc> usm_types{};   ///< USM kinds; host, device, shared
   accepted<sycl::backend> backends{};       ///< backends of the named device
-  bool writable = false;                    ///< refuse what the producer made read-only
+  bool writable = false;                    ///< refuse read-only memory
   bool unique = false;                      ///< refuse elements that may overlap
-  std::optional<DLDataType> dtype{};        ///< the one dtype, lanes included
-  std::optional<std::int32_t> ndim{};       ///< the one number of dimensions
-  std::optional<std::int32_t> device_id{};  ///< the one root device, by its DLPack id
+  std::optional<DLDataType> dtype{};        ///< lanes included
+  std::optional<std::int32_t> ndim{};       ///< number of dimensions
+  std::optional<std::int32_t> device_id{};  ///< DLPack id of the root device
 };
 
-/// What `validate` proved. Holds no memory alive, and is true only as long as the memory is
-/// not freed.
+/// Facts that `validate` proved. They hold until the memory is freed; it is not kept alive.
 class usm_allocation {
  public:
   /// Address of the first element, `byte_offset` included; null only for an empty tensor.
   void* data() const noexcept { return reinterpret_cast<void*>(structure_.first); }
   /// The USM kind; unknown only for an empty tensor.
   sycl::usm::alloc usm_type() const noexcept { return found_.kind; }
-  /// The root device that the tensor named and the memory belongs to.
+  /// The root device of the memory, which the tensor named.
   std::int32_t device_id() const noexcept { return device_id_; }
   const sycl::device& root_device() const noexcept {
     return detail::device_table::get().devices[static_cast<std::size_t>(device_id_)].device;
@@ -95,12 +94,11 @@ class usm_allocation {
   device_proof device_proved() const noexcept { return found_.device; }
   /// How the bounds are known.
   bounds_proof bounds_proved() const noexcept { return range_.proof; }
-  /// Base address and size in bytes of what `bounds_proved()` names: the allocation or the
-  /// driver's block; of a chunk, the view's lowest address and the bytes from there to its
-  /// end. Size 0 for `both_ends` and `none`.
+  /// Base address and size in bytes of the range that `bounds_proved()` names; for `chunk`,
+  /// from the view's lowest address to the chunk's end. Size 0 for `both_ends` and `none`.
   std::uintptr_t base() const noexcept { return range_.base; }
   std::size_t size() const noexcept { return range_.size; }
-  /// The bytes that the view spans, and whether its elements are proved not to overlap.
+  /// The bytes of the view, and whether its elements provably do not overlap.
   const tensor_structure& structure() const noexcept { return structure_; }
 
  private:
@@ -113,12 +111,11 @@ class usm_allocation {
 
 namespace detail {
 
-/// Where an address is, in bytes from another, as a message says it.
+/// The distance of an address from a base in bytes, for messages.
 inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
   return address < base ? "-" + digits(base - address) : digits(address - base);
 }
 
-/// That a USM kind is one that the consumer takes.
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
     refuse(errc::usm_type_not_accepted, "data",
@@ -135,7 +132,7 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
          "have the producer name the root device of the memory");
 }
 
-/// The steps of the import protocol, in order; each refuses or leaves its answer in `result_`.
+/// The steps of the import protocol. Each refuses or writes its answer to `result_`.
 class import_protocol {
  public:
   import_protocol(const DLTensor& tensor, const requirements& wanted, usm_allocation& result,
@@ -167,7 +164,9 @@ class import_protocol {
     begin("kind");
     check_usm_type(result_.found_.kind, wanted_);
     begin("device");
-    check_device();
+    if (is_elsewhere()) {
+      refuse_device(digits(result_.found_.device_id), result_.device_id_);
+    }
     begin("bounds");
     check_bounds(entry);
   }
@@ -175,7 +174,7 @@ class import_protocol {
  private:
   void begin(const char* step) const { begin_step(watching_, step); }
 
-  // Out of line: most consumers take every description.
+  // Out of line: most consumers have no such requirements.
   [[gnu::noinline]] void check_wanted_description() const {
     if (wanted_.dtype && !usm_dlpack::same_data_type(*wanted_.dtype, tensor_.dtype)) {
       refuse(errc::dtype_mismatch, "dtype",
@@ -192,7 +191,6 @@ class import_protocol {
     }
   }
 
-  /// The platform of the device that the tensor names.
   const platform_entry& find_device() {
     const std::int32_t id = tensor_.device.device_id;
     if (wanted_.device_id && *wanted_.device_id != id) {
@@ -223,8 +221,8 @@ class import_protocol {
            "move the array to a device of an accepted backend");
   }
 
-  // An empty view may point anywhere. One past the end of its array another allocation may
-  // begin: what is not as asked for, or of another device, is not this view's.
+  // An empty view may point anywhere, even to the allocation after its own: ignore memory of
+  // another device or of a kind that is not accepted.
   void ignore_empty_view_memory() noexcept {
     const allocation& found = result_.found_;
     if (!wanted_.usm_types.contains(found.kind) || is_elsewhere()) {
@@ -232,7 +230,7 @@ class import_protocol {
     }
   }
 
-  // Says more than "unknown" where the memory is that of another platform's device.
+  // Names the other platform's device if one knows the memory.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
     const std::vector<located_memory> others = locate(result_.data());
     if (!others.empty()) {
@@ -243,16 +241,10 @@ class import_protocol {
            "an allocation unknown to it", "allocate with a queue made from the device alone");
   }
 
-  // Host USM belongs to no device: any id of its platform is true of it.
+  // Host USM belongs to no single device: any id of its platform is right.
   bool is_elsewhere() const noexcept {
     return result_.found_.device != device_proof::none &&
            result_.found_.device_id != result_.device_id_;
-  }
-
-  void check_device() const {
-    if (is_elsewhere()) {
-      refuse_device(digits(result_.found_.device_id), result_.device_id_);
-    }
   }
 
   void check_bounds(const platform_entry& entry) {
@@ -297,7 +289,6 @@ class import_protocol {
   observer* watching_;
 };
 
-/// Runs the import protocol for a tensor with elements stored in some way.
 inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
                                     subbyte storage) {
   usm_allocation result;
@@ -305,9 +296,9 @@ inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& 
   return result;
 }
 
-/// Refuses memory of another context than the tensor's device id leads to, if the queue of its
-/// producer shows it: GPU drivers know the memory of all contexts of a platform, and two of
-/// them may give the same address.
+/// Refuses memory in a context other than the device id's default context, if the producer's
+/// queue shows it: GPU drivers know the memory of all contexts of a platform, and two drivers
+/// may give the same address.
 /// @throws conversion_error `device_mismatch`, `context_not_default`, `runtime_error`
 inline void check_context(const usm_allocation& proof, const sycl::queue& producer) {
   const sycl::context said = producer.get_context();
@@ -331,7 +322,7 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   }
 }
 
-/// Checks what a managed tensor says of itself, before its tensor is read.
+/// Checks version and flags before the tensor is read.
 /// @throws conversion_error `version_unsupported`, `flags_unknown`, `read_only`
 inline void check_managed(const DLManagedTensorVersioned& managed,
                           const requirements& wanted) {
@@ -343,8 +334,8 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 }
 
 /// Runs the import protocol for a managed tensor.
-/// @param result after a refusal, holds what the steps before it found
-/// @param watching null if nobody watches
+/// @param result after a refusal, holds the results of the steps before
+/// @param watching may be null
 inline void import_managed(const DLManagedTensorVersioned& managed, const requirements& wanted,
                            usm_allocation& result, observer* watching) {
   begin_step(watching, "header");
@@ -361,23 +352,22 @@ inline void import_managed(const DLManagedTensor& managed, const requirements& w
 
 }  // namespace detail
 
-/// Proves, by the import protocol, that a tensor is USM that this process can use as it says.
+/// Checks, by the import protocol, that this process can use a tensor's USM as described.
 ///
-/// In this order (docs/checks.md), at the first broken rule: `device_type` is kDLOneAPI;
-/// `check_structure`; dtype, `ndim`, no overlap and the device, if asked; `device_id` names a
-/// root device that works, of an accepted backend; its platform's default context knows the
-/// pointer; the USM kind is accepted; the memory's root device is the one named; every byte of
-/// the view lies in one allocation, as far as the backend tells (`bounds_proof`). An empty
-/// tensor has no memory to prove anything of: the kind of USM that its pointer is in is told,
-/// if that is of the device and kind asked for.
+/// Checks, in this order (docs/checks.md): `device_type` is kDLOneAPI; `check_structure`;
+/// dtype, `ndim`, no overlap and the device, if required; `device_id` names a working root
+/// device of an accepted backend; its platform's default context knows the pointer; the USM
+/// kind is accepted; the memory is on the named root device; every byte of the view lies in
+/// one allocation, as far as the backend reports it (`bounds_proof`). For an empty tensor, the
+/// kind of USM at its pointer is reported if that is of an accepted kind and on the named
+/// device.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {
   return detail::import_tensor(tensor, wanted, subbyte::packed);
 }
 
-/// The same for a managed tensor, whose version, flags and padding are looked at first. Never
-/// calls the deleter.
+/// Checks the version and flags of a managed tensor, then its DLTensor. Calls no deleter.
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
                                const requirements& wanted = {}) {
@@ -386,8 +376,7 @@ inline usm_allocation validate(const DLManagedTensorVersioned& managed,
   return result;
 }
 
-/// The same for a legacy managed tensor, which carries neither version nor flags: as its
-/// DLTensor. Never calls the deleter.
+/// Checks a legacy managed tensor, which has no version or flags. Calls no deleter.
 inline usm_allocation validate(const DLManagedTensor& managed,
                                const requirements& wanted = {}) {
   return usm_dlpack::validate(managed.dl_tensor, wanted);
