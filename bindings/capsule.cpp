@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of DLPack's capsules, fresh and consumed, and what their destructors do. Source:
-// DLPack "Python Specification".
+// Source of the capsules' names and destructors: DLPack "Python Specification".
 #include "capsule.hpp"
 
 #include "python_objects.hpp"
@@ -25,7 +24,7 @@ struct names<DLManagedTensor> {
   static constexpr const char* consumed = "used_dltensor";
 };
 
-// Runs for consumed capsules too, which own nothing any more.
+// Also runs for consumed capsules, which own nothing.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) noexcept {
   if (PyCapsule_IsValid(capsule, names<Managed>::fresh) != 0) {
@@ -47,7 +46,7 @@ nb::object wrap(Owned managed) {
   return nb::steal(capsule);
 }
 
-// A capsule's name is bytes of any kind; a sentence is UTF-8.
+// A capsule's name may be any bytes; a sentence is UTF-8.
 std::string printable(const char* name) {
   const auto size = static_cast<Py_ssize_t>(std::strlen(name));
   const nb::object text = nb::steal(PyUnicode_DecodeASCII(name, size, "backslashreplace"));

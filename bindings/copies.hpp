@@ -2,8 +2,7 @@
 //
 // Copies of tensors, in USM or in host memory. A copy waits for the producer's known work, and
 // is complete when it is returned. Its elements do not overlap: positive strides are kept if
-// the elements neither overlap nor have gaps; otherwise the copy is compact, in row-major
-// order.
+// the elements neither overlap nor have gaps; otherwise the copy is compact in C order.
 #pragma once
 
 #include "capsule.hpp"

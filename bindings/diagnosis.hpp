@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries of the SYCL runtime about a pointer, a context and a device, for `explain` and
-// `devices`.
+// Queries of the SYCL runtime for `explain` and `devices`.
 #pragma once
 
 #include <nanobind/nanobind.h>

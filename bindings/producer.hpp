@@ -81,8 +81,7 @@ producer_tensor ask_producer(nb::handle x, const import_request& request);
 /// @throws conversion_error `device_mismatch`, `context_not_default`
 void check_context(const usm_allocation& proof, const producer_tensor& offered);
 
-/// Adds functions of producers to the module, and initialises statics before threads can use
-/// them.
+/// Adds functions to the module, and initialises statics before threads can use them.
 void register_producers(nb::module_& module);
 
 /// Forgets the cached types. @pre the GIL is held

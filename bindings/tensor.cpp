@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// DLPackTensor: its description, its owner, and the Python class that shows both.
 #include "tensor.hpp"
 
 #include "copies.hpp"
@@ -21,9 +19,9 @@ namespace {
 
 using owner_type = tensor::owner_type;
 
-/// Drops an owner. It may be a tensor's last reference, which drops the next owner from
-/// within, and so on through an array that was exported and imported many times: below some of
-/// them the owners wait for the outermost drop of the thread, because a stack has an end.
+/// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
+/// on through an array that was exported and imported many times. To limit the stack, owners
+/// at a certain depth wait for the thread's outermost drop.
 class owner_drop {
  public:
   static void drop(owner_type owner) noexcept {
@@ -44,7 +42,7 @@ class owner_drop {
  private:
   static constexpr int deepest = 16;
 
-  // Trivial to destroy, since a thread may drop tensors up to its very end.
+  // Trivially destructible, because a thread may drop tensors until its very end.
   static owner_drop& of_thread() noexcept {
     thread_local owner_drop drop;
     return drop;
@@ -78,7 +76,7 @@ class owner_drop {
   waiting_owner* first_ = nullptr;
 };
 
-/// The owner of a managed tensor, if this module gave it one of that type, or null.
+/// The owner of a managed tensor if this module made it with this owner type, or null.
 template <class Owner, class Managed>
 const Owner* find_owner(const Managed& managed) noexcept {
   using block = detail::managed_block<Managed, Owner>;
@@ -92,8 +90,7 @@ std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
                                                 : nullptr;
 }
 
-/// The users of memory that this package allocated, behind a tensor of it or the capsule of
-/// one; null for memory of others.
+/// The users of this package's memory, behind a tensor or its capsule; null for other memory.
 std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
   return std::visit(
       [](const auto& held) -> std::shared_ptr<memory_users> {
@@ -124,7 +121,7 @@ tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint
     std::copy_n(described.strides, ndim_, arrays_.get() + ndim_);
   }
   for (std::size_t r = 0; r < ndim_; ++r) {
-    // Saturates: a broadcast view may have more elements than an int64_t can count.
+    // Saturates: a broadcast view may have more than INT64_MAX elements.
     if (__builtin_mul_overflow(size_, arrays_[r], &size_)) {
       size_ = std::numeric_limits<std::int64_t>::max();
     }
@@ -152,15 +149,14 @@ PyObject* tensor::python_owner() const noexcept {
 }
 
 void tensor::release() noexcept {
-  const nb::error_scope keep;  // a deleter may run while an exception is on its way
+  const nb::error_scope keep;  // a deleter may run during an exception
   released_ = true;
   if (queue_ && users_ != nullptr && !process_is_forked()) {
     users_->add(*queue_);
   }
   owner_type gone = std::exchange(owner_, nb::object());
   if (process_is_forked()) {
-    // Never dropped: to free USM or a queue with work, the runtime asks threads that stayed
-    // behind in the parent, and waits for ever.
+    // Never dropped: the runtime would wait forever for threads that exist only in the parent.
     using kept = std::pair<owner_type, std::optional<sycl::queue>>;
     new (std::nothrow) kept(std::move(gone), std::move(queue_));
     return;
@@ -223,8 +219,7 @@ element_type element_of(const tensor& self) {
   return {self.dtype(), detail::storage_of(self.flags())};
 }
 
-// The consumer multiplies nothing: `data` is the first element, `offset` 0, strides in
-// elements.
+// `data` is the first element, `offset` 0, strides in elements.
 nb::object array_interface(const tensor& self) {
   const DLTensor described = self.get();
   nb::dict made;
@@ -239,7 +234,6 @@ nb::object array_interface(const tensor& self) {
   return made;
 }
 
-/// The values in a new NumPy array.
 nb::object to_numpy(const tensor& self) {
   const auto [values, address] =
       make_numpy(element_of(self), to_tuple(self.shape(), self.ndim()));
@@ -271,8 +265,7 @@ std::string describe(const tensor& self) {
       "that belongs to this process; copy it with from_dlpack(x, copy=True), or pickle numpy()");
 }
 
-/// Without this method NumPy would make an array of no dimensions that holds the tensor
-/// itself.
+/// Without this method NumPy would make a zero-dimensional array that holds the tensor itself.
 [[noreturn]] void refuse_numpy(const tensor&, nb::handle, nb::handle) {
   throw nb::type_error(
       "DLPackTensor: expected a library that takes USM, found NumPy, which must not read it in "

@@ -128,8 +128,7 @@ nb::object make_dpctl(const Object& object) {
   return nb::steal(made);
 }
 
-/// nanobind's caster of a SYCL object: copies it from dpctl's object, and makes one for
-/// results.
+/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
 template <class Object>
 class dpctl_caster {
  public:

@@ -109,8 +109,8 @@ inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* cleanu
 }
 
 /// Records that an overload took an argument that another refused before. nanobind tries all
-/// overloads twice, so each one runs again after the refusal; a call without refusals records
-/// nothing.
+/// overloads twice, so each one runs again after the refusal; without refusals nothing is
+/// stored.
 inline void record_taken(nb::handle argument, nb::detail::cleanup_list* cleanup) {
   if (call_refusals* known = refusals_of(cleanup)) {
     known->take(argument);

@@ -268,8 +268,7 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
 }
 
 /// Checks the last rule: a given device is the one that the memory is on, or its root. Host
-/// USM and unknown memory, for which OpenCL names no device, accept each device of the
-/// platform.
+/// USM and unknown memory, for which OpenCL names no device, accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          const opencl_root& root) {
   const opencl_platform& native = entry.opencl;
