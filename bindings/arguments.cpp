@@ -71,6 +71,17 @@ void refuse_argument(PyObject* type, const std::string& field, const std::string
   throw nb::python_error();
 }
 
+nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored) {
+  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
+  if (found == nullptr) {
+    if (PyErr_ExceptionMatches(ignored) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+  }
+  return nb::steal(found);
+}
+
 nb::object checked(PyObject* made) {
   if (made == nullptr) {
     throw nb::python_error();

@@ -62,6 +62,11 @@ auto attempt(std::initializer_list<PyObject*> errors, Function&& function)
   }
 }
 
+/// An attribute, or an invalid object if it raises `ignored`.
+/// @throws nb::python_error any other error
+nb::object find_attribute(nb::handle object, const char* name,
+                          PyObject* ignored = PyExc_AttributeError);
+
 /// Takes a new reference. @throws nb::python_error the error that is set, for null
 nb::object checked(PyObject* made);
 

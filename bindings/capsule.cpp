@@ -3,6 +3,7 @@
 // Source of the capsules' names and destructors: DLPack "Python Specification".
 #include "capsule.hpp"
 
+#include "arguments.hpp"
 #include "python_objects.hpp"
 
 #include <cstring>
@@ -37,22 +38,16 @@ void destroy_capsule(PyObject* capsule) noexcept {
 template <class Owned>
 nb::object wrap(Owned managed) {
   using managed_type = typename Owned::element_type;
-  PyObject* capsule =
-      PyCapsule_New(managed.get(), names<managed_type>::fresh, &destroy_capsule<managed_type>);
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
+  nb::object capsule = checked(PyCapsule_New(managed.get(), names<managed_type>::fresh,
+                                             &destroy_capsule<managed_type>));
   managed.release();
-  return nb::steal(capsule);
+  return capsule;
 }
 
 // A capsule's name may be any bytes; a sentence is UTF-8.
 std::string printable(const char* name) {
   const auto size = static_cast<Py_ssize_t>(std::strlen(name));
-  const nb::object text = nb::steal(PyUnicode_DecodeASCII(name, size, "backslashreplace"));
-  if (!text.is_valid()) {
-    throw nb::python_error();
-  }
+  const nb::object text = checked(PyUnicode_DecodeASCII(name, size, "backslashreplace"));
   return nb::borrow<nb::str>(text).c_str();
 }
 

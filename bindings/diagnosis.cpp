@@ -11,7 +11,6 @@
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace usm_dlpack::python {
 namespace {

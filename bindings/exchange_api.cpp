@@ -5,6 +5,7 @@
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
 #include "exchange_api.hpp"
 
+#include "arguments.hpp"
 #include "copies.hpp"
 #include "export.hpp"
 #include "import.hpp"
@@ -270,11 +271,8 @@ void register_exchange_api() {
     made.current_work_stream = &current_work_stream;
     return made;
   }();
-  PyObject* capsule = PyCapsule_New(&api, "dlpack_exchange_api", nullptr);
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  nb::type<tensor>().attr("__dlpack_c_exchange_api__") = nb::steal(capsule);
+  nb::type<tensor>().attr("__dlpack_c_exchange_api__") =
+      checked(PyCapsule_New(&api, "dlpack_exchange_api", nullptr));
 }
 
 }  // namespace usm_dlpack::python

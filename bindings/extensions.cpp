@@ -3,6 +3,7 @@
 // The functions of nanobind/package.hpp: nothing is thrown through them.
 #include "extensions.hpp"
 
+#include "arguments.hpp"
 #include "capsule.hpp"
 #include "from_memory.hpp"
 #include "import.hpp"
@@ -29,17 +30,6 @@ bool has_attribute(nb::handle object, const char* name) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
 }
 
-nb::object own_attribute(nb::handle object, const char* name) {
-  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-  }
-  return nb::steal(found);
-}
-
 /// Whether an object that is not an array by its type has its own `__dlpack__`, like a proxy.
 /// Types that are usually meant for other overloads are not queried, and objects that have
 /// every attribute are not arrays.
@@ -52,9 +42,9 @@ bool is_array_by_itself(nb::handle object) {
       (PyType_GetFlags(Py_TYPE(object.ptr())) & never_arrays) != 0) {
     return false;
   }
-  const nb::object method = own_attribute(object, "__dlpack__");
+  const nb::object method = find_attribute(object, "__dlpack__", PyExc_Exception);
   return method.is_valid() && PyCallable_Check(method.ptr()) != 0 &&
-         !own_attribute(object, "__dlpack_no_such_attribute__").is_valid();
+         !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
 }
 
 /// Our own tensor, which was proved when it was made.
@@ -88,10 +78,7 @@ nb::object keeper_of(nb::object capsule, const capsule_content& content) {
   }
 #endif
   auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
-  const nb::object holder = nb::steal(PyCapsule_New(made.get(), nullptr, &give_back));
-  if (!holder.is_valid()) {
-    throw nb::python_error();
-  }
+  const nb::object holder = checked(PyCapsule_New(made.get(), nullptr, &give_back));
   borrowed_capsule& held = *made.release();
   // The garbage collector may have run code that took the capsule.
   static_cast<void>(read_capsule(capsule));
@@ -198,12 +185,8 @@ void register_package_interface(nb::module_& module) {
                                            &run_unlocked,
                                            &set_error,
                                            &set_argument_error};
-  PyObject* capsule = PyCapsule_New(const_cast<package_interface*>(&table),
-                                    package_interface::capsule_name, nullptr);
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  module.attr("_package_interface") = nb::steal(capsule);
+  module.attr("_package_interface") = checked(PyCapsule_New(
+      const_cast<package_interface*>(&table), package_interface::capsule_name, nullptr));
 }
 
 }  // namespace usm_dlpack::python

@@ -10,8 +10,6 @@
 #include "tensor.hpp"
 #include "trace.hpp"
 
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -513,26 +511,6 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
 }
 
 void register_from_memory(nb::module_& module) {
-  module.def(
-      "to_integers", [](nb::handle values) { return read_integers("shape", values).values; },
-      nb::arg("values").none(), nb::sig("def to_integers(values: typing.Any) -> list[int]"));
-  module.def(
-      "read_array_interface",
-      [](nb::handle object) {
-        const array_interface found = read_array_interface(object);
-        const byte_range bytes = bytes_behind(object, found);
-        nb::dict fields;
-        fields["data"] = found.data;
-        fields["shape"] = found.shape.values;
-        fields["strides"] = found.strides ? nb::cast(found.strides->values) : nb::none();
-        fields["offset"] = from_wide(found.offset);
-        fields["itemsize"] = found.itemsize;
-        fields["syclobj"] = found.own == nullptr ? found.syclobj : place_of(*found.own);
-        fields["bytes"] = nb::make_tuple(bytes.first, bytes.second);
-        return fields;
-      },
-      nb::arg("obj").none(),
-      nb::sig("def read_array_interface(obj: typing.Any) -> dict[str, typing.Any]"));
   module.def("to_dlpack_tensor", &to_dlpack_tensor, nb::arg("obj").none(),
              nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("strides").none(),
              nb::arg("byte_offset").none(), nb::arg("queue").none(),

@@ -8,9 +8,6 @@
 #include <nanobind/nanobind.h>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <cstdint>
-#include <optional>
-
 namespace usm_dlpack::python {
 
 /// Makes a DLPackTensor of a managed tensor. The deleter runs once, also if the tensor is

@@ -48,7 +48,6 @@ NB_MODULE(_core_of_main, module) {
   const nb::object at_exit = nb::module_::import_("atexit").attr("register");
   at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
   at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
-  module.def("check_process", &usm_dlpack::python::check_process);
   usm_dlpack::python::register_errors(module);
   module.def("shown", &usm_dlpack::python::text_of, nb::arg("value").none());
   module.def("type_name", &usm_dlpack::python::name_of_type, nb::arg("value").none());

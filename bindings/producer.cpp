@@ -6,7 +6,6 @@
 #include "queues.hpp"
 #include "tensor.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <initializer_list>
@@ -95,17 +94,6 @@ void keep_type(nb::handle type, producer_type made) {
     dropped.swap(known.types);
   }
   std::swap(known.types[type.ptr()], made);
-}
-
-nb::object find_attribute(nb::handle object, const char* name) {
-  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-  }
-  return nb::steal(found);
 }
 
 bool has_method(nb::handle object, const char* name) {
@@ -295,10 +283,7 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
     without_copy.copy.reset();
     return call_dlpack(x, type, without_copy);
   }
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  return nb::steal(capsule);
+  return checked(capsule);
 }
 
 /// Raises the error of the C exchange API, which may have failed without setting one.

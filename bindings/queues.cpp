@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queues.hpp"
 
+#include "arguments.hpp"
 #include "python_objects.hpp"
 
 #include <sys/mman.h>
@@ -65,15 +66,6 @@ bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
 }
 
-nb::object stream_attribute(nb::handle stream, const char* name) {
-  PyObject* found = PyObject_GetAttrString(stream.ptr(), name);
-  if (found == nullptr && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
-    throw nb::python_error();
-  }
-  PyErr_Clear();
-  return nb::steal(found);
-}
-
 std::optional<sycl::queue> known_queue(nb::handle object) {
   const sycl::queue* queue = find_queue(object);
   return queue == nullptr ? std::nullopt : std::optional<sycl::queue>(*queue);
@@ -81,18 +73,15 @@ std::optional<sycl::queue> known_queue(nb::handle object) {
 
 /// The queue of an object's `_get_capsule()` or `sycl_queue`.
 std::optional<sycl::queue> offered_queue(nb::handle stream) {
-  if (const nb::object method = stream_attribute(stream, "_get_capsule"); method.is_valid()) {
-    PyObject* made = PyObject_CallNoArgs(method.ptr());
-    if (made == nullptr && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-    const nb::object capsule = nb::steal(made);
-    if (auto queue = capsule.is_valid() ? known_queue(capsule) : std::nullopt) {
+  const nb::object method = find_attribute(stream, "_get_capsule", PyExc_Exception);
+  if (method.is_valid()) {
+    const auto capsule =
+        attempt({PyExc_Exception}, [&] { return checked(PyObject_CallNoArgs(method.ptr())); });
+    if (auto queue = capsule ? known_queue(*capsule) : std::nullopt) {
       return queue;
     }
   }
-  const nb::object attribute = stream_attribute(stream, "sycl_queue");
+  const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
   if (!attribute.is_valid()) {
     return std::nullopt;
   }
@@ -175,15 +164,8 @@ consumer_stream read_stream(nb::handle stream) {
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
-  PyObject* found = PyObject_GetAttrString(producer.ptr(), "sycl_queue");
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-    return std::nullopt;
-  }
-  return known_queue(nb::steal(found));
+  const nb::object found = find_attribute(producer, "sycl_queue");
+  return found.is_valid() ? known_queue(found) : std::nullopt;
 }
 
 namespace {

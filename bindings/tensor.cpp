@@ -215,6 +215,13 @@ int clear(PyObject* self) {
   return 0;
 }
 
+nb::tuple shape_tuple(const tensor& self) { return to_tuple(self.shape(), self.ndim()); }
+nb::tuple strides_tuple(const tensor& self) { return to_tuple(self.strides(), self.ndim()); }
+
+nb::tuple device_tuple(const tensor& self) {
+  return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
+}
+
 element_type element_of(const tensor& self) {
   return {self.dtype(), detail::storage_of(self.flags())};
 }
@@ -225,18 +232,18 @@ nb::object array_interface(const tensor& self) {
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
-  made["shape"] = to_tuple(self.shape(), self.ndim());
-  made["strides"] = to_tuple(self.strides(), self.ndim());
+  made["shape"] = shape_tuple(self);
+  made["strides"] = strides_tuple(self);
   made["typestr"] = to_typestr(self.dtype());
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] = place_of(self);
+  made["syclobj"] =
+      self.queue_knows_memory() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
   return made;
 }
 
 nb::object to_numpy(const tensor& self) {
-  const auto [values, address] =
-      make_numpy(element_of(self), to_tuple(self.shape(), self.ndim()));
+  const auto [values, address] = make_numpy(element_of(self), shape_tuple(self));
   check_process();
   write_compact(source_of(self), address);
   return values;
@@ -250,11 +257,10 @@ std::string describe(const tensor& self) {
     name = text(nb::repr(nb::str(device.c_str()).attr("strip")()));
   }
   const std::string id = std::to_string(self.proof().device_id());
-  return "DLPackTensor(shape=" + text(to_tuple(self.shape(), self.ndim())) +
-         ", strides=" + text(to_tuple(self.strides(), self.ndim())) +
-         ", dtype=" + dtype_name(self.dtype()) + ", usm_type='" +
-         to_string(self.proof().usm_type()) + "', device=(14, " + id + "), name=" + name +
-         ", nbytes=" + std::to_string(self.nbytes()) +
+  return "DLPackTensor(shape=" + text(shape_tuple(self)) +
+         ", strides=" + text(strides_tuple(self)) + ", dtype=" + dtype_name(self.dtype()) +
+         ", usm_type='" + to_string(self.proof().usm_type()) + "', device=(14, " + id +
+         "), name=" + name + ", nbytes=" + std::to_string(self.nbytes()) +
          ", byte_extent=" + std::to_string(self.proof().structure().nbytes) +
          (self.readonly() ? ", read-only)" : ")");
 }
@@ -290,11 +296,6 @@ bool is_tensor(nb::handle object) noexcept {
   return has_tensor_type(object) && nb::inst_ready(object);
 }
 
-nb::object place_of(const tensor& self) {
-  return self.queue_knows_memory() ? to_dpctl(*self.queue())
-                                   : to_dpctl(self.proof().context());
-}
-
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
@@ -312,13 +313,10 @@ void register_tensor(nb::module_& module) {
                      nb::sig("@typing.final\nclass DLPackTensor(object)"),
                      "A view of USM that was proved when it was made, and keeps it alive.\n\n"
                      "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.")
-      .def_prop_ro(
-          "shape", [](const tensor& self) { return to_tuple(self.shape(), self.ndim()); },
-          nb::sig("def shape(self) -> tuple[int, ...]"), "Extents, in elements.")
-      .def_prop_ro(
-          "strides", [](const tensor& self) { return to_tuple(self.strides(), self.ndim()); },
-          nb::sig("def strides(self) -> tuple[int, ...]"),
-          "Distances between neighbours, in elements.")
+      .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),
+                   "Extents, in elements.")
+      .def_prop_ro("strides", &strides_tuple, nb::sig("def strides(self) -> tuple[int, ...]"),
+                   "Distances between neighbours, in elements.")
       .def_prop_ro("ndim", &tensor::ndim, "Number of dimensions.")
       .def_prop_ro("size", &tensor::size, "Number of elements.")
       .def_prop_ro("nbytes", &tensor::nbytes, "Bytes of the elements, gaps not counted.")
@@ -350,13 +348,8 @@ void register_tensor(nb::module_& module) {
           nb::sig("def sycl_queue(self) -> dpctl.SyclQueue | None"),
           "The queue that the tensor was made from or with, whose work `__dlpack__` hands\n"
           "over; None if it knows none.")
-      .def_prop_ro(
-          "device",
-          [](const tensor& self) {
-            return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
-          },
-          nb::sig("def device(self) -> tuple[int, int]"),
-          "`(14, device_id)`: kDLOneAPI and the id of the root device.")
+      .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
+                   "`(14, device_id)`: kDLOneAPI and the id of the root device.")
       .def_prop_ro(
           "data",
           [](const tensor& self) {
@@ -366,13 +359,9 @@ void register_tensor(nb::module_& module) {
       .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
                    nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
                    "The dictionary by which dpctl and dpnp take the memory.")
-      .def(
-          "__dlpack_device__",
-          [](const tensor& self) {
-            return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
-          },
-          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
-          "`(14, device_id)`, as DLPack wants it.")
+      .def("__dlpack_device__", &device_tuple,
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+           "`(14, device_id)`, as DLPack wants it.")
       .def(
           "__dlpack__",
           [](nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,

@@ -93,9 +93,6 @@ bool has_tensor_type(nb::handle object) noexcept;
 /// Whether an object is a DLPackTensor with content.
 bool is_tensor(nb::handle object) noexcept;
 
-/// A dpctl object that knows the memory: the tensor's queue if possible, or the context.
-nb::object place_of(const tensor& self);
-
 /// Makes a DLPackTensor without owner; `own` gives it one.
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags);

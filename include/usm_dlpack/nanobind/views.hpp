@@ -22,7 +22,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
