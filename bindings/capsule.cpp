@@ -77,6 +77,14 @@ capsule_content read_capsule(nb::handle object) {
                                  : "one named \"" + printable(name) + "\"");
 }
 
+content_view view_of(const capsule_content& content) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    detail::check_header(**versioned);
+    return {&(*versioned)->dl_tensor, (*versioned)->flags};
+  }
+  return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
+}
+
 void consume_capsule(nb::handle object, const capsule_content& content) noexcept {
   const bool versioned = std::holds_alternative<DLManagedTensorVersioned*>(content);
   PyCapsule_SetName(object.ptr(), versioned ? names<DLManagedTensorVersioned>::consumed

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <usm_dlpack/core/managed.hpp>
 
+#include <cstdint>
 #include <variant>
 
 namespace usm_dlpack::python {
@@ -18,6 +19,15 @@ using capsule_content = std::variant<DLManagedTensorVersioned*, DLManagedTensor*
 /// Reads a capsule without consuming it.
 /// @throws conversion_error `capsule_unusable` for anything but a fresh DLPack capsule
 capsule_content read_capsule(nb::handle object);
+
+/// The tensor and the flags of a capsule's content; borrowed.
+struct content_view {
+  const DLTensor* described;
+  std::uint64_t flags;  ///< 0 of a legacy managed tensor
+};
+
+/// @throws conversion_error for an unknown version or flags
+content_view view_of(const capsule_content& content);
 
 /// Marks a capsule that `read_capsule` accepted as consumed: the caller now owns the content.
 void consume_capsule(nb::handle object, const capsule_content& content) noexcept;

@@ -94,14 +94,10 @@ found_tensor offer_foreign(nb::handle array) {
   request.anywhere = true;
   producer_tensor offered = ask_producer(array, request);
   const capsule_content content = offered.content();
+  const content_view view = view_of(content);
   found_tensor found;
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    detail::check_header(**versioned);
-    found.tensor = (*versioned)->dl_tensor;
-    found.flags = (*versioned)->flags;
-  } else {
-    found.tensor = std::get<DLManagedTensor*>(content)->dl_tensor;
-  }
+  found.tensor = *view.described;
+  found.flags = view.flags;
   found.queue = std::move(offered.pending);
   found.owner = keeper_of(offered.into_capsule(), content).release().ptr();
   return found;

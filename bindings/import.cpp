@@ -29,19 +29,6 @@ struct destination {
   import_request request;
 };
 
-struct content_view {
-  const DLTensor* described;
-  std::uint64_t flags;
-};
-
-content_view view_of(const capsule_content& content) {
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    detail::check_header(**versioned);
-    return {&(*versioned)->dl_tensor, (*versioned)->flags};
-  }
-  return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
-}
-
 usm_allocation prove(const capsule_content& content) {
   return std::visit([](const auto* managed) { return validate(*managed); }, content);
 }

@@ -11,7 +11,6 @@ import sys
 from types import TracebackType
 from typing import TextIO
 
-CHOICES = ("auto", "always", "never")
 _CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
