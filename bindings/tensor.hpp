@@ -21,7 +21,7 @@ class memory_users;
 /// Neither copied nor moved: it is stored in its Python object.
 class tensor {
  public:
-  /// What keeps the memory alive: a Python object, or the managed tensor of a producer.
+  /// The owner of the memory: a Python object, or the managed tensor of a producer.
   using owner_type = std::variant<nb::object, managed_tensor, legacy_managed_tensor>;
 
   /// Copies shape and strides (null ones filled).

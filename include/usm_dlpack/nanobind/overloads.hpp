@@ -288,8 +288,8 @@ inline bool is_static_method(nb::handle scope, const char* name) {
 
 /// Adds the last overload of a function, which accepts any arguments and raises
 /// `usm_dlpack.ArgumentError` (a TypeError): for each argument that no overload took, it names
-/// the rule by which each refused it. What is wrong for every view type (device, context, USM
-/// kind, bounds, read-only) is raised as `usm_dlpack.ConversionError`. Call it after the last
+/// the rule by which each refused it. Errors for every view type (device, context, USM
+/// kind, bounds, read-only) are raised as `usm_dlpack.ConversionError`. Call it after the last
 /// `def` of that name.
 /// @param scope a `nanobind::module_` or `nanobind::class_`
 /// @param name of a function, a method or a static method
