@@ -18,7 +18,7 @@ bool is_iterable(nb::handle value) {
          }));
 }
 
-/// Text, a mapping or a set: NumPy takes none of them for a shape, also not an empty one.
+/// Text, a mapping or a set, which NumPy does not take for a shape, even if empty.
 bool is_no_sequence(nb::handle value) {
   static kept_object kinds;
   return is_instance(value, kinds.get([] {
@@ -31,7 +31,6 @@ bool is_no_sequence(nb::handle value) {
   }));
 }
 
-/// Calls a function with each item.
 template <class Take>
 void for_each(nb::handle values, Take&& take) {
   const nb::object iterator = checked(PyObject_GetIter(values.ptr()));
@@ -70,6 +69,17 @@ void refuse_argument(PyObject* type, const std::string& field, const std::string
       field + ": expected " + expected + ", found " + found + "; " + remedy;
   PyErr_SetString(type, sentence.c_str());
   throw nb::python_error();
+}
+
+nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored) {
+  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
+  if (found == nullptr) {
+    if (PyErr_ExceptionMatches(ignored) == 0) {
+      throw nb::python_error();
+    }
+    PyErr_Clear();
+  }
+  return nb::steal(found);
 }
 
 nb::object checked(PyObject* made) {
@@ -126,7 +136,7 @@ std::pair<nb::object, nb::object> to_pair(nb::handle pair) {
             nb::borrow(PyTuple_GetItem(pair.ptr(), 1))};
   }
   const nb::object iterator = checked(PyObject_GetIter(pair.ptr()));
-  nb::object parts[3];  // of an endless iterator no more
+  nb::object parts[3];  // a third part shows that it is no pair
   for (nb::object& part : parts) {
     part = nb::steal(PyIter_Next(iterator.ptr()));
     if (!part.is_valid()) {
@@ -210,7 +220,7 @@ std::vector<std::string> read_names(const char* field, nb::handle values) {
     if (!all_text) {
       return;
     }
-    // Null where lone surrogates stand.
+    // Null for lone surrogates.
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
     PyErr_Clear();
@@ -242,7 +252,7 @@ std::vector<std::string> read_names(const char* field, nb::handle values) {
 std::optional<bool> find_truth(nb::handle value) {
   static kept_object numpy_bool;
   const nb::handle type = value.type();
-  if (PyLong_Check(value.ptr()) != 0) {  // a bool is one, too
+  if (PyLong_Check(value.ptr()) != 0) {  // also a bool
     const wide_int number = to_wide(value);
     return number == 0 || number == 1 ? std::optional<bool>(number == 1) : std::nullopt;
   }
@@ -256,7 +266,7 @@ nb::object find_filtered(nb::handle text) {
   const nb::object dpctl = nb::module_::import_("dpctl");
   const nb::object failure = dpctl.attr("SyclDeviceCreationError");
   const nb::object plain = checked(PyUnicode_FromObject(text.ptr()));
-  // dpctl reads up to the first zero character.
+  // dpctl reads only up to the first zero character.
   const nb::object zero = checked(PyUnicode_FromStringAndSize("\0", 1));
   if (PyUnicode_Contains(plain.ptr(), zero.ptr()) != 0) {
     return {};

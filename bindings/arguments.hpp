@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments of Python functions and fields of Python objects, read strictly: what is not of
-// its kind is refused in a sentence that shows it.
+// Strict readers of Python arguments and fields: a value of another kind is refused in a
+// sentence that shows it.
 #pragma once
 
 #include "python_objects.hpp"
@@ -23,7 +23,7 @@ namespace usm_dlpack::python {
 /// Wide enough for sums and products of addresses, offsets and sizes.
 using wide_int = detail::int128;
 
-/// An object of another library that is looked up once and kept for the life of the process.
+/// Another library's object, looked up once and kept for the life of the process.
 class kept_object {
  public:
   template <class Find>
@@ -47,7 +47,7 @@ class kept_object {
                                   const std::string& expected, const std::string& found,
                                   const std::string& remedy);
 
-/// What a function returns, or nothing if it raises one of some errors.
+/// Calls a function; returns its result, or nothing if it raises one of the errors.
 template <class Function>
 auto attempt(std::initializer_list<PyObject*> errors, Function&& function)
     -> std::optional<decltype(function())> {
@@ -62,27 +62,30 @@ auto attempt(std::initializer_list<PyObject*> errors, Function&& function)
   }
 }
 
-/// A new reference, or the error that is set. @throws nb::python_error
+/// An attribute, or an invalid object if it raises `ignored`.
+/// @throws nb::python_error any other error
+nb::object find_attribute(nb::handle object, const char* name,
+                          PyObject* ignored = PyExc_AttributeError);
+
+/// Takes a new reference. @throws nb::python_error the error that is set, for null
 nb::object checked(PyObject* made);
 
-/// `isinstance(value, types)`.
 bool is_instance(nb::handle value, nb::handle types);
 
-/// A Python int of any size, or that of a member of an enumeration. The array API names device
-/// types by members, which need not be integers themselves.
+/// Reads a Python int of any size, or the value of an enumeration's member: array API
+/// libraries pass device types as members, which need not be integers themselves.
 /// @throws nb::python_error TypeError for anything else
 nb::object to_index(nb::handle value);
 
-/// The value of a Python int; beyond int64_t and uint64_t a larger or smaller one.
+/// The value of a Python int; beyond int64_t and uint64_t, some larger or smaller value.
 wide_int to_wide(nb::handle number) noexcept;
-/// A Python int.
 nb::object from_wide(wide_int value);
 
-/// Both objects of a pair. @throws nb::python_error TypeError or ValueError if it is none
+/// Reads a pair. @throws nb::python_error TypeError or ValueError for anything else
 std::pair<nb::object, nb::object> to_pair(nb::handle pair);
 
-/// A sequence of integers. Those beyond int64_t stand as its nearest value, and the first of
-/// them is kept for the sentence.
+/// A sequence of integers. Values beyond int64_t are clamped, and the first such value is kept
+/// for the error sentence.
 struct integers {
   std::vector<std::int64_t> values;
   nb::object too_large;
@@ -93,30 +96,30 @@ struct integers {
   void check(const char* field, std::int64_t lowest) const;
 };
 
-/// A sequence of integers, or one integer as a sequence of one, as NumPy takes it.
+/// Reads a sequence of integers, or one integer as a sequence of one, like NumPy.
 /// @throws nb::python_error TypeError
 integers read_integers(const char* field, nb::handle values);
 
-/// An integer. @throws nb::python_error TypeError
+/// @throws nb::python_error TypeError
 nb::object read_integer(const char* field, nb::handle value);
-/// @throws nb::python_error TypeError, or ValueError for one that is no int32_t
+/// @throws nb::python_error TypeError, or ValueError beyond int32_t
 std::int32_t read_int32(const char* field, nb::handle value);
-/// None or a bool. @throws nb::python_error TypeError
+/// Reads None or a bool. @throws nb::python_error TypeError
 std::optional<bool> read_flag(const char* field, nb::handle value);
-/// Names in ASCII, or one of them. @throws nb::python_error TypeError or ValueError
+/// Reads one or several ASCII names. @throws nb::python_error TypeError or ValueError
 std::vector<std::string> read_names(const char* field, nb::handle values);
 
-/// What a bool, NumPy's bool, 0 or 1 says; nothing for anything else.
+/// Reads a bool, NumPy's bool, 0 or 1; returns nothing for anything else.
 std::optional<bool> find_truth(nb::handle value);
 
-/// A new `dpctl.SyclDevice` of a filter string, or an invalid object if no device is meant.
+/// Makes a `dpctl.SyclDevice` of a filter string; an invalid object if it selects no device.
 /// @pre `text` is a str
 nb::object find_filtered(nb::handle text);
 
-/// Whether an object is a tuple of two whose first names a device type.
+/// Whether an object is a tuple of two whose first element equals a device type.
 bool names_device_type(nb::handle device, DLDeviceType type);
 
-/// The DLPack id that a device, its filter string or `(14, device_id)` stands for.
+/// The DLPack id of a device, of its filter string, or of `(14, device_id)`.
 /// @throws nb::python_error TypeError or ValueError; conversion_error as `device_id`
 std::int32_t read_device_id(nb::handle device);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of DLPack's capsules, fresh and consumed, and what their destructors do. Source:
-// DLPack "Python Specification".
+// Source of the capsules' names and destructors: DLPack "Python Specification".
 #include "capsule.hpp"
 
+#include "arguments.hpp"
 #include "python_objects.hpp"
 
 #include <cstring>
@@ -25,7 +25,7 @@ struct names<DLManagedTensor> {
   static constexpr const char* consumed = "used_dltensor";
 };
 
-// Runs for consumed capsules too, which own nothing any more.
+// Also runs for consumed capsules, which own nothing.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) noexcept {
   if (PyCapsule_IsValid(capsule, names<Managed>::fresh) != 0) {
@@ -38,22 +38,16 @@ void destroy_capsule(PyObject* capsule) noexcept {
 template <class Owned>
 nb::object wrap(Owned managed) {
   using managed_type = typename Owned::element_type;
-  PyObject* capsule =
-      PyCapsule_New(managed.get(), names<managed_type>::fresh, &destroy_capsule<managed_type>);
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
+  nb::object capsule = checked(PyCapsule_New(managed.get(), names<managed_type>::fresh,
+                                             &destroy_capsule<managed_type>));
   managed.release();
-  return nb::steal(capsule);
+  return capsule;
 }
 
-// A capsule's name is bytes of any kind; a sentence is UTF-8.
+// A capsule's name may be any bytes; a sentence is UTF-8.
 std::string printable(const char* name) {
   const auto size = static_cast<Py_ssize_t>(std::strlen(name));
-  const nb::object text = nb::steal(PyUnicode_DecodeASCII(name, size, "backslashreplace"));
-  if (!text.is_valid()) {
-    throw nb::python_error();
-  }
+  const nb::object text = checked(PyUnicode_DecodeASCII(name, size, "backslashreplace"));
   return nb::borrow<nb::str>(text).c_str();
 }
 
@@ -81,6 +75,14 @@ capsule_content read_capsule(nb::handle object) {
   PyErr_Clear();
   refuse_capsule(name == nullptr ? std::string("one without a name")
                                  : "one named \"" + printable(name) + "\"");
+}
+
+content_view view_of(const capsule_content& content) {
+  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
+    detail::check_header(**versioned);
+    return {&(*versioned)->dl_tensor, (*versioned)->flags};
+  }
+  return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
 }
 
 void consume_capsule(nb::handle object, const capsule_content& content) noexcept {

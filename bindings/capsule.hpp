@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack's Python capsules: read without being consumed, consumed once everything is proved,
-// and written.
+// DLPack's Python capsules: reads them, consumes them and makes them.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <usm_dlpack/core/managed.hpp>
 
+#include <cstdint>
 #include <variant>
 
 namespace usm_dlpack::python {
@@ -16,18 +16,26 @@ namespace nb = nanobind;
 /// The managed tensor in a fresh capsule, versioned or legacy; the capsule still owns it.
 using capsule_content = std::variant<DLManagedTensorVersioned*, DLManagedTensor*>;
 
-/// Looks into a capsule without consuming it.
-/// @throws conversion_error `capsule_unusable` for what is no fresh DLPack capsule
+/// Reads a capsule without consuming it.
+/// @throws conversion_error `capsule_unusable` for anything but a fresh DLPack capsule
 capsule_content read_capsule(nb::handle object);
 
-/// Marks a capsule that `read_capsule` took as consumed: from now on the caller owns the
-/// content.
+/// The tensor and the flags of a capsule's content; borrowed.
+struct content_view {
+  const DLTensor* described;
+  std::uint64_t flags;  ///< 0 of a legacy managed tensor
+};
+
+/// @throws conversion_error for an unknown version or flags
+content_view view_of(const capsule_content& content);
+
+/// Marks a capsule that `read_capsule` accepted as consumed: the caller now owns the content.
 void consume_capsule(nb::handle object, const capsule_content& content) noexcept;
 
-/// Undoes that: the capsule owns the content again.
+/// Undoes `consume_capsule`: the capsule owns the content again.
 void restore_capsule(nb::handle object, const capsule_content& content) noexcept;
 
-/// A fresh capsule that owns a managed tensor, and runs its deleter if nobody consumes it.
+/// Makes a fresh capsule, which runs the deleter if nobody consumes it.
 nb::object make_capsule(managed_tensor managed);
 nb::object make_capsule(legacy_managed_tensor managed);
 

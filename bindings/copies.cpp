@@ -38,9 +38,8 @@ std::int64_t bits_of_element(const copy_source& source) {
   return detail::bits_per_element(source.described.dtype, detail::storage_of(source.flags));
 }
 
-/// How a copy is laid out: with the source's strides where none is negative, not even that of
-/// a dimension without neighbours, and its elements neither overlap nor have gaps. Otherwise
-/// it is compact and in row-major order.
+/// The layout of a copy: the source's strides if none is negative (even for an extent of 1)
+/// and the elements neither overlap nor have gaps; otherwise compact, in row-major order.
 struct copy_layout {
   std::uint64_t nbytes;
   bool compact;
@@ -67,18 +66,18 @@ copy_layout layout_of_copy(const copy_source& source) {
   return {nbytes, !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
-// Waits below are for whole queues: a barrier of an out-of-order one can miss a host task that
-// runs, and an event whose command was held back behind a host task may say too soon that it
-// is complete (DPC++ 2026.2).
+// The functions below wait for whole queues: a barrier of an out-of-order queue can miss a
+// running host task, and the event of a command behind a host task may report completion too
+// early (DPC++ 2026.2).
 
-/// Waits for what a queue has got; the GIL is not held.
+/// @pre the GIL is not held
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
   if (pending) {
     sycl::queue(*pending).wait();
   }
 }
 
-/// One copy by a root device, after what is pending; the GIL is not held.
+/// Copies by a root device, after the pending work. @pre the GIL is not held
 void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pending,
                 const void* from, void* to, std::uint64_t nbytes) {
   copy_queue own(device_id);
@@ -88,7 +87,7 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
   queue.wait();
 }
 
-/// The bytes of the span where the host can read them: in place, or in `staged`.
+/// Makes the source's bytes readable for the host: in place, or copied to `staged`.
 /// @pre the GIL is not held
 const unsigned char* bring_to_host(const copy_source& source, copy_memory& staged) {
   const auto* lowest = reinterpret_cast<const unsigned char*>(source.structure.lowest);
@@ -101,7 +100,7 @@ const unsigned char* bring_to_host(const copy_source& source, copy_memory& stage
   return static_cast<const unsigned char*>(staged.get());
 }
 
-/// Copies bits, the lowest of a byte first. @pre those of `to` are 0
+/// Copies bits, the lowest of a byte first. @pre the bits of `to` are 0
 void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* to,
                std::int64_t to_bit, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -110,7 +109,7 @@ void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* 
   }
 }
 
-/// Copies element by element into row-major order: an odometer over all dimensions.
+/// Copies element by element into row-major order.
 /// @pre for packed elements of fewer than 8 bits, the bytes of `to` are 0
 void gather(const copy_source& source, const unsigned char* span, unsigned char* to) {
   const DLTensor& from = source.described;
@@ -119,7 +118,7 @@ void gather(const copy_source& source, const unsigned char* span, unsigned char*
   std::vector<std::int64_t> index(ndim, 0);
   const auto first =
       static_cast<std::int64_t>(source.structure.first - source.structure.lowest);
-  // In elements from the first one; the free stride of an extent of 1 may make it wrap.
+  // In elements from the first; unsigned: the free stride of an extent of 1 may wrap it.
   std::uint64_t at = 0;
   for (std::int64_t copied = 0;; ++copied) {
     const std::int64_t from_bit = first * 8 + static_cast<std::int64_t>(at) * bits;
@@ -149,7 +148,7 @@ void gather(const copy_source& source, const unsigned char* span, unsigned char*
   }
 }
 
-/// Whether the elements stand in row-major order without gaps.
+/// Whether the elements are in row-major order without gaps.
 bool is_compact(const DLTensor& tensor) {
   std::int64_t step = 1;
   for (std::int32_t r = tensor.ndim - 1; r >= 0; --r) {
@@ -177,18 +176,18 @@ tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevic
   return made;
 }
 
-/// Whether a root device reaches the memory of another one of its platform.
+/// Whether a root device can access another one's memory.
 bool are_peers(std::int32_t device_id, std::int32_t other) {
   try {
     return default_context(device_id) == default_context(other) &&
            root_device(device_id).ext_oneapi_can_access_peer(root_device(other));
-  } catch (const sycl::exception&) {  // a backend that cannot say
+  } catch (const sycl::exception&) {  // the backend does not know
     return false;
   }
 }
 
-/// Whether the memory of the source can be copied by one call of the destination's queue.
-/// Between root devices that are no peers a driver need not copy, also not within a context.
+/// Whether one call of the destination's queue can copy the source. Drivers need not copy
+/// between root devices that are not peers, even within a context.
 bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
   return !source.proof || source.proof->usm_type() == sycl::usm::alloc::host ||
          source.proof->device_id() == device_id ||
@@ -212,13 +211,12 @@ copy_memory::~copy_memory() {
     return;
   }
   if (process_is_forked() || interpreter_gate::is_closed()) {
-    // The runtime stayed behind in the parent, and the memory with it; or the process ends,
-    // and work may wait for a Python that does not come back. The queues are not dropped
-    // either.
+    // The parent has the runtime and the memory; or the process ends, and work may wait for a
+    // Python that does not run any more. So the queues are not destroyed either.
     new (std::nothrow) std::shared_ptr<memory_users>(std::move(users_));
     return;
   }
-  // Also where the queues are idle: the backend's own free waits for kernels of any queue.
+  // Also if the queues are idle: the backend's free waits for kernels of any queue.
   run_unlocked([](void* memory) { static_cast<copy_memory*>(memory)->free(); }, this);
 }
 
@@ -229,7 +227,7 @@ void copy_memory::free() noexcept {
   try {
     sycl::free(address_, *context_);
   } catch (const sycl::exception&) {
-    // The runtime is shutting down: it frees the memory itself.
+    // The runtime is shutting down, and frees the memory itself.
   }
 }
 

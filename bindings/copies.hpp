@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of tensors, in USM or in host memory: each waits for the producer's known work, and
-// is complete when it is returned. Each element of a copy has its own place: positive strides
-// are kept where elements neither overlap nor have gaps, otherwise the copy is compact, in
-// row-major order.
+// Copies of tensors, in USM or in host memory. A copy waits for the producer's known work, and
+// is complete when it is returned. Its elements do not overlap: positive strides are kept if
+// the elements neither overlap nor have gaps; otherwise the copy is compact in C order.
 #pragma once
 
 #include "capsule.hpp"
@@ -18,26 +17,25 @@
 
 namespace usm_dlpack::python {
 
-/// What is copied: a proved tensor, or a well-formed one in host memory.
+/// The source of a copy: a proved tensor, or a well-formed one in host memory.
 struct copy_source {
   DLTensor described;          ///< `data` is the first element, `byte_offset` 0
-  tensor_structure structure;  ///< the bytes that it spans
-  std::uint64_t flags;         ///< of which the padding of small elements is kept
+  tensor_structure structure;  ///< of `described`
+  std::uint64_t flags;         ///< a copy keeps only `is_subbyte_type_padded`
   /// The queue that may still work on the memory.
   std::optional<sycl::queue> pending;
-  /// Not set for host memory, which the host reads.
+  /// Empty for host memory.
   std::optional<usm_allocation> proof;
 };
 
-/// Memory that a copy lives in. USM is freed after the work that its queues have got, without
-/// the GIL: the work may need it, and so may whoever lets it go on. Where that cannot be, the
-/// memory is left alone for good rather than freed under a kernel: if a queue cannot say that
-/// it is done, and while the interpreter finishes.
+/// Memory of a copy. USM is freed after the work of its queues, without the GIL, which that
+/// work may need. USM leaks rather than being freed under a kernel if a queue cannot be waited
+/// for, and while the interpreter finishes.
 class copy_memory {
  public:
   copy_memory() noexcept = default;
   explicit copy_memory(void* host) noexcept : address_(host) {}
-  /// USM, at a null address if there is none.
+  /// Allocates USM; a null address if there is no memory.
   copy_memory(std::uint64_t nbytes, const sycl::device& device, const sycl::context& context,
               sycl::usm::alloc kind);
   copy_memory(copy_memory&& other) noexcept
@@ -49,7 +47,7 @@ class copy_memory {
 
   void* get() const noexcept { return address_; }
 
-  /// The queues that work on USM; null for host memory.
+  /// The queues that use the USM; null for host memory.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
 
  private:
@@ -60,27 +58,27 @@ class copy_memory {
   std::shared_ptr<memory_users> users_;
 };
 
-/// USM of a kind (device USM for an unknown one) in the default context of a root device,
-/// aligned to 256 bytes; of one byte at least, so that its address is live. None if there is
-/// no memory.
-/// @param field that a failure of the runtime is told of
+/// Allocates USM (device USM for an unknown kind) in the default context of a root device,
+/// aligned to 256 bytes; at least one byte, so that the address is valid. The address is null
+/// if there is no memory.
+/// @param field named in the error if the runtime fails
 /// @throws conversion_error as `root_device`
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind);
 
-/// USM for a copy, as of `find_usm`.
+/// Allocates USM for a copy, as `find_usm`.
 /// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
 copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind);
 
-/// A copy and its description, whose shape is the source's: used while that is there.
+/// A copy and its description, which borrows the source's shape.
 struct tensor_copy {
   DLTensor described;
   std::uint64_t flags;
   copy_memory memory;
-  std::vector<std::int64_t> strides;  ///< `described.strides`, where they are not the source's
+  std::vector<std::int64_t> strides;  ///< `described.strides`, unless they are the source's
 };
 
-/// Copies to memory of `allocate_usm`. @throws conversion_error as that
+/// Copies to USM. @throws conversion_error as `allocate_usm`
 tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
                         sycl::usm::alloc kind);
 
@@ -88,7 +86,7 @@ tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
 tensor_copy copy_to_host(const copy_source& source);
 
 /// Writes the elements to host memory, compact and in row-major order.
-/// @pre `to` has room for all of them; elements of fewer than 8 bits are padded
+/// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
 void write_compact(const copy_source& source, void* to);
 
 }  // namespace usm_dlpack::python

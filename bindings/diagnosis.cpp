@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A query that fails has the text of its failure as the answer.
+// A query that fails answers with the text of its failure.
 #include "diagnosis.hpp"
 
 #include "from_memory.hpp"
@@ -11,7 +11,6 @@
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace usm_dlpack::python {
 namespace {
@@ -30,7 +29,7 @@ void ask(nb::dict& answers, const char* failure, Query&& query) {
 
 // --- devices and contexts
 
-/// A device by the id of its root, as far as it has one.
+/// Describes a device; its id is that of its root, or None.
 nb::dict device_answer(const sycl::device& device) {
   nb::dict answers;
   answers["device_id"] = nb::none();
@@ -57,7 +56,7 @@ nb::dict context_answer(const sycl::context& context) {
   return answers;
 }
 
-/// The default context of the platform of a root device.
+/// Describes the default context of a root device's platform.
 nb::dict default_context_answer(std::int32_t id) {
   check_process();
   nb::dict answers;
@@ -84,7 +83,7 @@ const char* partition_name(sycl::info::partition_property property) {
   }
 }
 
-/// Into how many sub-devices a root device parts, and by which rules.
+/// The largest number of sub-devices of a root device, and the kinds of partition.
 nb::dict partition_answer(std::int32_t id) {
   check_process();
   nb::dict answers;
@@ -107,7 +106,7 @@ nb::dict partition_answer(std::int32_t id) {
 
 // --- a pointer
 
-/// What SYCL's own queries say of a pointer in a context.
+/// Queries SYCL about a pointer in a context.
 nb::dict sycl_answer(const void* pointer, const sycl::context& context) {
   nb::dict answers;
   answers["kind"] = nb::none();
@@ -121,7 +120,7 @@ nb::dict sycl_answer(const void* pointer, const sycl::context& context) {
   return answers;
 }
 
-/// What each platform's default context knows of a pointer, in the order of the device ids.
+/// Queries each platform's default context about a pointer, in the order of the device ids.
 nb::list ask_platforms(std::uintptr_t address) {
   check_process();
   nb::list rows;
@@ -140,7 +139,7 @@ nb::list ask_platforms(std::uintptr_t address) {
   return rows;
 }
 
-/// What one context, which Python code named, knows of a pointer.
+/// Queries one context, named by Python code, about a pointer.
 nb::dict ask_context(std::uintptr_t address, nb::handle place) {
   check_process();
   const sycl::context context = to_context(resolve_syclobj(place));

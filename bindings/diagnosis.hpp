@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the SYCL runtime says of a pointer, a context and a device. Nothing is decided here.
+// Queries of the SYCL runtime for `explain` and `devices`.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,10 +10,9 @@
 
 namespace usm_dlpack::python {
 
-/// The devices of a context, and what SYCL says of a pointer in it.
+/// Describes a context and its devices, and a pointer in it.
 nanobind::dict pointer_answer(std::uintptr_t address, const sycl::context& context);
 
-/// Adds the queries that Python's `explain` and `devices` use.
 void register_diagnosis(nanobind::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -18,12 +18,12 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Whether names of a type code end in the width: int8, float32, complex64.
+/// Whether a type code's names end in the width: int8, float32, complex64.
 constexpr bool is_numbered(std::uint8_t code) noexcept {
   return code == kDLInt || code == kDLUInt || code == kDLFloat || code == kDLComplex;
 }
 
-/// The name of a code with a width of its own: bfloat16, bool, float8_e5m2; or "".
+/// The name of a code with a fixed width: bfloat16, bool, float8_e5m2; or "".
 std::string special_name(std::uint8_t code, std::uint8_t bits) {
   if (code >= detail::type_code_count || bits == 0 ||
       detail::type_code_rows[code].bits != bits) {
@@ -32,7 +32,7 @@ std::string special_name(std::uint8_t code, std::uint8_t bits) {
   return detail::type_code_rows[code].name + std::string(code == kDLBfloat ? "16" : "");
 }
 
-/// Three numbers as a dtype, if its fields hold them.
+/// Makes a dtype if its fields can hold the numbers.
 std::optional<DLDataType> fit_dtype(wide_int code, wide_int bits, wide_int lanes) {
   const bool fits =
       0 <= code && code <= 255 && 0 < bits && bits <= 255 && 0 < lanes && lanes <= 65535;
@@ -41,7 +41,7 @@ std::optional<DLDataType> fit_dtype(wide_int code, wide_int bits, wide_int lanes
               : std::nullopt;
 }
 
-/// The dtype of a name without lanes. What looks like one is named again, to be sure.
+/// The dtype of a name without lanes. Formats the dtype again to check the whole name.
 std::optional<DLDataType> find_scalar(const std::string& name) {
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   const int last = std::atoi(name.substr(digits, 4).c_str());
@@ -59,10 +59,10 @@ std::optional<DLDataType> find_scalar(const std::string& name) {
   return found && dtype_name(*found) == name ? found : std::nullopt;
 }
 
-/// The dtype that `dtype_name` gives a name to.
+/// The dtype whose `dtype_name` this is.
 std::optional<DLDataType> find_named(const std::string& name) {
   std::optional<DLDataType> found = find_scalar(name);
-  const std::size_t x = name.rfind('x');  // after the one of complex32
+  const std::size_t x = name.rfind('x');  // not the x of complex32
   if (!found && x != std::string::npos && (found = find_scalar(name.substr(0, x)))) {
     found = fit_dtype(found->code, found->bits, std::atoi(name.substr(x + 1, 6).c_str()));
     return found && dtype_name(*found) == name ? found : std::nullopt;
@@ -73,12 +73,12 @@ std::optional<DLDataType> find_named(const std::string& name) {
 std::string text_in(nb::handle text) {
   Py_ssize_t size = 0;
   const char* characters = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-  PyErr_Clear();  // of lone surrogates
+  PyErr_Clear();  // lone surrogates
   return characters == nullptr ? std::string()
                                : std::string(characters, static_cast<std::size_t>(size));
 }
 
-/// A tuple of three integers that fit a DLDataType.
+/// Reads a tuple of three integers that fit a DLDataType.
 std::optional<DLDataType> find_tuple(nb::handle dtype) {
   if (PyTuple_Check(dtype.ptr()) == 0 || PyTuple_Size(dtype.ptr()) != 3) {
     return std::nullopt;
@@ -99,10 +99,9 @@ nb::handle numpy_dtype() {
   return kept.get([] { return nb::module_::import_("numpy").attr("dtype"); });
 }
 
-/// NumPy's dtype of anything that it takes for one. @throws nb::python_error TypeError or
-/// ValueError
+/// Calls `numpy.dtype`. @throws nb::python_error TypeError or ValueError
 nb::object to_numpy_dtype(nb::handle dtype) {
-  // A SyntaxError of "i4,,", which NumPy has Python parse.
+  // NumPy parses strings as Python: "i4,," raises SyntaxError.
   if (auto found =
           attempt({PyExc_SyntaxError}, [&] { return nb::object(numpy_dtype()(dtype)); })) {
     return *std::move(found);
@@ -111,13 +110,13 @@ nb::object to_numpy_dtype(nb::handle dtype) {
   throw nb::python_error();
 }
 
-/// Lets NumPy know the names bfloat16, float8_e5m2 and so on, if ml_dtypes is installed.
+/// Imports ml_dtypes, if installed, so that NumPy knows bfloat16, float8_e5m2 and so on.
 bool register_ml_dtypes() {
   return attempt({PyExc_ImportError}, [] { return nb::module_::import_("ml_dtypes"); })
       .has_value();
 }
 
-/// Whether ml_dtypes may have a dtype that NumPy has not.
+/// Whether ml_dtypes may have a dtype that NumPy lacks.
 bool is_of_ml_dtypes(DLDataType dtype) {
   return dtype.lanes == 1 &&
          (is_numbered(dtype.code)
@@ -125,7 +124,7 @@ bool is_of_ml_dtypes(DLDataType dtype) {
               : dtype.code != kDLBool && !special_name(dtype.code, dtype.bits).empty());
 }
 
-/// NumPy's own numbers, of 8, 16, 32 and so on bits. Wider floats are padded x87 numbers.
+/// NumPy's own numbers, of 8, 16, 32, ... bits. Its wider floats are padded x87 numbers.
 struct numpy_kind {
   char kind;
   int code, least, most;
@@ -136,7 +135,7 @@ constexpr numpy_kind numpy_kinds[] = {{'i', kDLInt, 8, 64},
                                       {'c', kDLComplex, 64, 128},
                                       {'b', kDLBool, 8, 8}};
 
-/// NumPy's own number of one kind or of one code and some bits, or null.
+/// The row for a kind or a code, and a width; null if there is none.
 const numpy_kind* find_kind(char kind, int code, std::int64_t bits) {
   const auto* found =
       std::find_if(std::begin(numpy_kinds), std::end(numpy_kinds), [&](const numpy_kind& row) {
@@ -159,7 +158,6 @@ std::string text_attribute(nb::handle object, const char* name) {
 
 bool is_native(nb::handle dtype) { return nb::getattr(dtype, "isnative").is(Py_True); }
 
-/// DLPack's dtype of one of NumPy's.
 element_type from_numpy(nb::handle dtype) {
   const bool native = is_native(dtype);
   if (const auto found = native ? find_ml_dtype(dtype) : std::nullopt) {
@@ -185,7 +183,7 @@ nb::object make_python(element_type element) {
   if (is_of_ml_dtypes(dtype)) {
     register_ml_dtypes();
   } else if (find_kind(dtype) == nullptr) {
-    return plain;  // what NumPy calls float128 is a padded x87 number
+    return plain;  // NumPy's float128 is a padded x87 number
   }
   const auto found =
       attempt({PyExc_TypeError}, [&] { return nb::object(numpy_dtype()(plain)); });
@@ -248,7 +246,7 @@ element_type read_dtype(nb::handle dtype) {
                     text_of(dtype), "pass for example numpy.float32 or 'bfloat16'");
   }
   const element_type found = from_numpy(*numpy);
-  // Elements of a name are packed.
+  // Elements of a dtype given by name are packed.
   return text ? element_type{found.dtype} : found;
 }
 

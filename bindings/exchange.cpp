@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// An array in, the proof of its memory out; and the map of root devices.
 #include "exchange.hpp"
 
 #include "arguments.hpp"
@@ -17,14 +15,13 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace usm_dlpack::python {
 namespace {
 
-/// The values of an enumeration that have the given names.
-/// @throws nb::python_error ValueError for a name that none has
+/// The values of an enumeration with the given names.
+/// @throws nb::python_error ValueError for an unknown name
 template <class Enum>
 accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
                            const std::vector<std::string>& names) {
@@ -67,12 +64,12 @@ allocation_object validate_content(const capsule_content& content, const require
   return {proof, (flags & flag::read_only) != 0};
 }
 
-/// Python's `validate`: of a capsule, which stays as it is, or of what an array offers.
+/// Python's `validate`, of a capsule, which is not consumed, or of an array.
 allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle backends,
                                  nb::handle dtype, nb::handle ndim, nb::handle readonly,
                                  nb::handle overlapping, nb::handle device) {
   trace* watching = take_trace();
-  check_process();  // before dpctl is asked for anything
+  check_process();  // before dpctl is used
   const std::vector<std::string> kinds = read_names("usm_types", usm_types);
   std::optional<std::vector<std::string>> some_backends;
   if (!backends.is_none()) {
@@ -107,7 +104,7 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
   detail::begin_step(watching, "capsule");
   const allocation_object found =
       validate_content(offered.content(), wanted, padded, watching);
-  detail::begin_step(watching, "pointer");  // again: by the queue that the producer names
+  detail::begin_step(watching, "pointer");  // again, with the producer's queue
   check_context(found.proof, offered);
   return found;
 }
@@ -116,7 +113,7 @@ nb::object usm_type_of(const allocation_object& self) {
   return nb::str(to_string(self.proof.usm_type()));
 }
 
-/// A row of the device table as Python's `devices` shows it.
+/// A row of the device table for Python's `devices`.
 nb::dict device_row(std::int32_t id) {
   const detail::device_entry& entry =
       detail::device_table::get().devices[static_cast<std::size_t>(id)];
@@ -128,8 +125,7 @@ nb::dict device_row(std::int32_t id) {
   return row;
 }
 
-/// Base and size of what a proof names, and lowest address, bytes and first element of the
-/// view.
+/// Base and size of the bounds; lowest address, size in bytes and first element of the view.
 nb::tuple bounds_of(nb::handle x) {
   const usm_allocation& proof =
       is_tensor(x) ? nb::inst_ptr<tensor>(x)->proof() : nb::cast<allocation_object&>(x).proof;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that make a DLPackTensor or a UsmAllocation: of memory, or of a capsule.
+// `validate`, UsmAllocation and the functions for device ids.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,11 +8,10 @@
 
 namespace usm_dlpack::python {
 
-/// The names of proofs in Python.
+/// Python's names of proofs.
 const char* name_of(bounds_proof bounds);
 const char* name_of(device_proof device);
 
-/// Adds UsmAllocation and the functions to the module.
 void register_exchange(nanobind::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The five functions have C linkage in spirit: nothing is thrown through them. They are called
-// with the GIL held, wait for no work, and answer 0, or -1 with the Python error set.
+// C functions, through which nothing is thrown. They are called with the GIL held, wait for no
+// work, and return 0, or -1 with the Python error set.
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
 #include "exchange_api.hpp"
 
+#include "arguments.hpp"
 #include "copies.hpp"
 #include "export.hpp"
 #include "import.hpp"
@@ -26,13 +27,12 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// The queues that a thread's consumers are to work on, by root device: that of the tensor
-/// that they got last and that knows one. Each stays at its address for the thread's life, for
-/// which it is kept.
+/// The queues for a thread's consumers, one per root device: the queue of the last tensor that
+/// they got and that has one. Each queue keeps its address for the thread's life.
 class work_streams {
  public:
-  /// Goes over to the queue of a tensor: behind the work of those that were got since the
-  /// stream was asked for, which a consumer uses together with it.
+  /// Switches to a tensor's queue, ordered behind the previous queue if the consumer has not
+  /// asked for a stream since: it uses both tensors together.
   void follow(const tensor& source) {
     const std::int32_t device_id = source.proof().device_id();
     if (source.queue() && source.queue_knows_memory()) {
@@ -50,12 +50,12 @@ class work_streams {
     }
   }
 
-  /// Has memory of this package wait for the stream of the consumer that gets it: as it is
-  /// now, and as it is when the consumer asks for it.
+  /// Makes memory of this package wait for the consumer's stream: for the present one, and for
+  /// the one that the consumer asks for next.
   void lend(std::int32_t device_id, const std::shared_ptr<memory_users>& users) {
     users->add(queue(device_id));
     work_stream& stream = streams_[device_id];
-    if (stream.lent.size() >= stream.most_lent) {  // by a consumer that never asks
+    if (stream.lent.size() >= stream.most_lent) {  // the consumer never asks
       for (auto memory = stream.lent.begin(); memory != stream.lent.end();) {
         memory = memory->expired() ? stream.lent.erase(memory) : std::next(memory);
       }
@@ -64,7 +64,7 @@ class work_streams {
     stream.lent.insert(users);
   }
 
-  /// The queue for a consumer, behind the work that it has got so far.
+  /// The queue for a consumer, ordered behind its present work.
   sycl::queue& ask(std::int32_t device_id) {
     sycl::queue& asked = queue(device_id);
     if (!asked.is_in_order() && !detail::is_idle(asked)) {
@@ -89,7 +89,7 @@ class work_streams {
   }
 
   ~work_streams() {
-    if (process_is_forked()) {  // what the parent's runtime made is never given back
+    if (process_is_forked()) {  // the parent's queues are never destroyed
       new (std::nothrow) streams_by_device(std::move(streams_));
     }
   }
@@ -97,10 +97,10 @@ class work_streams {
  private:
   struct work_stream {
     std::optional<sycl::queue> queue;
-    bool is_asked = false;  ///< since the last tensor that was got
-    /// Memory of this package that was got since the stream was asked for.
+    bool is_asked = false;  ///< since the last tensor
+    /// Memory of this package that consumers got since the stream was asked for.
     std::set<std::weak_ptr<memory_users>, std::owner_less<>> lent;
-    std::size_t most_lent = 64;  ///< before those that are gone are looked for
+    std::size_t most_lent = 64;  ///< above this, expired entries are removed
   };
   using streams_by_device = std::map<std::int32_t, work_stream>;
   streams_by_device streams_;
@@ -111,8 +111,7 @@ work_streams& streams_of_thread() {
   return streams;
 }
 
-/// As `guarded`, also where an error is set already: a refusal replaces it, and what works
-/// leaves it.
+/// Like `guarded`, but a Python error may be set before: success keeps it.
 template <class Function>
 int answer(Function&& function) noexcept {
   if (PyErr_Occurred() == nullptr) {
@@ -180,7 +179,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
 
 int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept {
   return answer([&] {
-    managed_tensor owned(managed);  // stolen, also if it is refused, and gone before the error
+    managed_tensor owned(managed);  // taken also if it is refused
     check_result(out);
     if (managed == nullptr) {
       throw nb::value_error(
@@ -209,14 +208,14 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
 
 using set_error_function = void (*)(void* context, const char* kind, const char* message);
 
-/// New USM of a prototype's shape, dtype and device.
+/// Allocates USM of a prototype's shape, dtype and device.
 managed_tensor allocate_like(const DLTensor& prototype) {
   detail::check_device_type(prototype);
   check_process();
   DLTensor wanted = prototype;
   wanted.strides = nullptr;
   wanted.byte_offset = 0;
-  // Any address does for the bytes to be counted; of the smallest that has no wrap.
+  // `check_structure` needs an address: any that does not wrap does.
   wanted.data = reinterpret_cast<void*>(std::uintptr_t{256});
   const tensor_structure structure = check_structure(wanted);
   copy_memory memory =
@@ -229,7 +228,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   return to_managed_tensor(wanted, std::move(memory));
 }
 
-// Errors go to the caller's function, which may set a Python error or none; so may be null.
+// Reports errors by the caller's function, which may be null.
 int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out,
                              void* context, set_error_function given) noexcept {
   const set_error_function set_error =
@@ -272,11 +271,8 @@ void register_exchange_api() {
     made.current_work_stream = &current_work_stream;
     return made;
   }();
-  PyObject* capsule = PyCapsule_New(&api, "dlpack_exchange_api", nullptr);
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  nb::type<tensor>().attr("__dlpack_c_exchange_api__") = nb::steal(capsule);
+  nb::type<tensor>().attr("__dlpack_c_exchange_api__") =
+      checked(PyCapsule_New(&api, "dlpack_exchange_api", nullptr));
 }
 
 }  // namespace usm_dlpack::python

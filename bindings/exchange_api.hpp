@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack's C exchange API for DLPackTensor: a table of five C functions at its type.
+// DLPackTensor's DLPack C exchange API: a table of five C functions, stored in its type.
 #pragma once
 
 #include <nanobind/nanobind.h>

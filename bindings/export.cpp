@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Each keyword of __dlpack__ is read by one function that refuses what it does not know; then
-// one of three tensors is exported: the memory itself, a copy on a root device, or one for the
-// host.
 #include "export.hpp"
 
 #include "arguments.hpp"
@@ -46,7 +42,7 @@ const char* const export_doc =
 
 namespace {
 
-/// A tuple of two integers that fit int64_t. What ends the program goes on.
+/// Reads a tuple of two integers that fit int64_t. Propagates KeyboardInterrupt and the like.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
     return false;
@@ -78,7 +74,7 @@ bool wants_versioned(nb::handle max_version) {
 
 constexpr DLDevice host_device{kDLCPU, 0};
 
-/// The device that is asked for: a root device of this process, or the host.
+/// Reads the requested device: a root device of this process, or the host.
 DLDevice read_device(nb::handle dl_device, DLDevice own) {
   if (dl_device.is_none()) {
     return own;
@@ -145,7 +141,7 @@ void check_host_stream(const consumer_stream& consumer) {
   }
 }
 
-/// Orders the consumer behind the tensor's own queue.
+/// Orders the consumer behind the tensor's queue.
 void synchronise(const tensor& source, const consumer_stream& consumer, bool on_host) {
   if (!source.queue() || consumer.unsynchronised) {
     return;
@@ -174,7 +170,7 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
                           nb::handle dl_device, nb::handle copy) {
   check_ready(self);
   check_process();
-  // The tensor may lose its owner to code that the keywords run: kept until the end.
+  // Code that the keywords run may drop the last reference to the tensor.
   const nb::object kept = nb::borrow(self);
   const tensor& source = *nb::inst_ptr<tensor>(self);
   const DLDevice own = source.get().device;

@@ -3,6 +3,7 @@
 // The functions of nanobind/package.hpp: nothing is thrown through them.
 #include "extensions.hpp"
 
+#include "arguments.hpp"
 #include "capsule.hpp"
 #include "from_memory.hpp"
 #include "import.hpp"
@@ -29,22 +30,9 @@ bool has_attribute(nb::handle object, const char* name) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
 }
 
-/// An attribute that an object itself has, or an invalid object: what it raises is no answer.
-/// @throws nb::python_error what is no Exception, an interrupt for example
-nb::object own_attribute(nb::handle object, const char* name) {
-  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-  }
-  return nb::steal(found);
-}
-
-/// Whether an object that is no array by its type has `__dlpack__` itself, as a proxy has.
-/// What is most often meant for other overloads (None, numbers, strings, lists, dictionaries,
-/// classes) is not asked; and an object that has whatever it is asked for says nothing by it.
+/// Whether an object that is not an array by its type has its own `__dlpack__`, like a proxy.
+/// Types that are usually meant for other overloads are not queried, and objects that have
+/// every attribute are not arrays.
 bool is_array_by_itself(nb::handle object) {
   constexpr unsigned long never_arrays =
       Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS |
@@ -54,9 +42,9 @@ bool is_array_by_itself(nb::handle object) {
       (PyType_GetFlags(Py_TYPE(object.ptr())) & never_arrays) != 0) {
     return false;
   }
-  const nb::object method = own_attribute(object, "__dlpack__");
+  const nb::object method = find_attribute(object, "__dlpack__", PyExc_Exception);
   return method.is_valid() && PyCallable_Check(method.ptr()) != 0 &&
-         !own_attribute(object, "__dlpack_no_such_attribute__").is_valid();
+         !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
 }
 
 /// Our own tensor, which was proved when it was made.
@@ -65,8 +53,8 @@ found_tensor offer_own(nb::handle array) {
   return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type(), {}};
 }
 
-/// A capsule that somebody else has too: it is taken, and fresh again when this goes, so that
-/// nobody consumes it meanwhile.
+/// A capsule with other references: consumed for the lifetime of this object, so that nobody
+/// else consumes it, then fresh again.
 struct borrowed_capsule {
   nb::object capsule;
   capsule_content content;
@@ -82,7 +70,7 @@ void give_back(PyObject* holder) noexcept {
   delete held;
 }
 
-/// An owner of what a capsule holds: the capsule itself, where nobody else has it.
+/// The owner of a capsule's content: the capsule itself if nobody else refers to it.
 nb::object keeper_of(nb::object capsule, const capsule_content& content) {
 #if !defined(Py_GIL_DISABLED)
   if (Py_REFCNT(capsule.ptr()) == 1) {
@@ -90,41 +78,32 @@ nb::object keeper_of(nb::object capsule, const capsule_content& content) {
   }
 #endif
   auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
-  const nb::object holder = nb::steal(PyCapsule_New(made.get(), nullptr, &give_back));
-  if (!holder.is_valid()) {
-    throw nb::python_error();
-  }
+  const nb::object holder = checked(PyCapsule_New(made.get(), nullptr, &give_back));
   borrowed_capsule& held = *made.release();
-  // The garbage collector may have run, and with it code that took the capsule.
+  // The garbage collector may have run code that took the capsule.
   static_cast<void>(read_capsule(capsule));
   consume_capsule(capsule, content);
   held.taken = true;
   return holder;
 }
 
-/// What a producer hands over, owned by the capsule that it came in, or by a new one.
+/// Exports a producer's array.
 found_tensor offer_foreign(nb::handle array) {
   import_request request;
-  // Memory that is elsewhere is refused after its dtype and rank, for which other overloads
-  // try.
+  // Memory elsewhere is refused after the dtype and rank, so that other overloads are tried.
   request.anywhere = true;
   producer_tensor offered = ask_producer(array, request);
   const capsule_content content = offered.content();
+  const content_view view = view_of(content);
   found_tensor found;
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    detail::check_header(**versioned);
-    found.tensor = (*versioned)->dl_tensor;
-    found.flags = (*versioned)->flags;
-  } else {
-    found.tensor = std::get<DLManagedTensor*>(content)->dl_tensor;
-  }
+  found.tensor = *view.described;
+  found.flags = view.flags;
   found.queue = std::move(offered.pending);
   found.owner = keeper_of(offered.into_capsule(), content).release().ptr();
   return found;
 }
 
-/// Memory, or an array that its own library does not export: our own exporter says why, or
-/// does it.
+/// Exports memory, or an array that its own library failed to export, by our exporter.
 found_tensor offer_memory(nb::handle array) {
   return offer_own(
       to_dlpack_tensor(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none()));
@@ -202,12 +181,8 @@ void register_package_interface(nb::module_& module) {
                                            &run_unlocked,
                                            &set_error,
                                            &set_argument_error};
-  PyObject* capsule = PyCapsule_New(const_cast<package_interface*>(&table),
-                                    package_interface::capsule_name, nullptr);
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  module.attr("_package_interface") = nb::steal(capsule);
+  module.attr("_package_interface") = checked(PyCapsule_New(
+      const_cast<package_interface*>(&table), package_interface::capsule_name, nullptr));
 }
 
 }  // namespace usm_dlpack::python

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this module does for extensions that are built with <usm_dlpack/nanobind/views.hpp>.
+// The table of functions for extensions that are built with <usm_dlpack/nanobind/views.hpp>.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace usm_dlpack::python {
 
-/// Adds the table of functions that extensions ask for.
 void register_package_interface(nanobind::module_& module);
 
 }  // namespace usm_dlpack::python

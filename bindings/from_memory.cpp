@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The array interface and the arguments say which view is meant; then it is proved: well
-// formed, in the context and on the device that the object names, and within the object's
-// bytes.
+// The array interface and the arguments describe a view, which is then proved: well formed, in
+// the context and on the device that the object names, and within the object's bytes.
 #include "from_memory.hpp"
 
 #include "arguments.hpp"
@@ -10,8 +9,6 @@
 #include "process.hpp"
 #include "tensor.hpp"
 #include "trace.hpp"
-
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <limits>
@@ -30,7 +27,7 @@ bool is_address(wide_int address) noexcept {
   return address >= 0 && address < one_past_addresses;
 }
 
-/// What an object says of its memory, each field checked by itself.
+/// The array interface of an object; each field is checked on its own.
 struct array_interface {
   std::uintptr_t data = 0;
   bool readonly = false;
@@ -38,11 +35,11 @@ struct array_interface {
   std::optional<integers> strides;  ///< in elements
   element_type element;
   std::int64_t bits = 0;      ///< of an element in memory
-  std::int64_t itemsize = 0;  ///< the bytes that an element touches
-  wide_int offset = 0;        ///< elements from `data` to the first element
-  nb::object syclobj;         ///< as the object names it; invalid for a DLPackTensor
+  std::int64_t itemsize = 0;  ///< bytes of an element, rounded up
+  wide_int offset = 0;        ///< from `data` to the first element, in elements
+  nb::object syclobj;         ///< as in the interface; invalid for a DLPackTensor
   const tensor* own = nullptr;
-  wide_int begin = 0, end = 0;  ///< of the bytes from the lowest to the highest element
+  wide_int begin = 0, end = 0;  ///< address of the lowest element, and past the highest
 
   wide_int first() const noexcept { return data + offset * itemsize; }
   bool is_empty() const noexcept {
@@ -50,7 +47,7 @@ struct array_interface {
   }
 };
 
-/// Whether the elements stand in C order without gaps.
+/// Whether the elements are in C order without gaps.
 bool is_compact(const array_interface& base) noexcept {
   wide_int expected = 1;
   for (std::size_t r = base.shape.values.size(); base.strides && r-- > 0;) {
@@ -58,7 +55,7 @@ bool is_compact(const array_interface& base) noexcept {
     if (extent != 1 && base.strides->values[r] != expected) {
       return base.is_empty();
     }
-    expected *= extent;  // an int64_t before
+    expected *= extent;  // fits: both factors were an int64_t
   }
   return true;
 }
@@ -78,12 +75,12 @@ bool is_dpctl_memory(nb::handle object) {
 }
 
 bool is_known_version(nb::handle version) {
-  // A ValueError of a NumPy array.
+  // A NumPy array raises ValueError.
   return attempt({PyExc_ValueError}, [&] { return version.equal(nb::int_(1)); })
       .value_or(false);
 }
 
-/// The address, as Python's int, and the flag.
+/// Reads the address as a Python int, and the read-only flag.
 std::pair<nb::object, bool> read_data(nb::handle data) {
   const auto found = attempt({PyExc_TypeError, PyExc_ValueError}, [&] {
     const auto [address, readonly] = to_pair(data);
@@ -105,7 +102,7 @@ wide_int read_offset(nb::handle offset) {
   return to_wide(*number);
 }
 
-/// Sets where the bytes begin and end. What is beyond all addresses is far enough.
+/// Sets `begin` and `end`, limited to the range of addresses.
 void find_span(array_interface& made) {
   const std::vector<std::int64_t>& shape = made.shape.values;
   const bool empty = made.is_empty();
@@ -160,15 +157,14 @@ void read_fields(nb::handle interface, array_interface& made) {
   find_span(made);
 }
 
-/// The text of an exception.
 std::string text_of_error(const nb::python_error& error) {
   const nb::object text = nb::str(error.value());
   const char* plain = PyUnicode_AsUTF8AndSize(text.ptr(), nullptr);
-  PyErr_Clear();  // of lone surrogates
+  PyErr_Clear();  // lone surrogates
   return plain == nullptr ? text_of(text) : plain;
 }
 
-/// What the interface says, and for dtypes for which it has no words.
+/// Reads a DLPackTensor, also of a dtype that has no type string.
 array_interface read_tensor(nb::handle object) {
   check_ready(object);
   const tensor& source = *nb::inst_ptr<tensor>(object);
@@ -197,14 +193,14 @@ nb::object find_interface(nb::handle object) {
     throw nb::python_error();
   }
   nb::python_error raised;
-  if (PyObject_HasAttr(object.type().ptr(), name) == 1) {  // the object says why it has none
+  if (PyObject_HasAttr(object.type().ptr(), name) == 1) {  // the error says why it has none
     const std::string text = text_of_error(raised);
     nb::raise_from(raised, PyExc_TypeError, "%s", text.c_str());
   }
   return nb::none();
 }
 
-/// Reads the interface of an object, or a DLPackTensor of any dtype. Valid as long as the
+/// Reads an object's array interface, or a DLPackTensor of any dtype; valid as long as the
 /// object.
 /// @throws nb::python_error TypeError for an object without interface, ValueError for fields
 ///         that are not as dpctl documents them, and what the object itself raises
@@ -234,15 +230,14 @@ array_interface read_array_interface(nb::handle object) {
         "that offers it",
         text.c_str());
   }
-  // dpctl.memory says True of memory that everybody may write.
+  // dpctl.memory reports writable memory as read-only.
   made.readonly = made.readonly && !is_dpctl_memory(object);
   return made;
 }
 
-/// The memory that an array says it is a part of, if its first element is there.
+/// Finds the memory that an array is a part of, if the array's first element is in it.
 bool find_memory(nb::object& object, array_interface& base) {
-  // Those of dpctl.tensor and dpnp.tensor, those that are made like NumPy's, and those of
-  // dpnp.
+  // The attributes of dpctl.tensor and dpnp.tensor, of arrays like NumPy's, and of dpnp.
   for (const char* name : {"usm_data", "base", "data"}) {
     try {
       const nb::object memory = nb::getattr(object, name);
@@ -257,18 +252,18 @@ bool find_memory(nb::object& object, array_interface& base) {
       if (!error.matches(PyExc_Exception)) {
         throw;
       }
-    } catch (const conversion_error&) {  // of a tensor without memory
+    } catch (const conversion_error&) {  // a tensor without memory
     }
   }
   return false;
 }
 
-/// Where the bytes of a Python object begin and end.
+/// Begin and end of an object's bytes.
 using byte_range = std::pair<std::uintptr_t, std::uintptr_t>;
 
-/// The bytes behind an object: its own, or those of the memory that it says it is a part of.
+/// The bytes of an object, or of the memory that it is a part of.
 byte_range bytes_behind(nb::handle object, array_interface base) {
-  constexpr int longest_chain = 64;  // of views of views
+  constexpr int longest_chain = 64;
   nb::object holder = nb::borrow(object);
   for (int i = 0; i < longest_chain; ++i) {
     if (has_tensor_type(holder) || is_dpctl_memory(holder) || !find_memory(holder, base)) {
@@ -279,7 +274,6 @@ byte_range bytes_behind(nb::handle object, array_interface base) {
           static_cast<std::uintptr_t>(std::min(base.end, one_past_addresses - 1))};
 }
 
-/// A view of an object's memory, as the arguments and the interface describe it.
 struct wanted_view {
   std::uintptr_t first = 0;
   integers shape;
@@ -287,7 +281,7 @@ struct wanted_view {
   element_type element;
 };
 
-/// The shape of all bytes behind `byte_offset` in elements of another width: one dimension.
+/// The one-dimensional shape of all bytes after `byte_offset`, in elements of another width.
 integers reinterpreted_shape(const array_interface& base, std::int64_t bits,
                              nb::handle byte_offset) {
   if (!is_compact(base)) {
@@ -312,14 +306,14 @@ integers reinterpreted_shape(const array_interface& base, std::int64_t bits,
                     std::string(detail::digits(bytes)) + " bytes behind byte_offset",
                     "pass shape");
   }
-  // In Python's integers, since an offset may be of any size.
+  // With Python ints, because an offset may have any size.
   const nb::object all_bits = (from_wide(all) - byte_offset) * nb::int_(8);
   integers made;
   made.append(checked(PyNumber_FloorDivide(all_bits.ptr(), nb::int_(bits).ptr())));
   return made;
 }
 
-/// What the arguments and the interface together mean.
+/// Combines the arguments with the interface.
 /// @throws nb::python_error ValueError or TypeError
 wanted_view read_view(const array_interface& base, nb::handle shape, nb::handle dtype,
                       nb::handle strides, nb::handle byte_offset) {
@@ -363,7 +357,7 @@ wanted_view read_view(const array_interface& base, nb::handle shape, nb::handle 
   return view;
 }
 
-/// Refuses a view that reaches out of its object; an empty one may begin at the end.
+/// Refuses a view that exceeds its object; an empty view may begin at the end.
 void check_within(const tensor_structure& view, const byte_range& object) {
   const auto [begin, end] = object;
   const auto bytes = [&] {
@@ -384,8 +378,8 @@ void check_within(const tensor_structure& view, const byte_range& object) {
   }
 }
 
-/// Refuses an array whose offset leads out of the allocation of the address that it names, as
-/// far as the backend tells. A chunk is known from that address on.
+/// Refuses an array whose offset leads out of the allocation at its address, as far as the
+/// backend reports it. A chunk is known only from that address on.
 void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
   DLTensor named{};
   named.data = reinterpret_cast<void*>(origin);
@@ -402,8 +396,8 @@ void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) 
   }
 }
 
-/// Refuses a queue of another context or root device than the memory's. By comparing: the
-/// Level Zero driver knows a pointer in each context of its platform.
+/// Refuses a queue of another context or root device than the memory's. Compares contexts,
+/// because the Level Zero driver knows a pointer in each context of its platform.
 /// @param context a default context, which knows the memory
 DLDevice find_device(const void* pointer, bool empty, DLDevice device,
                      const sycl::context& context, const sycl::queue& queue) {
@@ -414,7 +408,7 @@ DLDevice find_device(const void* pointer, bool empty, DLDevice device,
   return detail::export_device(pointer, empty, queue);
 }
 
-/// The context that knows the memory, and the queue that works on it, if one is known.
+/// The context of the memory, and the queue that works on it, if known.
 struct memory_place {
   sycl::context context;
   std::optional<sycl::queue> queue;
@@ -486,7 +480,7 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
     watching->context = place.context;
   }
   const bool empty = structure.empty;
-  // What the object itself names is looked up: shape and offset may lead out of it.
+  // Looks up the object's own address: shape and offset may lead out of the object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : base.data);
   described.device = detail::export_device(pointer, empty, place.context,
                                            detail::device_table::get().find(place.context),
@@ -517,26 +511,6 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
 }
 
 void register_from_memory(nb::module_& module) {
-  module.def(
-      "to_integers", [](nb::handle values) { return read_integers("shape", values).values; },
-      nb::arg("values").none(), nb::sig("def to_integers(values: typing.Any) -> list[int]"));
-  module.def(
-      "read_array_interface",
-      [](nb::handle object) {
-        const array_interface found = read_array_interface(object);
-        const byte_range bytes = bytes_behind(object, found);
-        nb::dict fields;
-        fields["data"] = found.data;
-        fields["shape"] = found.shape.values;
-        fields["strides"] = found.strides ? nb::cast(found.strides->values) : nb::none();
-        fields["offset"] = from_wide(found.offset);
-        fields["itemsize"] = found.itemsize;
-        fields["syclobj"] = found.own == nullptr ? found.syclobj : place_of(*found.own);
-        fields["bytes"] = nb::make_tuple(bytes.first, bytes.second);
-        return fields;
-      },
-      nb::arg("obj").none(),
-      nb::sig("def read_array_interface(obj: typing.Any) -> dict[str, typing.Any]"));
   module.def("to_dlpack_tensor", &to_dlpack_tensor, nb::arg("obj").none(),
              nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("strides").none(),
              nb::arg("byte_offset").none(), nb::arg("queue").none(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a Python object in, a proved DLPackTensor out.
+// Makes a proved DLPackTensor of a Python object's memory.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,16 +9,15 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// Python's `to_dlpack_tensor`, whose docstring says what the arguments are.
+/// Python's `to_dlpack_tensor`, whose docstring describes the arguments.
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue);
 
-/// What a context is taken from: a capsule of an object that gives one, the default context of
-/// a device that a filter string means, or `syclobj` itself.
-/// @throws nb::python_error ValueError for a string that means no device
+/// Resolves `syclobj` for `to_context`: calls `_get_capsule()` if the object has it, and
+/// replaces a filter string by its device's default context.
+/// @throws nb::python_error ValueError for a string that selects no device
 nb::object resolve_syclobj(nb::handle syclobj);
 
-/// Adds what Python code asks of memory to the module.
 void register_from_memory(nb::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything is proved before anything is taken: a refused capsule is its producer's. Memory
-// that is elsewhere than it is asked for, in host memory or on another root device, is copied.
+// Everything is proved before anything is consumed: a refused capsule stays its producer's.
+// Memory elsewhere, in host memory or on another root device, is copied.
 #include "import.hpp"
 
 #include "arguments.hpp"
@@ -22,25 +22,12 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Where the tensor is to be, and how it gets there.
+/// The arguments of `from_dlpack`.
 struct destination {
   std::optional<std::int32_t> device_id;     ///< a root device
   std::optional<sycl::usm::alloc> usm_type;  ///< of a copy
   import_request request;
 };
-
-struct content_view {
-  const DLTensor* described;
-  std::uint64_t flags;
-};
-
-content_view view_of(const capsule_content& content) {
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    detail::check_header(**versioned);
-    return {&(*versioned)->dl_tensor, (*versioned)->flags};
-  }
-  return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
-}
 
 usm_allocation prove(const capsule_content& content) {
   return std::visit([](const auto* managed) { return validate(*managed); }, content);
@@ -53,7 +40,6 @@ tensor::owner_type owner_of(const capsule_content& content) {
   return legacy_managed_tensor(std::get<DLManagedTensor*>(content));
 }
 
-/// A DLPackTensor of a copy that was made here.
 nb::object import_copy(tensor_copy made) {
   managed_tensor managed =
       to_managed_tensor(made.described, std::move(made.memory), made.flags);
@@ -64,7 +50,7 @@ nb::object import_copy(tensor_copy made) {
   detail::refuse(errc::copy_needed, "copy", expected, found, "allow the copy with copy=None");
 }
 
-/// Lets go of a tensor without its deleter: it is its producer's again.
+/// Releases a tensor without running its deleter: its producer owns it again.
 void surrender(tensor::owner_type& owner) noexcept {
   if (auto* versioned = std::get_if<managed_tensor>(&owner)) {
     versioned->release();
@@ -73,9 +59,9 @@ void surrender(tensor::owner_type& owner) noexcept {
   }
 }
 
-/// A copy of what a producer offers, which is taken meanwhile, because other threads run
-/// during the copy, and given back if there is none.
-/// @param structure of the tensor that `content` holds
+/// Copies a producer's tensor. Owns the tensor during the copy, because other threads run
+/// meanwhile, and gives it back if the copy fails.
+/// @param structure of the tensor in `content`
 /// @param proof of its memory; none for host memory
 nb::object import_copy_of(producer_tensor offered, const capsule_content& content,
                           const tensor_structure& structure,
@@ -108,7 +94,6 @@ nb::object import_copy_of(producer_tensor offered, const capsule_content& conten
   }
 }
 
-/// An array in host memory, copied to the device that is asked for.
 nb::object import_host(producer_tensor offered, const capsule_content& content,
                        const destination& wanted) {
   const content_view view = view_of(content);
@@ -120,18 +105,18 @@ nb::object import_host(producer_tensor offered, const capsule_content& content,
   return import_copy_of(std::move(offered), content, structure, std::nullopt, wanted);
 }
 
-/// Whether a tensor is not where, or not of the kind, that is asked for.
+/// Whether a tensor is on another device, or of another USM kind, than requested.
 bool is_elsewhere(const usm_allocation& proof, const destination& wanted) {
   return (wanted.device_id && *wanted.device_id != proof.device_id()) ||
          (wanted.usm_type && *wanted.usm_type != proof.usm_type());
 }
 
-/// A tensor of what a producer offers: its own memory, if it is where it is asked for.
+/// Makes a DLPackTensor of a producer's tensor, copied if it is elsewhere.
 nb::object import_offered(producer_tensor offered, const destination& wanted) {
-  // Made before anything is taken: the garbage collector may run here, and with it code that
-  // takes the capsule.
+  // Allocated before anything is consumed: the garbage collector may run code here that takes
+  // the capsule.
   nb::object made = nb::inst_alloc(nb::type<tensor>());
-  // Without a GIL, another thread might take the capsule between the proof and the release.
+  // Without a GIL, another thread could take the capsule between the proof and the release.
   const nb::object shared = offered.capsule().is_valid() ? offered.capsule() : made;
   const nb::ft_object_guard alone(shared);
   const capsule_content content = offered.content();
@@ -150,7 +135,7 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   if (elsewhere && wanted.request.copy == false) {
     refuse_copy("None or True for another device or USM kind", "False");
   }
-  // dpctl's and dpnp's copies of a broadcast overlap as that does: they are none.
+  // Elements of a dpctl or dpnp copy of a broadcast overlap: that is no real copy.
   const bool done = copied && proof.structure().unique;
   if (elsewhere || (wanted.request.copy == true && !done)) {
     return import_copy_of(std::move(offered), content, proof.structure(), proof, wanted);
@@ -164,8 +149,8 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   return made;
 }
 
-/// A new tensor of the memory of another, proved anew, without a capsule, in which the garbage
-/// collector would not see the owner.
+/// Makes a new tensor of another's memory, proved again. Uses no capsule, which would hide the
+/// owner from the garbage collector.
 nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
                  const std::optional<sycl::queue>& consumer) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
@@ -188,7 +173,7 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
 nb::object import_array(nb::handle x, const destination& wanted) {
   check_process();
   if (wanted.device_id) {
-    detail::working_device(*wanted.device_id);  // before a producer is asked for anything
+    detail::working_device(*wanted.device_id);  // before the producer is called
   }
   if (is_tensor(x)) {
     const tensor& own = *nb::inst_ptr<tensor>(x);
@@ -213,7 +198,7 @@ sycl::usm::alloc read_kind(nb::handle name) {
                   text_of(name), "correct the name");
 }
 
-/// Reads the device, or the queue that names one.
+/// Reads a device, or a queue and its device.
 void read_destination(nb::handle device, destination& wanted) {
   if (names_device_type(device, kDLCPU)) {
     detail::refuse(errc::request_unsupported, "device",
@@ -233,7 +218,7 @@ void read_destination(nb::handle device, destination& wanted) {
   wanted.request.stream = nb::borrow(device);
 }
 
-/// Python's `from_dlpack`, whose docstring says what the arguments are.
+/// Python's `from_dlpack`, whose docstring describes the arguments.
 nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::handle usm_type) {
   destination wanted;
   if (!copy.is_none()) {
@@ -246,7 +231,7 @@ nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::han
   if (!usm_type.is_none()) {
     wanted.usm_type = read_kind(usm_type);
   }
-  check_process();  // before dpctl is asked for anything
+  check_process();  // before dpctl is used
   if (device.is_none()) {
     return import_array(x, wanted);
   }
@@ -255,7 +240,7 @@ nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::han
   if (!dtype.is_valid()) {
     return import_array(x, wanted);
   }
-  // NumPy exports the bits of such numbers alone.
+  // NumPy exports only the bits of ml_dtypes numbers.
   const std::string bits = "u" + std::to_string(nb::cast<int>(dtype.attr("itemsize")));
   const nb::object made = import_array(x.attr("view")(bits), wanted);
   const element_type element = *find_ml_dtype(dtype);

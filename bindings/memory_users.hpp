@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues that work on memory which this package allocated: its tensors, also those that
-// are made of each other's capsules, share them, so that the memory goes after the work of
-// all.
+// The queues that use memory of this package. All tensors of the memory share them, also
+// through capsules, so that it is freed after the work of all.
 #pragma once
 
 #include <sycl/sycl.hpp>
@@ -12,13 +11,12 @@
 
 namespace usm_dlpack::python {
 
-/// The queues that may still work on memory.
 class memory_users {
  public:
-  /// Of many queues, those without work are forgotten.
+  /// Adds a queue. If there are many, forgets those without work.
   void add(const sycl::queue& queue) noexcept;
-  /// Waits until all are idle, and forgets them. False where that cannot be known: the memory
-  /// must not be freed then. @pre the GIL is not held
+  /// Waits until all queues are idle, and forgets them. Returns false if that cannot be known:
+  /// the memory must not be freed then. @pre the GIL is not held
   bool wait() noexcept;
 
  private:

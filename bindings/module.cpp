@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The module usm_dlpack._core: registers, decides nothing. Users see it through the package's
-// Python face.
+// The module usm_dlpack._core, used by the Python package.
 #include "diagnosis.hpp"
 #include "dtypes.hpp"
 #include "exchange.hpp"
@@ -36,11 +35,11 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
-// PyInit__core below is what Python calls.
+// Python calls PyInit__core below.
 NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_process();
-  // A daemon thread or a cycle through a capsule may hold a tensor to the end: no defect of
-  // the user's that needs a text. The tests ask for it.
+  // A daemon thread or a cycle through a capsule may hold a tensor to the end, which is no
+  // defect of the user's. The tests enable the warnings.
   nb::set_leak_warnings(std::getenv("USM_DLPACK_REPORT_LEAKS") != nullptr);
   module.attr("version") = std::to_string(USM_DLPACK_VERSION_MAJOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_MINOR) + "." +
@@ -49,7 +48,6 @@ NB_MODULE(_core_of_main, module) {
   const nb::object at_exit = nb::module_::import_("atexit").attr("register");
   at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
   at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
-  module.def("check_process", &usm_dlpack::python::check_process);
   usm_dlpack::python::register_errors(module);
   module.def("shown", &usm_dlpack::python::text_of, nb::arg("value").none());
   module.def("type_name", &usm_dlpack::python::name_of_type, nb::arg("value").none());
@@ -75,8 +73,8 @@ int execute(PyObject* module) {
 
 }  // namespace
 
-// The check stands before nanobind's execution of the module, which would forget the types of
-// the main interpreter; not here, because Python 3.13 calls this in the main one.
+// Runs before nanobind executes the module, which would forget the main interpreter's types.
+// The check is not in this function, because Python 3.13 calls it in the main interpreter.
 extern "C" NB_EXPORT PyObject* PyInit__core(void) {
   PyObject* made = PyInit__core_of_main();
   if (made == nullptr) {

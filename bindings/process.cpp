@@ -21,8 +21,8 @@ int is_adapter(dl_phdr_info* library, std::size_t, void*) noexcept {
   return std::strstr(library->dlpi_name, "libur_adapter_") != nullptr ? 1 : 0;
 }
 
-// Whoever used the runtime, dpctl too: it loads its adapters with the first question that it
-// is asked. Looked up before the fork, because the loader's lock may be lost behind it.
+// Looks for the runtime's adapters, which it loads on the first query, by dpctl or anybody
+// else. Runs before the fork, because the child may inherit a locked loader.
 void before_fork() noexcept {
   if (dl_iterate_phdr(&is_adapter, nullptr) != 0) {
     runtime_used = true;

@@ -6,7 +6,6 @@
 #include "queues.hpp"
 #include "tensor.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <initializer_list>
@@ -19,8 +18,8 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// A reference that does not keep its object alive, or one that does where there is no other
-/// way: methods of compiled types, which live as long as these.
+/// A weak reference; a strong one for methods of compiled types, which have no weak references
+/// and live as long as their types.
 class identity {
  public:
   identity() noexcept = default;
@@ -44,28 +43,28 @@ class identity {
   bool strong_ = false;
 };
 
-/// What is known of a type that has __dlpack__.
+/// The cached properties of a type that has __dlpack__.
 struct producer_type {
   identity type;
   identity method;
   bool takes_stream = false;
   bool takes_max_version = false;
   bool takes_copy = false;
-  bool is_guessed = false;  ///< nothing says which keywords it takes
+  bool is_guessed = false;  ///< the keywords are unknown
   bool says_device = false;
-  bool may_say_queue = false;  ///< otherwise only an object's own dictionary can
+  bool may_say_queue = false;  ///< if false, only an object's own dictionary can have one
   bool is_usm = false;
-  bool is_lazy = false;  ///< arrays may be a conjugate or a negative that is not yet computed
+  bool is_lazy = false;  ///< arrays may be an unresolved conjugate or negative
   bool tracks_gradients = false;
   const DLPackExchangeAPI* api = nullptr;
 };
 
-/// By address; a type that is gone leaves an entry that `identity` unmasks.
+/// Keyed by address; `identity` detects entries of types that are gone.
 using producer_types = std::unordered_map<PyObject*, producer_type>;
 constexpr std::size_t most_types = 256;
 
-/// Locked where there is no GIL, and never while anything is dropped or made: that may run
-/// Python code, which may come here again.
+/// Locked if there is no GIL, but never while objects are dropped or made, which may run
+/// Python code that enters here again.
 struct type_cache {
   nb::ft_mutex guard;
   producer_types types;
@@ -88,7 +87,7 @@ std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
 }
 
 void keep_type(nb::handle type, producer_type made) {
-  producer_types dropped;  // behind the lock, as what stood where `made` goes
+  producer_types dropped;  // destroyed after the lock, like the old value in `made`
   type_cache& known = known_types();
   const nb::ft_lock_guard lock(known.guard);
   if (known.types.size() >= most_types) {
@@ -97,24 +96,12 @@ void keep_type(nb::handle type, producer_type made) {
   std::swap(known.types[type.ptr()], made);
 }
 
-/// An attribute of a type or an array, or an invalid object where there is none.
-nb::object find_attribute(nb::handle object, const char* name) {
-  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-  }
-  return nb::steal(found);
-}
-
 bool has_method(nb::handle object, const char* name) {
   const nb::object found = find_attribute(object, name);
   return found.is_valid() && PyCallable_Check(found.ptr()) != 0;
 }
 
-/// The table of a type's C exchange API of a version that is known here, or null.
+/// A type's C exchange API of our major version, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   const nb::object capsule = find_attribute(type, "__dlpack_c_exchange_api__");
   if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") == 0) {
@@ -132,8 +119,7 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   return complete ? api : nullptr;
 }
 
-/// The first of some names that a type or one of its bases, and not its metaclass, has: of a
-/// class the first that it has; or null.
+/// The first of the names that a type or a base (not its metaclass) defines, or null.
 const char* find_definition(nb::handle type, std::initializer_list<const char*> names) {
   for (const nb::handle base : type.attr("__mro__")) {
     const nb::object attributes = base.attr("__dict__");
@@ -150,17 +136,17 @@ bool defines_dlpack(nb::handle type) {
   return find_definition(type, {"__dlpack__"}) != nullptr;
 }
 
-/// Whether a class has a `__dlpack__` of its own, and the C exchange API only of a base: that
-/// knows nothing of what the class says.
+/// Whether a class defines `__dlpack__` but inherits the C exchange API, which does not know
+/// of the class's method.
 bool overrides_exchange_api(nb::handle type) {
   const char* first = find_definition(type, {"__dlpack_c_exchange_api__", "__dlpack__"});
   return first != nullptr && std::strcmp(first, "__dlpack__") == 0;
 }
 
-/// Python's reader of signatures: the keywords that a method takes, and whether that is known.
+/// Python's reader of signatures: returns a method's keywords, and whether these are known.
 std::atomic<PyObject*> signature_reader{nullptr};
 
-/// What the attributes of a type, or of an array that has its own, say.
+/// Reads the attributes of a type, or of an array with its own `__dlpack__`.
 producer_type read_attributes(nb::handle object, nb::handle method) {
   const nb::object read = nb::handle(signature_reader.load())(method);
   const nb::object keywords = read[0];
@@ -179,7 +165,7 @@ producer_type read_attributes(nb::handle object, nb::handle method) {
   return made;
 }
 
-/// Whether a type has `__getattr__` or the like, which may give an object any attribute.
+/// Whether a type has `__getattr__` or the like, which may compute any attribute.
 bool computes_attributes(nb::handle type) {
   void* const reader =
       PyType_GetSlot(reinterpret_cast<PyTypeObject*>(type.ptr()), Py_tp_getattro);
@@ -196,14 +182,13 @@ producer_type read_type(nb::handle type, nb::handle method) {
   return made;
 }
 
-/// Whether `__dlpack__` is a method of a type: not one of its metaclass, nor a property or a
-/// slot, of which the signature says nothing.
+/// Whether `__dlpack__` is a method of the type itself: not of its metaclass, and not a
+/// property or slot, whose signature is unknown.
 bool is_method(nb::handle type, nb::handle found) {
   return found.is_valid() && PyCallable_Check(found.ptr()) != 0 && defines_dlpack(type);
 }
 
-/// `__dlpack__` of an array itself, or an invalid object where there is none. What a property
-/// raises is the producer's word.
+/// `__dlpack__` of an array itself, or an invalid object. Errors of a property pass through.
 nb::object find_own_method(nb::handle x) {
   try {
     return nb::getattr(x, "__dlpack__");
@@ -215,8 +200,8 @@ nb::object find_own_method(nb::handle x) {
   }
 }
 
-/// What an array is that has `__dlpack__` itself, as a proxy has: not remembered. A class has
-/// that of its instances.
+/// Reads an array with its own `__dlpack__`, like a proxy; not cached. The `__dlpack__` of a
+/// class belongs to its instances.
 producer_type read_object(nb::handle x) {
   const nb::object method = PyType_Check(x.ptr()) == 0 ? find_own_method(x) : nb::object();
   if (!method.is_valid() || PyCallable_Check(method.ptr()) == 0) {
@@ -239,12 +224,12 @@ producer_type type_of(nb::handle x) {
   if (!is_method(type, method)) {
     return read_object(x);
   }
-  producer_type made = read_type(type, method);  // runs Python, which may come here again
+  producer_type made = read_type(type, method);  // runs Python code, which may come here again
   keep_type(type, made);
   return made;
 }
 
-/// What every call passes.
+/// Arguments that every call passes.
 struct call_words {
   PyObject* method = PyUnicode_InternFromString("__dlpack__");
   PyObject* version =
@@ -257,8 +242,8 @@ struct call_words {
   }
 };
 
-/// Calls x.__dlpack__ with the keywords that it takes and that something is asked by. One of
-/// which that is not known may be old, and take none.
+/// Calls x.__dlpack__ with the requested keywords that it takes. If its keywords are unknown,
+/// tries again without any.
 nb::object call_dlpack(nb::handle x, const producer_type& type,
                        const import_request& request) {
   const auto [method, version, version_alone] = call_words::get();
@@ -292,19 +277,16 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   }
   if (capsule == nullptr && request.copy == true && type.takes_copy &&
       PyErr_ExceptionMatches(PyExc_BufferError) != 0) {
-    // tvm-ffi has the keyword and refuses True: the copy is made here.
+    // tvm-ffi takes the keyword but refuses True: the copy is made here.
     PyErr_Clear();
     import_request without_copy = request;
     without_copy.copy.reset();
     return call_dlpack(x, type, without_copy);
   }
-  if (capsule == nullptr) {
-    throw nb::python_error();
-  }
-  return nb::steal(capsule);
+  return checked(capsule);
 }
 
-/// Raises the error that the C exchange API has set; python_error itself needs one.
+/// Raises the error of the C exchange API, which may have failed without setting one.
 [[noreturn]] void refuse_exchange(const char* expected) {
   if (PyErr_Occurred() != nullptr) {
     throw nb::python_error();
@@ -313,7 +295,7 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
                  "a failure without an error", "correct the producer");
 }
 
-/// A tensor by the C exchange API, and the queue that its producer works on.
+/// Exports by the C exchange API, with the queue that the producer works on.
 producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   DLManagedTensorVersioned* made = nullptr;
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
@@ -334,8 +316,8 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   return offered;
 }
 
-/// Refuses an array that says itself that it is elsewhere, before it is exported.
-/// @return whether it says that it is in host memory, where no queue works
+/// Refuses an array that reports to be elsewhere, before its export.
+/// @return whether it reports to be in host memory, where no queue works
 bool is_on_host(nb::handle x, bool host) {
   const std::optional<DLDevice> own = device_said_by(x);
   if (!own || (host && own->device_type == kDLCPU)) {
@@ -352,9 +334,8 @@ bool is_on_host(nb::handle x, bool host) {
   return false;
 }
 
-/// Refuses an array whose elements are not those in its memory: PyTorch's are conjugated or
-/// negated when they are read, its C exchange API says neither, and its `__dlpack__` only the
-/// first.
+/// Refuses an array whose memory does not hold its elements: PyTorch conjugates or negates
+/// them on reading. Its C exchange API reports neither, its `__dlpack__` only the first.
 void check_resolved(nb::handle x) {
   if (nb::getattr(x, "is_conj")().is(Py_True)) {
     detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
@@ -366,15 +347,15 @@ void check_resolved(nb::handle x) {
   }
 }
 
-/// Whether the C exchange API is to be used for an array of a type that has it. PyTorch's
-/// exports what its `__dlpack__` refuses because it takes part in a gradient.
+/// Whether to use the C exchange API. PyTorch's exports arrays that its `__dlpack__` refuses
+/// because they require gradients.
 bool takes_exchange_api(nb::handle x, const producer_type& type) {
   return type.api != nullptr &&
          !(type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True));
 }
 
-/// The same, or nothing where `__dlpack__` says why there is none: PyTorch's functions in C
-/// fail in words about its source.
+/// Exports by the C exchange API; nothing if `__dlpack__` gives a better error: PyTorch's C
+/// functions fail in words about its source.
 std::optional<producer_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
   try {
     return call_exchange_api(x, *type.api);
@@ -386,15 +367,14 @@ std::optional<producer_tensor> try_exchange_api(nb::handle x, const producer_typ
   }
 }
 
-/// Whether to ask an array for its queue. An attribute that only the object's own dictionary
-/// can hold is looked up without an exception, which costs more than the look.
+/// Whether to query an array's queue. `PyObject_HasAttr` is cheaper than a failing lookup.
 bool says_queue(nb::handle x, const producer_type& type) {
   static PyObject* const name = PyUnicode_InternFromString("sycl_queue");
   return type.may_say_queue || PyObject_HasAttr(x.ptr(), name) == 1;
 }
 
-/// Our own tensor, without the C exchange API: nobody borrows it, and the queue that consumers
-/// of this thread are to work on stays as it is.
+/// Exports our own tensor without the C exchange API, which would change the queue for this
+/// thread's consumers.
 producer_tensor offer_own(nb::handle x) {
   check_ready(x);
   const tensor& source = *nb::inst_ptr<tensor>(x);
@@ -413,7 +393,7 @@ std::optional<DLDevice> device_said_by(nb::handle x) {
   const nb::object answer = method();
   const auto pair =
       attempt({PyExc_TypeError, PyExc_ValueError}, [&] { return to_pair(answer); });
-  // A StopIteration of a part is taken for the end of the pair.
+  // A StopIteration of an element would look like the end of the pair.
   const auto parts = attempt({PyExc_TypeError, PyExc_ValueError, PyExc_StopIteration}, [&] {
     return pair ? std::pair(to_wide(to_index(pair->first)), to_wide(to_index(pair->second)))
                 : std::pair(wide_int{1} << 64, wide_int{0});
@@ -450,7 +430,7 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   }
   producer_tensor offered(call_dlpack(x, type, request));
   if (request.queue && type.takes_stream) {
-    offered.pending = request.queue;  // behind whose work the producer has put its own
+    offered.pending = request.queue;  // the producer ordered its work before that queue
   } else if (!request.anywhere && says_queue(x, type)) {
     offered.pending = queue_attribute(x);
     if (request.queue && offered.pending) {
@@ -467,7 +447,7 @@ void check_context(const usm_allocation& proof, const producer_tensor& offered) 
 }
 
 void register_producers(nb::module_& module) {
-  // Kept to the end of the process.
+  // Kept until the end of the process.
   module.def(
       "use_signature_reader",
       [](nb::handle reader) { signature_reader = reader.inc_ref().ptr(); }, nb::arg("reader"));
@@ -480,8 +460,8 @@ void register_producers(nb::module_& module) {
                       : nb::none();
       },
       nb::arg("x").none(), nb::sig("def device_of(x: typing.Any) -> tuple[int, int] | None"));
-  // To make a tuple may run the garbage collector, and with it other threads, which would wait
-  // for a static that is being made with the GIL held.
+  // Initialised now, because making a tuple may run the garbage collector, and with it other
+  // threads, which would wait for the static with the GIL held.
   call_words::get();
 }
 

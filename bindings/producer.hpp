@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arrays of other libraries: how each offers its memory (the C exchange API of its type, or
-// __dlpack__ with the keywords that it takes), and what it hands over.
+// Exports of other libraries' arrays, by the C exchange API of their type, or by __dlpack__
+// with the keywords that it takes.
 #pragma once
 
 #include "capsule.hpp"
@@ -13,28 +13,28 @@
 
 namespace usm_dlpack::python {
 
-/// What `from_dlpack` asks a producer for.
+/// The request of `from_dlpack` to a producer.
 struct import_request {
   std::optional<bool> copy;  ///< as DLPack's keyword
-  bool host = false;         ///< whether an array in host memory is taken as well
-  /// For an extension: the array is not asked where it is before its export, nor for its
-  /// queue.
+  bool host = false;         ///< whether arrays in host memory are accepted
+  /// For an extension: neither the device before the export, nor the queue is queried.
   bool anywhere = false;
   nb::object stream = nb::none();    ///< the consumer's queue as Python's object
   std::optional<sycl::queue> queue;  ///< the same queue
 };
 
-/// What a producer offers: a managed tensor, still in its capsule or already ours.
+/// The managed tensor of a producer, still in its capsule or already ours.
 class producer_tensor {
  public:
   explicit producer_tensor(nb::object capsule) noexcept : capsule_(std::move(capsule)) {}
   explicit producer_tensor(managed_tensor managed) noexcept : managed_(std::move(managed)) {}
 
-  /// What the capsule or the managed tensor holds. @throws conversion_error `capsule_unusable`
+  /// The content of the capsule or the managed tensor.
+  /// @throws conversion_error `capsule_unusable`
   capsule_content content() const {
     return managed_ ? capsule_content(managed_.get()) : read_capsule(capsule_);
   }
-  /// Hands over what `content()` gave: a capsule is consumed.
+  /// Hands over the content; consumes the capsule.
   void release(const capsule_content& content) noexcept {
     if (managed_) {
       managed_.release();
@@ -43,7 +43,7 @@ class producer_tensor {
     }
   }
 
-  /// Undoes `release`: the capsule is fresh again. What came without one is deleted with this.
+  /// Undoes `release`: the capsule, or this object without a capsule, owns the content again.
   void give_back(const capsule_content& content) noexcept {
     if (capsule_.is_valid()) {
       restore_capsule(capsule_, content);
@@ -52,7 +52,7 @@ class producer_tensor {
     }
   }
 
-  /// The capsule, or a new one that owns the managed tensor, which is gone from here.
+  /// Returns the capsule, or makes one that takes over the managed tensor.
   nb::object into_capsule() {
     return managed_ ? make_capsule(std::move(managed_)) : std::move(capsule_);
   }
@@ -60,7 +60,7 @@ class producer_tensor {
   /// The capsule, or an invalid object.
   const nb::object& capsule() const noexcept { return capsule_; }
 
-  /// The queue that may still work on the memory, where the producer says it.
+  /// The queue that may still work on the memory, if the producer reports it.
   std::optional<sycl::queue> pending;
 
  private:
@@ -68,24 +68,23 @@ class producer_tensor {
   managed_tensor managed_;
 };
 
-/// What an array says of its device, if it says anything.
-/// @throws conversion_error for an answer that names no device
+/// The device that an array reports, if any.
+/// @throws conversion_error for an answer that is not a device
 std::optional<DLDevice> device_said_by(nb::handle x);
 
-/// Asks an array for its tensor; its work is then ordered before the queue of the request, as
-/// far as the producer takes one, or says its own.
+/// Exports an array. Its work is ordered before the request's queue if the producer takes a
+/// stream, or reports its own queue.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 producer_tensor ask_producer(nb::handle x, const import_request& request);
 
-/// Refuses memory of another context, if the producer says a queue that shows it.
+/// Refuses memory of another context, if the producer reports a queue.
 /// @throws conversion_error `device_mismatch`, `context_not_default`
 void check_context(const usm_allocation& proof, const producer_tensor& offered);
 
-/// Adds what Python code gives and asks of producers to the module, and makes what every
-/// question to one needs, before threads can ask.
+/// Adds functions to the module, and initialises statics before threads can use them.
 void register_producers(nb::module_& module);
 
-/// Lets go of what is known of producers' types. @pre the GIL is held
+/// Forgets the cached types. @pre the GIL is held
 void forget_producers() noexcept;
 
 }  // namespace usm_dlpack::python

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What drops references, says errors, and reads the SYCL objects that Python code passes.
 #include "python_objects.hpp"
 
 #include "process.hpp"
@@ -27,7 +25,7 @@ namespace {
 
 template <class Object>
 nb::object make_checked(const Object& object) {
-  check_process();  // dpctl asks the runtime what the object is
+  check_process();  // dpctl queries the runtime
   return detail::make_dpctl(object);
 }
 
@@ -37,7 +35,7 @@ nb::object make_checked(const Object& object) {
   }
 }
 
-/// Stops what unwinds a thread: its destructor does not return.
+/// Stops the unwinding of a thread: the destructor does not return then.
 struct stop_of_unwinding {
   bool returned = false;
   ~stop_of_unwinding() {
@@ -47,21 +45,21 @@ struct stop_of_unwinding {
   }
 };
 
-/// Asks for the GIL. Once the interpreter finishes, Python before 3.14 ends a thread that
-/// does, by unwinding it, through functions that cannot be unwound. Not inlined: in a function
-/// that must not throw the compiler may leave the stop out.
+/// Takes the GIL. Once the interpreter finishes, Python before 3.14 ends the thread here by
+/// unwinding it, through functions that cannot be unwound. Not inlined, because in a noexcept
+/// function the compiler may leave out the stop.
 [[gnu::noinline]] void take_gil(PyThreadState* state) {
   stop_of_unwinding stop;
   PyEval_RestoreThread(state);
   stop.returned = true;
 }
 
-/// The functions of usm_dlpack._errors that are called here, as it hands them over.
+/// Indices of the functions of usm_dlpack._errors.
 enum class error_function { from_parts, from_arguments };
 
-/// The tuple of these functions; null before usm_dlpack._errors is imported, and once the
-/// module is cleared. The attribute `_errors` of the module owns it, because a static owner
-/// would outlive the interpreter.
+/// The tuple of these functions; null before usm_dlpack._errors is imported, and after the
+/// module is cleared. Owned by the module's attribute `_errors`, because a static owner would
+/// outlive the interpreter.
 std::atomic<PyObject*> error_functions{nullptr};
 
 void forget_error_functions(PyObject*) noexcept { error_functions = nullptr; }
@@ -75,7 +73,7 @@ void set_error_functions(nb::handle module, nb::handle from_parts, nb::handle fr
   error_functions = functions.ptr();
 }
 
-/// @throws nb::python_error ImportError where the package has not handed the functions over
+/// @throws nb::python_error ImportError if usm_dlpack._errors is not imported
 template <class... Arguments>
 nb::object call(error_function which, Arguments... arguments) {
   PyObject* functions = error_functions;
@@ -89,7 +87,7 @@ nb::object call(error_function which, Arguments... arguments) {
   return function(arguments...);
 }
 
-/// Sets the exception that a function of usm_dlpack._errors makes, or what it raises instead.
+/// Sets the exception that a function of usm_dlpack._errors makes; if it raises, sets that.
 template <class... Arguments>
 void set_made_by(error_function which, Arguments... arguments) noexcept {
   try {
@@ -104,8 +102,7 @@ void set_made_by(error_function which, Arguments... arguments) noexcept {
 
 using state_query = PyThreadState* (*)();
 
-/// A function that only asks for the current thread state, which the stable ABI has not; null
-/// where the interpreter does not show it.
+/// Finds a query of the current thread state, which the stable ABI lacks, or null.
 state_query find_state_query() noexcept {
   for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
     if (void* found = dlsym(RTLD_DEFAULT, name)) {
@@ -115,7 +112,7 @@ state_query find_state_query() noexcept {
   return nullptr;
 }
 
-/// Whether this thread has the GIL. Does not wait for it where the interpreter can be asked.
+/// Whether this thread has the GIL. Waits for it only if there is no such query.
 bool has_gil() noexcept {
   const interpreter_gate gate;
   if (!gate.open()) {
@@ -123,7 +120,7 @@ bool has_gil() noexcept {
   }
   static const state_query current = find_state_query();
   if (current != nullptr) {
-    // Before Python 3.12 it is the state of whichever thread has the GIL.
+    // Before Python 3.12 this is the state of the thread that has the GIL.
     PyThreadState* state = current();
     return state != nullptr && state == PyGILState_GetThisThreadState();
   }
@@ -206,7 +203,7 @@ void set_python_error() noexcept {
 }
 
 std::string name_of_type(nb::handle object) {
-  // By the descriptor of `type`, whatever a metaclass says.
+  // By the descriptor of `type`, to ignore the metaclass.
   static PyObject* const getter =
       nb::getattr(
           nb::handle(reinterpret_cast<PyObject*>(&PyType_Type)).attr("__dict__")["__name__"],
@@ -229,7 +226,7 @@ std::string text_of(nb::handle object) {
   if (!raised.matches(PyExc_Exception)) {
     throw raised;
   }
-  // An int may have more digits than Python writes.
+  // Python refuses to print an int of too many digits.
   return PyLong_CheckExact(object.ptr()) != 0
              ? "an int of " + std::string(nb::str(object.attr("bit_length")()).c_str()) +
                    " bits"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// References to Python objects that C code may drop from any thread, and the SYCL objects that
+// References to Python objects that any thread may drop, errors, and the SYCL objects that
 // Python code passes: dpctl's, or capsules.
 #pragma once
 
@@ -18,10 +18,9 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// Whether a native thread may still ask for the GIL to drop something. Python ends a thread
-/// that asks for it after the interpreter began to finish, whatever the thread is in the
-/// middle of; so an atexit handler closes this before, and waits for the threads that are
-/// inside.
+/// Whether a native thread may still take the GIL. After the interpreter began to finish,
+/// Python ends each thread that asks for the GIL, whatever it is doing; so an atexit handler
+/// closes the gate before, and waits for the threads that are inside.
 class interpreter_gate {
  public:
   interpreter_gate() noexcept { ++inside_; }
@@ -29,14 +28,14 @@ class interpreter_gate {
   interpreter_gate& operator=(const interpreter_gate&) = delete;
   ~interpreter_gate() { --inside_; }
 
-  /// The thread that finishes the interpreter still holds the GIL, and may go on dropping.
+  /// The thread that finishes the interpreter holds the GIL, so the gate stays open for it.
   bool open() const noexcept {
     return nb::is_alive() && (!closed_ || std::this_thread::get_id() == closer_);
   }
   /// @pre the GIL is held; it is released while this waits, for ten seconds at most
   static void close();
   static bool is_closed() noexcept { return closed_; }
-  /// For a child made by fork(), into which no thread came along that was inside.
+  /// For a child made by fork(), in which the threads that were inside do not exist.
   static void forget_other_threads() noexcept { inside_ = 0; }
 
  private:
@@ -45,9 +44,9 @@ class interpreter_gate {
   static inline std::thread::id closer_{};
 };
 
-/// Lets other threads have the GIL as long as this lives. Up to the end of all atexit handlers
-/// a thread gets it back; a daemon thread that is still here afterwards waits for the end of
-/// the process, as Python 3.14 itself lets it do.
+/// Releases the GIL for the lifetime of this object. Until all atexit handlers have run, the
+/// destructor takes it back; after that, a daemon thread waits here for the end of the
+/// process, as in Python 3.14.
 class without_gil {
  public:
   without_gil() noexcept : state_(PyEval_SaveThread()) {}
@@ -62,8 +61,8 @@ class without_gil {
 /// Runs a function without the GIL, if this thread has it.
 void run_unlocked(void (*function)(void*), void* argument) noexcept;
 
-/// Owns one reference to a Python object. Dropping it takes the GIL, and does nothing once the
-/// interpreter is finishing.
+/// Owns one reference to a Python object. The destructor takes the GIL, and does nothing once
+/// the interpreter is finishing.
 class python_reference {
  public:
   /// @pre the GIL is held
@@ -79,7 +78,7 @@ class python_reference {
     if (object_ != nullptr && gate.open()) {
       const PyGILState_STATE state = PyGILState_Ensure();
       {
-        const nb::error_scope keep;  // a deleter may run while an exception is on its way
+        const nb::error_scope keep;  // a deleter may run during an exception
         Py_DECREF(object_);
       }
       PyGILState_Release(state);
@@ -92,21 +91,21 @@ class python_reference {
   PyObject* object_;
 };
 
-/// Defines `error_table`, the table of codes, and `_set_errors`, to which usm_dlpack._errors
-/// hands its functions when it is imported.
+/// Defines `error_table`, the table of codes, and `_set_errors`, by which usm_dlpack._errors
+/// passes its functions when it is imported.
 void register_errors(nb::module_& module);
 
 /// Sets the Python error of a refusal, by the name of its code.
 void set_error(const char* code, const char* field, const char* expected, const char* found,
                const char* remedy) noexcept;
-/// Sets the error of a call that no overload of an extension's function took.
+/// Sets the ArgumentError of a call that no overload of an extension's function took.
 void set_argument_error(const char* function, PyObject* args, PyObject* kwargs,
                         PyObject* reasons) noexcept;
 
 /// Sets the Python error of the exception that is being handled.
 void set_python_error() noexcept;
 
-/// Runs a function that may throw; 0, or -1 with the Python error set.
+/// Runs a function that may throw; returns 0, or -1 with the Python error set.
 template <class Function>
 int guarded(Function&& function) noexcept {
   try {
@@ -118,11 +117,11 @@ int guarded(Function&& function) noexcept {
   }
 }
 
-/// The name of an object's type, in ASCII, whatever its metaclass says.
+/// The name of an object's type, in ASCII; ignores the metaclass.
 std::string name_of_type(nb::handle object);
 
-/// The text of an object for a sentence. Never fails: an object that cannot be printed must
-/// not turn a refusal into the error that its `__repr__` raises.
+/// The text of an object for a sentence. Does not fail: the error of a `__repr__` must not
+/// replace the refusal.
 std::string text_of(nb::handle object);
 
 /// The queue of a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; null for anything else.
@@ -130,16 +129,14 @@ const sycl::queue* find_queue(nb::handle object);
 /// The context of a `dpctl.SyclContext`, `dpctl.SyclQueue`, or a capsule "SyclContextRef" or
 /// "SyclQueueRef"; a capsule is read, never consumed. @throws nb::type_error for anything else
 sycl::context to_context(nb::handle object);
-/// What `find_queue` finds. @throws nb::type_error if there is none
+/// The queue that `find_queue` finds. @throws nb::type_error if there is none
 sycl::queue to_queue(nb::handle object);
 /// The device of a `dpctl.SyclDevice`.
 sycl::device to_device(nb::handle object);
 
-/// A new `dpctl.SyclDevice`. @throws conversion_error `process_forked`, as the other two do
+/// A new `dpctl.SyclDevice`. @throws conversion_error `process_forked`, as all overloads
 nb::object to_dpctl(const sycl::device& device);
-/// A new `dpctl.SyclContext`.
 nb::object to_dpctl(const sycl::context& context);
-/// A new `dpctl.SyclQueue` of the same queue.
 nb::object to_dpctl(const sycl::queue& queue);
 
 }  // namespace usm_dlpack::python

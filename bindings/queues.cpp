@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queues.hpp"
 
+#include "arguments.hpp"
 #include "python_objects.hpp"
 
 #include <sys/mman.h>
@@ -28,18 +29,18 @@ constexpr const char* expected_stream =
   throw nb::value_error(sentence.c_str());
 }
 
-/// Addresses below it are numbers of streams elsewhere, never objects.
+/// Smaller addresses are stream numbers of other libraries, never objects.
 constexpr std::uintptr_t lowest_address = 4096;
 
-/// Whether the page of an address is mapped, hence can be read (or is guarded on purpose).
+/// Whether the page of an address is mapped, so that it can be read unless guarded.
 bool is_mapped(std::uintptr_t address) noexcept {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   return address >= lowest_address &&
          msync(reinterpret_cast<void*>(address / page * page), page, MS_ASYNC) == 0;
 }
 
-/// The queue at an address, if there can be one: it is aligned and mapped, and so is what the
-/// two pointers lead to that a `sycl::queue` consists of. More cannot be known.
+/// The queue at an address, which must be aligned and mapped, like the targets of the two
+/// pointers that a `sycl::queue` consists of. More cannot be checked.
 sycl::queue queue_at(nb::handle address) {
   static_assert(sizeof(sycl::queue) == 2 * sizeof(std::uintptr_t));
   const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
@@ -65,36 +66,22 @@ bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
 }
 
-/// An attribute, or an invalid object where there is none. What else the attribute raises
-/// makes the stream one that cannot be used; what ends the program goes on.
-nb::object stream_attribute(nb::handle stream, const char* name) {
-  PyObject* found = PyObject_GetAttrString(stream.ptr(), name);
-  if (found == nullptr && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
-    throw nb::python_error();
-  }
-  PyErr_Clear();
-  return nb::steal(found);
-}
-
 std::optional<sycl::queue> known_queue(nb::handle object) {
   const sycl::queue* queue = find_queue(object);
   return queue == nullptr ? std::nullopt : std::optional<sycl::queue>(*queue);
 }
 
-/// The queue that an object offers by a method or an attribute.
+/// The queue of an object's `_get_capsule()` or `sycl_queue`.
 std::optional<sycl::queue> offered_queue(nb::handle stream) {
-  if (const nb::object method = stream_attribute(stream, "_get_capsule"); method.is_valid()) {
-    PyObject* made = PyObject_CallNoArgs(method.ptr());
-    if (made == nullptr && PyErr_ExceptionMatches(PyExc_Exception) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-    const nb::object capsule = nb::steal(made);
-    if (auto queue = capsule.is_valid() ? known_queue(capsule) : std::nullopt) {
+  const nb::object method = find_attribute(stream, "_get_capsule", PyExc_Exception);
+  if (method.is_valid()) {
+    const auto capsule =
+        attempt({PyExc_Exception}, [&] { return checked(PyObject_CallNoArgs(method.ptr())); });
+    if (auto queue = capsule ? known_queue(*capsule) : std::nullopt) {
       return queue;
     }
   }
-  const nb::object attribute = stream_attribute(stream, "sycl_queue");
+  const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
   if (!attribute.is_valid()) {
     return std::nullopt;
   }
@@ -106,7 +93,7 @@ sycl::queue make_queue(std::int32_t device_id) {
           sycl::property_list{sycl::property::queue::in_order()}};
 }
 
-/// The queues for copies that are not in use.
+/// The unused queues for copies.
 struct idle_queues {
   std::mutex guard;
   std::map<std::int32_t, std::vector<sycl::queue>> of_device;
@@ -177,15 +164,8 @@ consumer_stream read_stream(nb::handle stream) {
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
-  PyObject* found = PyObject_GetAttrString(producer.ptr(), "sycl_queue");
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-    return std::nullopt;
-  }
-  return known_queue(nb::steal(found));
+  const nb::object found = find_attribute(producer, "sycl_queue");
+  return found.is_valid() ? known_queue(found) : std::nullopt;
 }
 
 namespace {
@@ -222,10 +202,10 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
     }
     const sycl::event pending = producer.ext_oneapi_submit_barrier();
     if (same) {
-      return;  // the barrier itself orders what an out-of-order queue gets later
+      return;  // the barrier itself orders later commands of an out-of-order queue
     }
     if (consumer.is_in_order()) {
-      wait_in(consumer, pending);  // returns at once, also where the producer has a host task
+      wait_in(consumer, pending);  // returns at once, even if the producer has a host task
     } else {
       // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
       // overtake a barrier that depends on one (DPC++ 2026.2).

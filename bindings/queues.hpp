@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who waits for whom: this package's own queues, the queue that a `stream` names, and the
-// hand-over of pending work from a producer's queue to a consumer's.
+// Synchronisation: this package's own queues, the queue of a `stream`, and the hand-over of
+// pending work from a producer's queue to a consumer's.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,17 +14,16 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// A root device's queue of this package: in order, in the default context, kept for the life
-/// of the process at one address, which the C exchange API gives away. Kept also because a
-/// queue that is destroyed right after its work hangs the OpenCL CPU driver when several
-/// threads do so (intel-opencl-rt 2026.2).
+/// This package's queue of a root device: in order, in the default context. It keeps one
+/// address for the life of the process, because the C exchange API gives the address away, and
+/// because a queue that is destroyed right after its work hangs the OpenCL CPU driver if
+/// several threads do so (intel-opencl-rt 2026.2).
 /// @throws conversion_error as `root_device`
 sycl::queue& package_queue(std::int32_t device_id);
 
-/// A root device's queue for one copy, in order, in the default context, whose work is waited
-/// for before this goes: nobody else uses it meanwhile, so that a copy that waits for other
-/// work holds up no other copy. As many are kept, for the life of the process, as were in use
-/// at once.
+/// A root device's queue for one copy: in order, in the default context, and used by nobody
+/// else meanwhile, so that a copy that waits does not delay others. Wait for its work before
+/// it is destroyed. Queues are pooled for the life of the process.
 class copy_queue {
  public:
   /// @throws conversion_error as `root_device`
@@ -40,37 +39,36 @@ class copy_queue {
   sycl::queue queue_;
 };
 
-/// What the `stream` of `__dlpack__` asks for.
+/// The `stream` of `__dlpack__`.
 struct consumer_stream {
   std::optional<sycl::queue> queue;  ///< the consumer's queue, if it named one
-  bool unsynchronised = false;       ///< -1: whatever is pending, do not wait for it
+  bool unsynchronised = false;       ///< -1: do not wait for pending work
 };
 
 /// Reads None, -1, a `dpctl.SyclQueue`, a capsule "SyclQueueRef", an object that has
-/// `_get_capsule()` or `sycl_queue`, or the address of a `sycl::queue`, which is trusted if it
-/// can be one at all.
+/// `_get_capsule()` or `sycl_queue`, or the address of a `sycl::queue`,
+/// which is trusted if it looks like a queue.
 /// @throws nb::value_error for anything else, whatever it raised
 consumer_stream read_stream(nb::handle stream);
 
-/// The queue of a producer that says it by its attribute `sycl_queue`, or none. The object is
-/// asked, not its type: it may have the attribute itself, or by `__getattr__`.
-/// @throws nb::python_error for what the attribute raises that is no AttributeError
+/// The queue in a producer's attribute `sycl_queue`, or none. Queries the object and not its
+/// type, because `__getattr__` or the object itself may provide it.
+/// @throws nb::python_error for any error of the attribute but AttributeError
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
-/// Orders what `consumer` gets from now on behind what `producer` has got until now: by an
-/// event, without waiting, in one context; a queue of another context makes the host wait. So
-/// does an out-of-order `consumer` while `producer` has a host task: until that is done.
-/// The GIL is released meanwhile. @throws conversion_error `runtime_error`
+/// Orders later work of `consumer` behind the present work of `producer`. Within one context
+/// this uses an event; for another context the host waits. The host also waits for the
+/// producer's host tasks if `consumer` is out of order. Releases the GIL.
+/// @throws conversion_error `runtime_error`
 void hand_over(sycl::queue producer, sycl::queue consumer);
 
-/// The same by an event alone, in one context: never waits, also not for host tasks, which
-/// `queue::memcpy` of an out-of-order `consumer` then overtakes.
-/// @pre `producer` and `consumer` are of one context; they may be one queue, which is out of
-/// order
+/// Like `hand_over` within one context, but never waits: `queue::memcpy` of an out-of-order
+/// `consumer` overtakes host tasks then.
+/// @pre both are of one context; they may be one out-of-order queue
 /// @throws conversion_error `runtime_error`
 void order_behind(sycl::queue producer, sycl::queue consumer);
 
-/// Waits, without the GIL, until all that a queue has got until now is done.
+/// Waits for a queue's present work, without the GIL.
 /// @throws conversion_error `runtime_error`
 void wait_for(sycl::queue queue);
 

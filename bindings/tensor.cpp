@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// DLPackTensor: its description, its owner, and the Python class that shows both.
 #include "tensor.hpp"
 
 #include "copies.hpp"
@@ -21,9 +19,9 @@ namespace {
 
 using owner_type = tensor::owner_type;
 
-/// Drops an owner. It may be a tensor's last reference, which drops the next owner from
-/// within, and so on through an array that was exported and imported many times: below some of
-/// them the owners wait for the outermost drop of the thread, because a stack has an end.
+/// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
+/// on through an array that was exported and imported many times. To limit the stack, owners
+/// at a certain depth wait for the thread's outermost drop.
 class owner_drop {
  public:
   static void drop(owner_type owner) noexcept {
@@ -44,7 +42,7 @@ class owner_drop {
  private:
   static constexpr int deepest = 16;
 
-  // Trivial to destroy, since a thread may drop tensors up to its very end.
+  // Trivially destructible, because a thread may drop tensors until its very end.
   static owner_drop& of_thread() noexcept {
     thread_local owner_drop drop;
     return drop;
@@ -78,7 +76,7 @@ class owner_drop {
   waiting_owner* first_ = nullptr;
 };
 
-/// The owner of a managed tensor, if this module gave it one of that type, or null.
+/// The owner of a managed tensor if this module made it with this owner type, or null.
 template <class Owner, class Managed>
 const Owner* find_owner(const Managed& managed) noexcept {
   using block = detail::managed_block<Managed, Owner>;
@@ -92,8 +90,7 @@ std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
                                                 : nullptr;
 }
 
-/// The users of memory that this package allocated, behind a tensor of it or the capsule of
-/// one; null for memory of others.
+/// The users of this package's memory, behind a tensor or its capsule; null for other memory.
 std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
   return std::visit(
       [](const auto& held) -> std::shared_ptr<memory_users> {
@@ -124,7 +121,7 @@ tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint
     std::copy_n(described.strides, ndim_, arrays_.get() + ndim_);
   }
   for (std::size_t r = 0; r < ndim_; ++r) {
-    // Saturates: a broadcast view may have more elements than an int64_t can count.
+    // Saturates: a broadcast view may have more than INT64_MAX elements.
     if (__builtin_mul_overflow(size_, arrays_[r], &size_)) {
       size_ = std::numeric_limits<std::int64_t>::max();
     }
@@ -152,15 +149,14 @@ PyObject* tensor::python_owner() const noexcept {
 }
 
 void tensor::release() noexcept {
-  const nb::error_scope keep;  // a deleter may run while an exception is on its way
+  const nb::error_scope keep;  // a deleter may run during an exception
   released_ = true;
   if (queue_ && users_ != nullptr && !process_is_forked()) {
     users_->add(*queue_);
   }
   owner_type gone = std::exchange(owner_, nb::object());
   if (process_is_forked()) {
-    // Never dropped: to free USM or a queue with work, the runtime asks threads that stayed
-    // behind in the parent, and waits for ever.
+    // Never dropped: the runtime would wait forever for threads that exist only in the parent.
     using kept = std::pair<owner_type, std::optional<sycl::queue>>;
     new (std::nothrow) kept(std::move(gone), std::move(queue_));
     return;
@@ -219,30 +215,35 @@ int clear(PyObject* self) {
   return 0;
 }
 
+nb::tuple shape_tuple(const tensor& self) { return to_tuple(self.shape(), self.ndim()); }
+nb::tuple strides_tuple(const tensor& self) { return to_tuple(self.strides(), self.ndim()); }
+
+nb::tuple device_tuple(const tensor& self) {
+  return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
+}
+
 element_type element_of(const tensor& self) {
   return {self.dtype(), detail::storage_of(self.flags())};
 }
 
-// The consumer multiplies nothing: `data` is the first element, `offset` 0, strides in
-// elements.
+// `data` is the first element, `offset` 0, strides in elements.
 nb::object array_interface(const tensor& self) {
   const DLTensor described = self.get();
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
-  made["shape"] = to_tuple(self.shape(), self.ndim());
-  made["strides"] = to_tuple(self.strides(), self.ndim());
+  made["shape"] = shape_tuple(self);
+  made["strides"] = strides_tuple(self);
   made["typestr"] = to_typestr(self.dtype());
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] = place_of(self);
+  made["syclobj"] =
+      self.queue_knows_memory() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
   return made;
 }
 
-/// The values in a new NumPy array.
 nb::object to_numpy(const tensor& self) {
-  const auto [values, address] =
-      make_numpy(element_of(self), to_tuple(self.shape(), self.ndim()));
+  const auto [values, address] = make_numpy(element_of(self), shape_tuple(self));
   check_process();
   write_compact(source_of(self), address);
   return values;
@@ -256,11 +257,10 @@ std::string describe(const tensor& self) {
     name = text(nb::repr(nb::str(device.c_str()).attr("strip")()));
   }
   const std::string id = std::to_string(self.proof().device_id());
-  return "DLPackTensor(shape=" + text(to_tuple(self.shape(), self.ndim())) +
-         ", strides=" + text(to_tuple(self.strides(), self.ndim())) +
-         ", dtype=" + dtype_name(self.dtype()) + ", usm_type='" +
-         to_string(self.proof().usm_type()) + "', device=(14, " + id + "), name=" + name +
-         ", nbytes=" + std::to_string(self.nbytes()) +
+  return "DLPackTensor(shape=" + text(shape_tuple(self)) +
+         ", strides=" + text(strides_tuple(self)) + ", dtype=" + dtype_name(self.dtype()) +
+         ", usm_type='" + to_string(self.proof().usm_type()) + "', device=(14, " + id +
+         "), name=" + name + ", nbytes=" + std::to_string(self.nbytes()) +
          ", byte_extent=" + std::to_string(self.proof().structure().nbytes) +
          (self.readonly() ? ", read-only)" : ")");
 }
@@ -271,8 +271,7 @@ std::string describe(const tensor& self) {
       "that belongs to this process; copy it with from_dlpack(x, copy=True), or pickle numpy()");
 }
 
-/// Without this method NumPy would make an array of no dimensions that holds the tensor
-/// itself.
+/// Without this method NumPy would make a zero-dimensional array that holds the tensor itself.
 [[noreturn]] void refuse_numpy(const tensor&, nb::handle, nb::handle) {
   throw nb::type_error(
       "DLPackTensor: expected a library that takes USM, found NumPy, which must not read it in "
@@ -297,11 +296,6 @@ bool is_tensor(nb::handle object) noexcept {
   return has_tensor_type(object) && nb::inst_ready(object);
 }
 
-nb::object place_of(const tensor& self) {
-  return self.queue_knows_memory() ? to_dpctl(*self.queue())
-                                   : to_dpctl(self.proof().context());
-}
-
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
@@ -319,13 +313,10 @@ void register_tensor(nb::module_& module) {
                      nb::sig("@typing.final\nclass DLPackTensor(object)"),
                      "A view of USM that was proved when it was made, and keeps it alive.\n\n"
                      "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.")
-      .def_prop_ro(
-          "shape", [](const tensor& self) { return to_tuple(self.shape(), self.ndim()); },
-          nb::sig("def shape(self) -> tuple[int, ...]"), "Extents, in elements.")
-      .def_prop_ro(
-          "strides", [](const tensor& self) { return to_tuple(self.strides(), self.ndim()); },
-          nb::sig("def strides(self) -> tuple[int, ...]"),
-          "Distances between neighbours, in elements.")
+      .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),
+                   "Extents, in elements.")
+      .def_prop_ro("strides", &strides_tuple, nb::sig("def strides(self) -> tuple[int, ...]"),
+                   "Distances between neighbours, in elements.")
       .def_prop_ro("ndim", &tensor::ndim, "Number of dimensions.")
       .def_prop_ro("size", &tensor::size, "Number of elements.")
       .def_prop_ro("nbytes", &tensor::nbytes, "Bytes of the elements, gaps not counted.")
@@ -357,13 +348,8 @@ void register_tensor(nb::module_& module) {
           nb::sig("def sycl_queue(self) -> dpctl.SyclQueue | None"),
           "The queue that the tensor was made from or with, whose work `__dlpack__` hands\n"
           "over; None if it knows none.")
-      .def_prop_ro(
-          "device",
-          [](const tensor& self) {
-            return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
-          },
-          nb::sig("def device(self) -> tuple[int, int]"),
-          "`(14, device_id)`: kDLOneAPI and the id of the root device.")
+      .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
+                   "`(14, device_id)`: kDLOneAPI and the id of the root device.")
       .def_prop_ro(
           "data",
           [](const tensor& self) {
@@ -373,13 +359,9 @@ void register_tensor(nb::module_& module) {
       .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
                    nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
                    "The dictionary by which dpctl and dpnp take the memory.")
-      .def(
-          "__dlpack_device__",
-          [](const tensor& self) {
-            return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
-          },
-          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
-          "`(14, device_id)`, as DLPack wants it.")
+      .def("__dlpack_device__", &device_tuple,
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+           "`(14, device_id)`, as DLPack wants it.")
       .def(
           "__dlpack__",
           [](nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,

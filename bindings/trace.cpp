@@ -5,7 +5,6 @@
 #include "exchange.hpp"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -15,13 +14,12 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Arrays of more dimensions are not copied: a producer that sends so many has hardly filled
-/// them.
+/// Arrays of more dimensions are not copied: the producer has probably not filled them.
 constexpr std::int32_t most_dimensions = 64;
 
 thread_local trace* current = nullptr;
 
-/// Makes a trace the current one as long as this lives.
+/// Makes a trace the current one during its lifetime.
 class current_trace {
  public:
   explicit current_trace(trace& made) noexcept : before_(std::exchange(current, &made)) {}
@@ -44,7 +42,7 @@ nb::object to_list(const std::optional<std::vector<std::int64_t>>& values) {
   return made;
 }
 
-/// Calls a function, and returns what it made this thread's protocols report.
+/// Calls a function; returns the steps and findings of this thread's protocols.
 nb::tuple observe(const nb::callable& call) {
   trace seen;
   {
@@ -88,7 +86,7 @@ void trace::read(const capsule_content& content) {
   name_ = "dltensor_versioned";
   version_ = managed.version;
   if (managed.version.major != DLPACK_MAJOR_VERSION) {
-    return;  // another major version has another layout
+    return;  // the layout differs
   }
   flags_ = managed.flags;
   if ((managed.flags & ~flag::all) == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Python's `explain` is told of one call of `validate` or `to_dlpack_tensor`.
+// Records one call of `validate` or `to_dlpack_tensor` for Python's `explain`.
 #pragma once
 
 #include "capsule.hpp"
@@ -14,23 +14,23 @@
 
 namespace usm_dlpack::python {
 
-/// The steps that a call began, and what they found. Holds copies, no Python objects: making
-/// one may run code that takes the capsule.
+/// The steps that a call began, and its findings. Holds copies and no Python objects, because
+/// making a Python object may run code that takes the capsule.
 class trace : public detail::observer {
  public:
   trace() noexcept : detail::observer{&append} {}
 
-  /// Copies the fields of a managed tensor that its version and flags allow to be read.
+  /// Copies the fields of a managed tensor that its version and flags make readable.
   void read(const capsule_content& content);
-  /// Copies a tensor that an export described.
+  /// Copies the tensor of an export.
   void read(const DLTensor& tensor);
   nb::dict to_dict() const;
 
   std::vector<const char*> steps;
-  usm_allocation proof;  ///< what an import found
+  usm_allocation proof;  ///< of an import
   std::optional<tensor_structure> structure;
-  // Of an export: the device that was found, the context and the address that the object
-  // names, and where the object's bytes begin and end.
+  // Of an export: the device, the context and the address that the object names, and the begin
+  // and end of the object's bytes.
   std::optional<std::int32_t> device_id;
   std::optional<sycl::context> context;
   std::optional<std::uintptr_t> origin;
@@ -50,11 +50,10 @@ class trace : public detail::observer {
   std::optional<std::vector<std::int64_t>> strides_;
 };
 
-/// The trace that this thread's next call of `validate` or `to_dlpack_tensor` reports to, or
-/// null. Only that call: what a producer calls meanwhile reports to nobody.
+/// Takes the trace for this thread's next call of `validate` or `to_dlpack_tensor`, or null.
+/// Nested calls, by a producer, get none.
 trace* take_trace() noexcept;
 
-/// Adds `observe` to the module.
 void register_trace(nb::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For authors of nanobind extensions: functions take and return views of USM and SYCL objects,
-// and Python calls them with arrays of any library and with dpctl's objects.
+// and Python calls them with any library's arrays and dpctl's objects.
 //
 // Parameters: any mdspan type of USM, with a kind or without; `owned_view` where the memory is
 // needed after the call; `sycl::queue`, `sycl::context`, `sycl::device`, `sycl::event`.
 // Results: `usm_array`, `owned_view`, and the SYCL objects. At run time the extension needs
-// the Python package usm_dlpack, whose DLPackTensor the results are, and dpctl.
+// dpctl and the Python package usm_dlpack, whose DLPackTensor the results are.
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
 // the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
 // try; a wrong device, context, USM kind, bounds or a read-only array raises
-// `usm_dlpack.ConversionError`. Of an array in a container (std::optional, std::vector), which
-// must not throw there, it is the last overload that raises it (see `explain_refusals`); a
-// view that may be None is better taken as `const View*` with `"x"_a.none()`. Nothing is
-// converted, copied or synchronised: a kernel goes to the array's queue, or waits for it.
-// Whether a queue and a view fit together only `check_queue` says, because each comes as an
-// argument of its own.
+// `usm_dlpack.ConversionError`. Containers (std::optional, std::vector) must not throw during
+// conversion, so for an array in one the last overload raises it (see `explain_refusals`); for
+// a view that may be None, prefer `const View*` with `"x"_a.none()`. Nothing is converted,
+// copied or synchronised: submit kernels to the array's queue, or wait for it. A view and a
+// queue are separate arguments, so call `check_queue` to check that they fit together.
 #pragma once
 
 // clang-format off: the order says which header may include which

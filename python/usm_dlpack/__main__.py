@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _doctor.show(as_json=options.json, colour=options.color)
     try:
         return _run(options)
-    except ImportError as error:  # of _core or what it needs
+    except ImportError as error:  # of _core or its libraries
         from usm_dlpack import _terminal
         from usm_dlpack._cli import _program
 
@@ -137,9 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_as_program() -> int:
     try:
         status = main()
-        if sys.stdout is not None:  # as it is where it was closed before Python began
+        if sys.stdout is not None:  # None if it was closed before Python began
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has enough, as `head` has
+    except BrokenPipeError:  # the reader stopped, like `head`
         _write_nowhere(sys.stdout)
         return 1
     except OSError as error:
@@ -152,14 +152,14 @@ def _run_as_program() -> int:
                 "or write elsewhere",
                 file=sys.stderr,
             )
-        except OSError:  # full as well
+        except OSError:  # also full
             _write_nowhere(sys.stderr)
         return 3
     return status
 
 
 def _write_nowhere(stream: TextIO) -> None:
-    """Let what is left in the buffer go, which Python writes when it ends."""
+    """Discard the buffer's rest, which Python writes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

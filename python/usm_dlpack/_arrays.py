@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts as an array, for type checkers: signatures of extensions name it."""
+"""The types of arrays in the signatures of extensions, for type checkers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 
 class SupportsDLPack(Protocol):
-    """An object that hands out its memory by DLPack, with whatever keywords."""
+    """An object that exports its memory through DLPack, with any keywords."""
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a capsule."""
@@ -17,12 +17,12 @@ class SupportsDLPack(Protocol):
 
 
 class SupportsSyclUsm(Protocol):
-    """An object that says where its USM is, as dpctl's and dpnp's do."""
+    """An object that describes its USM, like dpctl's and dpnp's."""
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """Return data, shape, strides, typestr, offset, syclobj and version."""
 
 
-#: What an extension function takes where its C++ parameter is a view of USM.
+#: The arguments that an extension function accepts for a view of USM.
 UsmArray: TypeAlias = SupportsDLPack | SupportsSyclUsm

@@ -23,7 +23,7 @@ Rows = dict[str, object]
 
 
 def escaped(text: object) -> str:
-    """Return a text for HTML, in characters that XML has."""
+    """Escape a text for HTML; replaces characters that XML forbids."""
     shown = str(text).encode("utf-8", "backslashreplace").decode()
     printable = (c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in shown)
     return html.escape("".join(printable))
@@ -33,7 +33,7 @@ def card(x: DLPackTensor | UsmAllocation | Explanation) -> str:
     """Return the card of an object; never raises."""
     try:
         content = _content(x)
-    except Exception:  # of a driver that failed
+    except Exception:  # the driver failed
         content = escaped(repr(x))
     return f'<div style="{_BOX}">{content}</div>'
 
@@ -62,8 +62,8 @@ def _content(x: DLPackTensor | UsmAllocation | Explanation) -> str:
 def _drawing(size: int, begin: int, nbytes: int, first: int) -> str:
     """Return the allocation as a bar, the view in it, and a mark at the view's first element.
 
-    Places are percentages of the width, so that the drawing fits any. A frame is dashed where the
-    size of the allocation is not known.
+    Positions are percentages, to fit any width. The frame is dashed if the allocation's size is
+    unknown.
     """
     whole = size or nbytes or 1
 
@@ -107,7 +107,7 @@ def _facts(x: Any) -> Rows:
     rows["memory"] = f"{x.usm_type} USM{', read-only' if x.readonly else ''}"
     try:
         name = x.sycl_device.name.strip()
-    except Exception:  # in a child of fork(), or of a broken driver
+    except Exception:  # in a child of fork(), or the driver is broken
         name = "?"
     rows["device"] = f"(14, {x.device[1] if is_tensor else x.device_id}) {name}"
     if not is_tensor:

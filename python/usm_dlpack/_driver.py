@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the CPU driver of the wheel ``intel-opencl-rt`` known to the OpenCL loader.
+"""Registers the CPU driver of the wheel ``intel-opencl-rt`` with the OpenCL loader.
 
-The wheel registers it under a path that does not exist, so without this a machine that has only the
-wheel has no SYCL device. It must happen before the first device query of the process: the loader
-looks once.
+The wheel registers it under a path that does not exist, so a machine with only the wheel would have
+no SYCL device. Must run before the process's first device query: the loader looks only once.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sysconfig
 from pathlib import Path
 
 _LIBRARY = "libintelocl.so"
-# What the wheels' OpenCL loader is linked with, in the order in which they need each other.
+# Libraries that the wheels' OpenCL loader is linked with, in the order of their dependencies.
 _NEEDED_BY_LOADER = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
 _SYSTEM_DRIVERS = Path("/etc/OpenCL/vendors")
 
@@ -34,7 +33,7 @@ def find_cpu_driver() -> Path | None:
 
 
 def remedy_of_late_import() -> str | None:
-    """Return what to do where there is no device although the wheel's driver is made known."""
+    """Return the remedy if there is no device although the wheel's driver is registered."""
     environment = os.environ
     driver = find_cpu_driver()
     if driver is None or environment.get("OCL_ICD_FILENAMES") != str(driver):
@@ -48,10 +47,10 @@ def remedy_of_late_import() -> str | None:
 
 
 def _load_for_loader(folder: Path) -> None:
-    """Load what the wheels' libOpenCL.so.1 needs and, having no run path, does not find.
+    """Load the libraries that the wheels' libOpenCL.so.1 needs but does not find.
 
-    It finds them where another adapter of the SYCL runtime has loaded them, which is so unless
-    ``ONEAPI_DEVICE_SELECTOR`` names OpenCL alone. A run path in that wheel would end this.
+    Usually another adapter of the SYCL runtime has loaded them, but not if
+    ``ONEAPI_DEVICE_SELECTOR`` names only OpenCL. Not needed once that wheel has a run path.
     """
     for name in _NEEDED_BY_LOADER:
         with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions: what was refused, by which rule, and what to do about it."""
+"""The package's exceptions."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ConversionError(BufferError):
     Attributes
     ----------
     code
-        The rule that was broken; the enumerator of ``usm_dlpack::errc`` in C++.
+        The broken rule, as named by ``usm_dlpack::errc`` in C++.
     field
-        What was looked at, as dlpack.h spells it.
+        The field, as dlpack.h spells it.
     expected, found
-        What the rule wants, and what is there.
+        The rule's requirement, and the actual value.
     remedy
-        What to do about it.
+        How to fix it.
     """
 
     __module__ = "usm_dlpack"
@@ -42,11 +42,11 @@ class ConversionError(BufferError):
 
     @property
     def page(self) -> str:
-        """The page of the documentation about the rule, by its path in the repository."""
+        """The rule's documentation page, by its path in the repository."""
         return f"docs/errors/{self.code}.md"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the parts, which the text alone does not give back."""
+        """Pickle by the parts, which the text does not contain separately."""
         return type(self), (self.code, self.field, self.expected, self.found, self.remedy)
 
 
@@ -64,8 +64,7 @@ class ArgumentError(ConversionError, TypeError):
     Attributes
     ----------
     reasons
-        A `ConversionError` for each view that an argument was refused by, in the order of the
-        overloads.
+        A `ConversionError` for each refusal of an argument, in the order of the overloads.
     """
 
     __module__ = "usm_dlpack"
@@ -83,7 +82,7 @@ class ArgumentError(ConversionError, TypeError):
 
     @property
     def page(self) -> str:
-        """The page about calls that no overload took; each of the reasons has its own."""
+        """The page about calls that no overload took; each reason has its own page."""
         return "docs/errors/argument_error.md"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -119,13 +118,12 @@ def from_arguments(
     Parameters
     ----------
     function
-        Its name.
+        The function's name.
     args, kwargs
-        What it was called with.
+        The arguments.
     refusals
-        The place of an argument, from 1 or by name or not known, and the parts of what an overload
-        said of it;
-        an overload that was tried twice said it twice.
+        For each refusal the place of the argument (from 1, by name, or None), and the parts. An
+        overload that was tried twice is recorded twice.
     """
     told = [(place, from_parts(*parts)) for place, *parts in dict.fromkeys(refusals)]
     if not told:

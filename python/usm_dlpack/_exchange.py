@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Python objects offer memory: dpctl's array interface, and ``__dlpack__``, old and new."""
+"""The exchange functions, and the reader of ``__dlpack__`` signatures."""
 
 from __future__ import annotations
 
@@ -99,21 +99,21 @@ def to_dlpack_tensor(
 
 
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
-# The signature of compiled code is text, and Python's parser (that of 3.11) raises a SystemError
-# where two threads parse at once. A collection of garbage may come here again.
+# The parser of Python 3.11 raises SystemError if two threads parse at once, and signatures of
+# compiled code are parsed. Reentrant, because garbage collection may call this again.
 _signatures = threading.RLock()
 
 
 _SIGNATURE = re.compile(r"\s*(?:def )?(?:\w+\.)*__dlpack__\(")
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
-# A part of a type or of a default, in which commas separate no parameters.
+# Brackets in types or defaults, whose commas do not separate parameters.
 _NESTED = re.compile(r"\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}")
 
 
 def _keywords_in(line: str) -> frozenset[str] | None:
-    """Return the keywords in the text of a signature of ``__dlpack__``; None if it is none.
+    """Return the keywords in a text that is a signature of ``__dlpack__``, or None.
 
-    The text need not be Python. ``**kwargs`` there says nothing: pybind11 writes that of overloads.
+    The text need not be Python. ``**kwargs`` is ignored: pybind11 writes it for overloads.
     """
     head = _SIGNATURE.match(line)
     if head is None:
@@ -129,9 +129,9 @@ def _keywords_in(line: str) -> frozenset[str] | None:
 
 
 def _written_keywords(method: object) -> frozenset[str] | None:
-    """Return what the text of a compiled method's signature says; of overloads, the one with most.
+    """Return the keywords in a compiled method's signature; of overloads, the longest set.
 
-    nanobind keeps texts, pybind11 and Cython begin the docstring with one.
+    nanobind stores signatures as text; pybind11 and Cython begin the docstring with one.
     """
     overloads = getattr(method, "__nb_signature__", None)
     kept = overloads if isinstance(overloads, tuple) else ()
@@ -146,13 +146,12 @@ def _written_keywords(method: object) -> frozenset[str] | None:
 def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
     """Return the keywords that ``__dlpack__`` takes, and whether that is known.
 
-    Its signature says how old it is. A decorator has one of its own: what it does not pass on is
-    not taken, and neither is what the decorated method does not take.
+    For a decorated method, only keywords that both the decorator and the method take.
     """
     try:
         with _signatures:
             signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
-    except Exception:  # of Python's parser, or of an attribute __signature__
+    except Exception:  # Python's parser, or an attribute __signature__
         named = _written_keywords(method)
         return (frozenset({"max_version"}), False) if named is None else (named, True)
     return _keywords_of(signatures[0]) & _keywords_of(signatures[1]), True
@@ -205,7 +204,7 @@ def from_dlpack(
     Returns
     -------
     :
-        The tensor. It owns what the producer handed over, and gives it back when it goes.
+        The tensor. It owns the producer's memory, and gives it back when it is destroyed.
 
     Raises
     ------
@@ -282,7 +281,7 @@ def validate(
     Returns
     -------
     :
-        What was proved. It keeps nothing alive.
+        The proof. It keeps nothing alive.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the package keeps its C++ headers and its CMake package."""
+"""The folders of the C++ headers and the CMake package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import usm_dlpack
 
 
 def _installed(relative: str) -> str:
-    # An editable install has two folders, the source tree's and that of what was built.
+    # An editable install has two folders: the source tree's and the build's.
     folders = [Path(folder, relative) for folder in usm_dlpack.__path__]
     found = next((folder for folder in folders if folder.is_dir()), None)
     if found is None:

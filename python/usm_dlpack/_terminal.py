@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a terminal gets and a pipe does not: colours, and a line that says what is going on.
+"""Colours and a progress line for terminals.
 
-Imports nothing of the package, so that the doctor can use it where the package cannot be imported.
+Does not import the package, so that the doctor works even if the import fails.
 """
 
 from __future__ import annotations
@@ -11,26 +11,25 @@ import sys
 from types import TracebackType
 from typing import TextIO
 
-CHOICES = ("auto", "always", "never")
 _CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a stream is a terminal; one that was closed before Python began is None."""
+    """Return whether a stream is a terminal; None is one closed before Python began."""
     return stream is not None and stream.isatty()
 
 
 def say_error(sentence: object) -> None:
-    """Write a line to standard error, and nowhere if that is closed; print would take output."""
+    """Write a line to standard error, unless it is closed: `print` would use standard output."""
     if sys.stderr is not None:
         print(sentence, file=sys.stderr)
 
 
 def wants_colour(stream: TextIO | None, choice: str = "auto") -> bool:
-    """Return whether text for a stream is to be coloured.
+    """Return whether to colour text for a stream.
 
-    ``auto`` heeds NO_COLOR and FORCE_COLOR (https://no-color.org, https://force-color.org), of
-    which the first is stronger, and otherwise asks whether the stream is a terminal that can.
+    ``auto`` follows NO_COLOR, then FORCE_COLOR (https://no-color.org, https://force-color.org), and
+    otherwise colours text for terminals that support it.
     """
     if choice != "auto":
         return choice == "always"
@@ -42,19 +41,19 @@ def wants_colour(stream: TextIO | None, choice: str = "auto") -> bool:
 
 
 def styled(text: str, style: str, colour: bool) -> str:
-    """Return a text in one of the styles, or as it is."""
+    """Return a text in a style, or unchanged without `colour`."""
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if colour and text else text
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text that is at most so many characters wide."""
+    """Shorten a text to at most `width` characters."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 class Progress:
-    """One line on standard error that says what is going on, and is gone when it is done.
+    """A progress line on standard error, erased at the end.
 
-    Shown only if standard error is a terminal that can erase a line.
+    Shown only if standard error is a terminal that can erase lines.
     """
 
     def __init__(self, total: int = 0) -> None:
@@ -63,7 +62,7 @@ class Progress:
         self._total = total
         self._done = 0
 
-    def __enter__(self) -> Progress:  # noqa: PYI034 (Self is of Python 3.11)
+    def __enter__(self) -> Progress:  # noqa: PYI034 (Self needs Python 3.11)
         return self
 
     def __exit__(
@@ -75,7 +74,7 @@ class Progress:
         self.clear()
 
     def show(self, text: str) -> None:
-        """Say what begins now, in the place of what was said before."""
+        """Replace the line by a new text."""
         self._done += 1
         if self._shown:
             count = f"[{self._done}/{self._total}] " if self._total else ""

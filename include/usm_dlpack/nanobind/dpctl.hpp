@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SYCL's objects from and to dpctl's, by the functions that dpctl's modules export, without
-// its headers or Cython.
+// Converts between SYCL objects and dpctl's by the functions that dpctl's modules export,
+// without its headers or Cython.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,9 +20,9 @@ namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-/// What dpctl calls a SYCL object: the module `dpctl._sycl_queue`, in it the class
-/// `SyclQueue`, the functions `SyclQueue_GetQueueRef` and `SyclQueue_Make` that it exports,
-/// and the capsules "SyclQueueRef" of those classes that make some.
+/// The parts of dpctl's names for a SYCL object: the module `dpctl._sycl_queue`, its class
+/// `SyclQueue`, its functions `SyclQueue_GetQueueRef` and `SyclQueue_Make`, and the capsule
+/// "SyclQueueRef" (null if the class makes none).
 template <class Object>
 struct dpctl_names;
 template <>
@@ -43,7 +43,7 @@ struct dpctl_names<sycl::event> {
   static constexpr const char *lower = "event", *capital = "Event", *capsule = "SyclEventRef";
 };
 
-/// dpctl's class of a SYCL object, found once and kept for the life of the process.
+/// dpctl's class of a SYCL object, looked up once and kept for the life of the process.
 template <class Object>
 struct dpctl_class {
   PyTypeObject* type;
@@ -86,9 +86,9 @@ struct dpctl_class {
   }
 };
 
-/// The SYCL object of one of dpctl's, borrowed; null for an object of another type. By the
-/// object's real type: `__class__` may say anything.
-/// @throws nb::python_error TypeError for one whose `__init__` never ran
+/// Borrows the SYCL object in a dpctl object; null for an object of another type. Checks the
+/// real type, because `__class__` can lie.
+/// @throws nb::python_error TypeError if the object's `__init__` never ran
 template <class Object>
 const Object* in_dpctl(nb::handle object) {
   const auto& known = dpctl_class<Object>::found();
@@ -109,7 +109,7 @@ const Object* in_dpctl(nb::handle object) {
   return static_cast<const Object*>(held);
 }
 
-/// The SYCL object in a capsule, which is read and not consumed; null for anything else.
+/// Borrows the SYCL object in a capsule without consuming it; null for anything else.
 template <class Object>
 const Object* in_capsule(nb::handle object) {
   const char* name = dpctl_names<Object>::capsule;
@@ -118,8 +118,7 @@ const Object* in_capsule(nb::handle object) {
              : nullptr;
 }
 
-/// One of dpctl's objects that holds a copy of a SYCL object, which is the same object to
-/// SYCL.
+/// Makes a dpctl object that holds a copy of a SYCL object.
 template <class Object>
 nb::object make_dpctl(const Object& object) {
   PyObject* made = dpctl_class<Object>::found().make(&object);
@@ -129,7 +128,7 @@ nb::object make_dpctl(const Object& object) {
   return nb::steal(made);
 }
 
-/// A SYCL object as a parameter, copied from dpctl's, and as a result.
+/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
 template <class Object>
 class dpctl_caster {
  public:
@@ -175,7 +174,7 @@ class dpctl_caster {
   }
 
   explicit operator Object&() { return get(); }
-  /// Null for None, which a parameter says that it takes by `"x"_a.none()`.
+  /// Null for None, which a parameter accepts with `"x"_a.none()`.
   explicit operator Object*() {
     check();
     return value_ ? &*value_ : nullptr;

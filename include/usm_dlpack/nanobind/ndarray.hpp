@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between views and nanobind's own arrays: for functions that take or return an nb::ndarray.
+// Conversions between views and nanobind's nb::ndarray.
 #pragma once
 
 #include <usm_dlpack/nanobind/views.hpp>
@@ -18,7 +18,7 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// The DLTensor that an nb::ndarray shows: the same memory, shape and strides.
+/// A DLTensor that borrows the memory, shape and strides of an nb::ndarray.
 template <class... Traits>
 DLTensor tensor_of(const nb::ndarray<Traits...>& array) {
   DLTensor shown{};
@@ -32,7 +32,7 @@ DLTensor tensor_of(const nb::ndarray<Traits...>& array) {
   return shown;
 }
 
-/// What the type of an nb::ndarray says of its elements, if anything.
+/// Whether an nb::ndarray type names this dtype, or none.
 template <class Array>
 constexpr bool has_dtype_of(DLDataType dtype) noexcept {
   constexpr nb::dlpack::dtype said = nb::dtype<typename Array::Scalar>();
@@ -40,8 +40,7 @@ constexpr bool has_dtype_of(DLDataType dtype) noexcept {
          usm_dlpack::same_data_type({said.code, said.bits, said.lanes}, dtype);
 }
 
-/// The extents that the type of an nb::ndarray says, -1 for a free one, and one -1 behind
-/// them.
+/// The extents that an nb::ndarray type names, -1 for a free one, followed by one more -1.
 template <ssize_t... Extents>
 constexpr std::array<std::int64_t, sizeof...(Extents) + 1> extents_said(
     nb::shape<Extents...>) noexcept {
@@ -51,7 +50,7 @@ constexpr std::array<std::int64_t, 1> extents_said(nb::detail::unused) noexcept 
   return {-1};
 }
 
-/// Compares the extents that the type of an nb::ndarray names with those of a tensor.
+/// Compares the extents that an nb::ndarray type names with a tensor's.
 template <class Array, std::size_t Rank>
 void check_extents_said(const strided_shape<Rank>& tensor) {
   constexpr auto said = detail::extents_said(typename Array::Config::Shape{});
@@ -65,7 +64,7 @@ void check_extents_said(const strided_shape<Rank>& tensor) {
   }
 }
 
-/// Shape and strides of a tensor: null strides (before DLPack 1.2) are compact row-major.
+/// Copies shape and strides; null strides (before DLPack 1.2) become compact row-major ones.
 /// @pre `Rank` is the tensor's
 template <std::size_t Rank>
 strided_shape<Rank> shape_and_strides_of(const DLTensor& tensor) {
@@ -79,8 +78,8 @@ strided_shape<Rank> shape_and_strides_of(const DLTensor& tensor) {
   return shown;
 }
 
-/// Compares the order that the type of an nb::ndarray names with strides: nanobind counts with
-/// the order where it is named, and not with the strides.
+/// Compares the order that an nb::ndarray type names with the strides: nanobind trusts the
+/// named order and ignores the strides.
 template <class Array, std::size_t Rank>
 void check_order_said(const strided_shape<Rank>& tensor) {
   constexpr bool is_right = Array::Order == 'C', is_left = Array::Order == 'F';
@@ -102,7 +101,7 @@ void check_order_said(const strided_shape<Rank>& tensor) {
   }
 }
 
-/// Compares the type of an nb::ndarray with the type of a view that it is made of.
+/// Compares an nb::ndarray type with the view type that it is made of.
 template <class Array, class View>
 constexpr void require_ndarray_for() {
   static_assert(
@@ -126,10 +125,11 @@ constexpr void require_ndarray_for() {
 
 }  // namespace detail
 
-/// Makes a view of what nanobind has imported, proved as `to_mdspan(tensor, wanted)` proves.
-/// The view lives as long as the array. An `nb::ndarray` does not know that memory is
-/// read-only unless its type says so (`nb::ro`), and then needs a view of const elements; nor
-/// whether elements of fewer than 8 bits are padded, so views of those are refused.
+/// Makes a view of an array that nanobind imported, with the checks of
+/// `to_mdspan(tensor, wanted)`. The view lives as long as the array. An `nb::ndarray` does not
+/// know that memory is read-only unless its type says so (`nb::ro`), which needs a view of
+/// const elements. It does not know whether elements of fewer than 8 bits are padded either,
+/// so views of those are refused.
 /// @throws conversion_error as `validate` and `to_mdspan`
 template <class View, class... Traits>
 [[nodiscard]] View to_mdspan(const nanobind::ndarray<Traits...>& array,
@@ -144,14 +144,12 @@ template <class View, class... Traits>
   return usm_dlpack::to_mdspan<View>(detail::tensor_of(array), wanted);
 }
 
-/// Makes an `nb::ndarray` of a view with an owner, which it takes over. What the type of the
-/// array says must be true of the view: dtype, rank and device, and `nb::ro` for const
-/// elements, are compared by the compiler; extents, order and whether the memory is read-only,
-/// when it is made.
+/// Makes an `nb::ndarray` that takes over a view with an owner. The compiler compares dtype,
+/// rank, device and `nb::ro` for const elements with the view's type; extents, order and
+/// read-only memory are checked at run time.
 /// @tparam Array an `nb::ndarray<...>` of the device `nb::device::oneapi`
-/// @throws conversion_error `request_unsupported` if `from` has no owner any more,
-/// `read_only`,
-///         `extent_mismatch`, `layout_mismatch`; `from` is then untouched
+/// @throws conversion_error `request_unsupported` if `from` was moved from or released,
+///         `read_only`, `extent_mismatch`, `layout_mismatch`; `from` is then untouched
 template <class Array, class View>
 [[nodiscard]] Array to_ndarray(owned_view<View>&& from) {
   detail::require_ndarray_for<Array, View>();

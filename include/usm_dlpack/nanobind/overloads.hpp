@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error of a call that no overload takes: each refusal of an argument is recorded as long
-// as the call lasts, and the last overload raises what fits.
+// The error of a call that no overload takes: refusals of arguments are recorded while the
+// call lasts, and the last overload raises them.
 #pragma once
 
 #include <usm_dlpack/nanobind/package.hpp>
@@ -21,7 +21,7 @@
 
 namespace usm_dlpack::detail {
 
-/// What an overload said of an argument: a `conversion_error`, or what the array raised.
+/// Why an overload refused an argument: a `conversion_error`, or what the array raised.
 struct recorded_refusal {
   nb::object argument;
   std::exception_ptr reason;
@@ -29,24 +29,23 @@ struct recorded_refusal {
   [[noreturn]] void raise_again() const { std::rethrow_exception(reason); }
 };
 
-/// What the overloads of one call said of its arguments, in their order. An argument is found
-/// by its address, in a time that does not grow with their number.
+/// The refusals of one call's arguments, in the order of the overloads. Arguments are looked
+/// up by address in constant time.
 class call_refusals {
  public:
   explicit call_refusals(const void* call) noexcept : call_(call) {}
 
   const void* call() const noexcept { return call_; }
   const std::vector<recorded_refusal>& all() const noexcept { return all_; }
-  /// Whether an overload refused an argument.
   bool was_refused(PyObject* argument) const { return is_taken_.count(argument) != 0; }
-  /// Whether one took it after that.
+  /// Whether an overload took the argument after another refused it.
   bool was_taken(PyObject* argument) const {
     const auto found = is_taken_.find(argument);
     return found != is_taken_.end() && found->second;
   }
 
   void add(nb::handle argument, const std::exception_ptr& reason) {
-    all_.push_back({nb::borrow(argument), reason});  // its reference keeps the address
+    all_.push_back({nb::borrow(argument), reason});  // the reference keeps the address valid
     is_taken_.emplace(argument.ptr(), false);
   }
   void take(nb::handle argument) {
@@ -62,14 +61,14 @@ class call_refusals {
   std::unordered_map<PyObject*, bool> is_taken_;
 };
 
-/// The calls of this thread, each within the one before, that have refused an argument.
+/// The calls of this thread that have refused an argument, outermost first.
 inline std::vector<call_refusals*>& calls_with_refusals() {
   thread_local std::vector<call_refusals*> calls;
   return calls;
 }
 
-/// What was recorded of a call, or null. It lives as long as the call, whatever Python code
-/// (the garbage collector runs some, too) calls meanwhile.
+/// The record of a call, or null. It lives as long as the call, even if Python code (for
+/// example the garbage collector's) makes other calls meanwhile.
 inline call_refusals* refusals_of(const void* call) {
   const auto& calls = calls_with_refusals();
   const auto found = std::find_if(calls.rbegin(), calls.rend(), [&](const call_refusals* one) {
@@ -79,27 +78,27 @@ inline call_refusals* refusals_of(const void* call) {
 }
 
 inline void forget_call(PyObject* capsule) noexcept {
-  const nb::error_scope keep;  // the call may be about to raise
+  const nb::error_scope keep;  // the call may be raising
   auto* ended = static_cast<call_refusals*>(PyCapsule_GetPointer(capsule, nullptr));
   auto& calls = calls_with_refusals();
   calls.erase(std::remove(calls.begin(), calls.end(), ended), calls.end());
   delete ended;
 }
 
-/// Begins the record of a call, which ends with it.
+/// Begins the record of a call; the call's cleanup list ends it.
 inline call_refusals& record_call(nb::detail::cleanup_list& cleanup) {
   auto made = std::make_unique<call_refusals>(&cleanup);
   nb::object capsule = nb::steal(PyCapsule_New(made.get(), nullptr, &forget_call));
   if (!capsule.is_valid()) {
     throw nb::python_error();
   }
-  call_refusals& begun = *made.release();  // the capsule's
+  call_refusals& begun = *made.release();  // owned by the capsule
   calls_with_refusals().push_back(&begun);
   cleanup.append(capsule.release().ptr());
   return begun;
 }
 
-/// Records what was said of an argument until the call ends.
+/// Records a refusal until the call ends.
 /// @param cleanup of the call; null records nothing
 inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* cleanup,
                            const std::exception_ptr& reason) {
@@ -109,9 +108,9 @@ inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* cleanu
   }
 }
 
-/// Records that an overload took an argument. Only one that another refused before: nanobind
-/// tries all of them twice, so each is asked after that, and a call that all goes well with
-/// pays nothing.
+/// Records that an overload took an argument that another refused before. nanobind tries all
+/// overloads twice, so each one runs again after the refusal; without refusals nothing is
+/// stored.
 inline void record_taken(nb::handle argument, nb::detail::cleanup_list* cleanup) {
   if (call_refusals* known = refusals_of(cleanup)) {
     known->take(argument);
@@ -123,9 +122,9 @@ inline void record_taken(nb::handle argument, nb::detail::cleanup_list* cleanup)
 namespace usm_dlpack {
 namespace detail {
 
-/// Where the refused arguments of a call stand: as arguments themselves, or in lists, tuples
-/// and values of dictionaries, in each other. Found without Python code, in one pass, which
-/// ends also where these hold themselves.
+/// The places of a call's refused arguments: arguments themselves, or elements of lists,
+/// tuples and values of dictionaries, nested. Searches without running Python code, in one
+/// pass, which also ends for containers that hold themselves.
 class argument_places {
  public:
   argument_places(const call_refusals& call, const nb::args& args, const nb::kwargs& kwargs)
@@ -140,15 +139,15 @@ class argument_places {
     }
   }
 
-  /// Whether an object stands in several places. All elements of a list, or of a dictionary,
-  /// are taken by one parameter: they are one place.
+  /// Whether an object has several places. All elements of a list or dictionary count as one
+  /// place, because one parameter takes them.
   bool are_many(PyObject* object) const {
     const auto found = standing_.find(object);
     return found != standing_.end() && found->second.places > 1;
   }
 
-  /// The argument that an object is or stands in, by position or name: "1 or 2" of two, and
-  /// None where a container made the object for the call.
+  /// The position or name of the argument that is or holds an object ("1 or 2" for two); None
+  /// if a container made the object for the call.
   nb::object name_of(PyObject* object) const {
     const auto found = standing_.find(object);
     if (found == standing_.end()) {
@@ -165,7 +164,7 @@ class argument_places {
  private:
   struct standing {
     std::vector<std::size_t> arguments;
-    const PyObject* holder = nullptr;  ///< the list or dictionary that it was found in last
+    const PyObject* holder = nullptr;  ///< the list or dictionary it was last found in
     int places = 0;
   };
 
@@ -215,22 +214,22 @@ class argument_places {
   int looks_ = 0;
 };
 
-/// The type of a parameter that takes nothing before the second round of a call, in which
-/// nanobind lets arguments be converted implicitly: so the other overloads come first.
+/// A parameter type that is accepted only in nanobind's second round, in which arguments may
+/// be converted implicitly: so the other overloads come first.
 struct second_round {
-  const void* call = nullptr;  ///< which call it is, for its refusals
+  const void* call = nullptr;  ///< identifies the call
 };
 
-/// Whether a rule is one of the view's type, for which another overload may have another view.
+/// Whether a rule depends on the view's type, so that another overload may accept the array.
 constexpr bool is_of_type(errc rule) noexcept {
   return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
          rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
          rule == errc::layout_mismatch;
 }
 
-/// Raises again what no other overload could have mended: what an array raised by itself (an
-/// interrupt is not an argument's fault), and a refusal that is not of the view's type.
-/// @param is_at_fault whether an argument is, as far as is known
+/// Raises again what no other overload could accept: an error of the array itself (an
+/// interrupt, for example), or a refusal that does not depend on the view's type.
+/// @param is_at_fault whether a record's argument is still refused
 template <class Predicate>
 void raise_what_is_not_of_type(const call_refusals& call, const Predicate& is_at_fault) {
   for (const recorded_refusal& record : call.all()) {
@@ -245,15 +244,15 @@ void raise_what_is_not_of_type(const call_refusals& call, const Predicate& is_at
   }
 }
 
-/// Raises what the overloads of a function said of its arguments.
+/// Raises the refusals of a function's arguments.
 [[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
                                         second_round round, const nb::kwargs& kwargs) {
   const call_refusals none(nullptr);
   const call_refusals* known = refusals_of(round.call);
   const call_refusals& call = known != nullptr ? *known : none;
   const argument_places places(call, args, kwargs);
-  // Where an overload took an argument, another one was the fault. Which of several places it
-  // was taken in, nobody said.
+  // An argument that some overload took is not at fault. With several places it is unknown
+  // which of them was taken.
   const auto is_at_fault = [&](const recorded_refusal& record) {
     PyObject* argument = record.argument.ptr();
     return !call.was_taken(argument) || places.are_many(argument);
@@ -278,20 +277,20 @@ void raise_what_is_not_of_type(const call_refusals& call, const Predicate& is_at
   throw nb::python_error();
 }
 
-/// Whether a class has a static method of a name, whose last overload must be one too.
+/// Whether a name is a static method of a class: its last overload must be static, too.
 inline bool is_static_method(nb::handle scope, const char* name) {
   const nb::object found = nb::getattr(scope, name, nb::none());
   const nb::str type(found.type().attr("__name__"));
-  return std::strcmp(type.c_str(), "nb_func") == 0;  // that of a method is nb_method
+  return std::strcmp(type.c_str(), "nb_func") == 0;  // a bound method is an nb_method
 }
 
 }  // namespace detail
 
-/// Adds the last overload of a function, which takes what no other overload took and raises
-/// `usm_dlpack.ArgumentError` (a TypeError): it says of each argument which rule the views of
-/// the other overloads refused it by, unless one of them took it. What is wrong with an array
-/// whatever the view's type is (device, context, USM kind, bounds, read-only), is raised as
-/// itself, a `usm_dlpack.ConversionError`. To be called after the last `def` of that name.
+/// Adds the last overload of a function, which accepts any arguments and raises
+/// `usm_dlpack.ArgumentError` (a TypeError): for each argument that no overload took, it names
+/// the rule by which each refused it. Errors for every view type (device, context, USM
+/// kind, bounds, read-only) are raised as `usm_dlpack.ConversionError`. Call it after the last
+/// `def` of that name.
 /// @param scope a `nanobind::module_` or `nanobind::class_`
 /// @param name of a function, a method or a static method
 template <class Scope>
@@ -300,7 +299,7 @@ void explain_refusals(Scope& scope, const char* name) {
   constexpr bool is_module = std::is_base_of_v<nb::module_, Scope>;
   const bool is_bound = !is_module && !detail::is_static_method(scope, name);
   const std::string function = name;
-  // For type checkers: takes nothing.
+  // The signature for type checkers, which accepts nothing.
   const std::string signature = "def " + function + "(" + (is_bound ? "self, " : "") +
                                 "*, _: typing.NoReturn) -> typing.NoReturn";
   const auto last = nb::arg("_").none() = nb::none();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the installed Python package does for an extension: it reads the arrays of other
-// libraries, makes its DLPackTensor, and raises its errors. An extension asks for the table
-// once, when it first needs it; so it needs the package at run time, and links nothing of it.
+// The interface of the installed Python package for extensions: it reads the arrays of other
+// libraries, makes DLPackTensors, and raises the package's errors. An extension looks the
+// table up on first use, so it needs the package at run time, but does not link to it.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
@@ -23,34 +23,33 @@ namespace detail {
 
 namespace nb = nanobind;
 
-/// The tensor that an array offers, which lives as long as `owner`.
+/// The tensor of an array, valid as long as `owner`.
 struct array_description {
   DLTensor tensor{};
   std::uint64_t flags = 0;
   PyObject* owner = nullptr;  ///< a new reference
-  /// The USM kind if the array is a DLPackTensor, which was proved when it was made; otherwise
-  /// unknown, and nothing is proved.
+  /// The USM kind if the array is a DLPackTensor, which was proved when it was made; unknown
+  /// for anything else, which is not proved yet.
   sycl::usm::alloc proved_kind = sycl::usm::alloc::unknown;
-  /// The queue that the array's C exchange API says, if it was asked.
+  /// The queue reported by the array's C exchange API, if that was used.
   std::optional<sycl::queue> queue;
 };
 
 enum class offer { made, no_array, failed };
 
-/// Functions of usm_dlpack._core. The GIL is held but where it says otherwise; nothing is
-/// thrown: what fails sets the Python error.
+/// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
+/// nothing: on failure they set the Python error.
 struct package_interface {
   static constexpr std::uint32_t known_version = 3;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
-  /// What an array offers; memory that says only its SYCL interface counts as an array, and
-  /// so does what has `__dlpack__` itself and not by its type.
-  /// Nothing is synchronised.
+  /// Gets the tensor of an array, without synchronising. Accepts objects that have only the
+  /// SYCL array interface, and objects whose `__dlpack__` is their own and not their type's.
   offer (*ask)(PyObject* array, array_description& out) noexcept;
-  /// The queue that an array names as its own (`sycl_queue`), if it does.
+  /// Gets the array's `sycl_queue`, if it has one.
   offer (*find_queue)(PyObject* array, std::optional<sycl::queue>& out) noexcept;
-  /// A DLPackTensor, proved, that knows a queue. Takes the managed tensor also if it fails.
+  /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
   PyObject* (*make_tensor)(DLManagedTensorVersioned* managed,
                            const sycl::queue* queue) noexcept;
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
@@ -58,8 +57,8 @@ struct package_interface {
   void (*drop)(PyObject* object) noexcept;
   /// Runs a function without the GIL, if this thread has it.
   void (*run_unlocked)(void (*function)(void*), void* argument) noexcept;
-  /// Sets the Python error of a refusal, by the name of its code.
-  /// Whatever the making of it raises, an interrupt for example, is set instead.
+  /// Sets the Python error of a refusal, by the name of its code. If making the error raises
+  /// (an interrupt, for example), sets that instead.
   void (*set_error)(const char* code, const char* field, const char* expected,
                     const char* found, const char* remedy) noexcept;
   /// Sets the `usm_dlpack.ArgumentError` of a call that no overload took.
@@ -67,9 +66,9 @@ struct package_interface {
   void (*set_argument_error)(const char* function, PyObject* args, PyObject* kwargs,
                              PyObject* reasons) noexcept;
 
-  /// The table of the package in this environment, imported with the first call; what waits
-  /// in this module's arrays gives up the GIL from then on.
-  /// @throws nb::python_error ImportError where there is none, or one of another version
+  /// The table of the installed package, which the first call imports. From then on, waits in
+  /// this module's arrays release the GIL.
+  /// @throws nb::python_error ImportError for no package, or another interface version
   static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
     const package_interface* table = kept().load(std::memory_order_acquire);
@@ -125,7 +124,7 @@ inline void set_error(const conversion_error& error) noexcept {
   }
 }
 
-/// Owns one reference to a Python object, which may be dropped on any thread.
+/// Owns one reference to a Python object; any thread may destroy it.
 class python_owner {
  public:
   explicit python_owner(PyObject* stolen = nullptr) noexcept : object_(stolen) {}

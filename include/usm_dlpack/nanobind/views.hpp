@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Casters of views: how a parameter is written in a Python signature, how an array becomes a
-// view (its tensor is read, compared with the view's type, proved and kept alive), and how a
-// view with an owner or an array of the extension's becomes a DLPackTensor.
+// nanobind casters of views: the text of a parameter in a Python signature, the import of an
+// array as a view (compared with the view's type, proved and kept alive), and the export of a
+// view with an owner or a usm_array as a DLPackTensor.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
@@ -22,7 +22,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -39,14 +38,14 @@ constexpr std::size_t length_of(const char* text) noexcept {
   return length;
 }
 
-/// The name of a type code, as text of a signature.
+/// The name of a type code, as signature text.
 template <std::uint8_t Code, std::size_t... Is>
 constexpr auto code_text(std::index_sequence<Is...>) {
   return (nb::detail::const_name("") + ... +
           nb::detail::const_name(type_code_rows[Code].name[Is]));
 }
 
-/// `float32`, `bool`, `bfloat16`, `float32x4`: as messages print a dtype, without its numbers.
+/// `float32`, `bool`, `bfloat16`, `float32x4`: a dtype as messages print it, without numbers.
 template <class Element>
 constexpr auto dtype_text() {
   using nb::detail::const_name;
@@ -103,14 +102,14 @@ constexpr auto parameter_text() {
          const_name<has_const_elements<View>>(", writable=False", "") + const_name(")]");
 }
 
-/// A view with an owner is taken as a view, and given as a DLPackTensor.
+/// nanobind's `@input@output@` text: taken as a view, returned as a DLPackTensor.
 template <class View>
 constexpr auto owned_text() {
   using nb::detail::const_name;
   return const_name("@") + parameter_text<View>() + const_name("@usm_dlpack.DLPackTensor@");
 }
 
-/// What an array offers, and the reference that keeps it.
+/// The tensor of an array, and the reference that keeps it alive.
 class array_offer {
  public:
   /// @throws nb::python_error what the array raises
@@ -129,12 +128,11 @@ class array_offer {
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
   std::uint64_t flags() const noexcept { return offered_.flags; }
   const std::optional<sycl::queue>& queue() const noexcept { return offered_.queue; }
-  /// Gives the reference away.
   PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
 
-  /// An array without elements has no memory that could be of another kind.
-  /// @throws conversion_error `usm_type_not_accepted` if the memory, proved before, is not of
-  ///         the kind that the view's type names
+  /// Accepts any kind for an array without elements, which has no memory.
+  /// @throws conversion_error `usm_type_not_accepted` if memory that was proved before is not
+  ///         of the kind that the view's type names
   template <class View>
   void check_kind() const {
     const DLTensor& proved = offered_.tensor;
@@ -143,9 +141,9 @@ class array_offer {
     }
   }
 
-  /// The view, once the memory is proved to be what its type says; nothing is proved twice.
+  /// The view, after its memory is proved. Memory that was proved before is not proved again.
   /// @throws conversion_error as `validate`, `check_context`, then `to_mdspan`;
-  ///         nb::python_error what the array raises when its queue is asked for
+  ///         nb::python_error what the array's `sycl_queue` raises
   template <class View>
   View prove() const {
     const requirements wanted = require_kind<View>({});
@@ -163,7 +161,7 @@ class array_offer {
   }
 
  private:
-  // OpenCL's CPU driver tells contexts apart by itself.
+  // OpenCL's CPU driver distinguishes contexts itself.
   void check_producer(const usm_allocation& proved) const {
     const sycl::device& root = proved.root_device();
     if (root.get_backend() == sycl::backend::opencl && root.is_cpu()) {
@@ -183,8 +181,8 @@ class array_offer {
   bool is_array_ = false;
 };
 
-/// What a view's type says of an array before anything is proved of its memory: for the next
-/// overload to try.
+/// Compares an array with the view's type before its memory is proved, so that a mismatch lets
+/// the next overload try.
 template <class View>
 void check_type(const array_offer& array) {
   detail::check_element_type<View>(array.tensor(), storage_of(array.flags()));
@@ -200,17 +198,17 @@ View view_of(const array_offer& array) {
   return array.template prove<View>();
 }
 
-/// What stands between a Python object and a parameter that is a view. Wrong types, dtypes,
-/// ranks, extents and layouts are for the next overload; everything else that is wrong is
-/// raised, once all parameters of this one have taken their arguments.
+/// Imports a Python object for a parameter that is a view. A wrong type, dtype, rank, extent
+/// or layout lets the next overload try; every other error is kept, and raised after all
+/// parameters of this overload have taken their arguments.
 template <class View>
 class view_import {
  public:
-  /// @param keep takes the view and the offer, when both are good
-  /// @return whether this is the parameter for that object
+  /// @param keep takes the view and the offer if both are good
+  /// @return whether this overload accepts the object
   template <class Keep>
   bool take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
-    const nb::object alive = nb::borrow(object);  // its __dlpack__ may empty the list it is in
+    const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
     try {
       return try_to_take(object, cleanup, keep);
     } catch (nb::python_error&) {
@@ -227,11 +225,10 @@ class view_import {
     }
   }
 
-  /// Whether `check` throws nothing. A container asks before it takes an element's view, which
-  /// must not throw there.
+  /// Whether `check` throws nothing. Containers query this, because they must not throw.
   bool is_good() const noexcept { return refused_ == nullptr; }
 
-  /// @throws nb::python_error what was wrong, if anything
+  /// @throws nb::python_error the kept error, if any
   void check() const {
     if (refused_ != nullptr) {
       try {
@@ -270,20 +267,19 @@ class view_import {
 
 namespace usm_dlpack {
 
-/// A view with an owner. As a return value it becomes a `usm_dlpack.DLPackTensor`, which
-/// shares the memory; as a parameter it keeps the array, or what the array handed out, for as
-/// long as it lives, on whatever thread it goes. Moved, never copied.
+/// A view with an owner. Returned from a function, it becomes a `usm_dlpack.DLPackTensor` that
+/// shares the memory. As a parameter it keeps the array's memory alive for as long as it
+/// lives, on any thread. Movable, not copyable.
 ///
-/// Nothing here waits: whoever uses the memory after work on it waits, or orders his own
-/// behind it.
+/// Nothing here waits: wait for pending work, or order your work behind it.
 template <class View>
 class owned_view {
  public:
   using view_type = View;
 
-  /// A result. Python gets it proved: `validate` refuses there what is not USM of the queue's
-  /// root device.
-  /// @param queue works on the memory: it is what the tensor in Python knows as `sycl_queue`
+  /// Makes a result. Python proves it: `validate` refuses memory that is not USM of the
+  /// queue's root device.
+  /// @param queue works on the memory; the DLPackTensor's `sycl_queue`
   /// @param owner anything movable that keeps the memory alive; its destructor must not throw,
   ///        and runs on any thread, with the GIL or without
   /// @throws conversion_error `context_not_default`, `device_without_id`, and as
@@ -296,10 +292,10 @@ class owned_view {
             view, DLDevice{kDLOneAPI, detail::export_id(queue)}, std::forward<Owner>(owner))) {
   }
 
-  /// A result of an array that owns its memory, of the same type of view or one that this
-  /// type can be made of. The array waits when it goes, without the GIL.
-  /// @param kept what the work on the array's queue reads, other views with owners for
-  ///        example: it goes after the array, hence when that work is done
+  /// Makes a result of an array that owns its memory, and whose view converts to this type.
+  /// The array's destructor waits, without the GIL.
+  /// @param kept objects that the work on the array's queue reads, for example other views
+  ///        with owners; destroyed after the array, so after that work
   template <class Made, class... Kept,
             std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
   owned_view(usm_array<Made>&& array, Kept&&... kept)
@@ -307,8 +303,8 @@ class owned_view {
         queue_(array.queue()),
         managed_(own(std::move(array), std::forward<Kept>(kept)...)) {}
 
-  /// An import, proved. Const elements make the tensor read-only from here on: who gets it
-  /// next may write no more than the view. @pre `view` was made of `managed`
+  /// Holds a proved import. Const elements make the tensor read-only for later consumers.
+  /// @pre `view` was made of `managed`
   owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
       : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {
     if (managed_ != nullptr) {
@@ -317,15 +313,15 @@ class owned_view {
   }
 
   const View& view() const noexcept { return view_; }
-  /// The queue that may still work on the memory, as far as the array says it.
+  /// The queue that may still work on the memory; none if the array reports none.
   const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
-  /// What keeps the memory alive, to be looked at; null once it was released.
+  /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
   const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
-  /// The same, given away; null once it was released.
+  /// Gives the managed tensor away; null after `release`.
   managed_tensor release() && noexcept { return std::move(managed_); }
 
  private:
-  // The array is destroyed first: it waits.
+  // The array is destroyed first, because its destructor waits.
   template <class Made, class... Kept>
   struct array_and_kept {
     std::tuple<Kept...> kept;
@@ -348,7 +344,7 @@ class owned_view {
 
 namespace detail {
 
-/// Gives a view with an owner to Python, proved, or a null handle, and the Python error set.
+/// Makes a proved DLPackTensor; a null handle with the Python error set if that fails.
 template <class View>
 nb::handle to_python(owned_view<View>&& made) noexcept {
   try {
@@ -385,7 +381,7 @@ nb::handle to_python(usm_array<View>&& made) noexcept {
   return {};
 }
 
-/// What the casters of views share: what the array became, or None, or why it was refused.
+/// The common part of the casters of views: the imported value, None, or the kept error.
 /// @tparam Made the parameter's type: the view, or the view with an owner
 template <class Made, class View>
 class view_parameter {
@@ -393,7 +389,7 @@ class view_parameter {
   template <class T>
   using Cast = nb::detail::movable_cast_t<T>;
 
-  /// Containers ask: whether the value can be had without throwing.
+  /// Containers query this: whether the conversion throws nothing.
   template <class>
   bool can_cast() const noexcept {
     return import_.is_good() && made_.has_value();
@@ -401,7 +397,7 @@ class view_parameter {
 
   explicit operator Made&() { return get(); }
   explicit operator Made&&() { return std::move(get()); }
-  /// Null for None, which a parameter says that it takes by `"x"_a.none()`.
+  /// Null for None, which a parameter accepts with `"x"_a.none()`.
   explicit operator Made*() {
     import_.check();
     return made_ ? &*made_ : nullptr;
@@ -432,7 +428,6 @@ class view_parameter {
   std::optional<Made> made_;
 };
 
-/// A proved view, and all that keeps its memory.
 template <class View>
 owned_view<View> own_array(nb::handle object, const View& view, array_offer& array) {
   std::optional<sycl::queue> queue = array.queue();
@@ -447,10 +442,10 @@ owned_view<View> own_array(nb::handle object, const View& view, array_offer& arr
 
 }  // namespace detail
 
-/// Imports the Python package usm_dlpack, which makes the CPU driver of a wheel known before
-/// the first device is asked for, and lets a `conversion_error` that a function throws become
-/// `usm_dlpack.ConversionError`. To be called once, at the beginning of `NB_MODULE`.
-/// @throws nb::python_error ImportError where there is none, or one of another version
+/// Imports the Python package usm_dlpack, which registers the CPU driver of a wheel before the
+/// first device query, and translates a thrown `conversion_error` to
+/// `usm_dlpack.ConversionError`. Call it once, at the beginning of `NB_MODULE`.
+/// @throws nb::python_error ImportError for no package, or another interface version
 inline void load_package() {
   detail::package_interface::get();
   nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
@@ -462,8 +457,8 @@ inline void load_package() {
   });
 }
 
-/// Takes an array as a parameter `owned_view<View>` does, from a Python object at hand: where
-/// `nb::cast` would only say that it cannot.
+/// Imports an array as a parameter `owned_view<View>` does, from a Python object. Unlike
+/// `nb::cast` it says why an array is refused.
 /// @pre the GIL is held
 /// @throws conversion_error as `validate` and `to_mdspan`; nb::python_error what the array
 ///         raises; nb::type_error for an object that is no array
@@ -483,7 +478,7 @@ template <class View>
 
 namespace nanobind::detail {
 
-/// A view of an array, which lives as long as the call.
+/// Caster of a view that lives as long as the call.
 template <typename View>
 struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
     : usm_dlpack::detail::view_parameter<View, View> {
@@ -511,7 +506,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   }
 };
 
-/// A view that keeps the array.
+/// Caster of a view that keeps the array's memory alive.
 template <typename View>
 struct type_caster<usm_dlpack::owned_view<View>>
     : usm_dlpack::detail::view_parameter<usm_dlpack::owned_view<View>, View> {
@@ -529,7 +524,7 @@ struct type_caster<usm_dlpack::owned_view<View>>
   }
 };
 
-/// An array of the extension's own, which becomes a DLPackTensor.
+/// Caster of an extension's own array, which becomes a DLPackTensor.
 template <typename View>
 struct type_caster<usm_dlpack::usm_array<View>> {
   using array = usm_dlpack::usm_array<View>;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL's devices, contexts and queues with one reference each that is given back, and the
-// questions that OpenCL answers about them. OpenCL's library is found at run time, as the one
-// that the SYCL runtime has loaded; nothing is linked.
+// Owning handles of OpenCL devices, contexts and queues, and queries of them. OpenCL's library
+// is found at run time, as the one that the SYCL runtime has loaded; nothing is linked.
 #pragma once
 
 #include <usm_dlpack/sycl/memory.hpp>
@@ -17,7 +16,7 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// The functions of OpenCL that the room needs.
+/// The OpenCL functions that these headers call.
 struct opencl_functions {
   decltype(&clGetDeviceInfo) device_info = nullptr;
   decltype(&clRetainDevice) retain_device = nullptr;
@@ -29,7 +28,7 @@ struct opencl_functions {
   decltype(&clRetainCommandQueue) retain_queue = nullptr;
   decltype(&clReleaseCommandQueue) release_queue = nullptr;
 
-  /// Found on first use; where that fails, the next use looks again.
+  /// Looked up on first use, and again on the next use if that failed.
   /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
   static const opencl_functions& get() {
     static const opencl_functions found = find();
@@ -66,7 +65,7 @@ struct opencl_functions {
   }
 };
 
-/// What a type of handles is called, and which functions go with it.
+/// The names and functions of a handle type.
 template <class Native>
 struct opencl_traits;
 
@@ -105,7 +104,7 @@ inline std::string name_of_opencl_error(cl_int status) {
   return std::string(name) + " (" + std::to_string(status) + ")";
 }
 
-/// The rule of every answer about a handle: OpenCL gives one.
+/// Refuses a handle for which OpenCL reports an error.
 template <class Native>
 void check_answer(Native handle, cl_int status) {
   using traits = opencl_traits<Native>;
@@ -117,8 +116,8 @@ void check_answer(Native handle, cl_int status) {
   }
 }
 
-/// What OpenCL says of an object.
-/// @throws conversion_error `runtime_error`, also for null
+/// Queries one value of an OpenCL object.
+/// @throws conversion_error `runtime_error`, also for a null handle
 template <class Value, class Native>
 Value ask_opencl(Native handle, cl_uint what) {
   const auto query = opencl_functions::get().*opencl_traits<Native>::query;
@@ -127,7 +126,6 @@ Value ask_opencl(Native handle, cl_uint what) {
   return value;
 }
 
-/// The devices of a context.
 /// @throws conversion_error as `ask_opencl`
 inline std::vector<cl_device_id> devices_of(cl_context context) {
   std::vector<cl_device_id> devices(ask_opencl<cl_uint>(context, CL_CONTEXT_NUM_DEVICES));
@@ -141,27 +139,27 @@ inline std::vector<cl_device_id> devices_of(cl_context context) {
 
 /// Owns one reference to a `cl_device_id`, a `cl_context` or a `cl_command_queue`, or none.
 ///
-/// Movable, not copyable. Gives the reference back when it goes (`clReleaseContext` and so
-/// on), which must be before the OpenCL driver is unloaded: let none be a static variable. As
-/// with `std::unique_ptr`, an object is for one thread at a time; OpenCL counts for all
-/// threads.
+/// Movable, not copyable. The destructor releases the reference (`clReleaseContext` and so
+/// on), which must happen before the OpenCL driver is unloaded: do not make it a static
+/// variable. Like `std::unique_ptr`, an object is for one thread at a time; OpenCL's counts
+/// are thread-safe.
 template <class Native>
 class opencl_handle {
  public:
   /// Owns nothing.
   opencl_handle() noexcept = default;
 
-  /// Takes over a reference that the caller owns, as of `clCreateContext`; the count stays.
-  /// Null is no reference. What throws takes nothing over.
+  /// Takes over a reference that the caller owns, as of `clCreateContext`; the count stays the
+  /// same. Null is no reference. If this throws, the caller keeps the reference.
   /// @pre null, or a valid handle
   /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
   explicit opencl_handle(Native owned) : handle_(owned) {
-    static_cast<void>(detail::opencl_functions::get());  // so that the destructor has them
+    static_cast<void>(detail::opencl_functions::get());  // the destructor needs them
   }
 
-  /// Adds a reference to a handle that the caller keeps its own of; the count is one more.
+  /// Adds a reference to a handle whose own reference the caller keeps.
   /// @pre null, or a valid handle
-  /// @throws conversion_error `runtime_error` for null and what OpenCL refuses;
+  /// @throws conversion_error `runtime_error` for null or a handle that OpenCL refuses;
   ///         `backend_not_accepted` if the process has no OpenCL
   [[nodiscard]] static opencl_handle retain(Native kept) {
     const auto& functions = detail::opencl_functions::get();
@@ -182,12 +180,11 @@ class opencl_handle {
     }
   }
 
-  /// The handle, valid as long as this owns it; null if this owns none. The count stays.
+  /// The handle, valid as long as this object owns it; null if it owns none.
   Native get() const noexcept { return handle_; }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-  /// Hands the reference to the caller, who gives it back to OpenCL; the count stays, as with
-  /// `std::unique_ptr::release`.
+  /// Hands the reference to the caller, who must release it; the count stays the same.
   [[nodiscard]] Native release() noexcept { return std::exchange(handle_, nullptr); }
 
  private:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From SYCL to OpenCL and back: the handles of a device, a context, a queue or a validated
-// allocation, and the SYCL objects of handles, which are those of the device table where the
-// handles are its own: sycl::make_context of a default context's handle makes another context,
+// From SYCL to OpenCL and back: handles of a device, a context, a queue or a validated
+// allocation, and SYCL objects of handles. The device table's own handles give the table's
+// objects, because sycl::make_context of a default context's handle makes another context,
 // whose memory cannot be exchanged.
 //
-// References. To OpenCL: each result owns one reference, and gives it back when it goes. To
-// SYCL: no function takes the caller's reference over, and what throws leaves every count as
-// it was. SYCL 2020 has the runtime retain contexts and queues that it is given; libsycl 8 and
-// 9 do not. So the caller gives its reference back after the last copy of the SYCL object is
-// gone. Of a sub-device that it is shown, also in a context, the runtime keeps one reference
-// of its own, once, for the life of the process.
+// References. To OpenCL: each result owns one reference. To SYCL: no function takes over the
+// caller's reference, and every count is unchanged if it throws. SYCL 2020 says that the
+// runtime retains contexts and queues that it is given; libsycl 8 and 9 do not. So release
+// your reference only after the last copy of the SYCL object is gone. For each sub-device that
+// the runtime is given, also in a context, it keeps one reference of its own for the life of
+// the process.
 //
 // All functions may be called by several threads at once.
 #pragma once
@@ -48,9 +48,9 @@ opencl_handle<Native> opencl_handle_of(const Object& object) {
       ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }));
 }
 
-/// The native side of the platform whose root a device is, or is a part of, and the root's id.
+/// The platform of a device's root, and the root's id.
 struct opencl_root {
-  const opencl_platform* native = nullptr;  ///< null: of no root of this process
+  const opencl_platform* native = nullptr;  ///< null: no root of this process
   std::int32_t id = -1;
 };
 
@@ -69,7 +69,7 @@ inline bool is_root(cl_device_id device, const opencl_root& root) noexcept {
   return root.native->devices[static_cast<std::size_t>(root.id)] == device;
 }
 
-/// Whether a handle is that of a root that SYCL lists, and cannot use.
+/// Whether a handle belongs to a listed root device that SYCL cannot use.
 inline bool is_failed(cl_device_id device, const device_entry& listed) {
   try {
     return !listed.failure.empty() &&
@@ -79,7 +79,7 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
   }
 }
 
-/// Says more than "without id" of such a root.
+/// Refuses a device without a usable root: `device_failed` says more than `device_without_id`.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(cl_device_id device,
                                                                  const char* field) {
   static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
@@ -97,7 +97,7 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
          "check ONEAPI_DEVICE_SELECTOR");
 }
 
-/// The root of a device that the caller names, or that a context of his has.
+/// The root of a device that the caller passed, or of a device of the caller's context.
 /// @throws conversion_error `device_without_id`, `device_failed`, `runtime_error`
 inline opencl_root root_with_id(cl_device_id device, const char* field) {
   const opencl_root root = find_root(device);
@@ -107,7 +107,7 @@ inline opencl_root root_with_id(cl_device_id device, const char* field) {
   return root;
 }
 
-/// The platform whose default context a handle is, or null.
+/// The platform whose default context has this handle, or null.
 inline const platform_entry* find_platform(cl_context context) {
   for (const platform_entry& entry : device_table::get().platforms) {
     if (context != nullptr && entry.opencl.context == context) {
@@ -121,8 +121,8 @@ inline const platform_entry* find_platform(cl_context context) {
 
 // --- To OpenCL ----------------------------------------------------------------------------
 
-/// The handle of a device, or of the device of a queue. Owns a reference; OpenCL counts none
-/// of root devices.
+/// Gets the handle of a device, or of a queue's device. Owns a reference; OpenCL does not
+/// count references to root devices.
 /// @throws conversion_error `backend_not_accepted`, `runtime_error`
 [[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const sycl::device& device) {
   return detail::opencl_handle_of<cl_device_id>(device);
@@ -130,13 +130,13 @@ inline const platform_entry* find_platform(cl_context context) {
 [[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const sycl::queue& queue) {
   return opencl_device(queue.get_device());
 }
-/// The same of the device that validated memory truly is on; of the root device that the
-/// tensor named, for host USM and empty tensors.
+/// Gets the handle of the device that validated memory is on; for host USM and empty tensors,
+/// of the root device that the tensor named.
 [[nodiscard]] inline opencl_handle<cl_device_id> opencl_device(const usm_allocation& memory) {
   return opencl_device(memory.device());
 }
 
-/// The handle of a context, or of the context of a queue. Owns a reference.
+/// Gets the handle of a context, or of a queue's context. Owns a reference.
 /// @throws conversion_error `backend_not_accepted`, `runtime_error`
 [[nodiscard]] inline opencl_handle<cl_context> opencl_context(const sycl::context& context) {
   return detail::opencl_handle_of<cl_context>(context);
@@ -144,13 +144,13 @@ inline const platform_entry* find_platform(cl_context context) {
 [[nodiscard]] inline opencl_handle<cl_context> opencl_context(const sycl::queue& queue) {
   return opencl_context(queue.get_context());
 }
-/// The same of the default context that validated memory is of.
+/// Gets the handle of the default context that validated memory belongs to.
 [[nodiscard]] inline opencl_handle<cl_context> opencl_context(const usm_allocation& memory) {
   return opencl_context(memory.context());
 }
 
-/// The handle of a queue, in order or not. Owns a reference. What OpenCL code submits to it is
-/// ordered with what SYCL submitted only if the queue is in order; otherwise wait in between.
+/// Gets the handle of a queue. Owns a reference. Commands that OpenCL code submits to it are
+/// ordered with SYCL's only if the queue is in order; otherwise wait in between.
 /// @throws conversion_error `backend_not_accepted`, `runtime_error`
 [[nodiscard]] inline opencl_handle<cl_command_queue> opencl_queue(const sycl::queue& queue) {
   return detail::opencl_handle_of<cl_command_queue>(queue);
@@ -158,26 +158,26 @@ inline const platform_entry* find_platform(cl_context context) {
 
 // --- To SYCL ------------------------------------------------------------------------------
 
-/// The SYCL device of a handle: of a root, the one in `sycl::device::get_devices()`; of a
-/// sub-device, one whose root is, equal to what this makes of the same handle again, and not
-/// to what `create_sub_devices` gave. The caller keeps its reference, which may be given back
-/// at once; of a sub-device the runtime keeps its own.
-/// @pre null, or a valid handle: OpenCL cannot tell one that is released from one that is not
-/// @throws conversion_error `device_without_id`, `device_failed`, and for null and what OpenCL
-///         refuses `runtime_error`
+/// Gets the SYCL device of a handle. A root device is the one in
+/// `sycl::device::get_devices()`. A sub-device has such a root; it equals other results for
+/// the same handle, but not the results of `create_sub_devices`. The caller may release its
+/// reference at once; the runtime keeps its own of a sub-device.
+/// @pre null, or a valid handle: OpenCL cannot detect one that was released
+/// @throws conversion_error `device_without_id`, `device_failed`; `runtime_error` for null and
+///         handles that OpenCL refuses
 [[nodiscard]] inline sycl::device sycl_device(cl_device_id device) {
   static_cast<void>(detail::root_with_id(device, "device"));
   return detail::ask_runtime("device",
                              [&] { return sycl::make_device<sycl::backend::opencl>(device); });
 }
 
-/// The SYCL context of a handle: the default context of its platform if it is the handle of
-/// that, otherwise a new one, equal to no other, whose memory cannot be exchanged. The caller
-/// keeps its reference, in the second case until the context and its copies are gone; keep the
-/// context too, because libsycl 8 and 9 lose 64 bytes with each new one.
+/// Gets the SYCL context of a handle: the default context if the handle is its own, otherwise
+/// a new context, equal to no other, whose memory cannot be exchanged. The caller must keep
+/// its reference until a new context and its copies are gone. Reuse new contexts: libsycl 8
+/// and 9 leak 64 bytes with each.
 /// @pre null, or a valid handle
-/// @throws conversion_error `device_without_id`, `device_failed` of its devices, and for null
-///         and what OpenCL refuses `runtime_error`
+/// @throws conversion_error `device_without_id`, `device_failed` of the context's devices;
+///         `runtime_error` for null and handles that OpenCL refuses
 [[nodiscard]] inline sycl::context sycl_context(cl_context context) {
   if (const detail::platform_entry* entry = detail::find_platform(context)) {
     return *entry->context;
@@ -189,11 +189,11 @@ inline const platform_entry* find_platform(cl_context context) {
       "context", [&] { return sycl::make_context<sycl::backend::opencl>(context); });
 }
 
-/// The SYCL queue of a handle, in `sycl_context` of the handle's context. Submits to the same
-/// OpenCL queue; equal to no other queue. The caller keeps its reference until the queue and
-/// its copies are gone, and needs none to the context: OpenCL keeps that for its queues.
-/// `is_in_order()` is false of it whatever the handle's, because `sycl::make_queue` cannot be
-/// told; the commands are as ordered as the handle orders them.
+/// Makes a SYCL queue of a handle, in the `sycl_context` of the handle's context. It submits
+/// to the same OpenCL queue, and equals no other queue. The caller must keep its reference to
+/// the queue until the SYCL queue and its copies are gone, and needs none to the context.
+/// `is_in_order()` is always false, because `sycl::make_queue` cannot be told otherwise; the
+/// commands run in the order of the OpenCL queue.
 /// @pre null, or a valid handle of a queue of the host (no `CL_QUEUE_ON_DEVICE`)
 /// @throws conversion_error as `sycl_context`
 [[nodiscard]] inline sycl::queue sycl_queue(cl_command_queue queue) {
@@ -205,14 +205,14 @@ inline const platform_entry* find_platform(cl_context context) {
 
 namespace detail {
 
-/// Where OpenCL code says that memory is.
+/// Where OpenCL code places memory.
 struct opencl_place {
   cl_context context = nullptr;
   cl_device_id device = nullptr;
   bool of_any_device = false;  ///< the device is not given
 };
 
-/// The first rule of the export protocol: the context knows the pointer.
+/// Refuses a pointer that the context does not know: the first rule of the export protocol.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_pointer(const void* pointer) {
   if (pointer == nullptr) {
     refuse(errc::data_null, "data", "the address of USM", "null",
@@ -224,7 +224,7 @@ struct opencl_place {
                  "allocated in");
 }
 
-/// The second rule: the context is the default context of its platform.
+/// Refuses a context that is not its platform's default context: the second rule.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_context(const void* pointer,
                                                                          bool empty,
                                                                          cl_context context) {
@@ -267,9 +267,8 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
          "pass the device that the memory was allocated for, or none");
 }
 
-/// The last rule: the device that is given is the one that the memory truly is on, or its
-/// root. Host USM and what is unknown, for which OpenCL names no device, go with each device
-/// of the platform.
+/// Checks the last rule: a given device is the one that the memory is on, or its root. Host
+/// USM and unknown memory, for which OpenCL names no device, accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          const opencl_root& root) {
   const opencl_platform& native = entry.opencl;
@@ -290,7 +289,7 @@ inline void check_device(const void* pointer, const platform_entry& entry, cl_de
   }
 }
 
-/// Export protocol for memory of a given OpenCL context, and of a device of it.
+/// Applies the export protocol to memory of an OpenCL context, and of a device of it.
 inline DLDevice export_device(const void* pointer, bool empty, const opencl_place& place,
                               sycl::usm::alloc kind) {
   const platform_entry* entry = find_platform(place.context);
@@ -316,13 +315,13 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
 
 }  // namespace detail
 
-/// Describes a view of USM of an OpenCL context as a DLTensor, by the export protocol, as
-/// `to_dlpack_tensor(view, const sycl::context&)` does: the context knows the pointer, it is
-/// the default context of its platform, and the id is that of the true device's root. Host USM
+/// Describes a view of an OpenCL context's USM as a DLTensor, by the same export protocol as
+/// `to_dlpack_tensor(view, const sycl::context&)`: the context must know the pointer and be
+/// its platform's default context; the id is that of the root of the memory's device. Host USM
 /// gets the id of the platform's first device. Neither retains nor releases the context.
 ///
-/// A `cl_command_queue` is exported with as `sycl_queue(queue)`. May be called by several
-/// threads at once, and waits for nothing.
+/// For a `cl_command_queue`, pass `sycl_queue(queue)` instead. May be called by several
+/// threads at once; does not wait.
 /// @pre `context` is null or a valid handle
 /// @throws conversion_error of the first broken rule (docs/checks.md, "opencl")
 template <class View, int = detail::require_view<View>(),
@@ -332,9 +331,9 @@ template <class View, int = detail::require_view<View>(),
   return detail::export_view(view, detail::opencl_place{context, nullptr, true});
 }
 
-/// The same, where the memory is on a given device: `device` is the one that it was allocated
-/// for, or the root of that. Host USM, which is on no device, gets the id of its root; also an
-/// empty view whose pointer is unknown. Neither retains nor releases the handles.
+/// Describes a view of USM on a given device: the one that it was allocated for, or its root.
+/// Host USM, and an empty view with an unknown pointer, get the id of the device's root.
+/// Neither retains nor releases the handles.
 /// @pre each handle is null or valid
 /// @throws conversion_error also `device_without_id`, `device_failed`, `device_mismatch`
 template <class View, int = detail::require_view<View>(),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports, and lists of root devices, in a new process.
 
-An import may end its process, and the runtime reads its variables once. The file runs itself as a
-program, without the package, which may be what cannot be imported.
+An import may crash its process, and the runtime reads its variables only once. The file runs itself
+as a program without importing the package, which may be broken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# By which the runtime or a driver hides devices.
+# Variables that make the runtime or a driver hide devices.
 HIDING = (
     "ONEAPI_DEVICE_SELECTOR",
     "SYCL_DEVICE_FILTER",
@@ -37,7 +37,7 @@ Device = dict[str, Any]
 
 @dataclass
 class Probe:
-    """What came of importing some modules: a failure or None, and each libsycl in the process."""
+    """The result of importing modules: a failure or None, and each libsycl in the process."""
 
     failure: str | None = None
     libraries: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ def _described(device: Any) -> Device:
     ):
         try:
             described[name] = ask()
-        except Exception:  # a broken driver may refuse any question
+        except Exception:  # a broken driver may fail at any query
             described[name] = None
     described["failure"] = None
     try:
@@ -129,7 +129,7 @@ def _import(modules: Iterable[str]) -> list[str]:
         for name in modules:
             importlib.import_module(name)
     except Exception as error:
-        cause = error.__cause__ or error  # ours is raised from the loader's
+        cause = error.__cause__ or error  # our error is raised from the loader's
         print(f"{type(cause).__name__}: {cause}", file=sys.stderr)
         raise SystemExit(1) from error
     return sorted(set(_LIBRARIES.findall(Path("/proc/self/maps").read_text(errors="replace"))))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A round trip on real device USM through a foreign consumer, and what bad tensors are told.
+"""A round trip of real device USM through another library, and refusals of bad tensors.
 
-Nothing here is pretended: kernels run on the device. Where none can be built, the host computes and
-copies, and the program says so. The consumer is apache-tvm-ffi, and every line that is printed as
-done was checked.
+Kernels run on the device. If none can be built, the host computes and copies, and the program says
+so. The consumer is apache-tvm-ffi. Every line that is printed as done was checked.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __kernel void add_one(__global const float *x, __global float *y) {
 }
 """
 
-# The same on the host, for a device that no kernel can be built for.
+# The kernels' host versions, for a device that no kernel can be built for.
 _ON_HOST: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
     "fill": lambda x: 1.5 * np.arange(x.size, dtype=np.float32),
     "negate": np.negative,
@@ -39,7 +38,7 @@ _ON_HOST: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
 
 
 class _StepError(Exception):
-    """A step that did not do what it claims."""
+    """A step that failed."""
 
 
 def _check(claim: str, holds: bool) -> None:
@@ -61,7 +60,7 @@ class _Device:
         self.program, self.worker = None, "a copy from the host"
         with Progress() as progress:
             progress.show("building kernels")
-            # dpctl builds source for OpenCL alone.
+            # dpctl builds source code only for OpenCL.
             with contextlib.suppress(program.SyclProgramCompilationError):
                 self.program = program.create_program_from_source(self.queue, _KERNELS)
                 self.worker = "a kernel"
@@ -97,7 +96,7 @@ def _first_device() -> Any:
 def _round_trip(device: _Device) -> DLPackTensor:
     """Kernel -> DLPack -> tvm-ffi -> kernel on tvm-ffi's memory -> kernel on the producer's.
 
-    Where no kernel can be built, a copy from the host stands for each.
+    If no kernel can be built, copies from the host replace them.
     """
     import tvm_ffi
     from dpctl import memory
@@ -162,7 +161,7 @@ class _DLManagedTensorVersioned(ctypes.Structure):
 
 
 def _spoiled(tensor: DLPackTensor, spoil: Callable[[_DLManagedTensorVersioned], None]) -> Any:
-    """Return a fresh capsule of a tensor, one field of which another producer got wrong."""
+    """Return a fresh capsule of a tensor with one wrong field."""
     capsule = tensor.__dlpack__(max_version=(1, 3))
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -235,7 +234,7 @@ def _refusals(device: _Device, tensor: DLPackTensor) -> None:
 
 
 def show() -> int:
-    """Run both parts; return 0 if everything that is printed as done was done."""
+    """Run both parts; return 0 if all succeeded."""
     try:
         import tvm_ffi  # noqa: F401
     except ImportError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root devices of this process as a table with what is known of each, or as JSON."""
+"""The root devices of this process, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
             "device_type": device.device_type.name,
             "platform": device.sycl_platform.name,
         }
-    except Exception as error:  # a broken driver may refuse any question
+    except Exception as error:  # a broken driver may fail at any query
         unknown = dict.fromkeys(("filter_string", "name", "backend", "device_type", "platform"))
         described = unknown | described
         row["failure"] = row["failure"] or str(error)
@@ -46,7 +46,7 @@ def _usm_of(device: Any) -> dict[str, bool] | None:
         return {
             kind: bool(getattr(device, f"has_aspect_usm_{kind}_allocations")) for kind in _USM_KINDS
         }
-    except Exception:  # a broken driver may refuse any question
+    except Exception:  # a broken driver may fail at any query
         return None
 
 
@@ -56,7 +56,7 @@ def list_devices() -> list[dict[str, Any]]:
 
 
 def list_details() -> list[dict[str, Any]]:
-    """Return the same with default context, USM kinds and sub-devices of each."""
+    """Return `list_devices` with each device's default context, USM kinds and sub-devices."""
     details = []
     for row in _core.device_rows():
         number = row["device_id"]
@@ -72,7 +72,7 @@ def list_details() -> list[dict[str, Any]]:
 
 
 def _add_ids(devices: list[dict[str, Any]], changes: dict[str, Any]) -> None:
-    """Say of each device which id it has without the selector; None if that is not known."""
+    """Add each device's id without the selector; None if it is not known."""
     for device in devices:
         number = device["device_id"]
         if changes["value"] is None:
@@ -86,7 +86,7 @@ def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
     """Print the root devices; return 0 if there is one that works."""
     try:
         devices = list_details()
-    except ConversionError as error:  # the runtime cannot even list them
+    except ConversionError as error:  # the runtime cannot list devices
         say_error(error)
         return 1
     if not details:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack doctor``: what is wrong with an environment, and what fixes it.
 
-This process imports nothing of the runtime: the package itself may be what cannot be imported.
+This process does not import the runtime, because the package itself may be broken.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def _major(text: str | Path) -> int | None:
 
 
 def _major_needed(file: Path | None) -> int | None:
-    """Return the major version of libsycl whose name the compiled module holds."""
+    """Return the major version of the libsycl that the compiled module names."""
     return None if file is None else _major(file.read_bytes().decode("latin-1"))
 
 
 def libsycl_files() -> list[Path]:
-    """Return each libsycl where the loader or the package looks for one."""
+    """Return each libsycl in the folders that the loader or the package searches."""
     folders = [Path(sysconfig.get_path("data"), "lib")]
     folders += [Path(site.getuserbase(), "lib")] if site.ENABLE_USER_SITE else []
     folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)))
@@ -66,7 +66,7 @@ def _release_for(major: int) -> str:
 
 
 def _command_for_libsycl(major: int) -> str:
-    """Return what installs a libsycl, also where its wheel is recorded and its files are gone."""
+    """Return the command that installs a libsycl, even if its wheel is recorded without files."""
     version = _doctor_releases.installed_versions().get(_doctor_releases.RUNTIME, "")
     if version.startswith(f"{major + _YEAR_OF_MAJOR_0}."):
         return f"{PIP} --force-reinstall --no-deps {_release_for(major)}"
@@ -74,7 +74,7 @@ def _command_for_libsycl(major: int) -> str:
 
 
 def _place_of_package() -> str | None:
-    """Return from where pip installed this package, if that is recorded and still there."""
+    """Return the source that pip installed this package from, if recorded and still there."""
     try:
         text = importlib.metadata.distribution("usm-dlpack").read_text("direct_url.json")
         record = json.loads(text or "")

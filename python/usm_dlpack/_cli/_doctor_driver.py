@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a CPU driver is there and found, and which devices there are."""
+"""Checks of the CPU driver and of the devices."""
 
 from __future__ import annotations
 
@@ -140,9 +140,9 @@ def _check_hidden(failure: str | None, cause: str | None) -> Finding:
 
 
 def _hide_broken(devices: list[Device]) -> str:
-    """Return the command that leaves the devices that work, of those that are listed now.
+    """Return the command that selects only the listed devices that work.
 
-    A selector counts the devices that are there without one.
+    A selector counts the devices that exist without a selector.
     """
     everything, chosen = devices, list(range(len(devices)))
     if SELECTOR in os.environ:

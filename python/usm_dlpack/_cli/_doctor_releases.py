@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the installed releases fit each other: what pip knows, and what it does not.
+"""Checks that the installed releases fit together, beyond what pip checks.
 
-pip does not know that a newer oneMKL calls functions that an older SYCL runtime does not have: the
-import of dpnp then fails with an undefined symbol. An older oneMKL was seen to work.
+pip does not know that a newer oneMKL calls functions that an older SYCL runtime lacks: the import
+of dpnp then fails with an undefined symbol. An older oneMKL was seen to work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAMES = (
     *("usm-dlpack", "dpctl", "dpnp", RUNTIME, *_OF_COMPILER, *_ONEMKL, "mkl", "onednn"),
     *("torch", "jax", "apache-tvm-ffi", "nanobind", "numpy"),
 )
-# What `pip check` prints of a version that is wrong, and of a package that is missing.
+# The output of `pip check` for a wrong version and for a missing package.
 _REQUIREMENT = re.compile(
     r"^(\S+) \S+ has requirement ([^,]+(?:,[^,]+)*), but you have (\S+) (.+)\.$"
 )
@@ -30,7 +30,7 @@ _MISSING = re.compile(r"^(\S+) \S+ requires (\S+), which is not installed\.$")
 
 
 def installed_versions() -> dict[str, str]:
-    """Return the versions of what is installed of the runtime and of those that use it."""
+    """Return the installed versions of the runtime and of packages that use it."""
     found = {}
     for name in _NAMES:
         try:
@@ -50,7 +50,7 @@ def release_of(version: str) -> str:
 def _check_releases(
     name: str, parts: dict[str, str], expected: str, release: str, level: str
 ) -> Finding | None:
-    """Return what is found if some parts are of another release than wanted, or None."""
+    """Return a finding if some parts are of another release than wanted."""
     odd = {part: version for part, version in parts.items() if release_of(version) != release}
     if not odd:
         return None

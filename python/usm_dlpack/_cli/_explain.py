@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m usm_dlpack explain MODULE:EXPR``: where the array comes from, and the exit status."""
+"""``python -m usm_dlpack explain MODULE:EXPR``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from usm_dlpack._terminal import Progress, say_error, wants_colour
 
 
 class _UnusableError(Exception):
-    """An argument from which no object comes; its text is the sentence."""
+    """An argument that gives no object; the text is the error sentence."""
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -29,9 +29,9 @@ def _load_file(path: Path) -> ModuleType:
     if specification is None or specification.loader is None:
         raise ModuleNotFoundError(f"{path} is no Python file", name=str(path))
     module = importlib.util.module_from_spec(specification)
-    sys.modules[path.stem] = module  # as an import does, for dataclasses and pickling
+    sys.modules[path.stem] = module  # like an import; needed by dataclasses and pickle
     sys.path.insert(0, str(path.parent.resolve()))
-    arguments, sys.argv = sys.argv, [str(path)]  # as where the file is the program
+    arguments, sys.argv = sys.argv, [str(path)]  # as if the file were the program
     try:
         specification.loader.exec_module(module)
     finally:
@@ -54,7 +54,7 @@ def _said(error: BaseException) -> str:
 
 
 def _is_absent(error: BaseException, module: str) -> bool:
-    """Return whether an error says that the target is not there, and not something it needs."""
+    """Return whether the target itself is missing, and not something that it needs."""
     if isinstance(error, ModuleNotFoundError):
         name = str(error.name)
         return name in (module, str(Path(module))) or module.startswith(f"{name}.")
@@ -67,12 +67,12 @@ def _is_absent(error: BaseException, module: str) -> bool:
 def _has_device() -> bool:
     try:
         return any(row["failure"] is None for row in _core.device_rows())
-    except Exception:  # a runtime that cannot list devices
+    except Exception:  # the runtime cannot list devices
         return False
 
 
 def _remedy() -> str:
-    """Return what to do about an error that comes from what the target does."""
+    """Return the remedy for an error that the target raises."""
     if _has_device():
         return "correct what it raises"
     return (
@@ -116,7 +116,7 @@ def find_object(target: str) -> Any:
 
 
 def _turn_to_stderr() -> int | None:
-    """Let the descriptor of standard output be that of standard error; return a copy of it."""
+    """Redirect file descriptor 1 to standard error; return a copy of it, or None if closed."""
     try:
         kept = os.dup(1)
     except OSError:  # closed: nobody reads it
@@ -132,9 +132,9 @@ def _turn_to_stderr() -> int | None:
 
 @contextmanager
 def _prints_to_stderr() -> Iterator[None]:
-    """Let what the user's code prints go to standard error, also from a subprocess or from C.
+    """Redirect the user's output to standard error, also that of subprocesses and C code.
 
-    It must not be read as the explanation.
+    It must not mix with the explanation.
     """
     kept = _turn_to_stderr()
     try:
@@ -142,7 +142,7 @@ def _prints_to_stderr() -> Iterator[None]:
             yield
     finally:
         if kept is not None:
-            ctypes.CDLL(None).fflush(None)  # what C has kept back
+            ctypes.CDLL(None).fflush(None)  # C's buffer
             os.dup2(kept, 1)
             os.close(kept)
 

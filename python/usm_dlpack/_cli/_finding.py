@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor finds: a sentence, how bad it is, and the command that fixes it."""
+"""The doctor's findings: a sentence, a level, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Finding:
     Attributes
     ----------
     name
-        What was checked.
+        The subject of the check.
     level
         "ok", "warning" or "problem".
     sentence
-        What was found.
+        The result.
     command
-        What fixes it; None if nothing is to be done.
+        The command that fixes it; None if nothing is to be done.
     """
 
     name: str
@@ -31,19 +31,19 @@ class Finding:
 
 
 def fine(name: str, sentence: str) -> Finding:
-    """Return a finding that is as it should be."""
+    """Return a finding without a problem."""
     return Finding(name, "ok", sentence)
 
 
 def refused(
     name: str, expected: str, found: str, command: str, *, level: str = "problem", field: str = ""
 ) -> Finding:
-    """Return a finding in the shape of our errors."""
+    """Return a finding in the form of our errors."""
     sentence = f"{field or name}: expected {expected}, found {found}; run `{command}`"
     return Finding(name, level, sentence, command)
 
 
 def first_command(findings: list[Finding]) -> str | None:
-    """Return what fixes the first problem, which may be the cause of those after it."""
+    """Return the command for the first problem, which may cause the later ones."""
     commands = (finding.command for finding in findings if finding.level == "problem")
     return next(commands, None)

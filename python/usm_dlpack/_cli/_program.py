@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Python runs this package as a program, and what is said where it cannot be imported."""
+"""Detects ``python -m usm_dlpack``, and words the error of a failed import."""
 
 from __future__ import annotations
 
 import sys
 
-#: Why the package could not be imported.
+#: The error of the import.
 failure: ImportError | None = None
 
 
@@ -19,14 +19,14 @@ def is_this_package() -> bool:
 
 
 def is_doctor() -> bool:
-    """Return whether it is that to look at an environment, where an import may end the process."""
+    """Return whether this is the doctor's command: imports may crash the process it examines."""
     return is_this_package() and sys.argv[1:2] == ["doctor"]
 
 
 def sentence(cause: ImportError) -> str:
-    """Return what is said of a package that cannot be imported: it names the doctor.
+    """Return the error sentence of a failed import, which names the doctor.
 
-    A refusal of our own, as in a sub-interpreter, is no defect of the environment: it stays.
+    Keeps our own refusals, for example in a sub-interpreter: the environment is not at fault.
     """
     if str(cause).startswith("usm_dlpack: "):
         return str(cause)
@@ -37,5 +37,5 @@ def sentence(cause: ImportError) -> str:
 
 
 def refusal(cause: ImportError) -> ImportError:
-    """Return the error of a package that cannot be imported."""
+    """Return the error of a failed import."""
     return ImportError(sentence(cause), name=cause.name, path=cause.path)

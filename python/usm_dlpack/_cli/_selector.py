@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ONEAPI_DEVICE_SELECTOR, and other variables that hide devices, have changed: measured.
+"""Measures the effects of ONEAPI_DEVICE_SELECTOR and of other variables that hide devices.
 
-The devices are listed by a new process without the selector. Where their names do not say which of
-them are those of this process, because two devices of one model have the same, the selector is
-tried with each of them added: where no more devices are there then, it was let through already.
+A new process lists the devices without the selector. If several devices have the same name, the
+selector is tried with each device added: a device that adds nothing was selected before.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _MOST_EMBEDDINGS = 10_000
 
 
 def terms_of(devices: list[Device]) -> list[str]:
-    """Return by which term a selector names each device: its backend, and its place there."""
+    """Return the selector term of each device: its backend, and its position there."""
     places: dict[str, int] = {}
     terms = []
     for device in devices:
@@ -31,7 +30,7 @@ def terms_of(devices: list[Device]) -> list[str]:
 
 
 def _embeddings(devices: list[Device], everything: list[Device]) -> list[list[int]]:
-    """Return the ways in which some devices are, in order, among all of them, by their names."""
+    """Return the ways to find some devices, in order, among all devices, by their names."""
     keys = [(device["backend"], device["name"]) for device in devices]
     known = [(device["backend"], device["name"]) for device in everything]
     ways = itertools.combinations(range(len(known)), len(keys))
@@ -40,9 +39,9 @@ def _embeddings(devices: list[Device], everything: list[Device]) -> list[list[in
 
 
 def _chosen(selector: str, devices: list[Device], everything: list[Device]) -> list[int] | None:
-    """Return the places, among all devices, of those that a selector lets through.
+    """Return the positions, among all devices, of those that a selector selects.
 
-    None where that cannot be found out, as with a selector of sub-devices.
+    None if that is unknown, for example for a selector of sub-devices.
     """
     ways = _embeddings(devices, everything)
     if len(ways) == 1:
@@ -107,7 +106,7 @@ def _effects_of_others(count: int, progress: Callable[[str], None]) -> list[dict
             continue
         value = os.environ[name]
         if name == "ZE_AFFINITY_MASK" and "." in value and "level_zero" in backends:
-            # A tile that it names is listed as a root device: numbers tell nothing.
+            # Selected tiles are listed as root devices, so the counts cannot be compared.
             effects.append({"name": name, "value": value, "hides": None})
         elif len(backends) != count:
             effects.append({"name": name, "value": value, "hides": len(backends) - count})

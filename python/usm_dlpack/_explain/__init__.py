@@ -21,11 +21,11 @@ Direction = Literal["import", "export"]
 
 
 def _has(x: object, name: str) -> bool:
-    """Return whether an object has an attribute, without running any of its code."""
+    """Return whether an object has an attribute, without running its code."""
     missing = object()
     try:
         return inspect.getattr_static(x, name, missing) is not missing
-    except Exception:  # a proxy of what is gone
+    except Exception:  # a proxy of a dead object
         return True
 
 
@@ -52,7 +52,7 @@ def _directions(
 
 
 def _walk(direction: str, x: Any, keywords: dict[str, Any]) -> Walk:
-    """Call `validate` or `to_dlpack_tensor`, which reports its steps, and say what it found."""
+    """Call `validate` or `to_dlpack_tensor`, and describe the steps that it reports."""
     error: Exception | None = None
 
     def call() -> None:
@@ -61,7 +61,7 @@ def _walk(direction: str, x: Any, keywords: dict[str, Any]) -> Walk:
         try:
             real(x, **keywords)
         except Exception as raised:
-            error = raised.with_traceback(None)  # whose frames keep the array alive
+            error = raised.with_traceback(None)  # its frames keep the array alive
 
     steps, facts = _core.observe(call)
     return Observed(direction, x, keywords, steps, facts, error).walk()
@@ -106,7 +106,7 @@ def explain(
     Returns
     -------
     :
-        The steps. Its ``error`` is what the function that was called raised, or None.
+        The steps. Its ``error`` is the exception of the function that was called, or None.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `explain` returns: the steps of a protocol, each with its question and its answer."""
+"""The result of `explain`: the steps of a protocol, with questions and answers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Step:
     direction
         "import" or "export".
     number, name, title, reason
-        Its place from 1, its name for programs, what it is about, and why it exists.
+        Its position from 1, its name for programs, its subject, and why it exists.
     question, answer
-        What was asked of whom, and what came back; without addresses.
+        The query and its answer, without addresses.
     outcome
         "passed", "stopped" or "not reached".
     facts
@@ -56,11 +56,11 @@ class Walk:
     direction
         "import" or "export".
     call
-        The function that really was called.
+        The function that was called.
     steps
         Its steps in order.
     error
-        What that function raised, or None.
+        The function's exception, or None.
     """
 
     direction: str
@@ -81,7 +81,7 @@ class Explanation:
     Attributes
     ----------
     subject
-        What was explained.
+        The object that was explained.
     walks
         The protocols that were walked: export, import, or one of them.
     """
@@ -98,7 +98,7 @@ class Explanation:
 
     @property
     def error(self) -> Exception | None:
-        """What the first walk that stops stops with, as the real call raised it, or None."""
+        """The exception of the first walk that stopped, or None."""
         return next((walk.error for walk in self.walks if walk.error is not None), None)
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ def _walk_as_dict(walk: Walk) -> dict[str, Any]:
 
 
 def _error_as_dict(error: Exception) -> dict[str, Any]:
-    """Return an exception for JSON; an error of another library has no parts."""
+    """Convert an exception for JSON; errors of other libraries have no parts."""
     parts = ("code", "field", "expected", "found", "remedy")
     ours = isinstance(error, ConversionError)
     found = {part: getattr(error, part) if ours else None for part in parts}
@@ -143,7 +143,7 @@ def _error_as_dict(error: Exception) -> dict[str, Any]:
 
 
 def _page_of(error: Exception) -> str | None:
-    """Return the page of the documentation about an exception; None for what is not ours."""
+    """Return the documentation page of an exception; None if it is not ours."""
     if isinstance(error, ConversionError):
         return error.page
     ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
@@ -151,7 +151,7 @@ def _page_of(error: Exception) -> str | None:
 
 
 def error_text(error: Exception) -> str:
-    """Return the text of an exception, which may be one that has no text."""
+    """Return the text of an exception, even if its `__str__` raises."""
     try:
         return str(error).encode("ascii", "backslashreplace").decode()
     except Exception:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of the two protocols in the order of docs/checks.md, and what is said of each.
+"""The steps of the two protocols, in the order of docs/checks.md, and the text of each.
 
-Which steps began, where it stopped and what was found is what `_core` reported of the call. Where a
-context or a device id is refused, what the others say is added.
+`_core` reports which steps began, where the call stopped, and what was found. If a context or a
+device id is refused, the answers of the others are added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VIEW_WORDS += "{nbytes} bytes"
 _BACKEND = "the backend, or SYCL where the backend cannot be asked"
 _READY = "it may ask the SYCL runtime, and the keywords make sense"
 Rule = tuple[str, str, str, str, str, tuple[str, ...]]
-# Name, title, reason, what is asked, what a step that passed answers, and its facts.
+# Name, title, reason, question, answer if the step passed, and names of its facts.
 _IMPORT: tuple[Rule, ...] = (
     ("request", "the process and the keywords", "after fork() the runtime must not be asked",
      "this package", _READY, ()),
@@ -104,7 +104,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Observed:
-    """One call of `validate` or `to_dlpack_tensor`, and what `_core` reported of it.
+    """One call of `validate` or `to_dlpack_tensor`, and the report of `_core`.
 
     Attributes
     ----------
@@ -115,9 +115,9 @@ class Observed:
     steps
         The names of the steps that began.
     facts
-        What they found.
+        The findings of the steps.
     error
-        What the call raised, or None.
+        The exception of the call, or None.
     """
 
     direction: str
@@ -144,7 +144,7 @@ class Observed:
         return "interface" if named or _interface(self.x) is None else "request"
 
     def walk(self) -> Walk:
-        """Return the protocol, with what is said of the steps that were reached."""
+        """Return the protocol, with texts for the steps that were reached."""
         is_import = self.direction == "import"
         stop, reached, steps = self.stop, True, []
         words = self.facts | {"kind": self._kind()}
@@ -164,7 +164,7 @@ class Observed:
     ) -> Step:
         """Return a step that was reached, with its answer and its facts."""
         reason, name = step.reason, step.name
-        with contextlib.suppress(Exception):  # a broken driver may refuse any question
+        with contextlib.suppress(Exception):  # a broken driver may fail at any query
             words |= getattr(self, f"_find_{name}", dict)()
         if passed:
             told = told.format_map(_Words(words))
@@ -189,7 +189,7 @@ class Observed:
             self.direction, step.number, name, step.title, reason, asked, told, outcome, facts
         )
 
-    # --- what the report does not hold as it is said, by the name of the step
+    # --- words that are derived from the report, by the name of the step
 
     def _find_interface(self) -> Facts:
         offered = _interface(self.x)
@@ -232,7 +232,7 @@ class Observed:
         return found
 
     def _kind(self) -> str:
-        """Return the USM kind; for a call that did not come to ask, what SYCL says."""
+        """Return the USM kind; if the call stopped before querying it, SYCL's answer."""
         kind: str = self.facts["kind"]
         context = self.facts.get("context")
         return str(context["sycl"]["kind"]) if context and kind == "unknown" else kind
@@ -267,7 +267,7 @@ class Observed:
         return {"from_base": first, "to_base": first + facts["nbytes"] - 1}
 
     def _contexts(self) -> tuple[str, list[Facts]]:
-        """Return what the named context and the default contexts know of the pointer."""
+        """Describe the pointer in the named context and in the default contexts."""
         facts, told, own = self.facts, "", self.facts.get("context")
         address = facts["first"] if facts["empty"] or not facts["origin"] else facts["origin"]
         with contextlib.suppress(Exception):
@@ -285,14 +285,14 @@ class Observed:
 
 
 class _Words(dict[str, Any]):
-    """What a sentence is filled with; what a driver did not answer is not known."""
+    """Words to fill a sentence with; "not known" if the driver did not answer."""
 
     def __missing__(self, name: str) -> str:
         return "not known"
 
 
 def is_capsule(x: object) -> bool:
-    """Return whether an object is a capsule, of whatever name."""
+    """Return whether an object is a capsule of any name."""
     return type(x) is type(_core.DLPackTensor.__dlpack_c_exchange_api__)
 
 
@@ -304,7 +304,7 @@ def _interface(x: Any) -> Facts | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value for JSON: numbers and sequences of them as they are, or a text."""
+    """Convert a value for JSON: integers and sequences of them, or a text."""
     if value is None or type(value) is int:
         return value
     if type(value) in (tuple, list) and all(type(part) is int for part in value):
