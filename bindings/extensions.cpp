@@ -48,7 +48,7 @@ bool is_array_by_itself(nb::handle object) {
 }
 
 /// Our own tensor, which was proved when it was made.
-found_tensor offer_own(nb::handle array) {
+found_tensor offer_tensor(nb::handle array) {
   const tensor& own = *nb::inst_ptr<tensor>(array);
   return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type(), {}};
 }
@@ -105,7 +105,7 @@ found_tensor offer_foreign(nb::handle array) {
 
 /// Exports memory, or an array that its own library failed to export, by our exporter.
 found_tensor offer_memory(nb::handle array) {
-  return offer_own(
+  return offer_tensor(
       to_dlpack_tensor(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none()));
 }
 
@@ -128,7 +128,7 @@ offer ask(PyObject* object, found_tensor& out) noexcept {
   const int status = guarded([&] {
     if (is_tensor(array)) {
       check_process();
-      out = offer_own(array);
+      out = offer_tensor(array);
     } else if (has_attribute(array, "__dlpack__")) {
       check_process();
       out = ask_array(array);
