@@ -127,6 +127,18 @@ def test_the_queue_of_an_array_tells_which_driver_its_address_is_of(
                     ask(array)
 
 
+def test_explain_names_both_drivers_that_know_an_address(
+    queues: dict[str, Any], twins: dict[str, dict[int, Any]]
+) -> None:
+    address = next(iter(twins[LEVEL_ZERO]))
+    array = offered(address, id_of(queues[OPENCL_CPU]))
+    told = usm_dlpack.explain(array, direction="import")
+    assert (told.error.code, told.error.expected[:6]) == ("device_mismatch", "0 or 2")
+    stop = told.walks[0].stop
+    knowing = [row for row in stop.facts["default_contexts"] if row["sycl"]["kind"] == "device"]
+    assert [row["devices"][0]["device_id"] for row in knowing] == [0, 2]
+
+
 def test_memory_of_the_default_context_is_taken_whatever_queue_the_cpu_array_names(
     queues: dict[str, Any],
 ) -> None:
