@@ -14,11 +14,9 @@
 
 #include <usm_dlpack/core/to_mdspan.hpp>
 
+// Each case calls `to_mdspan` itself: clang notes no other caller of it.
 template <class Layout, class Accessor = odd::plain_accessor<float>>
-auto imported(const DLTensor& tensor) {
-  using view_type = md::mdspan<float, md::dextents<int, 2>, Layout, Accessor>;
-  return usm_dlpack::to_mdspan<view_type>(tensor);
-}
+using view_in = md::mdspan<float, md::dextents<int, 2>, Layout, Accessor>;
 
 #if defined(USM_DLPACK_FIXED)
 using anchored = odd::layout_stepped;
@@ -33,15 +31,15 @@ struct scaled_accessor : odd::plain_accessor<float> {
 #endif
 
 namespace with_an_anchor {
-auto view(const DLTensor& tensor) { return imported<anchored>(tensor); }
+auto view(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_in<anchored>>(tensor); }
 }  // namespace with_an_anchor
 
 namespace without_strides {
-auto view(const DLTensor& tensor) { return imported<swapped>(tensor); }
+auto view(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_in<swapped>>(tensor); }
 }  // namespace without_strides
 
 namespace without_default {
 auto view(const DLTensor& tensor) {
-  return imported<odd::layout_stepped, scaled_accessor>(tensor);
+  return usm_dlpack::to_mdspan<view_in<odd::layout_stepped, scaled_accessor>>(tensor);
 }
 }  // namespace without_default
