@@ -73,7 +73,7 @@ copy_layout layout_of_copy(const copy_source& source) {
 /// @pre the GIL is not held
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
   if (pending) {
-    sycl::queue(*pending).wait();
+    wait_in_turn(*pending);
   }
 }
 

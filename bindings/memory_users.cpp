@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_users.hpp"
 
+#include "queues.hpp"
+
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <algorithm>
@@ -35,7 +37,14 @@ bool memory_users::wait() noexcept {
     queues.swap(queues_);
   }
   return std::all_of(queues.begin(), queues.end(), [](const sycl::queue& queue) {
-    return detail::is_idle(queue) || detail::wait_until_idle(queue);
+    try {
+      if (!detail::is_idle(queue)) {
+        wait_in_turn(queue);
+      }
+      return true;
+    } catch (...) {
+      return false;
+    }
   });
 }
 
