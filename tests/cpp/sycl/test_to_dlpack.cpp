@@ -432,6 +432,25 @@ TEST(TwoDevicesUsmExport, AnAddressThatTwoPlatformsKnowNeedsAContextOrAQueue) {
   }
 }
 
+TEST(TwoDevicesUsmExport, APlatformWhoseQueryFailsDisturbsNoOther) {
+  using usm_dlpack::detail::device_table;
+  const usm_memory memory(alloc::device, 64, queue_on(0));
+  const auto view = view_of(memory.as<float>(), 16);
+  const changed_natives first_fails([](native_platforms& platforms) {
+    alias(platforms);
+    platforms.at(0).opencl.query = nullptr;  // SYCL answers, and names a device without an id
+  });
+  auto& devices = const_cast<device_table&>(device_table::get()).devices;
+  const auto kept = devices;
+  devices[0].device = devices[1].device;
+  EXPECT_REFUSAL(static_cast<void>(usm_dlpack::detail::find_allocation(
+                     view.data_handle(), device_table::get().platforms[0])),
+                 errc::device_without_id, "device",
+                 "a device whose root is in sycl::device::get_devices()", "one that is not");
+  EXPECT_EQ(id_of(to_dlpack_tensor(view)), 1);
+  devices = kept;
+}
+
 TEST(ThreeDevicesUsmExport, MemoryOfOneOfTwoOtherDevicesIsRefusedByTheIdsOfBoth) {
   const usm_memory memory(alloc::device, 64, queue_on(0));
   const changed_natives aliased(alias);
