@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// allocation.hpp, usm_export.hpp, usm_import.hpp: how often the backend is asked of a pointer,
+// sycl/memory.hpp, sycl/to_dlpack.hpp, sycl/validate.hpp: how often the backend is asked of a pointer,
 // because that is what an exchange costs.
 #include <usm_dlpack/usm_dlpack.hpp>
 

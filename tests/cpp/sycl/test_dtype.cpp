@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl_dtype.hpp: which of SYCL's element types have a dtype, and which. All of it is known at
+// sycl/dtype.hpp: which of SYCL's element types have a dtype, and which. All of it is known at
 // compile time; the cases give the facts names.
 #include <usm_dlpack/sycl/dtype.hpp>
 

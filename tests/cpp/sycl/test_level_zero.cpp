@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// level_zero_query.hpp, allocation.hpp: what Level Zero and libumf tell of SYCL's memory, and
+// sycl/devices.hpp, sycl/memory.hpp: what Level Zero and libumf tell of SYCL's memory, and
 // what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// allocation.hpp: what is known of a pointer in a default context, from the backend itself
+// sycl/memory.hpp: what is known of a pointer in a default context, from the backend itself
 // and, where that cannot be asked, from the SYCL queries.
 #include <usm_dlpack/sycl/memory.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// opencl_export.hpp: USM that OpenCL code allocated goes through the export protocol by the
+// opencl/interop.hpp: USM that OpenCL code allocated goes through the export protocol by the
 // handles that OpenCL code has, each step refuses, the earlier of two first, and no reference
 // is counted.
 #include <usm_dlpack/opencl.hpp>

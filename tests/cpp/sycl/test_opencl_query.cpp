@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// opencl_query.hpp: native handles, the root of a native device, and the range of an
+// sycl/devices.hpp: native handles, the root of a native device, and the range of an
 // allocation.
 #include <usm_dlpack/sycl/memory.hpp>
 

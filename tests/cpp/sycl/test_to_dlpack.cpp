@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// usm_export.hpp: the export protocol, with a context, with a queue and with neither.
+// sycl/to_dlpack.hpp: the export protocol, with a context, with a queue and with neither.
 #include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
@@ -442,13 +442,13 @@ TEST(TwoDevicesUsmExport, APlatformWhoseQueryFailsDisturbsNoOther) {
   });
   auto& devices = const_cast<device_table&>(device_table::get()).devices;
   const auto kept = devices;
+  const std::shared_ptr<void> restored(nullptr, [&](void*) { devices = kept; });
   devices[0].device = devices[1].device;
   EXPECT_REFUSAL(static_cast<void>(usm_dlpack::detail::find_allocation(
                      view.data_handle(), device_table::get().platforms[0])),
                  errc::device_without_id, "device",
                  "a device whose root is in sycl::device::get_devices()", "one that is not");
   EXPECT_EQ(id_of(to_dlpack_tensor(view)), 1);
-  devices = kept;
 }
 
 TEST(ThreeDevicesUsmExport, MemoryOfOneOfTwoOtherDevicesIsRefusedByTheIdsOfBoth) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// usm_allocation.hpp: what a consumer can require, and what is told of what was proved.
+// sycl/validate.hpp: what a consumer can require, and what is told of what was proved.
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 

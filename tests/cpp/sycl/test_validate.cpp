@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// usm_import.hpp: the import protocol, each rule by name, their order, and what is taken.
+// sycl/validate.hpp: the import protocol, each rule by name, their order, and what is taken.
 #include <usm_dlpack/sycl/validate.hpp>
 
 #include <refusal.hpp>
