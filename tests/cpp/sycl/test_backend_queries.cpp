@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl/memory.hpp, sycl/to_dlpack.hpp, sycl/validate.hpp: how often the backend is asked of a pointer,
-// because that is what an exchange costs.
+// sycl/memory.hpp, sycl/to_dlpack.hpp, sycl/validate.hpp: how often the backend is asked of a
+// pointer, because that is what an exchange costs.
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include "usm_memory.hpp"
