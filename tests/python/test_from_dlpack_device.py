@@ -21,25 +21,32 @@ import tvm_ffi
 from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
-    READ_ONLY,
     ForeignArray,
     ForeignTensor,
     OldArray,
     content_of,
     name_of,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 from memory_sources import UNPOOLED, TypedArray, address_of, allocate, new_queue
 from refusals import refused, wrong_argument
-from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
+from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
 
 NEWEST = (1, 3)
 HERE = (14, 0)
 
+
+class DeviceType(enum.Enum):
+    """What the array API calls a device type, which need be no int."""
+
+    CPU = 1
+    ONE_API = 14
+    NONE = "none"
+
+
 DEVICES: dict[str, Callable[[], Any]] = {
     "a pair": lambda: HERE,
     "a pair of NumPy's integers": lambda: (np.int32(14), np.int64(0)),
+    "a pair of a member of an enumeration": lambda: (DeviceType.ONE_API, 0),
     "a device": lambda: root_device(0),
     "an opencl sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
     "a filter string": lambda: root_device(0).get_filter_string(),
@@ -91,8 +98,8 @@ def test_a_queue_of_another_context_is_refused_before_anything_is_asked(
             from_dlpack(x, device=wrong, **keywords)
 
 
-@pytest.mark.parametrize("dtype", list("?bhilqBHILQefdFD"))
-def test_every_dtype_of_numpys_arrives(dtype: str, usm_type: str) -> None:
+@pytest.mark.parametrize("dtype", ["?", "i8", "f2", "c16"])
+def test_dtypes_of_numpys_arrive(dtype: str, usm_type: str) -> None:
     values = np.arange(24).reshape(2, 3, 4).astype(dtype)
     made = from_dlpack(values, device=HERE, usm_type=usm_type)
     assert (made.dtype, made.shape, made.usm_type) == (values.dtype, (2, 3, 4), usm_type)
@@ -101,14 +108,10 @@ def test_every_dtype_of_numpys_arrives(dtype: str, usm_type: str) -> None:
     assert np.array_equal(back, values)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [np.zeros(3, "longdouble"), np.zeros(3, "M8[s]"), np.zeros(3, ">f8"), np.zeros(3, "S4")],
-    ids=lambda values: str(values.dtype),
-)
-def test_what_numpy_cannot_export_is_its_own_refusal(values: Any) -> None:
+@pytest.mark.parametrize("dtype", ["longdouble", ">f8"])
+def test_what_numpy_cannot_export_is_its_own_refusal(dtype: str) -> None:
     with pytest.raises(BufferError):
-        from_dlpack(values, device=HERE)
+        from_dlpack(np.zeros(3, dtype), device=HERE)
 
 
 BASE = np.arange(-60, 60, dtype=np.int32).reshape(4, 5, 6)
@@ -116,32 +119,24 @@ READ_ONLY_VIEW = BASE[1:].view()
 READ_ONLY_VIEW.flags.writeable = False
 VIEWS: dict[str, Any] = {
     "compact": BASE,
-    "a slice": BASE[1:3],
     "with gaps": BASE[::2, 1::2, ::3],
     "with gaps in the middle": BASE[:, ::4],
     "reversed": BASE[::-1, ::-1, ::-1],
-    "reversed with gaps": BASE[::-2, :, ::-3],
     "transposed": BASE.T,
     "Fortran": np.asfortranarray(BASE),
-    "broadcast": np.broadcast_to(np.int32(7), (3, 4)),
     "broadcast in one dimension": np.broadcast_to(BASE[0, 0], (3, 6)),
-    "a scalar": np.array(5, np.int32),
     "a scalar inside": BASE[2, 3, 4, ...],
-    "empty": np.empty((0, 3), np.int32),
     "empty inside": BASE[:, 2:2],
     "read-only": READ_ONLY_VIEW,
-    "extents of one": BASE[1:2, :, 3:4],
-    "the last element": BASE[-1:, -1:, -1:],
     "a diagonal": np.lib.stride_tricks.as_strided(BASE, (4,), (4 * 31,)),
     "a sliding window": np.lib.stride_tricks.sliding_window_view(BASE[0, 0], 3),
 }
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("copy", [None, True])
-def test_every_view_of_the_host_arrives(name: str, copy: bool | None, usm_type: str) -> None:
+def test_every_view_of_the_host_arrives(name: str, usm_type: str) -> None:
     view = VIEWS[name]
-    made = from_dlpack(view, device=HERE, copy=copy, usm_type=usm_type)
+    made = from_dlpack(view, device=HERE, usm_type=usm_type)
     assert (made.shape, made.dtype, made.nbytes) == (view.shape, view.dtype, view.nbytes)
     assert made.readonly is False
     assert made.byte_extent == view.nbytes  # an element of its own for each index
@@ -155,9 +150,7 @@ def test_a_compact_array_keeps_its_strides_and_one_with_gaps_becomes_compact() -
     permuted = from_dlpack(BASE.transpose(1, 2, 0), device=HERE)
     assert permuted.strides == (6, 1, 30)
     assert from_dlpack(VIEWS["reversed"], device=HERE).strides == (30, 6, 1)
-    gaps = from_dlpack(VIEWS["with gaps"], device=HERE)
-    assert gaps.strides == (4, 2, 1)
-    assert gaps.byte_extent == gaps.nbytes
+    assert from_dlpack(VIEWS["with gaps"], device=HERE).strides == (4, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +158,6 @@ def test_a_compact_array_keeps_its_strides_and_one_with_gaps_becomes_compact() -
     [
         ((1,), (-5,), (1,)),
         ((3, 1, 2), (2, -(2**40), 1), (2, 2, 1)),
-        ((0, 3), (-3, -1), (3, 1)),
         ((3, 0, 2), (-(2**61), 5, -1), (2, 2, 1)),
     ],
     ids=str,
@@ -180,12 +172,6 @@ def test_a_copy_has_no_negative_stride_of_a_dimension_without_neighbours(
     assert np.array_equal(made.numpy(), tensor.numpy())
     on_host = content_of(tensor.__dlpack__(dl_device=(1, 0), max_version=NEWEST)).dl_tensor
     assert tuple(on_host.strides[: len(shape)]) == compact
-
-
-def test_a_copy_of_a_reversed_row_has_no_negative_stride() -> None:
-    reversed_row = np.arange(6, dtype="i4")[:1][::-1]
-    assert reversed_row.strides == (-4,)
-    assert from_dlpack(reversed_row, device=HERE).strides == (1,)
 
 
 def test_overlapping_usm_is_copied_to_an_element_for_each_index(usm_type: str, queue: Any) -> None:
@@ -207,8 +193,8 @@ def test_overlapping_usm_is_copied_to_an_element_for_each_index(usm_type: str, q
 
 @pytest.mark.parametrize(
     ("shape", "strides", "start"),
-    [((3, 4), (0, 1), 0), ((2, 3), (3, 2), 0), ((4,), (-1,), 2), ((2, 3), (2, 1), 1)],
-    ids=["broadcast", "gaps", "reversed", "overlapping"],
+    [((3, 4), (0, 1), 0), ((2, 3), (3, 2), 0), ((4,), (-1,), 2)],
+    ids=["broadcast", "gaps", "reversed"],
 )
 def test_packed_elements_are_copied_bit_by_bit(
     shape: tuple[int, ...], strides: tuple[int, ...], start: int, usm_type: str, queue: Any
@@ -249,28 +235,6 @@ def test_a_copy_that_cannot_be_allocated_says_its_bytes(
             copy()
 
 
-@given(
-    shape=st.lists(st.integers(0, 4), max_size=4),
-    axes=st.randoms(use_true_random=False),
-    steps=st.lists(st.sampled_from([1, 2, 3, -1, -2]), min_size=4, max_size=4),
-    dtype=st.sampled_from(["u1", "i2", "f4", "c16", "?"]),
-    usm=st.sampled_from(["device", "shared", "host"]),
-)
-def test_any_view_of_the_host_arrives(
-    shape: list[int], axes: Any, steps: list[int], dtype: str, usm: str
-) -> None:
-    order = list(range(len(shape)))
-    axes.shuffle(order)
-    whole = [extent * 3 for extent in shape]
-    base = np.arange(math.prod(whole)).reshape(whole).astype(dtype)
-    slices = tuple(slice(None, None, step) for step in steps[: len(shape)])
-    view = base[(*slices, ...)].transpose(order)
-    made = from_dlpack(view, device=HERE, usm_type=usm)
-    assert made.shape == view.shape
-    assert np.array_equal(made.numpy(), view)
-    assert np.array_equal(from_dlpack(made, copy=True, usm_type="host").numpy(), view)
-
-
 def test_a_copy_is_the_tensors_own(usm_type: str) -> None:
     values = np.arange(12, dtype=np.float32)
     made = from_dlpack(values, device=HERE, usm_type=usm_type)
@@ -297,10 +261,8 @@ def test_a_host_array_cannot_come_without_a_copy_or_without_a_device() -> None:
     values = np.zeros(3)
     with refused("copy_needed", "copy", expected="an array in host memory", found="False"):
         from_dlpack(values, device=HERE, copy=False)
-    for keywords in ({}, {"copy": True}, {"usm_type": "shared"}, {"copy": False}):
-        with refused(
-            "device_type_unsupported", "device.device_type", found="kDLCPU (1)", remedy="device="
-        ):
+    for keywords in ({}, {"copy": True}):
+        with refused("device_type_unsupported", "device.device_type", remedy="device="):
             from_dlpack(values, **keywords)
 
 
@@ -331,9 +293,6 @@ def test_a_byte_offset_and_negative_strides_of_the_host_are_followed() -> None:
     ("field", "value", "code"),
     [
         ("ndim", -1, "ndim_out_of_range"),
-        ("shape", None, "shape_null"),
-        ("data", None, "data_null"),
-        ("lanes", 0, "dtype_unsupported"),
         ("byte_offset", 2, "data_misaligned"),
     ],
 )
@@ -363,11 +322,10 @@ def test_a_host_producer_is_given_no_queue() -> None:
     assert array.asked == [{"max_version": NEWEST}]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "float64", "bool"])
-def test_host_arrays_of_tvm_ffi_arrive(dtype: str) -> None:
-    values = np.arange(6).reshape(2, 3).astype(dtype)
+def test_host_arrays_of_tvm_ffi_arrive() -> None:
+    values = np.arange(6, dtype=np.uint16).reshape(2, 3)
     made = from_dlpack(tvm_ffi.from_dlpack(values), device=HERE, usm_type="shared")
-    assert (made.dtype, made.usm_type) == (np.dtype(dtype), "shared")
+    assert (made.dtype, made.usm_type) == (np.dtype("uint16"), "shared")
     assert np.array_equal(made.numpy(), values)
 
 
@@ -384,13 +342,11 @@ def test_other_devices_stay_refused(memory: Any) -> None:
 
 @pytest.mark.parametrize("name", DEVICES)
 @pytest.mark.parametrize("copy", [None, False])
-def test_usm_that_is_there_is_taken_as_it_is(
-    name: str, copy: bool | None, usm_type: str, queue: Any
-) -> None:
-    tensor = to_dlpack_tensor(allocate(usm_type, 48, queue), shape=(4, 3), dtype="f4")
+def test_usm_that_is_there_is_taken_as_it_is(name: str, copy: bool | None, queue: Any) -> None:
+    tensor = to_dlpack_tensor(allocate("shared", 48, queue), shape=(4, 3), dtype="f4")
     for x in (tensor, OldArray(tensor.__dlpack__())):
-        made = from_dlpack(x, device=DEVICES[name](), copy=copy, usm_type=usm_type)
-        assert (made.data, made.usm_type, made.strides) == (tensor.data, usm_type, (3, 1))
+        made = from_dlpack(x, device=DEVICES[name](), copy=copy, usm_type="shared")
+        assert (made.data, made.usm_type, made.strides) == (tensor.data, "shared", (3, 1))
 
 
 @pytest.mark.parametrize("wanted", ["host", "device", "shared"])
@@ -472,104 +428,53 @@ def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() 
     assert asked == [True, None, False]
 
 
-def test_an_old_producer_is_copied_here(memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory), legacy=True)
-    made = from_dlpack(OldArray(foreign.capsule()), device=HERE, copy=True, usm_type="host")
-    assert made.usm_type == "host"
-    assert made.numpy().tobytes() == bytes(range(48))
-    gc.collect()
-    assert foreign.deletions == 1
-
-
 # --- wrong arguments
 
 
-class Said:
-    """What is printed as something else."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-class BadEq:
-    """What cannot be compared."""
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("eq")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class DeviceType(enum.Enum):
-    """What the array API calls a device type, which need be no int."""
-
-    CPU = 1
-    ONE_API = 14
-    NONE = "none"
+@pytest.mark.parametrize(
+    ("kind", "keyword", "value"),
+    [
+        *((ValueError, "device", value) for value in ((14,), (2, 0), (), "cpu:99", "cpu\0x")),
+        *((ValueError, "device", (kind, 0)) for kind in ("14", 14.0, None, DeviceType.NONE)),
+        *((ValueError, "device", (14, number)) for number in (2**31, -(2**31) - 1)),
+        *((TypeError, "device", (14, number)) for number in (0.0, "0", None)),
+        *((TypeError, "device", value) for value in (0, True, [14, 0], dpctl.SyclDevice)),
+        *((TypeError, "copy", value) for value in (2, "yes", np.int64(1), ())),
+        *((ValueError, "usm_type", value) for value in ("", "Device", "unknown")),
+        *((TypeError, "usm_type", value) for value in (1, b"host")),
+    ],
+    ids=str,
+)
+def test_a_keyword_that_makes_no_sense_is_a_wrong_argument(
+    kind: type[Exception], keyword: str, value: Any
+) -> None:
+    keywords: dict[str, Any] = {keyword: value}
+    for x in (np.zeros(3), object()):
+        with wrong_argument(kind, keyword):
+            from_dlpack(x, **keywords)
 
 
 @pytest.mark.parametrize(
-    "device",
-    [
-        (14,), (14, 0, 0), (13, 0), (2, 0), ("14", 0), (None, None), (), "cpu:99", "nonsense", "",
-        "cpu\0", "cpu\0x",
-        (14.0, 0), (np.array([14]), 0), (np.array([14, 14]), 0), (BadEq(), 0), (DeviceType.NONE, 0),
-    ],
-)  # fmt: skip
-def test_a_device_that_is_none_is_a_value_error(device: Any) -> None:
-    for x in (np.zeros(3), object()):
-        with wrong_argument(ValueError, "device"):
-            from_dlpack(x, device=device)
-
-
-@pytest.mark.parametrize("device", [0, 1.5, b"cpu", [14, 0], object(), dpctl.SyclDevice, True])
-def test_an_object_that_names_no_device_is_a_type_error(device: Any) -> None:
-    with wrong_argument(TypeError, "device"):
-        from_dlpack(np.zeros(3), device=device)
-
-
-def test_an_id_alone_is_told_how_to_be_passed(memory: Any) -> None:
-    tensor = to_dlpack_tensor(memory)
+    ("device", "remedy"),
+    [(0, "pass (14, 0)"), (True, "pass (14, device_id)"), (np.int64(0), "pass (14, 0)")],
+)
+def test_an_id_alone_is_told_the_pair_that_it_may_mean(
+    memory: Any, device: Any, remedy: str
+) -> None:
     for call in (from_dlpack, validate):
-        with wrong_argument(TypeError, "device", "(14, device_id), a filter string or a dpctl."):
-            call(tensor, device=0)
-        with pytest.raises(TypeError, match=r"found 0; pass \(14, 0\)$"):
-            call(tensor, device=0)
+        with wrong_argument(TypeError, "device", f"found {device!r}; {remedy}"):
+            call(to_dlpack_tensor(memory), device=device)
 
 
-@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**70])
-def test_a_number_that_is_no_int32_is_a_value_error(number: int) -> None:
-    with wrong_argument(ValueError, "device", str(number)):
-        from_dlpack(np.zeros(3), device=(14, number))
-
-
-def test_a_device_type_may_be_a_member_of_an_enumeration(memory: Any) -> None:
-    pair: Any = (DeviceType.ONE_API, 0)
-    tensor = to_dlpack_tensor(memory)
-    assert from_dlpack(np.zeros(3), device=pair).device == HERE
-    assert validate(tensor, device=pair).device_id == 0
-    with refused("request_unsupported", "device", expected="a root device"):
-        from_dlpack(tensor, device=(DeviceType.CPU, 0))  # type: ignore[arg-type]
+@pytest.mark.parametrize("device", [(1, 0), (DeviceType.CPU, 0)])
+def test_the_host_is_no_device_of_a_tensor(memory: Any, device: Any) -> None:
+    with refused("request_unsupported", "device", expected="a root device", remedy="numpy()"):
+        from_dlpack(to_dlpack_tensor(memory), device=device)
 
 
 def test_an_array_may_name_its_device_by_a_member_of_an_enumeration(memory: Any) -> None:
     foreign = ForeignTensor(address_of(memory))
     assert from_dlpack(ForeignArray(foreign, device=(DeviceType.ONE_API, 0))).device == HERE
-
-    class OnHost(OldArray):
-        def __dlpack_device__(self) -> Any:
-            return DeviceType.CPU, 0
-
-    assert from_dlpack(OnHost(np.zeros(3).__dlpack__()), device=HERE).shape == (3,)
-
-
-@pytest.mark.parametrize("number", [0.0, "0", None, BadEq(), np.zeros(2, int)])
-def test_a_device_id_that_is_no_integer_is_a_type_error(number: Any) -> None:
-    with wrong_argument(TypeError, "device"):
-        from_dlpack(np.zeros(3), device=(14, number))
 
 
 @pytest.mark.parametrize("number", [1, -1, 2**31 - 1])
@@ -585,57 +490,30 @@ def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(copy: Any, memory:
     assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
 
 
-@pytest.mark.parametrize("copy", [2, -1, 1.0, "yes", np.int64(1), np.array(1), Said("True"), ()])
-def test_a_copy_that_is_no_bool_is_a_type_error(copy: Any, memory: Any) -> None:
-    with wrong_argument(TypeError, "copy"):
-        from_dlpack(to_dlpack_tensor(memory), copy=copy)
-
-
-def test_a_usm_type_that_is_none_is_refused(memory: Any) -> None:
-    tensor = to_dlpack_tensor(memory)
-    for name in ("", "Device", "unknown", "gpu", "host ", "\ud800"):
-        with wrong_argument(ValueError, "usm_type", '"host", "device" or "shared"'):
-            from_dlpack(tensor, usm_type=name)
-    for wrong in (1, b"host", ["host"], True):
-        with wrong_argument(TypeError, "usm_type"):
-            from_dlpack(tensor, usm_type=wrong)
-
-
 # --- dtypes beyond NumPy's own, in both directions
 
-EXTENSIONS = [
-    "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "complex32",
+ML_DTYPES = [
+    "bfloat16", "float8_e4m3fn", "float8_e8m0fnu", "float6_e2m3fn", "float4_e2m1fn", "int4",
+    "complex32",
 ]  # fmt: skip
-PADDED = ["float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4", "int2", "uint2"]
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_dtypes_of_ml_dtypes_go_to_numpy_and_come_from_usm(name: str, queue: Any) -> None:
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "complex32"])
+def test_dtypes_of_ml_dtypes_come_from_other_libraries(name: str, memory: Any) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name))
-    tensor = to_dlpack_tensor(allocate("device", 48, queue), dtype=dtype)
-    for made in (tensor, from_dlpack(tensor), from_dlpack(tensor, copy=True, usm_type="shared")):
-        assert made.dtype == dtype
-        assert made.numpy().dtype == dtype
-        assert made.numpy().tobytes() == bytes(range(48))
+    here = content_of(to_dlpack_tensor(memory, dtype=dtype).__dlpack__()).dl_tensor
+    tags = (here.code, here.bits, here.lanes)
+    values = np.frombuffer(bytes(range(48)), dtype)
+    for device_type, address in ((1, values.ctypes.data), (14, address_of(memory))):
+        foreign = ForeignTensor(address, shape=(values.size,), dtype=tags)
+        foreign.tensor.device_type = device_type
+        for copy in (None, True):
+            made = from_dlpack(ForeignArray(foreign, (device_type, 0)), device=HERE, copy=copy)
+            assert (made.dtype, made.numpy().dtype) == (dtype, dtype)
+            assert made.numpy().tobytes() == bytes(range(48))
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
-def test_dtypes_of_ml_dtypes_come_from_the_host(name: str) -> None:
-    dtype = np.dtype(getattr(ml_dtypes, name))
-    values = np.arange(8).astype(dtype)
-    tensor = to_dlpack_tensor(allocate("host", 4, new_queue(root_device(0))), dtype=dtype)
-    tags = content_of(tensor.__dlpack__()).dl_tensor
-    foreign = ForeignTensor(
-        values.ctypes.data, shape=(8,), dtype=(tags.code, tags.bits, tags.lanes)
-    )
-    foreign.tensor.device_type = 1
-    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=HERE)
-    assert made.dtype == dtype
-    assert made.numpy().tobytes() == values.tobytes()
-
-
-@pytest.mark.parametrize("name", PADDED)
+@pytest.mark.parametrize("name", ["float6_e2m3fn", "int4", "uint2"])
 def test_padded_elements_go_to_numpy_one_to_a_byte(name: str, queue: Any) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name))
     owner = allocate("device", 48, queue)
@@ -649,14 +527,7 @@ def test_padded_elements_go_to_numpy_one_to_a_byte(name: str, queue: Any) -> Non
         assert made.numpy().tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        "float4_e2m1fn", "float6_e2m3fn", "int4", "uint2",
-        (2, 32, 4), (0, 8, 3), (4, 16, 2), (2, 128, 1), (0, 128, 1),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["int4", (2, 32, 4)], ids=str)
 def test_numpy_is_refused_for_dtypes_that_it_lacks(dtype: Any, queue: Any) -> None:
     tensor = to_dlpack_tensor(allocate("host", 96, queue), dtype=dtype)
     with refused("dtype_unsupported", "dtype", found=str(tensor.dtype)):
@@ -695,30 +566,8 @@ def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy: bool) -> No
     assert foreign.deletions == 1
 
 
-@pytest.mark.parametrize("extents", [(3, 4), (12,), (2, 3, 2)])
-def test_null_strides_of_a_host_array_are_compact_ones(extents: tuple[int, ...]) -> None:
-    values = np.arange(12, dtype=np.float32).reshape(extents)
-    foreign = ForeignTensor(values.ctypes.data, shape=extents)
-    foreign.tensor.device_type, foreign.tensor.strides = 1, None
-    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=(14, 0))
-    assert np.array_equal(made.numpy(), values)
-
-
-ML_DTYPES = [
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e8m0fnu",
-    "float6_e2m3fn",
-    "float4_e2m1fn",
-    "int4",
-    "uint2",
-    "complex32",
-]
-
-
 @pytest.mark.parametrize("name", ML_DTYPES)
-@pytest.mark.parametrize("view", [np.s_[:], np.s_[::-1, 1::2], np.s_[:, :0], np.s_[1, 2, ...]])
+@pytest.mark.parametrize("view", [np.s_[:], np.s_[::-1, 1::2], np.s_[1, 2, ...]])
 def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name: str, view: Any) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = np.arange(24 * dtype.itemsize, dtype=np.uint8) % 4
@@ -735,22 +584,15 @@ def test_numpy_arrays_of_another_byte_order_are_refused() -> None:
     swapped = np.array([1, 2, 3], np.dtype(ml_dtypes.bfloat16).newbyteorder(">"))
     with refused("dtype_unsupported", "dtype", expected="native byte order", remedy="convert"):
         from_dlpack(swapped, device=HERE)
-    with pytest.raises(BufferError):  # NumPy's own
-        from_dlpack(np.array([1, 2, 3], ">f4"), device=HERE)
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, np.float32])
-def test_a_copy_for_a_queue_knows_it(dtype: Any) -> None:
+def test_numpy_arrays_of_ml_dtypes_are_copied_for_a_queue_and_not_without_a_device() -> None:
+    values = np.array([1, 2, 3], ml_dtypes.int4)
     asked = new_queue(root_device(0))
-    made = from_dlpack(np.array([1, 2, 3], dtype), device=asked)
-    assert made.sycl_queue == asked
-    assert made.dtype == np.dtype(dtype)
-    assert made.numpy().tolist() == [1, 2, 3]
-
-
-def test_a_numpy_array_of_ml_dtypes_without_a_device_is_its_producers_to_refuse() -> None:
-    with pytest.raises(BufferError):
-        from_dlpack(np.zeros(3, ml_dtypes.bfloat16))
+    made = from_dlpack(values, device=asked)
+    assert (made.sycl_queue, made.numpy().tolist()) == (asked, [1, 2, 3])
+    with pytest.raises(BufferError):  # NumPy's own
+        from_dlpack(values)
 
 
 # Host USM is of a whole platform, and all simulated devices are of one.
@@ -904,9 +746,3 @@ for start, end in ((0, 1), (1, 0)):
         answer.append(taken == [VALUES])
 """)
     assert found == [True] * 6
-
-
-def test_the_type_is_what_it_says() -> None:
-    made = from_dlpack(np.zeros(3), device=HERE)
-    assert type(made) is DLPackTensor
-    assert not content_of(made.__dlpack__(max_version=NEWEST)).flags & READ_ONLY
