@@ -9,7 +9,7 @@ import gc
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import dpctl
 import numpy as np
@@ -23,8 +23,6 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
-    call_deleter,
-    consume,
     content_of,
     integers,
     name_of,
@@ -33,8 +31,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_sources import UNPOOLED, TypedArray, address_of, allocate
 from proved_bounds import check_bounds
-from refusals import refused, wrong_argument
-from threads_at_once import THREADS, at_once
+from refusals import refused
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 NEWEST = (1, 3)
@@ -75,25 +72,16 @@ def on_host(capsule: Any) -> Any:
 # --- max_version
 
 
-@pytest.mark.parametrize("version", [None, (0, 0), (0, 8), (0, 99)])
-def test_a_consumer_of_no_or_an_old_version_gets_a_legacy_capsule(
-    tensor: DLPackTensor, version: Any
-) -> None:
+@pytest.mark.parametrize("version", [None, (0, 99), (1, 0), (1, 99), (2**40, 0)])
+def test_the_capsule_is_one_that_the_consumer_knows(tensor: DLPackTensor, version: Any) -> None:
     capsule = tensor.__dlpack__(max_version=version)
-    assert name_of(capsule) == LEGACY
-    assert content_of(capsule).deleter is not None
-
-
-@pytest.mark.parametrize("version", [(1, 0), (1, 1), (1, 3), (1, 99), (2, 0), (2**40, 0)])
-def test_a_consumer_of_a_new_version_gets_a_versioned_capsule(
-    tensor: DLPackTensor, version: Any
-) -> None:
-    capsule = tensor.__dlpack__(max_version=version)
-    assert name_of(capsule) == VERSIONED
     managed = content_of(capsule)
-    assert (managed.major, managed.minor) == NEWEST
-    assert managed.flags == 0
     assert managed.deleter is not None
+    if version is None or version[0] == 0:
+        assert name_of(capsule) == LEGACY
+    else:
+        assert name_of(capsule) == VERSIONED
+        assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
 
 
 @pytest.mark.parametrize("version", [None, NEWEST])
@@ -107,14 +95,6 @@ def test_a_capsule_describes_the_tensor(tensor: DLPackTensor, version: Any) -> N
     assert integers(inside.strides, inside.ndim) == (4, 1)
 
 
-def test_a_tensor_with_negative_strides_begins_at_its_lowest_address(memory: Any) -> None:
-    # dpctl and dpnp refuse a tensor that reaches below data.
-    tensor = to_dlpack_tensor(memory, shape=(12,), strides=(-1,), dtype="f4", byte_offset=44)
-    capsule = tensor.__dlpack__(max_version=NEWEST)
-    inside = content_of(capsule).dl_tensor
-    assert (inside.data, inside.byte_offset) == (address_of(memory), 44)
-
-
 def test_a_scalar_has_no_shape_and_an_empty_tensor_a_live_pointer(memory: Any) -> None:
     scalar = to_dlpack_tensor(memory, shape=(), dtype="f4").__dlpack__()
     inside = content_of(scalar).dl_tensor
@@ -125,16 +105,7 @@ def test_a_scalar_has_no_shape_and_an_empty_tensor_a_live_pointer(memory: Any) -
     assert content_of(empty).dl_tensor.data == address_of(memory)
 
 
-def test_null_strides_of_a_producer_are_filled_on_the_way_out(memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory))
-    foreign.tensor.strides = None
-    capsule = from_dlpack(ForeignArray(foreign)).__dlpack__()
-    assert integers(content_of(capsule).dl_tensor.strides, 2) == (4, 1)
-
-
-@pytest.mark.parametrize(
-    "version", [1, "1.3", (1,), (1, 3, 0), ("1", "3"), (1.0, 0), (-1, 0), [1, 3]]
-)
+@pytest.mark.parametrize("version", ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3]])
 def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor, version: Any) -> None:
     with refused(
         "request_unsupported", "max_version", expected="(major, minor)", found=repr(version)
@@ -145,11 +116,8 @@ def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor, version:
 # --- read-only
 
 
-def test_read_only_memory_is_flagged(read_only: DLPackTensor) -> None:
-    assert flags_of(read_only.__dlpack__(max_version=NEWEST)) == READ_ONLY
-
-
 def test_read_only_memory_has_no_legacy_capsule(read_only: DLPackTensor) -> None:
+    assert flags_of(read_only.__dlpack__(max_version=NEWEST)) == READ_ONLY
     for keywords in ({}, {"max_version": (0, 8)}, {"copy": False}):
         with refused("read_only", "flags", found="read-only", remedy="max_version 1.0"):
             read_only.__dlpack__(**keywords)
@@ -179,30 +147,12 @@ def test_a_copy_flag_of_the_producer_is_not_passed_on(memory: Any) -> None:
     assert flags_of(from_dlpack(ForeignArray(foreign)).__dlpack__(max_version=NEWEST)) == 0
 
 
-# --- stream
-
-
-@pytest.mark.parametrize("stream", [None, -1])
-def test_no_synchronisation_may_be_asked_for(tensor: DLPackTensor, stream: Any) -> None:
-    assert name_of(tensor.__dlpack__(stream=stream)) == LEGACY
-
-
-NO_STREAMS = [0, 1, 2, -2, 2**31, 2**63, 2**64, -(2**70), 4097, 2**47, True, False, np.int64(-1)]
-
-
-@pytest.mark.parametrize("stream", NO_STREAMS)
-def test_an_integer_that_can_be_no_queue_is_a_value_error(
-    tensor: DLPackTensor, stream: Any
-) -> None:
-    with wrong_argument(ValueError, "stream", f"found {stream!r}; pass the consumer's queue"):
-        tensor.__dlpack__(stream=stream)
-
-
 # --- dl_device
 
 
 def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
-    names: list[Any] = [None, (14, 0), tensor.__dlpack_device__(), (np.int32(14), np.int64(0))]
+    names: list[Any] = [None, tensor.__dlpack_device__(), (np.int32(14), 0)]
+    names.append((enum.Enum("DeviceType", {"ONE_API": 14}).ONE_API, 0))  # type: ignore[attr-defined]
     for device in names:
         capsule = tensor.__dlpack__(dl_device=device)
         inside = content_of(capsule).dl_tensor
@@ -210,7 +160,7 @@ def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
 
 
 @pytest.mark.parametrize(
-    "device", [(1, 1), (2, 0), "cpu", (1,), (1.0, 0), 1, (14, 2**31), (14, 2**70), [14, 0]]
+    "device", [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]]
 )
 def test_a_device_that_is_none_of_this_process_is_a_buffer_error(
     tensor: DLPackTensor, device: Any
@@ -245,23 +195,20 @@ def test_memory_that_the_host_can_read_goes_there_without_a_copy(
 
 REVERSED = {
     "reversed": ((24,), (-1,), 92),
-    "reversed in rows": ((4, 6), (-6, 1), 72),
-    "reversed in columns": ((4, 3), (6, -2), 20),
     "reversed in both": ((2, 3), (-12, -2), 92),
 }
 
 
 @pytest.mark.parametrize("view", REVERSED)
-@pytest.mark.parametrize("version", [None, NEWEST], ids=["legacy", "versioned"])
 @pytest.mark.parametrize("copy", [None, True])
 def test_a_reversed_view_on_the_host_begins_at_its_first_element(
-    usm_type: str, queue: Any, view: str, version: Any, copy: bool | None
+    usm_type: str, queue: Any, view: str, copy: bool | None
 ) -> None:
     # dpctl, dpnp and warp ignore byte_offset of host memory; TensorFlow refuses it.
     shape, strides, first = REVERSED[view]
     owner = allocate(usm_type, 96, queue)
     tensor = to_dlpack_tensor(owner, shape=shape, strides=strides, dtype="f4", byte_offset=first)
-    capsule = tensor.__dlpack__(dl_device=HOST, max_version=version, copy=copy)
+    capsule = tensor.__dlpack__(dl_device=HOST, copy=copy)
     inside = content_of(capsule).dl_tensor
     assert inside.byte_offset == 0
     assert (inside.data == tensor.data) == (usm_type != "device" and not copy)
@@ -285,8 +232,6 @@ def test_device_memory_goes_to_the_host_as_a_copy(tensor: DLPackTensor, memory: 
 def test_device_memory_cannot_go_to_the_host_without_a_copy(tensor: DLPackTensor) -> None:
     with refused("copy_needed", "copy", expected="for device USM on the host", found="False"):
         tensor.__dlpack__(dl_device=HOST, copy=False)
-    with pytest.raises(ConversionError, match="device USM on the host"):
-        np.from_dlpack(tensor, device="cpu", copy=False)
 
 
 def test_a_host_copy_of_host_memory_is_made_when_asked_for(queue: Any) -> None:
@@ -295,12 +240,6 @@ def test_a_host_copy_of_host_memory_is_made_when_asked_for(queue: Any) -> None:
     assert flags_of(capsule) == IS_COPIED
     assert content_of(capsule).dl_tensor.data != tensor.data
     assert on_host(capsule) == bytes(range(48))
-
-
-def test_numpy_alone_refuses_the_device_and_does_not_ask_again(tensor: DLPackTensor) -> None:
-    # NumPy 2.5 says it by the other one.
-    with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
-        np.from_dlpack(tensor)
 
 
 def test_a_read_only_tensor_is_a_read_only_numpy_array(queue: Any) -> None:
@@ -337,7 +276,7 @@ def test_host_copies_keep_the_order_of_the_elements(
 # --- copy
 
 
-@pytest.mark.parametrize("copy", [True, 1, np.True_])
+@pytest.mark.parametrize("copy", [True, np.True_])
 def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any, copy: Any) -> None:
     owner = allocate(usm_type, 48, queue)
     tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype="f4")
@@ -352,23 +291,14 @@ def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any, copy
     assert np.from_dlpack(copied, device="cpu").tobytes() == bytes(range(48))
 
 
-@pytest.mark.parametrize("copy", [None, False, 0, np.False_])
+@pytest.mark.parametrize("copy", [None, False, np.False_])
 def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor, copy: Any) -> None:
     capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
     assert flags_of(capsule) == 0
     assert content_of(capsule).dl_tensor.data == tensor.data
 
 
-class Said:
-    """What is printed as a bool, and is none."""
-
-    def __repr__(self) -> str:
-        return "True"
-
-
-@pytest.mark.parametrize(
-    "copy", ["no", "True", 2, -1, 1.0, (), object, np.float32(1), np.array(1), Said(), np.int64(1)]
-)
+@pytest.mark.parametrize("copy", ["no", 2, 1.0, (), np.array(1), np.int64(1)])
 def test_a_copy_that_is_no_yes_or_no_is_a_buffer_error(tensor: DLPackTensor, copy: Any) -> None:
     with refused("request_unsupported", "copy", expected="None, True or False", found=repr(copy)):
         tensor.__dlpack__(copy=copy)
@@ -418,17 +348,10 @@ class Unprintable:
         raise TypeError("no text")
 
 
-class Surrogate:
-    """An object whose text is no UTF-8."""
-
-    def __repr__(self) -> str:
-        return "\ud800"
-
-
 class BadIndex:
     """An object that promises to be an integer and fails."""
 
-    def __init__(self, error: type[Exception]) -> None:
+    def __init__(self, error: type[BaseException]) -> None:
         self.error = error
 
     def __index__(self) -> int:
@@ -447,176 +370,36 @@ class NoTruth:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Kind(enum.IntEnum):
-    """An integer that prints as a name."""
-
-    ONE = 1
-
-
-class Text(str):
-    """A string that prints as True."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "True"
-
-
-class Pair(NamedTuple):
-    """A tuple with names."""
-
-    first: int
-    second: int
-
-
-class Ending:
-    """What ends the program where it is taken for a number."""
-
-    def __init__(self, error: type[BaseException]) -> None:
-        self.error = error
-
-    def __index__(self) -> int:
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("keyword", ["max_version", "dl_device"])
-def test_what_ends_the_program_is_no_refusal(
-    tensor: DLPackTensor, keyword: str, error: type[BaseException]
-) -> None:
-    keywords: dict[str, Any] = {keyword: (14, Ending(error))}
-    with pytest.raises(error):
-        tensor.__dlpack__(**keywords)
-
-
-class DeviceType(enum.Enum):
-    """What the array API calls a device type, which need be no int."""
-
-    CPU = 1
-    ONE_API = 14
-    NONE = "none"
-
-
-def test_a_device_type_may_be_a_member_of_an_enumeration(tensor: DLPackTensor) -> None:
-    here: Any = (DeviceType.ONE_API, 0)
-    host: Any = (DeviceType.CPU, 0)
-    none: Any = (DeviceType.NONE, 0)
-    assert name_of(tensor.__dlpack__(dl_device=here)) == LEGACY
-    assert len(on_host(tensor.__dlpack__(dl_device=host))) == 48
-    with refused("request_unsupported", "dl_device", found="DeviceType.NONE"):
-        tensor.__dlpack__(dl_device=none)
+def test_what_ends_the_program_is_no_refusal(tensor: DLPackTensor) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        tensor.__dlpack__(max_version=(1, BadIndex(KeyboardInterrupt)))
 
 
 ODD_VALUES: list[Any] = [
-    object(), type, len, lambda: None, Ellipsis, NotImplemented, ValueError("x"),
-    "", "cpu", "True", b"", b"\xff", bytearray(b"1"), memoryview(b"1"), Text("x"),
-    0, 1, 2, -1, -2, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, Kind.ONE,
-    0.0, 1.0, -1.0, float("nan"), float("inf"), 1j,
-    (), (1,), (1, 0), (1, 0, 0), (14, 0), (14, 1), (14, -1), (2, 0), (2**80, 0), (1, 2**80),
-    (-1, -1), ("1", "0"), (None, None), (1.0, 0), (True, False), ((1, 0), 0), [1, 0], [14, 0],
-    Pair(1, 0), Pair(14, 0), range(2), {1, 0}, {1: 0}, {}, iter(()),
-    np.int64(1), np.int64(-1), np.float32(1), np.True_, np.array(1), np.array([14, 0]), np.zeros(0),
-    Unprintable(), (Unprintable(), 0), Surrogate(), (Surrogate(), 1),
-    NoTruth(), (NoTruth(), NoTruth()),
-    BadIndex(TypeError), BadIndex(RuntimeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)),
-    (Kind.ONE, 0), dpctl.SyclQueue, dpctl,
+    object(), type, ValueError("x"), "", "cpu", b"\xff", bytearray(b"1"),
+    0, 1, -2, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, 1.0, float("nan"), 1j,
+    (), (1,), (1, 0), (14, 0), (14, -1), (2, 0), (2**80, 0), (1, 2**80), (None, None),
+    [1, 0], {1: 0}, iter(()), np.int64(-1), np.array([14, 0]),
+    Unprintable(), (Unprintable(), 0), NoTruth(), (NoTruth(), NoTruth()),
+    BadIndex(TypeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)), dpctl.SyclQueue,
 ]  # fmt: skip
 
 
-def check_answer(tensor: DLPackTensor, keywords: dict[str, Any]) -> None:
-    """Require a capsule, a BufferError or a ValueError."""
-    error: Exception | None = None
-    try:
-        capsule = tensor.__dlpack__(**keywords)
-    except Exception as raised:
-        error = raised
-    if error is None:
-        assert name_of(capsule) in (VERSIONED, LEGACY)
-    else:
-        assert type(error) in (ConversionError, ValueError)
-
-
 @pytest.mark.parametrize("keyword", ["stream", "max_version", "dl_device", "copy"])
-@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: type(value).__name__)
-def test_no_value_of_a_known_keyword_is_a_type_error(
-    tensor: DLPackTensor, keyword: str, value: Any
-) -> None:
-    check_answer(tensor, {keyword: value})
-
-
-anything = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=3)
-    | st.binary(max_size=3)
-    | st.sampled_from([1, 14, 0, -1]),
-    lambda inner: st.tuples(inner, inner) | st.lists(inner, max_size=3) | st.sets(st.integers()),
-    max_leaves=5,
-)
-
-
-@given(
-    keywords=st.fixed_dictionaries(
-        {},
-        optional=dict.fromkeys(("stream", "max_version", "dl_device", "copy"), anything),
-    )
-)
-def test_no_mixture_of_values_is_a_type_error(memory: Any, keywords: dict[str, Any]) -> None:
-    check_answer(to_dlpack_tensor(memory), keywords)
-
-
-def test_a_keyword_that_nobody_knows_is_a_type_error(tensor: DLPackTensor) -> None:
-    with pytest.raises(TypeError):
-        tensor.__dlpack__(queue=None)  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        tensor.__dlpack__(None)  # type: ignore[call-arg]
+def test_no_value_of_a_known_keyword_is_a_type_error(tensor: DLPackTensor, keyword: str) -> None:
+    for value in ODD_VALUES:
+        error: Exception | None = None
+        try:
+            capsule = tensor.__dlpack__(**{keyword: value})
+        except Exception as raised:
+            error = raised
+        if error is None:
+            assert name_of(capsule) in (VERSIONED, LEGACY)
+        else:
+            assert type(error) in (ConversionError, ValueError)
 
 
 # --- lifetime
-
-
-@pytest.mark.parametrize("version", [None, NEWEST])
-def test_an_unconsumed_capsule_lets_go_when_it_dies(memory: Any, version: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    capsule = to_dlpack_tensor(owner).__dlpack__(max_version=version)
-    del owner
-    gc.collect()
-    assert gone() is not None
-    assert validate(capsule).data == address_of(memory)
-    del capsule
-    gc.collect()
-    assert gone() is None
-
-
-@pytest.mark.parametrize("version", [None, NEWEST])
-def test_a_consumer_in_c_lets_go_by_the_deleter(memory: Any, version: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    capsule = to_dlpack_tensor(owner).__dlpack__(max_version=version)
-    managed = consume(capsule)
-    del owner, capsule
-    gc.collect()
-    assert gone() is not None
-    assert managed.dl_tensor.data == address_of(memory)
-    call_deleter(managed)
-    assert gone() is None
-
-
-def test_a_deleter_may_run_on_a_thread_that_python_does_not_know(memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    managed = consume(to_dlpack_tensor(owner).__dlpack__())
-    del owner
-    pthread = ctypes.CDLL(None)
-    start = ctypes.cast(managed.deleter, ctypes.c_void_p)
-    thread = ctypes.c_ulong()
-    address = ctypes.c_void_p(ctypes.addressof(managed))
-    assert pthread.pthread_create(ctypes.byref(thread), None, start, address) == 0
-    assert pthread.pthread_join(thread, None) == 0
-    assert gone() is None
 
 
 def test_every_capsule_of_a_tensor_lets_go_by_itself(memory: Any) -> None:
@@ -672,17 +455,6 @@ def test_whatever_is_deleted_first_the_rest_stays_usable(queue: Any) -> None:
         assert gone() is None
 
 
-def test_threads_may_export_and_let_go_at_once(tensor: DLPackTensor) -> None:
-    def work(_: int) -> None:
-        for _ in range(100):
-            assert from_dlpack(tensor).data == tensor.data
-            tensor.__dlpack__(max_version=NEWEST)
-            consumed = consume(tensor.__dlpack__())
-            call_deleter(consumed)
-
-    assert at_once(work) == [None] * THREADS
-
-
 # --- the end of the interpreter
 
 BEGIN = """
@@ -699,42 +471,39 @@ def make(kind=dpctl.memory.MemoryUSMDevice):
 """
 
 ENDS: dict[str, str] = {
-    "tensors in globals": "a = make(); b = usm_dlpack.from_dlpack(a)",
-    "capsules in globals": "a = make(); b = a.__dlpack__(); c = a.__dlpack__(max_version=(1, 3))",
-    "a capsule alone": "c = make().__dlpack__(max_version=(1, 3))",
-    "copies": "a = make(); b = a.__dlpack__(copy=True); c = a.__dlpack__(dl_device=(1, 0))",
-    "a NumPy array": "x = numpy.from_dlpack(make(dpctl.memory.MemoryUSMShared), device='cpu')",
-    "a cycle": """
+    "objects in globals": """
+a = make(); b = usm_dlpack.from_dlpack(a)
+c = a.__dlpack__(); d = a.__dlpack__(max_version=(1, 3)); e = make().__dlpack__(max_version=(1, 3))
+f = a.__dlpack__(copy=True); g = a.__dlpack__(dl_device=(1, 0))
+h = numpy.from_dlpack(make(dpctl.memory.MemoryUSMShared), device='cpu')
+import tvm_ffi; i = tvm_ffi.from_dlpack(make())
+p = usm_dlpack.validate(make()); q = p.root_device; r = p.sycl_context
+sys.keep = make(); usm_dlpack.keep = sys.keep.__dlpack__()
+try:
+    usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMHost(8), shape=9)
+except usm_dlpack.ConversionError as error:
+    sys.last_refusal = error
+sys.exit(0)
+""",
+    "cycles that nobody collects": """
+gc.disable()
 owner = Owner(dpctl.memory.MemoryUSMHost(64))
 owner.tensor = usm_dlpack.to_dlpack_tensor(owner)
 del owner
-""",
-    "a consumer in C++": "import tvm_ffi; x = tvm_ffi.from_dlpack(make())",
-    "a proof": "p = usm_dlpack.validate(make()); d = p.root_device; c = p.sycl_context",
-    "a cycle that only holds on to itself": """
 a = make()
 class Holder: pass
 a_holder = Holder()
 a_holder.self, a_holder.tensor, a_holder.capsule = a_holder, a, a.__dlpack__()
 del a, a_holder
 """,
-    "an attribute of a module": "sys.keep = make(); usm_dlpack.keep = sys.keep.__dlpack__()",
-    "a finaliser that exports": """
+    "exports at the end": """
 a = make()
 class Late:
     def __del__(self, tensor=a, take=usm_dlpack.from_dlpack):
         take(tensor)
 late = Late()
+atexit.register(lambda: usm_dlpack.from_dlpack(a))
 """,
-    "atexit": "a = make(); atexit.register(lambda: usm_dlpack.from_dlpack(a))",
-    "sys.exit": "a = make(); c = a.__dlpack__(); sys.exit(0)",
-    "a live refusal": """
-try:
-    usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMHost(8), shape=9)
-except usm_dlpack.ConversionError as error:
-    sys.last_refusal = error
-""",
-    "no collector": "gc.disable(); a = make(); a_cycle = [a]; a_cycle.append(a_cycle)",
 }
 
 
