@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import sysconfig
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -33,7 +31,7 @@ from capsules import (
     new_capsule,
 )
 from dpctl import memory as dpctl_memory
-from memory_sources import UNPOOLED, TypedArray, address_of, allocate, new_queue
+from memory_sources import UNPOOLED, TypedArray, address_of, new_queue
 from pending_work import VALUES, ZEROS, PendingFill, Reader
 from refusals import refused, wrong_argument
 from threads_at_once import THREADS, at_once
@@ -81,12 +79,7 @@ def test_the_table_is_of_the_newest_version_and_complete(api: ExchangeAPI) -> No
     assert api.table.prev_api is None
     for name, _ in DLPackExchangeAPI._fields_[3:]:
         assert ctypes.cast(getattr(api.table, name), ctypes.c_void_p).value
-
-
-def test_the_table_stands_at_the_type_and_stays_where_it_is(
-    api: ExchangeAPI, tensor: DLPackTensor
-) -> None:
-    again = ExchangeAPI(type(tensor))
+    again = ExchangeAPI(DLPackTensor)
     assert ctypes.addressof(again.table) == ctypes.addressof(api.table)
 
 
@@ -110,13 +103,19 @@ def test_an_export_describes_the_tensor_and_keeps_it_alive(api: ExchangeAPI, mem
     assert gone() is None
 
 
-def test_an_export_says_what_a_borrow_cannot(
+def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(
     api: ExchangeAPI, read_only: DLPackTensor, padded: DLPackTensor
 ) -> None:
-    for tensor, flag in ((read_only, READ_ONLY), (padded, IS_SUBBYTE_TYPE_PADDED)):
+    refusals = [
+        (read_only, READ_ONLY, "read_only", "read-only"),
+        (padded, IS_SUBBYTE_TYPE_PADDED, "dtype_unsupported", "padded"),
+    ]
+    for tensor, flag, code, found in refusals:
         managed = api.export(tensor)
         assert managed.flags == flag
         call_deleter(managed)
+        with refused(code, "flags", found=found):
+            api.borrow(tensor)
 
 
 def test_a_borrow_describes_the_tensor_and_takes_no_reference(
@@ -129,15 +128,6 @@ def test_a_borrow_describes_the_tensor_and_takes_no_reference(
     assert (lent.device_type, lent.device_id) == (14, 0)
     assert (lent.code, lent.bits, lent.lanes) == (2, 32, 1)
     assert (integers(lent.shape, 2), integers(lent.strides, 2)) == ((3, 4), (4, 1))
-
-
-def test_what_a_bare_tensor_cannot_say_is_not_lent(
-    api: ExchangeAPI, read_only: DLPackTensor, padded: DLPackTensor
-) -> None:
-    with refused("read_only", "flags", found="read-only"):
-        api.borrow(read_only)
-    with refused("dtype_unsupported", "flags", found="padded"):
-        api.borrow(padded)
 
 
 def test_a_scalar_and_an_empty_tensor_are_exported_and_lent(api: ExchangeAPI, memory: Any) -> None:
@@ -156,7 +146,7 @@ class Imitation:
     __dlpack_c_exchange_api__ = DLPackTensor.__dlpack_c_exchange_api__  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("wrong", [None, 5, object(), DLPackTensor, Imitation(), np.zeros(2)])
+@pytest.mark.parametrize("wrong", [None, DLPackTensor, Imitation()])
 def test_an_object_of_another_type_is_a_type_error(api: ExchangeAPI, wrong: Any) -> None:
     found = f"found an object of type {type(wrong).__name__}"
     with wrong_argument(TypeError, "py_object", found):
@@ -170,21 +160,6 @@ def test_a_tensor_that_was_never_made_is_refused(api: ExchangeAPI) -> None:
     for function in (api.export, api.borrow):
         with refused("tensor_released", "data", found="one that was not initialised"):
             function(raw)
-
-
-def test_no_object_is_a_type_error(api: ExchangeAPI) -> None:
-    functions = (
-        api.table.managed_tensor_from_py_object_no_sync,
-        api.table.dltensor_from_py_object_no_sync,
-    )
-    for function in functions:
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        assert address is not None
-        call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
-        room = (ctypes.c_char * 256)()
-        with wrong_argument(TypeError, "py_object", "found null"):
-            call(None, ctypes.addressof(room))
-        assert bytes(room) == bytes(256)
 
 
 # --- import
@@ -216,13 +191,8 @@ def test_flags_of_a_managed_tensor_are_kept(api: ExchangeAPI, memory: Any) -> No
     ("field", "value", "code"),
     [
         ("device_type", 1, "device_type_unsupported"),
-        ("device_id", 99, "device_id_out_of_range"),
         ("data", 64, "pointer_unknown"),
-        ("data", None, "data_null"),
-        ("ndim", -1, "ndim_out_of_range"),
-        ("shape", None, "shape_null"),
         ("lanes", 4, "out_of_bounds"),
-        ("byte_offset", 2, "data_misaligned"),
     ],
 )
 def test_a_refused_managed_tensor_is_stolen_all_the_same_and_freed_once(
@@ -257,13 +227,6 @@ def test_a_null_deleter_is_left_uncalled(api: ExchangeAPI, memory: Any) -> None:
         assert foreign.deletions == 0
 
 
-def test_no_managed_tensor_is_a_value_error(api: ExchangeAPI) -> None:
-    out = ctypes.c_void_p()
-    with wrong_argument(ValueError, "tensor", "found null"):
-        api.table.managed_tensor_to_py_object_no_sync(None, out)
-    assert out.value is None
-
-
 # --- null, and errors that were there before
 
 
@@ -278,22 +241,35 @@ def call(api: ExchangeAPI, name: str, *arguments: int | None) -> int:
     return int(ctypes.PYFUNCTYPE(ctypes.c_int, *types)(address)(*arguments))
 
 
-@pytest.mark.parametrize(
-    "name", ["managed_tensor_from_py_object_no_sync", "dltensor_from_py_object_no_sync"]
-)
-def test_no_place_for_what_is_exported_is_a_value_error(
-    api: ExchangeAPI, tensor: DLPackTensor, name: str
+NO_PLACE = [
+    ("managed_tensor_from_py_object_no_sync", "out"),
+    ("dltensor_from_py_object_no_sync", "out"),
+    ("managed_tensor_from_py_object_no_sync", "py_object"),
+    ("dltensor_from_py_object_no_sync", "py_object"),
+]
+
+
+@pytest.mark.parametrize(("name", "null"), NO_PLACE)
+def test_null_is_no_object_and_no_place_for_its_tensor(
+    api: ExchangeAPI, tensor: DLPackTensor, name: str, null: str
 ) -> None:
     before = sys.getrefcount(tensor)
-    with wrong_argument(ValueError, "out", "found null"):
-        call(api, name, id(tensor), None)
+    room = (ctypes.c_char * 256)()
+    arguments = {"py_object": id(tensor), "out": ctypes.addressof(room)} | {null: None}
+    with wrong_argument(TypeError if null == "py_object" else ValueError, null, "found null"):
+        call(api, name, *arguments.values())
     assert sys.getrefcount(tensor) == before
+    assert bytes(room) == bytes(256)
 
 
-@pytest.mark.parametrize("device_type", [1, 14])
-def test_no_place_for_a_stream_is_a_value_error(api: ExchangeAPI, device_type: int) -> None:
-    with wrong_argument(ValueError, "out", "found null"):
-        call(api, "current_work_stream", device_type, 0, None)
+def test_null_is_no_place_for_a_stream_and_no_managed_tensor(api: ExchangeAPI) -> None:
+    for device_type in (1, 14):
+        with wrong_argument(ValueError, "out", "found null"):
+            call(api, "current_work_stream", device_type, 0, None)
+    out = ctypes.c_void_p()
+    with wrong_argument(ValueError, "tensor", "found null"):
+        api.table.managed_tensor_to_py_object_no_sync(None, out)
+    assert out.value is None
 
 
 def test_no_place_for_an_object_is_a_value_error_and_the_tensor_is_freed(
@@ -303,32 +279,6 @@ def test_no_place_for_an_object_is_a_value_error_and_the_tensor_is_freed(
     with wrong_argument(ValueError, "out", "found null"):
         call(api, "managed_tensor_to_py_object_no_sync", ctypes.addressof(foreign.managed), None)
     assert foreign.deletions == 1
-
-
-@pytest.mark.parametrize("hears", [True, False])
-@pytest.mark.parametrize("null", ["prototype", "out"])
-def test_the_allocator_refuses_null(api: ExchangeAPI, null: str, hears: bool) -> None:
-    errors: list[tuple[bytes, bytes]] = []
-    callback = api.table.managed_tensor_allocator.argtypes[3]
-    listener = callback(lambda _, kind, message: errors.append((kind, message)))
-    out = ctypes.c_void_p(1)
-    arguments = {
-        "prototype": ctypes.addressof(prototype_of((3,))),
-        "out": ctypes.addressof(out),
-        null: None,
-    }
-    heard = ctypes.cast(listener, ctypes.c_void_p).value if hears else None
-    status = call(
-        api, "managed_tensor_allocator", arguments["prototype"], arguments["out"], None, heard
-    )
-    assert status == -1
-    if null == "prototype":
-        assert out.value is None
-    if hears:
-        ((kind, message),) = errors
-        assert kind == b"ValueError"
-        assert message.startswith(f"{null}: expected ".encode())
-        assert b", found null; " in message
 
 
 _with_error = """
@@ -412,13 +362,13 @@ def test_the_host_has_no_work_stream(api: ExchangeAPI) -> None:
     assert api.stream(0, device_type=1) is None
 
 
-@pytest.mark.parametrize("device_type", [0, 2, 7, 15, -1])
+@pytest.mark.parametrize("device_type", [0, 2])
 def test_another_devices_work_stream_is_refused(api: ExchangeAPI, device_type: int) -> None:
     with refused("device_type_unsupported", "device.device_type"):
         api.stream(0, device_type)
 
 
-@pytest.mark.parametrize("number", [1, -1, 2**31 - 1])
+@pytest.mark.parametrize("number", [1, -1])
 def test_the_work_stream_of_no_device_is_refused(api: ExchangeAPI, number: int) -> None:
     with refused("device_id_out_of_range", "device.device_id", found=str(number)):
         api.stream(number)
@@ -456,12 +406,9 @@ def prototype_of(shape: tuple[int, ...], dtype: tuple[int, int, int] = (2, 32, 1
     ("shape", "dtype", "nbytes"),
     [
         ((3, 4), (2, 32, 1), 48),
-        ((), (2, 64, 1), 8),
-        ((5,), (4, 16, 1), 10),
         ((7,), (0, 8, 4), 28),
         ((9,), (17, 4, 1), 5),
         ((1 << 20,), (1, 8, 1), 1 << 20),
-        ((0,), (2, 32, 1), 0),
         ((4, 0, 3), (2, 32, 1), 0),
     ],
 )
@@ -487,8 +434,14 @@ def test_the_allocator_gives_new_memory_like_a_prototype(
         assert validate(tensor).size >= nbytes
 
 
-def test_the_allocator_refuses_also_for_who_hears_no_error(api: ExchangeAPI) -> None:
+def test_the_allocator_refuses_null_and_also_for_who_hears_no_error(api: ExchangeAPI) -> None:
     prototype = prototype_of((3,))
+    out = ctypes.c_void_p(1)
+    address = ctypes.addressof(out)
+    name = "managed_tensor_allocator"
+    assert call(api, name, ctypes.addressof(prototype), None, None, None) == -1
+    assert call(api, name, None, address, None, None) == -1
+    assert out.value is None
     prototype.device_type = 1
     made = Allocation(api, prototype, hears=False)
     assert (made.status, made.managed, made.errors) == (-1, None, [])
@@ -509,11 +462,9 @@ def test_memory_of_the_allocator_is_freed_by_the_deleter(api: ExchangeAPI) -> No
     [
         ("device_type", 1, "device.device_type: expected kDLOneAPI (14), found kDLCPU (1)"),
         ("device_id", 9, "device.device_id: expected from 0 to 0"),
-        ("device_id", -1, "device.device_id: expected from 0 to 0"),
-        ("ndim", -1, "ndim: "),
         ("shape", None, "shape: "),
-        ("bits", 0, "dtype: "),
-        ("code", 99, "dtype: "),
+        ("shape", (-1, 4), "shape[0]: "),
+        ("shape", (2**62, 2**62), "strides: "),
         ("lanes", 0, "dtype: "),
     ],
 )
@@ -521,22 +472,14 @@ def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(
     api: ExchangeAPI, field: str, value: Any, part: str
 ) -> None:
     prototype = prototype_of((3, 4))
-    setattr(prototype, field, value)
+    spoiled = (ctypes.c_int64 * 2)(*value) if isinstance(value, tuple) else value
+    setattr(prototype, field, spoiled)
     made = Allocation(api, prototype)
     assert (made.status, made.managed) == (-1, None)
     ((kind, message),) = made.errors
     assert kind == "BufferError"
     assert message.startswith(part)
     assert made.contexts == [77]
-
-
-@pytest.mark.parametrize("shape", [(-1,), (2**62, 2**62), (2**62,)])
-def test_a_shape_that_no_memory_holds_is_an_error_of_the_caller(
-    api: ExchangeAPI, shape: tuple[int, ...]
-) -> None:
-    made = Allocation(api, prototype_of(shape))
-    assert (made.status, made.managed) == (-1, None)
-    assert [kind for kind, _ in made.errors] == ["BufferError"]
 
 
 def test_a_prototype_that_there_is_no_memory_for_is_a_memory_error(api: ExchangeAPI) -> None:
@@ -563,77 +506,11 @@ def test_any_thread_that_holds_the_gil_may_call(api: ExchangeAPI, tensor: DLPack
     assert at_once(work) == [None] * THREADS
 
 
-# --- consumers: one in C, and apache-tvm-ffi
+# --- a consumer: apache-tvm-ffi
 
 
-@pytest.fixture(scope="session")
-def consumer(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a consumer in plain C, built by the system's compiler."""
-    source = Path(__file__).with_name("exchange_api_consumer.c")
-    compiler = shutil.which("cc")
-    assert compiler is not None
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    built = tmp_path_factory.mktemp("consumer") / f"exchange_api_consumer{suffix}"
-    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    includes = [
-        f"-isystem{sysconfig.get_path('include')}",
-        f"-isystem{tvm_ffi.libinfo.find_dlpack_include_path()}",
-    ]
-    subprocess.run([compiler, *flags, *includes, str(source), "-o", str(built)], check=True)
-    specification = importlib.util.spec_from_file_location("exchange_api_consumer", built)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_a_consumer_in_c_borrows_without_a_copy(consumer: Any, tensor: DLPackTensor) -> None:
-    before = sys.getrefcount(tensor)
-    expected = (tensor.data, (14, 0), (2, 32, 1), (3, 4), (4, 1), 0)
-    assert consumer.borrow(tensor) == expected
-    assert consumer.export_and_delete(tensor) == (NEWEST, 0, expected)
-    assert sys.getrefcount(tensor) == before
-
-
-def test_a_consumer_in_c_brings_a_tensor_back(consumer: Any, memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    back = consumer.round_trip(to_dlpack_tensor(owner))
-    del owner
-    gc.collect()
-    assert gone() is not None
-    assert (type(back), back.data) == (DLPackTensor, address_of(memory))
-    del back
-    gc.collect()
-    assert gone() is None
-
-
-def test_a_consumer_in_c_meets_refusals_as_exceptions(
-    consumer: Any, read_only: DLPackTensor
-) -> None:
-    for function in (consumer.borrow, lambda x: consumer.time_borrows(x, 3)):
-        with refused("read_only", "flags"):
-            function(read_only)
-    with pytest.raises(AttributeError):
-        consumer.borrow(object())
-    assert consumer.export_and_delete(read_only)[1] == READ_ONLY
-
-
-def test_a_consumer_in_c_can_measure_borrows(consumer: Any, tensor: DLPackTensor) -> None:
-    nanoseconds, checksum = consumer.time_borrows(tensor, 1001)
-    assert nanoseconds > 0
-    assert checksum == tensor.data + 2
-
-
-ELEMENTS = [
-    "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
-    "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", (2, 32, 4),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("dtype", ELEMENTS, ids=str)
-def test_tvm_ffi_takes_every_dtype_by_the_table(memory: Any, dtype: Any) -> None:
+@pytest.mark.parametrize("dtype", ["?", "c16", "bfloat16", (2, 32, 4)], ids=str)
+def test_tvm_ffi_takes_dtypes_by_the_table(memory: Any, dtype: Any) -> None:
     tensor = to_dlpack_tensor(memory, dtype=dtype)
     taken = tvm_ffi.from_dlpack(tensor)
     assert (taken.data_ptr(), tuple(taken.shape)) == (tensor.data, tensor.shape)
@@ -650,22 +527,6 @@ def test_tvm_ffi_takes_a_tensor_as_the_argument_of_a_function(tensor: DLPackTens
     del function
     gc.collect()
     assert sys.getrefcount(tensor) == before
-
-
-def test_tvm_ffi_keeps_the_memory_alive(memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    taken = tvm_ffi.from_dlpack(to_dlpack_tensor(owner))
-    del owner
-    gc.collect()
-    assert gone() is not None
-    del taken
-    gc.collect()
-    assert gone() is None
-
-
-def test_tvm_ffi_takes_read_only_memory_if_it_can(read_only: DLPackTensor) -> None:
-    assert tvm_ffi.from_dlpack(read_only).data_ptr() == read_only.data
 
 
 # --- tables of other types
@@ -780,23 +641,12 @@ def work_stream(api: ExchangeAPI) -> Any:
     return to_dlpack_tensor(dpctl_memory.MemoryUSMHost(4), queue=capsule).sycl_queue
 
 
-@pytest.mark.parametrize("way", ["borrow", "export"])
-def test_who_gets_a_tensor_works_on_its_queue(way: str) -> None:
+def test_who_is_given_an_export_works_on_the_queue_of_the_tensor(memory: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    producer = new_queue(root_device(0), in_order=True)
-    pending = PendingFill(producer)
-    try:
-        tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=producer)
-        got = getattr(api, way)(tensor)
-        assert work_stream(api) == producer
-        reader = Reader(work_stream(api), pending.memory)
-        assert pending.is_pending
-        pending.open()
-        assert reader.seen == VALUES
-        if way == "export":
-            call_deleter(got)
-    finally:
-        pending.end()
+    producer = new_queue(root_device(0))
+    managed = api.export(to_dlpack_tensor(memory, queue=producer))
+    assert work_stream(api) == producer
+    call_deleter(managed)
 
 
 # The work stream does not wait for host tasks: `queue::memcpy` of an out-of-order queue overtakes
@@ -851,14 +701,13 @@ def test_an_out_of_order_queue_that_is_no_work_stream_is_not_behind_its_work(sta
 
 
 @pytest.mark.parametrize("second", [False, True], ids=STREAM_ORDERS)
-@pytest.mark.parametrize("in_order", [False, True])
 @AFTERWARDS
 def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_for_it(
-    host_task: bool, in_order: bool, second: bool, start: Any
+    host_task: bool, second: bool, start: Any
 ) -> None:
     api = ExchangeAPI(DLPackTensor)
     api.stream(0)
-    all_pending = [start(in_order), start(not in_order), start(second)]
+    all_pending = [start(True), start(False), start(second)]
     for pending in all_pending:
         if host_task:
             pending.keep_alive()
@@ -1000,8 +849,6 @@ def falling_back(name: str, table: Table) -> Any:
         return 5
     if name == "another name":
         return new_capsule(ctypes.addressof(table.struct), b"dltensor")
-    if name == "no name":
-        return new_capsule(ctypes.addressof(table.struct), None)
     spoiled = DLPackExchangeAPI.from_buffer_copy(table.struct)
     if name == "a newer version alone":
         spoiled.major = 2
@@ -1017,8 +864,6 @@ def falling_back(name: str, table: Table) -> Any:
     "name",
     [
         "no capsule",
-        "another name",
-        "no name",
         "a newer version alone",
         "managed_tensor_from_py_object_no_sync",
         "current_work_stream",
@@ -1108,13 +953,3 @@ def test_an_array_that_takes_part_in_a_gradient_is_asked_by_dlpack(table: Table)
     array.requires_grad = True
     from_dlpack(array)
     assert (table.calls, array.asked) == ([], [{"max_version": NEWEST}])
-
-
-def test_the_dtype_of_a_table_is_taken(memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory), shape=(24,), dtype=(4, 16, 1))
-    assert from_dlpack(array_of(Table(foreign))).dtype == np.dtype(ml_dtypes.bfloat16)
-
-
-def test_kinds_of_memory_are_known_through_a_table(queue: Any, usm_type: str) -> None:
-    owner = allocate(usm_type, 48, queue)
-    assert from_dlpack(array_of(Table(ForeignTensor(address_of(owner))))).usm_type == usm_type
