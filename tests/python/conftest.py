@@ -8,7 +8,7 @@ import importlib.util
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import usm_dlpack  # noqa: E402
 from dpctl import program  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from memory_sources import allocate  # noqa: E402
+from pending_work import PendingFill  # noqa: E402
 from usm_dlpack import _driver  # noqa: E402
 
 # The machine may be busy: how long an example takes says nothing. The seed is fixed, so that a
@@ -88,6 +89,21 @@ def run_kernel(queue: Any) -> Callable[[str, Any, int], None]:
         queue.wait()
 
     return run
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., PendingFill]]:
+    """Return a function that starts work behind a gate, which is open at the end of the test."""
+    started: list[PendingFill] = []
+
+    def begin(queue: Any, usm: str = "device") -> PendingFill:
+        started.append(PendingFill(queue, usm))
+        return started[-1]
+
+    yield begin
+    for pending in started:
+        pending.end()
+        pending.queue.wait()
 
 
 Process = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -18,7 +18,9 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +214,34 @@ class Copier(Reader):
 
     def _submit(self, queue: Any, source: Any) -> Any:
         return queue.memcpy_async(self._seen, source, 4 * COUNT)
+
+
+class Waiting:
+    """A call in a thread of its own, which is expected to wait."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.answer: Any = None
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(call,), daemon=True)
+        self._thread.start()
+
+    def _run(self, call: Callable[[], Any]) -> None:
+        try:
+            self.answer = call()
+        except BaseException as error:
+            self.error = error
+
+    def is_waiting(self) -> bool:
+        """Return whether the call goes on for a while: one that does not wait has returned."""
+        self._thread.join(0.2)
+        return self._thread.is_alive()
+
+    def end(self) -> Any:
+        """Return the answer of the call."""
+        self._thread.join()
+        if self.error is not None:
+            raise self.error
+        return self.answer
 
 
 ZEROS = [0] * COUNT

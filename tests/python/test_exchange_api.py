@@ -11,7 +11,6 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -610,23 +609,8 @@ def borrow_pending(api: ExchangeAPI, pending: PendingFill) -> None:
     api.borrow(to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue))
 
 
-@pytest.fixture
-def start() -> Iterator[Callable[..., PendingFill]]:
-    """Return a function that starts work on a new queue, which goes on at the end of the test."""
-    started: list[PendingFill] = []
-
-    def begin(in_order: bool) -> PendingFill:
-        started.append(PendingFill(new_queue(root_device(0), in_order=in_order)))
-        return started[-1]
-
-    yield begin
-    for pending in started:
-        pending.end()
-        pending.queue.wait()
-
-
 def test_an_out_of_order_queue_that_is_no_work_stream_is_not_behind_its_work(start: Any) -> None:
-    pending = start(False)
+    pending = start(new_queue(root_device(0)))
     assert Reader(pending.queue, pending.memory).seen == ZEROS
     assert pending.is_pending
 
@@ -638,7 +622,11 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
 ) -> None:
     api = ExchangeAPI(DLPackTensor)
     api.stream(0)
-    all_pending = [start(True), start(False), start(second)]
+    all_pending = [
+        start(new_queue(root_device(0), in_order=True)),
+        start(new_queue(root_device(0))),
+        start(new_queue(root_device(0), in_order=second)),
+    ]
     for pending in all_pending:
         if host_task:
             pending.keep_alive()
@@ -654,7 +642,10 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
 
 def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    later, earlier = start(True), start(True)
+    later, earlier = (
+        start(new_queue(root_device(0), in_order=True)),
+        start(new_queue(root_device(0), in_order=True)),
+    )
     borrow_pending(api, earlier)
     api.stream(0)
     borrow_pending(api, later)
