@@ -77,7 +77,7 @@ def tensor_of_a_tensor(queue: Any, other: Any) -> Way:
 def tensor_for_the_queue_went_before(queue: Any, other: Any) -> Way:
     held = [from_dlpack(zeros, device=other)]
     held.append(from_dlpack(held[0], device=queue))
-    return lambda: held[1], lambda: (held.pop(0), held.clear())
+    return lambda: held[1], lambda: (held.__delitem__(1), held.clear())
 
 
 def capsule_of_a_copy_for_the_queue(queue: Any, other: Any) -> Way:

@@ -217,9 +217,7 @@ def test_a_long_chain_of_tensors_ends_on_a_small_stack(succeed: Callable[..., st
 
 
 @pytest.mark.parametrize("work", [pytest.param("alone", marks=pytest.mark.extended), "host-task"])
-@pytest.mark.parametrize(
-    ("ways", "last"), [("copies", "cycle"), ("lent", "exported before")]
-)
+@pytest.mark.parametrize(("ways", "last"), [("copies", "cycle"), ("lent", "exported before")])
 def test_memory_goes_after_the_work_on_it(
     ways: str, last: str, work: str, succeed: Callable[..., str], project_root: Path
 ) -> None:
