@@ -13,7 +13,8 @@ import shlex
 import subprocess
 import types
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,13 @@ from capsules import (
     name_of,
     new_capsule,
 )
-from counted_deleters import CountedDeleters
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import FINISHED, PendingFill
 from refusals import check_refusal, refused
 from test_types import checked_by
 from threads_at_once import THREADS, at_once
-from usm_dlpack import ArgumentError, ConversionError, from_dlpack, to_dlpack_tensor
+from usm_dlpack import ArgumentError, from_dlpack, to_dlpack_tensor
 from usm_dlpack._exchange import _read_signature
 
 
@@ -80,61 +80,12 @@ def refused_call(function: Callable[..., Any], *arguments: Any, **keywords: Any)
 # --- What is an array -----------------------------------------------------------------------------
 
 
-def test_a_tensor_of_this_package_is_a_view(ext: Any, floats: Any) -> None:
-    assert ext.rank_one(floats) == (floats.data, (12,), (1,))
-
-
-def test_memory_of_dpctl_is_a_view_of_bytes(ext: Any, memory: Any) -> None:
-    assert ext.small_index(memory) == (address_of(memory), (48,), (1,))
-
-
-def test_an_array_that_says_only_its_interface_is_a_view(ext: Any, memory: Any) -> None:
-    array = TypedArray(memory, shape=(3, 4))
-    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
-
-
-def test_an_array_with_the_exchange_api_is_a_view(ext: Any, floats: Any) -> None:
-    assert ext.rank_one(tvm_ffi.from_dlpack(floats)) == (floats.data, (12,), (1,))
-
-
-def test_an_array_of_nanobind_is_a_view(ext: Any, floats: Any) -> None:
-    matrix = to_dlpack_tensor(floats, shape=(3, 4))
-    assert ext.rank_two_const(ext.to_ndarray(matrix)) == (floats.data, (3, 4), (4, 1))
-
-
-def test_types_of_nanobind_take_the_keywords_of_their_signatures(ext: Any, queue: Any) -> None:
-    for kind, keyword in ((ext.TakerOfStreams, "stream"), (ext.TakerOfVersions, "max_version")):
-        assert _read_signature(kind.__dlpack__) == ({keyword}, True)
-        for wanted in ({}, {"copy": True}):
-            made = from_dlpack(kind(), device=queue, **wanted)
-            assert made.numpy().tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("legacy", [True, False])
-def test_a_foreign_capsule_lives_as_long_as_the_call(ext: Any, memory: Any, legacy: bool) -> None:
-    foreign = ForeignTensor(address_of(memory), legacy=legacy)
-    array = ForeignArray(foreign)
-    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
-    assert foreign.deletions == 0
-    array.given = None
-    assert foreign.deletions == 1
-
-
-def test_an_array_is_asked_for_the_newest_version_and_nothing_else(ext: Any, memory: Any) -> None:
-    array = ForeignArray(ForeignTensor(address_of(memory)))
-    ext.rank_two_const(array)
-    assert array.asked == [{"max_version": (1, 3)}]
-
-
-def test_an_array_from_before_all_keywords_is_a_view(ext: Any, memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory), legacy=True)
-    assert ext.rank_two_const(OldArray(foreign.capsule()))[1] == (3, 4)
-
-
-@pytest.mark.parametrize("thing", [None, 1, "x", object(), [1.0], int, ForeignArray])
-def test_what_is_no_array_is_no_argument(ext: Any, thing: Any) -> None:
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.rank_one(thing)
+@contextmanager
+def no_overload() -> Iterator[None]:
+    """Require that no overload takes the arguments of the block, and that none says why."""
+    with pytest.raises(TypeError, match="incompatible function arguments") as caught:
+        yield
+    assert type(caught.value) is TypeError
 
 
 class Proxy:
@@ -151,65 +102,81 @@ class Proxy:
         return self.forward(name)
 
 
-def test_an_array_may_have_the_protocol_by_itself_alone(ext: Any, floats: Any) -> None:
-    holder = types.SimpleNamespace(
-        __dlpack__=floats.__dlpack__, __dlpack_device__=floats.__dlpack_device__
-    )
-    proxy = Proxy(lambda name: getattr(floats, name))
-    for array in (holder, proxy):
-        assert from_dlpack(array).data == floats.data
-        assert ext.rank_one(array) == ext.to_owned(array) == (floats.data, (12,), (1,))
-        assert ext.kind_of(array) == "device"
-        assert ext.kind_of_all([array, floats]) == "device"
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.rank_one(types.SimpleNamespace(__dlpack__=None))
+class RefusingExport(TypedArray):
+    """An array with an interface, whose export fails."""
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise ValueError("no")
 
 
-def test_objects_of_other_overloads_are_not_asked_for_the_protocol(ext: Any, floats: Any) -> None:
-    def make(base: type) -> Any:
-        asked: list[str] = []
+# From the extension, memory of 48 bytes and a tensor of it: all the same (3, 4) float32.
+ARRAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a tensor of this package": lambda ext, memory, tensor: tensor,
+    "an interface": lambda ext, memory, tensor: TypedArray(memory, shape=(3, 4)),
+    "an interface behind an export that fails": (
+        lambda ext, memory, tensor: RefusingExport(memory, shape=(3, 4))
+    ),
+    "the exchange API": lambda ext, memory, tensor: tvm_ffi.from_dlpack(tensor),
+    "an array of nanobind": lambda ext, memory, tensor: ext.to_ndarray(tensor),
+    "before all keywords": lambda ext, memory, tensor: OldArray(tensor.__dlpack__()),
+    "the protocol by itself alone": lambda ext, memory, tensor: types.SimpleNamespace(
+        __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
+    ),
+    "a proxy": lambda ext, memory, tensor: Proxy(lambda name: getattr(tensor, name)),
+}
 
-        class Asked(base):  # type: ignore[misc]
-            def __getattribute__(self, name: str) -> Any:
-                asked.append(name)
-                raise KeyError(name)
 
-        return Asked, asked
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_is_a_view(ext: Any, memory: Any, name: str) -> None:
+    array = ARRAYS[name](ext, memory, to_dlpack_tensor(memory, shape=(3, 4), dtype="f4"))
+    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
 
-    for base in (int, str, bytes, list, tuple, dict, BaseException, type):
-        kind, asked = make(base)
-        thing = kind("Made", (), {}) if base is type else kind()
-        with pytest.raises(TypeError, match="incompatible function arguments"):
+
+def test_types_of_nanobind_take_the_keywords_of_their_signatures(ext: Any, queue: Any) -> None:
+    for kind, keyword in ((ext.TakerOfStreams, "stream"), (ext.TakerOfVersions, "max_version")):
+        assert _read_signature(kind.__dlpack__) == ({keyword}, True)
+        for wanted in ({}, {"copy": True}):
+            made = from_dlpack(kind(), device=queue, **wanted)
+            assert made.numpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+def test_a_foreign_capsule_lives_as_long_as_the_call(ext: Any, memory: Any, legacy: bool) -> None:
+    foreign = ForeignTensor(address_of(memory), legacy=legacy)
+    array = ForeignArray(foreign)
+    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
+    assert array.asked == [{"max_version": (1, 3)}]
+    assert foreign.deletions == 0
+    array.given = None
+    assert foreign.deletions == 1
+
+
+def test_what_is_no_array_is_no_argument(ext: Any) -> None:
+    for thing in (None, 1, object(), ForeignArray, types.SimpleNamespace(__dlpack__=None)):
+        with no_overload():
             ext.rank_one(thing)
-        assert "__dlpack__" not in asked
+    has_every_attribute = Proxy(lambda _: lambda **keywords: pytest.fail("called"))
+    with no_overload():
+        ext.rank_one(has_every_attribute)
 
 
 def test_what_an_attribute_raises_makes_no_array_unless_it_is_an_interrupt(ext: Any) -> None:
     def fail(error: type[BaseException]) -> Any:
         raise error
 
-    for error in (AttributeError, KeyError, RuntimeError, RecursionError):
+    for error in (KeyError, RecursionError):
         proxy = Proxy(lambda _, error=error: fail(error))
-        with pytest.raises(TypeError, match="incompatible function arguments"):
+        with no_overload():
             ext.rank_one(proxy)
         assert proxy.asked == ["__dlpack__"]
     with pytest.raises(KeyboardInterrupt):
         ext.rank_one(Proxy(lambda _: fail(KeyboardInterrupt)))
 
 
-def test_an_object_that_has_every_attribute_is_no_array(ext: Any) -> None:
-    called: list[Any] = []
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.rank_one(Proxy(lambda _: lambda **keywords: called.append(keywords)))
-    assert called == []
-
-
 def test_a_capsule_is_no_array(ext: Any, floats: Any) -> None:
     capsule = floats.__dlpack__(max_version=(1, 3))
-    with pytest.raises(TypeError, match="incompatible function arguments"):
+    with no_overload():
         ext.rank_one(capsule)
-    with pytest.raises(TypeError, match="x: expected an array with __dlpack__"):
-        from_dlpack(capsule)
     assert name_of(capsule) == VERSIONED
 
 
@@ -227,11 +194,6 @@ def test_what_an_array_raises_is_raised(ext: Any) -> None:
         ext.unexplained(Failing())
 
 
-def test_a_capsule_that_is_none_is_refused(ext: Any) -> None:
-    with refused("capsule_unusable", "capsule"):
-        ext.rank_one(OldArray("no capsule"))
-
-
 # --- What a view's type asks ----------------------------------------------------------------------
 
 
@@ -243,11 +205,8 @@ def test_strides_reach_the_layout(ext: Any, floats: Any) -> None:
     assert ext.relaxed(back) == (floats.data, (3, 4), (-4, 1))
 
 
-def test_rank_zero_is_a_view(ext: Any, memory: Any) -> None:
+def test_any_rank_and_no_elements_are_views(ext: Any, memory: Any) -> None:
     assert ext.scalar(to_dlpack_tensor(memory, shape=(), dtype="float64"))[1:] == ((), ())
-
-
-def test_an_empty_array_is_a_view(ext: Any, memory: Any) -> None:
     assert ext.rank_one(to_dlpack_tensor(memory, shape=(0,), dtype="float32"))[1] == (0,)
 
 
@@ -265,13 +224,15 @@ def test_another_type_of_view_is_for_the_next_overload(
     ext: Any, memory: Any, function: str, shape: Any, strides: Any, dtype: str
 ) -> None:
     array = to_dlpack_tensor(memory, shape=shape, strides=strides, dtype=dtype)
-    with pytest.raises(TypeError, match="incompatible function arguments") as caught:
+    with no_overload():
         getattr(ext, function)(array)
-    assert type(caught.value) is TypeError
 
 
-def test_an_index_type_that_is_too_small_is_for_the_next_overload(ext: Any, queue: Any) -> None:
-    with pytest.raises(TypeError, match="incompatible function arguments"):
+def test_an_index_type_that_is_too_small_is_for_the_next_overload(
+    ext: Any, queue: Any, memory: Any
+) -> None:
+    assert ext.small_index(memory) == (address_of(memory), (48,), (1,))
+    with no_overload():
         ext.small_index(usm.MemoryUSMDevice(128, queue=queue))
 
 
@@ -285,28 +246,54 @@ def test_overloads_are_chosen_by_dtype(ext: Any, queue: Any, memory: Any) -> Non
 # --- What is always raised ------------------------------------------------------------------------
 
 
-def test_host_memory_is_refused(ext: Any) -> None:
-    with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
-        ext.rank_one(np.zeros(3, np.float32))
+# Of an array of 13 float32 in 48 bytes: its fields, and the refusal.
+BROKEN: list[tuple[str, str, dict[str, Any]]] = [
+    ("out_of_bounds", "shape", {}),
+    ("device_id_out_of_range", "device.device_id", {"device_id": 7}),
+    ("version_unsupported", "version.major", {"major": 2}),
+]
 
 
-def test_host_memory_of_another_dtype_is_for_the_next_overload(ext: Any) -> None:
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.rank_one(np.zeros(3))
-
-
-def test_another_device_id_is_refused(ext: Any, memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory), shape=(12,))
-    foreign.tensor.device_id = 7
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize(("code", "field", "fields"), BROKEN)
+def test_a_refused_array_keeps_its_memory(
+    ext: Any, unpooled: Any, code: str, field: str, fields: dict[str, Any], legacy: bool
+) -> None:
+    foreign = ForeignTensor(address_of(unpooled), shape=(13,), legacy=legacy)
+    for name, value in fields.items():
+        setattr(foreign.managed if name == "major" else foreign.tensor, name, value)
     array = ForeignArray(foreign)
-    with refused("device_id_out_of_range", "device.device_id", found="7"):
+    if legacy and "major" in fields:
+        code, field = "out_of_bounds", "shape"  # a legacy tensor has no version
+    with refused(code, field):
         ext.rank_one(array)
+    assert name_of(array.given) == foreign.name
+    assert foreign.deletions == 0
+    array.given = None
+    assert foreign.deletions == 1
 
 
-def test_memory_of_another_context_is_refused(ext: Any, foreign_queue: Any) -> None:
-    array = TypedArray(allocate("device", 48, foreign_queue))
+def test_what_no_overload_could_mend_is_raised(ext: Any, queue: Any, foreign_queue: Any) -> None:
+    host = np.zeros(3, np.float32)
+    for call in (
+        lambda: ext.rank_one(host),
+        lambda: ext.maybe_pointer(host),
+        lambda: ext.to_owned(host),
+        lambda: ext.kind_of_all([host]),
+        lambda: ext.of_readonly_ndarray(np.zeros((2, 3), np.float32)),
+        lambda: ext.fill(queue, host, 1),  # ends the search for an overload
+        lambda: ext.fill(queue, np.zeros(3, "int32"), "no number"),  # comes before types
+    ):
+        with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
+            call()
+    with no_overload():
+        ext.rank_one(np.zeros(3))  # float64
+    with pytest.raises(ArgumentError):
+        ext.fill("no queue", host, 1)  # another argument that does not fit comes first
     with refused("context_not_default", "context", binding=True):
-        ext.rank_one(array)
+        ext.rank_one(TypedArray(allocate("device", 48, foreign_queue)))
+    with refused("capsule_unusable", "capsule"):
+        ext.rank_one(OldArray("no capsule"))
 
 
 def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
@@ -327,14 +314,6 @@ def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
             take(array)
 
 
-def test_an_export_that_fails_is_tried_by_the_interface(ext: Any, memory: Any) -> None:
-    class Refusing(TypedArray):
-        def __dlpack__(self, **_: Any) -> Any:
-            raise ValueError("no")
-
-    assert ext.rank_one(Refusing(memory)) == (address_of(memory), (12,), (1,))
-
-
 def test_another_kind_is_refused(ext: Any, shared: Any, floats: Any) -> None:
     with refused("usm_type_not_accepted", "data", expected="device", found="shared"):
         ext.device_only(shared)
@@ -351,12 +330,6 @@ def test_an_empty_array_of_another_kind_is_a_view(ext: Any, shared: Any) -> None
     for array in (empty, foreign):
         assert ext.device_only(array) == (shared.data, (0,), (1,))
     assert ext.device_given_back(empty).usm_type == "shared"
-
-
-def test_a_view_that_reaches_out_is_refused(ext: Any, unpooled: Any) -> None:
-    array = ForeignArray(ForeignTensor(address_of(unpooled), shape=(13,)))
-    with refused("out_of_bounds", "shape", found="bytes 0 to 51"):
-        ext.rank_one(array)
 
 
 def test_a_read_only_array_needs_const_elements(ext: Any, queue: Any) -> None:
@@ -379,38 +352,6 @@ def test_a_copy_that_an_extension_keeps_is_none_for_who_gets_it_next(ext: Any, q
     ext.keep(ForeignArray(foreign))
     assert ext.kept_flags() == 0
     ext.drop_on_a_thread()
-
-
-def test_what_is_always_raised_ends_the_search_for_an_overload(ext: Any, queue: Any) -> None:
-    with refused("device_type_unsupported", "device.device_type"):
-        ext.fill(queue, np.zeros(3, np.float32), 1)
-
-
-def test_another_argument_that_does_not_fit_comes_first(ext: Any) -> None:
-    with pytest.raises(ArgumentError):
-        ext.fill("no queue", np.zeros(3, np.float32), 1)
-
-
-@pytest.mark.parametrize("legacy", [True, False])
-def test_a_refused_array_keeps_its_memory(ext: Any, unpooled: Any, legacy: bool) -> None:
-    foreign = ForeignTensor(address_of(unpooled), shape=(13,), legacy=legacy)
-    array = ForeignArray(foreign)
-    with refused("out_of_bounds", "shape"):
-        ext.rank_one(array)
-    assert name_of(array.given) == foreign.name
-    assert foreign.deletions == 0
-    array.given = None
-    assert foreign.deletions == 1
-
-
-def test_a_tensor_of_another_major_version_is_only_deleted(ext: Any, memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory))
-    foreign.managed.major = 2
-    array = ForeignArray(foreign)
-    with refused("version_unsupported", "version.major"):
-        ext.rank_one(array)
-    array.given = None
-    assert foreign.deletions == 1
 
 
 # --- The last overload ----------------------------------------------------------------------------
@@ -461,68 +402,42 @@ def test_an_argument_that_an_overload_took_is_not_blamed(
 def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(
     ext: Any, floats: Any, shared: Any, memory: Any
 ) -> None:
-    class Sequence:
-        def __len__(self) -> int:
-            return 1
-
-        def __getitem__(self, index: int) -> Any:
-            return [shared][index]
-
     integers = to_dlpack_tensor(memory, dtype="int32")
     assert (ext.kind_of_all([floats]), ext.kind_of_all((shared,))) == ("device", "shared")
     assert refused_call(ext.kind_of_all, [shared], "x").reasons == ()
     assert refused_call(ext.kind_of_all, arrays=(shared,), n="x").reasons == ()
-    assert refused_call(ext.kind_of_all, Sequence(), "x").reasons == ()
     assert ext.count_variants([floats, integers]) == 2
-    assert str(refused_call(ext.count_variants, [floats, integers], "x")) == (
-        "count_variants: expected arguments of one of its signatures, "
-        "found (list, str); see help(count_variants)"
-    )
     # What takes one element of a list takes each.
-    assert refused_call(ext.count_variants, [integers, integers], "x").reasons == ()
+    assert refused_call(ext.count_variants, [floats, integers, integers], "x").reasons == ()
     # An element that none took is the fault, and no other.
     doubles = to_dlpack_tensor(memory, dtype="float64")
     error = refused_call(ext.count_variants, [integers, doubles])
     assert [reason.found.split()[0] for reason in error.reasons] == ["float64", "float64"]
-    with refused("device_type_unsupported", "device.device_type"):
-        ext.kind_of_all([shared, np.zeros(3, np.float32)])
     # In two places of a tuple, or in two arguments: one of them may be the fault.
     assert len(refused_call(ext.pair_of, (floats, floats)).reasons) == 1
-    numbers = [integers]
-    for other in (integers, [integers], numbers):
-        (reason,) = refused_call(ext.count_variants, numbers, other).reasons
+    for other in (integers, [integers]):
+        (reason,) = refused_call(ext.count_variants, [integers], other).reasons
         check_refusal(reason, "dtype_mismatch", "dtype", expected="float32", found="int32")
-
-
-def test_an_interrupt_is_raised_also_where_the_array_is_taken_after_it(
-    ext: Any, shared: Any
-) -> None:
-    def interrupt_once() -> None:
-        array.act = int
-        raise KeyboardInterrupt
-
-    array = Calling(shared, interrupt_once)
-    with pytest.raises(KeyboardInterrupt):
-        ext.kind_of(array, "x")
 
 
 def test_reasons_are_those_of_the_call(ext: Any, queue: Any, floats: Any, memory: Any) -> None:
     wrong = to_dlpack_tensor(memory, dtype="float64")
     refused_call(ext.fill, queue, wrong, 1)
-    with pytest.raises(TypeError, match="incompatible"):
+    with no_overload():
         ext.rank_one(wrong)
     # The same object, refused for another reason than before.
     assert refused_call(ext.fill, None, wrong, 1).reasons == ()
-    assert ext.fill(queue, floats, 1) == "float32"
+    assert ext.fill(queue, floats, True) == "float32"  # implicit conversions come before
 
 
-def test_implicit_conversions_come_before_the_last_overload(
-    ext: Any, queue: Any, floats: Any
+def test_a_method_and_a_static_method_have_a_last_overload(
+    ext: Any, shared: Any, memory: Any
 ) -> None:
-    assert ext.fill(queue, floats, True) == "float32"  # an int for a float
-
-
-def test_a_method_has_a_last_overload(ext: Any, shared: Any, memory: Any) -> None:
+    assert ext.RowSums.of(shared) == ext.RowSums().of(shared) == 6
+    for function in (ext.RowSums.of, ext.RowSums().of):
+        error = refused_call(function, to_dlpack_tensor(memory, dtype="int8"))
+        assert str(error).startswith("of: argument 1: dtype: expected float32")
+    assert "of(*, _: typing.NoReturn)" in ext.RowSums.of.__doc__
     sums = ext.RowSums()
     sums.add(shared)
     assert sums.total == 6
@@ -530,14 +445,6 @@ def test_a_method_has_a_last_overload(ext: Any, shared: Any, memory: Any) -> Non
     assert str(error).startswith("add: argument 1: dtype: expected float32")
     with refused("usm_type_not_accepted", "data"):
         sums.add(to_dlpack_tensor(memory, dtype="float32"))
-
-
-def test_a_static_method_has_a_last_overload(ext: Any, shared: Any, memory: Any) -> None:
-    assert ext.RowSums.of(shared) == ext.RowSums().of(shared) == 6
-    for function in (ext.RowSums.of, ext.RowSums().of):
-        error = refused_call(function, to_dlpack_tensor(memory, dtype="int8"))
-        assert str(error).startswith("of: argument 1: dtype: expected float32")
-    assert "of(*, _: typing.NoReturn)" in ext.RowSums.of.__doc__
 
 
 def test_reasons_reach_out_of_containers_in_containers(ext: Any, memory: Any) -> None:
@@ -556,20 +463,6 @@ def test_reasons_reach_out_of_containers_in_containers(ext: Any, memory: Any) ->
     endless: list[Any] = [[bad]]
     endless.append(endless)
     assert first_line(endless) == "explained_nested: argument 1: dtype"
-
-
-def test_a_reason_without_a_place_is_told(ext: Any, memory: Any) -> None:
-    class Numbers:
-        def __len__(self) -> int:
-            return 1
-
-        def __getitem__(self, index: int) -> Any:
-            if index == 0:
-                return [to_dlpack_tensor(memory, dtype="int32")]
-            raise IndexError
-
-    error = refused_call(ext.explained_nested, Numbers())
-    assert str(error).startswith("explained_nested: an argument: dtype: expected float32")
 
 
 def test_an_argument_error_is_pickled(ext: Any, queue: Any, memory: Any) -> None:
@@ -602,22 +495,6 @@ class Calling:
         return self.tensor.sycl_queue
 
 
-def test_a_list_that_calls_again_while_reasons_are_read(ext: Any, memory: Any) -> None:
-    bad = to_dlpack_tensor(memory, dtype="int32")
-    read = 0
-
-    class CallingList(list[Any]):
-        def __iter__(self) -> Any:
-            nonlocal read
-            read += 1
-            if read == 3:
-                refused_call(ext.explained_elements, [bad])
-            return super().__iter__()
-
-    error = refused_call(ext.explained_elements, CallingList([bad]))
-    assert [reason.code for reason in error.reasons] == ["dtype_mismatch"]
-
-
 def test_reasons_of_a_call_within_another_are_its_own(ext: Any, queue: Any, memory: Any) -> None:
     inner: list[ArgumentError] = []
     whole, half, number = (to_dlpack_tensor(memory, dtype=d) for d in ("f8", "f2", "f4"))
@@ -644,22 +521,19 @@ def test_an_interrupt_is_no_reason(ext: Any, queue: Any, shared: Any) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    array = Calling(shared, interrupt)
+    def interrupt_once() -> None:
+        once.act = int
+        raise KeyboardInterrupt
+
+    array, once = Calling(shared, interrupt), Calling(shared, interrupt_once)
     for call in (
         lambda: ext.rank_one(array),
         lambda: ext.fill(queue, array, "x"),
         lambda: ext.explained_elements([array]),
+        lambda: ext.kind_of(once, "x"),  # also where the array is taken after it
     ):
         with pytest.raises(KeyboardInterrupt):
             call()
-
-
-def test_one_object_in_two_places_is_blamed_once(ext: Any, memory: Any) -> None:
-    bad = to_dlpack_tensor(memory, dtype="float64")
-    error = refused_call(ext.fill, bad, bad, 1)
-    assert error.reasons == ()  # the first parameter, a queue, refused it before
-    error = refused_call(ext.explained_elements, [bad, bad])
-    assert [reason.code for reason in error.reasons] == ["dtype_mismatch"]
 
 
 def test_a_capsule_that_its_producer_keeps_is_taken_for_the_call(ext: Any, shared: Any) -> None:
@@ -686,20 +560,17 @@ def test_a_capsule_that_its_producer_keeps_is_taken_for_the_call(ext: Any, share
     assert foreign.deletions == 1
 
 
-def test_a_result_that_was_released_is_refused(ext: Any, shared: Any) -> None:
-    with refused("request_unsupported", "return"):
-        ext.released(shared)
-    with refused("request_unsupported", "from"):
-        ext.released_to_ndarray(shared)
-
-
 # --- Containers and casts -------------------------------------------------------------------------
 
 
-def test_a_view_may_be_left_out(ext: Any, floats: Any) -> None:
-    assert ext.maybe() == -1
-    assert ext.maybe(None) == -1
-    assert ext.maybe(floats) == 12
+def test_a_view_may_be_left_out_or_null(ext: Any, floats: Any, memory: Any) -> None:
+    assert ext.maybe() == ext.maybe(None) == ext.maybe_pointer(None) == -1
+    assert ext.maybe(floats) == ext.maybe_pointer(floats) == ext.rank_one_or_none(floats) == 12
+    assert ext.rank_one_or_none(None) == "the next overload"
+    assert (ext.maybe_kept(floats), ext.maybe_kept(None)) == (floats.data, None)
+    for arguments in ((to_dlpack_tensor(memory, dtype="f8"),), ()):
+        with no_overload():
+            ext.maybe_pointer(*arguments)
 
 
 def test_views_in_a_list_live_as_long_as_the_call(ext: Any, queue: Any) -> None:
@@ -710,55 +581,20 @@ def test_views_in_a_list_live_as_long_as_the_call(ext: Any, queue: Any) -> None:
     assert ext.first_elements(arrays()) == [float(n) for n in range(20)]
 
 
-def test_a_bad_array_in_a_list_is_no_crash(ext: Any, shared: Any, floats: Any) -> None:
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.first_elements([shared, floats])
+def test_a_bad_array_in_a_container_is_no_crash(ext: Any, shared: Any, floats: Any) -> None:
+    for bad in (floats, None):
+        with no_overload():
+            ext.first_elements([shared, bad])
+    with no_overload():
+        ext.maybe(np.zeros(3, np.float32))
     with refused("usm_type_not_accepted", "data", found="device"):
         ext.explained_elements([shared, floats])
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.maybe(np.zeros(3, np.float32))
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.first_elements([shared, None])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_what_no_overload_could_mend_comes_before_reasons_of_types(
-    ext: Any, queue: Any, dtype: str
-) -> None:
-    with refused("device_type_unsupported", "device.device_type"):
-        ext.fill(queue, np.zeros(3, dtype), "no number")
-
-
-def test_a_pointer_is_null_for_none_and_raises_what_is_wrong(
-    ext: Any, queue: Any, floats: Any, memory: Any
-) -> None:
-    assert ext.maybe_pointer(None) == -1
-    assert ext.maybe_pointer(floats) == 12
-    with refused("device_type_unsupported", "device.device_type"):
-        ext.maybe_pointer(np.zeros(3, np.float32))
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.maybe_pointer(to_dlpack_tensor(memory, dtype="f8"))
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.maybe_pointer()
-    assert ext.maybe_kept(floats) == floats.data
-    assert ext.maybe_kept(None) is None
-
-
-def test_a_view_that_is_no_pointer_is_never_none(ext: Any, floats: Any) -> None:
-    assert ext.rank_one_or_none(floats) == 12
-    assert ext.rank_one_or_none(None) == "the next overload"
-
-
-def test_a_cast_to_a_view_is_refused(ext: Any, floats: Any) -> None:
+def test_an_object_at_hand_becomes_an_owned_view_and_no_other(ext: Any, floats: Any) -> None:
     with pytest.raises(RuntimeError, match="bad_cast"):
         ext.cast_to_view(floats)
-    assert ext.cast_to_owned(floats)[0] == floats.data
-
-
-def test_an_object_at_hand_becomes_an_owned_view(ext: Any, floats: Any) -> None:
-    assert ext.to_owned(floats) == (floats.data, (12,), (1,))
-    with refused("device_type_unsupported", "device.device_type"):
-        ext.to_owned(np.zeros(3, np.float32))
+    assert ext.cast_to_owned(floats) == ext.to_owned(floats) == (floats.data, (12,), (1,))
     with refused("rank_mismatch", "ndim"):
         ext.to_owned(to_dlpack_tensor(floats, shape=(3, 4)))
     with pytest.raises(TypeError, match="x: expected an array"):
@@ -795,15 +631,13 @@ def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext: Any, queue: Any) -
     assert back.numpy().tolist() == [5, 6, 7]
 
 
-def test_an_extension_and_an_import_agree_on_the_queue_that_an_object_says(
-    ext: Any, queue: Any, shared: Any
-) -> None:
+def test_a_kept_view_knows_the_queue_that_an_object_says(ext: Any, queue: Any, shared: Any) -> None:
     array: Any = ForeignArray(ForeignTensor(shared.data, shape=(4,)))
-    array.sycl_queue = queue
-    assert from_dlpack(array).sycl_queue == queue
-    ext.keep(array)
-    assert ext.kept_queue() == queue
-    ext.drop_on_a_thread()
+    for said in (None, queue):
+        array.sycl_queue = said
+        ext.keep(array)
+        assert ext.kept_queue() == said
+        ext.drop_on_a_thread()
 
 
 def test_a_kept_view_knows_the_queue_that_the_exchange_api_of_an_array_says(
@@ -832,12 +666,6 @@ def test_a_kept_view_knows_the_queue_that_the_exchange_api_of_an_array_says(
     ext.drop_on_a_thread()
 
 
-def test_a_kept_view_of_an_array_without_a_queue_knows_none(ext: Any, shared: Any) -> None:
-    ext.keep(ForeignArray(ForeignTensor(shared.data, shape=(4,))))
-    assert ext.kept_queue() is None
-    ext.drop_on_a_thread()
-
-
 def test_a_kept_view_with_negative_strides_comes_back(ext: Any, shared: Any) -> None:
     ext.keep(to_dlpack_tensor(shared, shape=(4,), strides=(-1,), byte_offset=12))
     assert ext.kept_values() == [3, 2, 1, 0]
@@ -852,6 +680,8 @@ def test_a_result_is_a_tensor_that_knows_its_queue(ext: Any, queue: Any) -> None
     assert (made.usm_type, made.readonly, made.sycl_queue) == ("device", False, queue)
     assert made.data % 256 == 0
     assert np.all(made.numpy() == 2.5)
+    empty = ext.full(queue, 0, 4)
+    assert (empty.shape, empty.size, empty.data != 0) == ((0, 4), 0, True)
     assert ext.full_in_other_kind(queue, 5).usm_type == "shared"
 
 
@@ -867,40 +697,22 @@ def test_a_result_keeps_what_it_was_made_of(ext: Any, queue: Any) -> None:
     assert counter.alive == 0
 
 
-def test_an_empty_result_is_a_tensor(ext: Any, queue: Any) -> None:
-    made = ext.full(queue, 0, 4)
-    assert (made.shape, made.size) == ((0, 4), 0)
-    assert made.data != 0
-
-
-def test_results_may_be_dropped_with_work_pending(ext: Any, queue: Any) -> None:
-    for _ in range(100):
-        ext.full(queue, 300, 400)
-
-
-def test_a_refusal_in_a_function_is_raised(ext: Any, queue: Any, foreign_queue: Any) -> None:
-    x = to_dlpack_tensor(usm.MemoryUSMDevice(48, queue=queue), dtype="float32")
-    ext.checked_fill(queue, x, 1.5)
+def test_a_refusal_in_a_function_is_raised(ext: Any, floats: Any, foreign_queue: Any) -> None:
     with refused("context_not_default", "queue", binding=True):
-        ext.checked_fill(foreign_queue, x, 1.5)
+        ext.checked_fill(foreign_queue, floats, 1.5)
 
 
-def test_a_result_of_another_context_is_refused(ext: Any, foreign_queue: Any) -> None:
-    with refused("context_not_default", "context", binding=True):
-        ext.full(foreign_queue, 3, 4)
-    with refused("context_not_default", "context", binding=True):
-        ext.result_in_other_context(foreign_queue)
-
-
-def test_a_result_that_is_no_usm_of_its_queue_is_refused(ext: Any, queue: Any) -> None:
+def test_a_result_that_is_no_usm_of_its_queue_and_kind_is_refused(
+    ext: Any, queue: Any, foreign_queue: Any
+) -> None:
+    for call in (
+        lambda: ext.full(foreign_queue, 3, 4), lambda: ext.result_in_other_context(foreign_queue),
+    ):  # fmt: skip
+        with refused("context_not_default", "context", binding=True):
+            call()
     counter = ext.Counter()
     with refused("pointer_unknown", "data", binding=True):
         ext.result_in_host_memory(queue, counter)
-    assert counter.alive == 0
-
-
-def test_a_result_of_another_kind_than_its_view_names_is_refused(ext: Any, queue: Any) -> None:
-    counter = ext.Counter()
     with refused("usm_type_not_accepted", "data", expected="device USM", found="host USM"):
         ext.result_in_other_kind(queue, counter)
     assert counter.alive == 0
@@ -938,15 +750,6 @@ def test_the_owner_of_a_result_goes_once(ext: Any, queue: Any) -> None:
     assert counter.alive == 0
 
 
-def test_the_deleter_of_a_taken_result_runs_on_any_thread(ext: Any, queue: Any) -> None:
-    deleters = CountedDeleters()
-    made = ext.full(queue, 2, 2)
-    deleters.count_capsule(made.__dlpack__(max_version=(1, 3)))
-    del made
-    gc.collect()
-    assert deleters.deletions == 1
-
-
 # --- SYCL objects ---------------------------------------------------------------------------------
 
 
@@ -979,23 +782,18 @@ def test_events_order_work(ext: Any, queue: Any) -> None:
     assert FINISHED != 3
 
 
-@pytest.mark.parametrize("thing", [None, 1, "gpu", object(), dpctl.SyclQueue])
-def test_another_object_is_no_queue(ext: Any, thing: Any) -> None:
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.same_queue(thing)
-
-
-def test_another_object_of_dpctl_is_no_queue(ext: Any, queue: Any) -> None:
-    for other in (queue.sycl_context, queue.sycl_device, queue.sycl_context._get_capsule()):
-        with pytest.raises(TypeError, match="incompatible function arguments"):
-            ext.same_queue(other)
+def test_another_object_is_no_queue(ext: Any, queue: Any) -> None:
+    of_dpctl = (queue.sycl_context, queue.sycl_device, queue.sycl_context._get_capsule())
+    for thing in (None, 1, "gpu", dpctl.SyclQueue, *of_dpctl):
+        with no_overload():
+            ext.same_queue(thing)
 
 
 def test_a_pointer_to_a_queue_is_null_for_none(ext: Any, queue: Any) -> None:
     assert ext.has_queue(queue)
     assert not ext.has_queue(None)
     assert ext.has_queue.__doc__ == "has_queue(queue: dpctl.SyclQueue | None) -> bool"
-    with pytest.raises(TypeError, match="incompatible function arguments"):
+    with no_overload():
         ext.has_queue(3)
     assert ext.queue_or_none(queue) == "a queue"
     assert ext.queue_or_none(None) == "the next overload"
@@ -1004,17 +802,9 @@ def test_a_pointer_to_a_queue_is_null_for_none(ext: Any, queue: Any) -> None:
 def test_none_in_a_list_is_no_event(ext: Any, queue: Any, floats: Any) -> None:
     event = ext.fill_after(queue, floats, [])
     for events in ([None], [event, None], [None, event]):
-        with pytest.raises(TypeError, match="incompatible function arguments"):
+        with no_overload():
             ext.fill_after(queue, floats, events)
     event.wait()
-
-
-def test_a_class_that_only_says_it_is_a_queue_is_none(ext: Any) -> None:
-    class Liar:
-        __class__ = dpctl.SyclQueue  # type: ignore[assignment]
-
-    with pytest.raises(TypeError, match="incompatible function arguments"):
-        ext.same_queue(Liar())
 
 
 # --- nanobind's arrays ----------------------------------------------------------------------------
@@ -1024,8 +814,6 @@ def test_views_are_made_of_an_ndarray(ext: Any, floats: Any) -> None:
     matrix = to_dlpack_tensor(floats, shape=(2, 3), strides=(6, 2))
     assert ext.of_ndarray(matrix) == (floats.data, (2, 3), (6, 2))
     assert ext.of_readonly_ndarray(matrix) == (floats.data, (2, 3), (6, 2))
-    with refused("device_type_unsupported", "device.device_type"):
-        ext.of_readonly_ndarray(np.zeros((2, 3), np.float32))
 
 
 def test_an_ndarray_is_made_of_an_owned_view(ext: Any, queue: Any) -> None:
@@ -1043,8 +831,6 @@ def test_an_ndarray_of_read_only_memory_says_so(ext: Any, queue: Any, floats: An
     constant = ext.readonly_result(queue, ext.Counter())
     assert from_dlpack(ext.to_readonly_ndarray(constant)).readonly
     assert from_dlpack(ext.to_readonly_ndarray(floats)).readonly
-    with refused("read_only", "flags", found="read-only memory"):
-        ext.constant_to_ndarray(constant)
 
 
 def test_an_ndarray_has_the_extents_and_the_order_that_its_type_names(
@@ -1054,10 +840,6 @@ def test_an_ndarray_has_the_extents_and_the_order_that_its_type_names(
     left = to_dlpack_tensor(floats, shape=(3, 4), strides=(1, 3))
     assert from_dlpack(ext.to_right_ndarray(right)).strides == (4, 1)
     assert from_dlpack(ext.to_left_ndarray(left)).strides == (1, 3)
-    with refused("extent_mismatch", "shape[1]", expected="4 for", found="3"):
-        ext.to_right_ndarray(to_dlpack_tensor(floats, shape=(4, 3)))
-    with refused("layout_mismatch", "strides[1]", expected="1 for nb::c_contig", found="3"):
-        ext.to_right_ndarray(left)
     with refused("layout_mismatch", "strides[0]", expected="1 for nb::f_contig", found="4"):
         ext.to_left_ndarray(right)
     # Strides of dimensions without neighbours are free.
@@ -1065,9 +847,6 @@ def test_an_ndarray_has_the_extents_and_the_order_that_its_type_names(
     assert from_dlpack(ext.to_right_ndarray(single)).shape == (1, 4)
     empty = to_dlpack_tensor(floats, shape=(0, 4), strides=(7, 5))
     assert from_dlpack(ext.to_right_ndarray(empty)).shape == (0, 4)
-
-
-def test_an_ndarray_of_rank_zero_is_made(ext: Any, floats: Any) -> None:
     scalar = to_dlpack_tensor(floats, shape=())
     assert from_dlpack(ext.to_scalar_ndarray(scalar)).shape == ()
 
@@ -1164,26 +943,21 @@ def go(before, act):
         print(error)
     queue.wait()
 
-go({before}, {act})
+go(int, lambda kept: ext.use_scratch(queue))
+go(int, lambda kept: ext.use_scratch(queue, fails=True))
+go(lambda: ext.Workspace(queue), lambda kept: kept.clear())
+go(lambda: ext.full(queue, 2, 3), lambda kept: kept.clear())
 print("fine")
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "act"),
-    [
-        ("int", "lambda kept: ext.use_scratch(queue)"),
-        ("int", "lambda kept: ext.use_scratch(queue, fails=True)"),
-        ("lambda: ext.Workspace(queue)", "lambda kept: kept.clear()"),
-        ("lambda: ext.full(queue, 2, 3)", "lambda kept: kept.clear()"),
-    ],
-)
 def test_an_array_goes_while_work_before_it_needs_the_gil(
-    ext: Any, succeed: Callable[..., str], before: str, act: str
+    ext: Any, succeed: Callable[..., str]
 ) -> None:
-    code = _BEHIND_A_TASK_THAT_NEEDS_THE_GIL.format(before=before, act=act)
     folder = str(Path(__file__).parent)
-    assert run_in_a_new_process(ext, succeed, code, PYTHONPATH=folder).endswith("fine\n")
+    code = _BEHIND_A_TASK_THAT_NEEDS_THE_GIL
+    printed = run_in_a_new_process(ext, succeed, code, PYTHONPATH=folder)
+    assert printed == "scratch: expected no failure, found one as asked for\nfine\n"
 
 
 _WITHOUT_THE_PACKAGE = """
@@ -1222,13 +996,7 @@ def test_an_extension_needs_the_package(
 
 
 def test_an_extension_makes_the_driver_known(ext: Any, succeed: Callable[..., str]) -> None:
-    code = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import extension_under_test_module
-import dpctl
-print(len(dpctl.get_devices()))
-"""
+    code = _WITHOUT_THE_PACKAGE.format(before="") + "import dpctl\nprint(len(dpctl.get_devices()))"
     assert int(succeed(code, arguments=(str(Path(ext.__file__).parent),))) >= 1
 
 
@@ -1305,37 +1073,25 @@ def test_type_checkers_know_the_extension(ext: Any, checker: str, tmp_path: Path
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_can_have_no_owner_does_not_compile(ext: Any, tmp_path: Path) -> None:
+def test_what_can_have_no_owner_does_not_compile(ext: Any) -> None:
     commands = json.loads((Path(ext.__file__).parent / "compile_commands.json").read_text())
     source = extension_under_test.PROJECT / "refused_extension.cpp"
     command = shlex.split(next(c["command"] for c in commands if "guide_extension" in c["file"]))
     command = [part for part in command[: command.index("-o")] if part != "-c"]
-
-    def compile_case(*macros: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [*command, *(f"-D{macro}" for macro in macros), "-fsyntax-only", str(source)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, done.stderr
-
-    status, printed = compile_case("REFUSED")
-    assert status != 0
-    sentences = re.findall(r"static assertion failed: (\w+: expected .*)", printed)
-    assert sorted(sentence.split(" found ")[1] for sentence in sentences) == [
-        "a usm_array, which would own memory that is Python's; "
-        "take the mdspan type, or an owned_view",
-        "a view alone, whose memory nothing keeps; return an owned_view or a usm_array",
-        "a writable one; add nb::ro, or make its element type const",
-        "another; name that one, or none",
-        "another; name the view's element type, or none",
-        "another; pass the views alone, without a kernel's other arguments",
-        "another; use the nb::ndim of the view's rank, or none",
-        "fewer, of which an nb::ndarray does not say whether they are padded; take the view itself",
-        "padded ones of fewer than 8 bits; return the owned_view itself",
+    done = subprocess.run(
+        [*command, "-fsyntax-only", str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    sentences = re.findall(r"static assertion failed: (\w+: expected .*)", done.stderr)
+    found = sorted(sentence.split(" found ")[1].split(";")[0] for sentence in sentences)
+    assert found == [
+        "a usm_array, which would own memory that is Python's",
+        "a view alone, whose memory nothing keeps",
+        "a writable one",
+        *["another"] * 4,
+        "fewer, of which an nb::ndarray does not say whether they are padded",
+        "padded ones of fewer than 8 bits",
     ]
-    assert compile_case() == (0, "")
 
 
 def test_signatures_say_what_is_taken(ext: Any) -> None:
@@ -1346,8 +1102,3 @@ def test_signatures_say_what_is_taken(ext: Any) -> None:
     assert "usm_type='device', writable=False" in ext.device_only.__doc__
     assert "-> usm_dlpack.DLPackTensor" in ext.full.__doc__
     assert "(queue: dpctl.SyclQueue) -> dpctl.SyclContext" in ext.context_of.__doc__
-
-
-def test_the_extension_is_the_one_that_was_built(ext: Any) -> None:
-    assert importlib.import_module(extension_under_test.NAME) is ext
-    assert issubclass(ArgumentError, ConversionError)
