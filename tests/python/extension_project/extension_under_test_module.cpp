@@ -5,7 +5,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -115,42 +114,6 @@ struct counter {
   std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
-struct taker_of_streams {};
-struct taker_of_versions {};
-
-/// A capsule of the integers 0, 1 and 2 in host memory.
-nb::object host_capsule() {
-  return nb::module_::import_("numpy").attr("arange")(3).attr("__dlpack__")();
-}
-
-/// For an array of two rows of three floats whose tensor has no strides, as DLPack allowed
-/// before 1.2.
-struct without_strides {
-  DLManagedTensorVersioned managed{};
-  std::int64_t shape[2] = {2, 3};
-};
-
-template <class... Said>
-auto ndarray_without_strides(sycl::queue& q) {
-  auto* made = new without_strides;
-  made->managed.version = {1, 1};
-  made->managed.manager_ctx = made;
-  made->managed.deleter = [](DLManagedTensorVersioned* self) {
-    delete static_cast<without_strides*>(self->manager_ctx);
-  };
-  const DLDevice device{kDLOneAPI, 0};
-  usm_array<array_view<float, 1>> memory(q, Kokkos::dextents<int, 1>(6),
-                                         sycl::usm::alloc::shared);
-  made->managed.dl_tensor = {memory.data(), device,  2, data_type_v<float>,
-                             made->shape,   nullptr, 0};
-  managed_tensor owner(&made->managed);
-  const auto view = usm_dlpack::to_mdspan<array_view<float, 2>>(*owner.get());
-  owned_view<array_view<float, 2>> owned(view, std::nullopt, std::move(owner));
-  const auto array = usm_dlpack::to_ndarray<nb::ndarray<float, Said..., nb::device::oneapi>>(
-      std::move(owned));
-  return nb::make_tuple(array.stride(0), array.stride(1));
-}
-
 struct row_sums {
   double total = 0;
   void add(shared_mdspan<array_view<const float, 1>> row) { total += sum(row); }
@@ -238,40 +201,12 @@ NB_MODULE(extension_under_test_module, m) {
       "arrays"_a, "n"_a = 0);
   explain_refusals(m, "count_variants");
   m.def(
-      "kind_of_all",
-      [](const std::vector<device_mdspan<array_view<const float, 1>>>&, int) {
-        return "device";
-      },
-      "arrays"_a, "n"_a = 0);
-  m.def(
-      "kind_of_all",
-      [](const std::vector<shared_mdspan<array_view<const float, 1>>>&, int) {
-        return "shared";
-      },
-      "arrays"_a, "n"_a = 0);
-  explain_refusals(m, "kind_of_all");
-  m.def(
-      "pair_of",
-      [](const std::pair<array_view<const float, 1>, array_view<const std::int32_t, 1>>&,
-         int) {},
-      "arrays"_a, "n"_a = 0);
-  m.def(
-      "pair_of",
-      [](const std::pair<array_view<const std::int32_t, 1>, array_view<const float, 1>>&,
-         int) {},
-      "arrays"_a, "n"_a = 0);
-  explain_refusals(m, "pair_of");
-  m.def(
       "checked_fill",
       [](sycl::queue& q, device_mdspan<array_view<float, 1>> x, float value) {
         check_queue(q, x);
         fill(q, x, value);
       },
       "queue"_a, "x"_a, "value"_a);
-  // The same without the last overload.
-  m.def("unexplained", &describe<array_view<float, 1>>, "x"_a);
-  m.def("unexplained", &describe<array_view<double, 1>>, "x"_a);
-
   m.def("use_scratch", &use_scratch, "queue"_a, "fails"_a = false);
   nb::class_<workspace>(m, "Workspace").def(nb::init<const sycl::queue&>(), "queue"_a);
   m.def("full", &full, "queue"_a, "rows"_a, "columns"_a, "value"_a = 1.0f);
@@ -374,20 +309,6 @@ NB_MODULE(extension_under_test_module, m) {
       .def(nb::init<>())
       .def_prop_ro("alive", [](const counter& c) { return c.alive.use_count() - 1; });
 
-  // Producers whose docstrings name keywords that they do not take.
-  nb::class_<taker_of_streams>(m, "TakerOfStreams")
-      .def(nb::init<>())
-      .def(
-          "__dlpack__", [](const taker_of_streams&, nb::handle) { return host_capsule(); },
-          "stream"_a = nb::none(), "May perform a copy, by max_version.");
-  nb::class_<taker_of_versions>(m, "TakerOfVersions")
-      .def(nb::init<>())
-      .def(
-          "__dlpack__", [](const taker_of_versions&) { return host_capsule(); }, "A copy.")
-      .def(
-          "__dlpack__", [](const taker_of_versions&, nb::handle) { return host_capsule(); },
-          nb::kw_only(), "max_version"_a, "No copy.");
-
   auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
   sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
   explain_refusals(sums, "add");
@@ -464,9 +385,6 @@ NB_MODULE(extension_under_test_module, m) {
             std::move(x));
       },
       "x"_a);
-  m.def("strides_without", &ndarray_without_strides<>, "queue"_a);
-  m.def("right_strides_without", &ndarray_without_strides<nb::c_contig>, "queue"_a);
-  m.def("left_strides_without", &ndarray_without_strides<nb::f_contig>, "queue"_a);
   m.def(
       "to_left_ndarray",
       [](owned_view<strided_view<float, 2>> x) {

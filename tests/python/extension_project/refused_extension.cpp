@@ -28,7 +28,6 @@ struct usm_dlpack::data_type_of<nibble_pair> {
 namespace {
 
 using vector_view = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
-using kept_view = usm_dlpack::owned_view<vector_view>;
 using array = usm_dlpack::usm_array<vector_view>;
 using constant_view = Kokkos::mdspan<const float, Kokkos::dextents<int, 1>>;
 using nibble_view = Kokkos::mdspan<const nibble, Kokkos::dextents<int, 1>>;
