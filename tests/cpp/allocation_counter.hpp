@@ -13,23 +13,19 @@ namespace usm_dlpack_test {
 std::size_t allocations() noexcept;
 /// Calls of any `operator delete` with a pointer since the program started.
 std::size_t deallocations() noexcept;
-/// Bytes that the calls of any `operator new` asked for since the program started.
-std::size_t allocated_bytes() noexcept;
 /// Makes one of the next calls of an `operator new`, counted from 1, throw `std::bad_alloc`; 0
 /// lets all succeed.
 void fail_allocation(std::ptrdiff_t number) noexcept;
 
-/// Allocations, deallocations and bytes allocated since its construction.
+/// Allocations and deallocations since its construction.
 class allocation_count {
  public:
   std::size_t made() const noexcept { return allocations() - made_; }
   std::size_t freed() const noexcept { return deallocations() - freed_; }
-  std::size_t bytes() const noexcept { return allocated_bytes() - bytes_; }
 
  private:
   std::size_t made_ = allocations();
   std::size_t freed_ = deallocations();
-  std::size_t bytes_ = allocated_bytes();
 };
 
 }  // namespace usm_dlpack_test

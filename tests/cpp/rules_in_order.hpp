@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lists of docs/checks.md as tables: each row is a rule, and how to break it alone. That
-// of any two broken rules the earlier is refused, is then one loop.
+// The lists of docs/checks.md as tables: each row is a rule, and how to break it alone.
 // tests/python/test_documented_checks.py compares the rows with the page.
 #pragma once
 
-#include <usm_dlpack/core/error.hpp>
+#include <refusal.hpp>
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 namespace usm_dlpack_test {
@@ -24,29 +23,19 @@ struct breakable_rule {
   void (*break_it)(Subject&);
 };
 
-inline std::string name_of(usm_dlpack::errc code, const std::string& field) {
-  return std::string(usm_dlpack::to_string(code)) + " of " + field;
-}
-
-/// Breaks some rules, the last of which is to be named, and expects that.
+/// Breaks some rules and expects that the last one is refused.
 template <class Subject, class Act>
-void expect_last_named(std::initializer_list<const breakable_rule<Subject>*> broken,
-                       const Act& act) {
+void expect_last_refused(std::initializer_list<const breakable_rule<Subject>*> broken,
+                         const Act& act) {
   Subject subject;
-  const breakable_rule<Subject>* last = nullptr;
-  std::string names;
+  std::string last;
+  std::string all = "broken:";
   for (const breakable_rule<Subject>* rule : broken) {
     rule->break_it(subject);
-    names += (names.empty() ? "" : ", ") + name_of(rule->code, rule->field);
-    last = rule;
+    last = name_of(rule->code, rule->field);
+    all += " " + last;
   }
-  const ::testing::ScopedTrace trace(__FILE__, __LINE__, "broken: " + names);
-  try {
-    act(subject);
-    ADD_FAILURE() << "expected a refusal, found none";
-  } catch (const usm_dlpack::conversion_error& error) {
-    EXPECT_EQ(name_of(error.code(), error.field()), name_of(last->code, last->field));
-  }
+  EXPECT_EQ(refusal_of([&] { act(subject); }), last) << all;
 }
 
 /// Expects that each rule alone is refused, and of any two the earlier.
@@ -55,9 +44,9 @@ void expect_order(const breakable_rule<Subject> (&rules)[Count], const Act& act)
   Subject valid;
   EXPECT_NO_THROW(act(valid)) << "nothing is broken yet";
   for (std::size_t later = 0; later < Count; ++later) {
-    expect_last_named<Subject>({&rules[later]}, act);
+    expect_last_refused<Subject>({&rules[later]}, act);
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
-      expect_last_named<Subject>({&rules[later], &rules[earlier]}, act);
+      expect_last_refused<Subject>({&rules[later], &rules[earlier]}, act);
     }
   }
 }

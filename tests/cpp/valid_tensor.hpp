@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one builder of a valid DLTensor, bare and managed. Each test spoils one field, so that
-// each refusal has one cause.
+// Builders of valid DLTensors, bare and managed. Each test spoils one field, so that each
+// refusal has one cause.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
 
 #include <array>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace usm_dlpack_test {
 
@@ -31,6 +33,26 @@ struct valid_tensor {
   }
   valid_tensor(const valid_tensor&) = delete;
   valid_tensor& operator=(const valid_tensor&) = delete;
+};
+
+/// float32 of any shape and strides; the first element is in the middle of 1024.
+struct strided_tensor {
+  alignas(64) std::array<float, 1024> elements{};
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  DLTensor tensor{};
+
+  strided_tensor(std::vector<std::int64_t> all_extents, std::vector<std::int64_t> all_strides)
+      : shape(std::move(all_extents)), strides(std::move(all_strides)) {
+    tensor.data = &elements[512];
+    tensor.device = some_device;
+    tensor.ndim = static_cast<std::int32_t>(shape.size());
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = shape.data();
+    tensor.strides = strides.data();
+  }
+  strided_tensor(const strided_tensor&) = delete;
+  strided_tensor& operator=(const strided_tensor&) = delete;
 };
 
 /// A managed tensor as a foreign producer would hand it over; counts the calls of its deleter.

@@ -6,6 +6,7 @@
 
 #include <usm_dlpack/core/config.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,7 @@ class byte_reader {
     return static_cast<std::int64_t>(value);
   }
 
-  /// One of 16 kinds of numbers, small ones most often.
+  /// A number of any size for 5 of 64 bytes, and a small one for all others.
   std::int64_t number() {
     constexpr auto max = std::numeric_limits<std::int64_t>::max();
     constexpr std::array<std::int64_t, 8> ends{0,
@@ -44,7 +45,7 @@ class byte_reader {
                                                max / 8};
     const unsigned kind = byte();
     const std::int64_t small = static_cast<std::int8_t>(byte());
-    switch (kind % 16) {
+    switch (kind % 64) {
       case 0: return raw();
       case 1: return ends[static_cast<std::uint8_t>(small) % 8];
       case 2: return ends[static_cast<std::uint8_t>(small) % 8] ^ 1;
@@ -77,9 +78,23 @@ struct fuzzed_tensor {
     }
     tensor.shape = (control & 0x1c) == 0x1c ? nullptr : shape.data();
     tensor.strides = (control & 0x60) == 0x60 ? nullptr : strides.data();
+    if ((control & 0x80) != 0) nest_strides(bytes.byte());
   }
   fuzzed_tensor(const fuzzed_tensor&) = delete;
   fuzzed_tensor& operator=(const fuzzed_tensor&) = delete;
+
+ private:
+  /// Replaces strides by those of compact rows or columns over the strides that stay.
+  void nest_strides(unsigned choice) {
+    const std::size_t ndim =
+        tensor.ndim < 0 ? 0 : std::min<std::size_t>(8, static_cast<std::size_t>(tensor.ndim));
+    std::uint64_t next = 1;
+    for (std::size_t k = 0; k < ndim; ++k) {
+      const std::size_t r = (choice & 1) != 0 ? k : ndim - 1 - k;
+      if ((choice >> (r + 1) & 1) == 0) strides[r] = static_cast<std::int64_t>(next);
+      next = static_cast<std::uint64_t>(strides[r]) * static_cast<std::uint64_t>(shape[r]);
+    }
+  }
 };
 
 }  // namespace usm_dlpack_fuzz

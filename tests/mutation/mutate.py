@@ -153,7 +153,7 @@ class Suite:
     def verdict(self, fault: Fault) -> str:
         """Return which test notices a fault, "no program" or "survived"."""
         stem = fault.header.stem
-        folders = ("core", "static") if fault.header.parent.name == "core" else ("sycl",)
+        folders = ("core", "kokkos", "static") if fault.header.parent.name == "core" else ("sycl",)
         files = [
             file
             for file in self.compile

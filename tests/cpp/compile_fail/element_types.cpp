@@ -7,8 +7,6 @@
 // clang-format off
 // expect no_dtype: element_type: expected a type with a DLPack dtype, found one without;
 // expect no_dtype: use a type of the dtype table or specialise data_type_of for yours
-// expect dtype_by_name: element_type: expected a type with a DLPack dtype, found one without;
-// expect dtype_by_name: use a type of the dtype table or specialise data_type_of for yours
 // expect untrue_dtype: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
 // expect untrue_dtype: its object does not have; correct the specialisation
 // expect value_at_run_time: data_type_of: expected a static constexpr \w+ value, found another
@@ -27,11 +25,6 @@
 struct users_type {
   std::uint32_t bits;
 };
-namespace dtype_by_name {
-struct users_type {
-  std::uint32_t bits;
-};
-}  // namespace dtype_by_name
 struct users_float4 {
   std::uint8_t bits;
 };
@@ -71,8 +64,6 @@ struct usm_dlpack::data_type_of<declared_type<2>> {
 #if defined(USM_DLPACK_FIXED)
 template <>
 struct usm_dlpack::data_type_of<users_type> : data_type_of<declared_type<0>> {};
-template <>
-struct usm_dlpack::data_type_of<dtype_by_name::users_type> : data_type_of<declared_type<0>> {};
 #endif
 
 template <class Element>
@@ -84,10 +75,6 @@ auto exported(view_of<const users_type> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
 }  // namespace no_dtype
-
-namespace dtype_by_name {
-auto named() { return usm_dlpack::data_type_v<volatile users_type>; }
-}  // namespace dtype_by_name
 
 namespace untrue_dtype {
 auto exported(view_of<const declared_type<0>> view) {

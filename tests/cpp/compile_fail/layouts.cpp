@@ -19,8 +19,8 @@ template <class Layout, class Accessor = odd::plain_accessor<float>>
 using view_in = md::mdspan<float, md::dextents<int, 2>, Layout, Accessor>;
 
 #if defined(USM_DLPACK_FIXED)
-using anchored = odd::layout_stepped;
-using swapped = odd::layout_stepped;
+using anchored = odd::layout_stepped<>;
+using swapped = odd::layout_stepped<>;
 using scaled_accessor = odd::plain_accessor<float>;
 #else
 using anchored = odd::layout_anchored;
@@ -40,6 +40,6 @@ auto view(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_in<swapped
 
 namespace without_default {
 auto view(const DLTensor& tensor) {
-  return usm_dlpack::to_mdspan<view_in<odd::layout_stepped, scaled_accessor>>(tensor);
+  return usm_dlpack::to_mdspan<view_in<odd::layout_stepped<>, scaled_accessor>>(tensor);
 }
 }  // namespace without_default

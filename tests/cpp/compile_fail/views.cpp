@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is no view, and views whose handle, accessor or layout a DLTensor cannot describe, are
-// refused in a sentence, by the bare and by the managed exporters. The sentence is split where
-// the header splits it, because g++ quotes the source.
+// refused in a sentence. It is split where the header splits it, because g++ quotes the
+// source.
 //
 // clang-format off
 // expect not_a_view: view: expected a type with the interface of mdspan, found another;
 // expect not_a_view: pass an mdspan by value or reference
 // expect by_index: data_handle: expected element_type\*, found a handle that is no such pointer
 // expect by_index: make an mdspan over the raw pointer
-// expect by_bytes: data_handle: expected element_type\*, found a handle that is no such pointer
-// expect by_bytes: make an mdspan over the raw pointer
 // expect changing_values: accessor: expected reference to be element_type&, found an accessor that
 // expect changing_values: may change values; specialise is_plain_accessor_v if it does not
 // expect without_strides: layout: expected a mapping with stride\(r\), found one without strides;
 // expect without_strides: copy the elements to a strided layout first
-// expect managed_values: accessor: expected reference to be element_type&, found an accessor that
-// expect managed_values: may change values; specialise is_plain_accessor_v if it does not
-// expect legacy_layout: layout: expected a mapping with stride\(r\), found one without strides;
-// expect legacy_layout: copy the elements to a strided layout first
 // clang-format on
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
 
-#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <vector>
 
@@ -55,12 +49,6 @@ auto exported(const view_by<odd::indexed_accessor<float>>& view) {
 }
 }  // namespace by_index
 
-namespace by_bytes {
-auto exported(const view_by<odd::bytes_accessor<float>>& view) {
-  return usm_dlpack::to_dlpack_tensor(view, some_device);
-}
-}  // namespace by_bytes
-
 namespace changing_values {
 auto exported(const view_by<odd::doubling_accessor<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
@@ -72,15 +60,3 @@ auto exported(const view_in<odd::layout_swapped>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
 }  // namespace without_strides
-
-namespace managed_values {
-auto exported(const view_by<odd::doubling_accessor<float>>& view) {
-  return usm_dlpack::to_managed_tensor(view, some_device, 0);
-}
-}  // namespace managed_values
-
-namespace legacy_layout {
-auto exported(const view_in<odd::layout_swapped>& view) {
-  return usm_dlpack::to_legacy_managed_tensor(view, some_device, 0);
-}
-}  // namespace legacy_layout

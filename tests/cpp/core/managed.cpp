@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Managed tensors: one allocation, an owner that is destroyed once and never lost, flags that
-// tell the truth, and the RAII of received ones.
+// tell the truth, data where consumers expect it, and the RAII of received ones.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
@@ -15,12 +15,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace {
@@ -53,304 +53,72 @@ class counting_owner {
 };
 
 using extents_2d = md::dextents<int, 2>;
-template <class Element>
-using view_2d = md::mdspan<Element, extents_2d>;
+template <class Element, class Layout = md::layout_right>
+using view_2d = md::mdspan<Element, extents_2d, Layout>;
+using relaxed = usm_dlpack::layout_relaxed;
 
-// --- From a view
-// ----------------------------------------------------------------------------------------
+/// 2 by 3 elements, and views of them.
+struct six_floats {
+  alignas(64) std::array<float, 6> elements{};
+  view_2d<float> view{elements.data(), 2, 3};
+  view_2d<const float> constant{elements.data(), 2, 3};
+  view_2d<float, relaxed> reversed{elements.data(),
+                                   relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1})};
+};
 
-TEST(Managed, DescribesTheViewAndItsOwner) {
-  std::array<float, 6> elements{};
-  const view_2d<float> view(elements.data(), 2, 3);
-  int freed = 0;
-  const managed_tensor managed = to_managed_tensor(view, some_device, counting_owner(freed));
-  EXPECT_EQ(managed->version.major, 1U);
-  EXPECT_EQ(managed->version.minor, static_cast<std::uint32_t>(DLPACK_MINOR_VERSION));
-  EXPECT_EQ(managed->flags, 0U);
-  EXPECT_NE(managed->deleter, nullptr);
-  EXPECT_EQ(managed->dl_tensor.device.device_id, some_device.device_id);
-  usm_dlpack_test::expect_same_elements(managed->dl_tensor, usm_dlpack_test::facts_of(view));
-  EXPECT_EQ(freed, 0);
-}
+// --- The owner and the allocation
+// --------------------------------------------------------------
 
-TEST(Managed, MakesOneAllocationAndFreesIt) {
-  std::array<float, 6> elements{};
-  int freed = 0;
-  const allocation_count heap;
-  {
-    const auto managed = to_managed_tensor(view_2d<float>(elements.data(), 2, 3), some_device,
-                                           counting_owner(freed));
-    EXPECT_EQ(heap.made(), 1U);
-    EXPECT_EQ(heap.freed(), 0U);
-  }
-  {
-    const auto legacy = to_legacy_managed_tensor(view_2d<float>(elements.data(), 2, 3),
-                                                 some_device, counting_owner(freed));
-    EXPECT_EQ(heap.made(), 2U);
-  }
-  EXPECT_EQ(heap.made(), 2U);
-  EXPECT_EQ(heap.freed(), 2U);
-  EXPECT_EQ(freed, 2);
-}
-
-TEST(Managed, AllocatesWhatTheTensorItsOwnerAndItsArraysTakeAndNoMore) {
-  std::array<float, 6> elements{};
-  const allocation_count heap;
-  const auto flat = to_managed_tensor(view_2d<float>(elements.data(), 2, 3), some_device, 0);
-  const std::size_t structs = heap.bytes() - 4 * sizeof(std::int64_t);
-  EXPECT_GE(structs, sizeof(DLManagedTensorVersioned) + sizeof(int));
-  EXPECT_LE(structs, sizeof(DLManagedTensorVersioned) + 2 * sizeof(std::int64_t));
-  const allocation_count later;
-  const auto scalar =
-      to_managed_tensor(md::mdspan<float, md::extents<int>>(elements.data()), some_device, 0);
-  EXPECT_EQ(later.bytes(), structs);
-}
-
-TEST(Managed, FreesAnOwnerOfTheAlignmentThatOrdinaryMemoryHasByTheOrdinaryForm) {
-  struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) ordinary {
-    int value = 0;
-  };
-  float element = 0;
-  const allocation_count heap;
-  to_managed_tensor(md::mdspan<float, md::extents<int>>(&element), some_device, ordinary{})
-      .reset();
-  EXPECT_EQ(heap.freed(), 1U);
-}
-
-TEST(Managed, DestroysTheOwnerExactlyOnceWhenTheDeleterRuns) {
-  std::array<float, 6> elements{};
+TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {
+  six_floats six;
   int freed = 0;
   counting_owner owner(freed);
-  DLManagedTensorVersioned* raw =
-      to_managed_tensor(view_2d<float>(elements.data(), 2, 3), some_device, std::move(owner))
-          .release();
-  EXPECT_EQ(freed, 0) << "released";
+  const auto facts = usm_dlpack_test::facts_of(six.view);
+  const allocation_count heap;
+  DLManagedTensorVersioned* const raw =
+      to_managed_tensor(six.view, some_device, std::move(owner)).release();
+  EXPECT_EQ(heap.made(), 1U);
   EXPECT_FALSE(owner.owns());
+  EXPECT_EQ(raw->version.major, 1U);
+  EXPECT_EQ(raw->version.minor, static_cast<std::uint32_t>(DLPACK_MINOR_VERSION));
+  EXPECT_EQ(raw->flags, 0U);
+  EXPECT_EQ(raw->dl_tensor.device.device_type, some_device.device_type);
+  EXPECT_EQ(raw->dl_tensor.device.device_id, some_device.device_id);
+  EXPECT_EQ(raw->dl_tensor.byte_offset, 0U);
+  usm_dlpack_test::expect_same_elements(raw->dl_tensor, facts);
+  EXPECT_EQ(freed, 0);
   raw->deleter(raw);
   EXPECT_EQ(freed, 1);
-}
-
-TEST(Managed, DestroysTheOwnerOnTheThreadThatCallsTheDeleter) {
-  std::array<float, 6> elements{};
-  auto destroyed_on = std::make_shared<std::thread::id>();
-  struct owner_type {
-    std::shared_ptr<std::thread::id> id;
-    explicit owner_type(std::shared_ptr<std::thread::id> where) : id(std::move(where)) {}
-    owner_type(owner_type&&) noexcept = default;
-    ~owner_type() {
-      if (id) *id = std::this_thread::get_id();
-    }
-  };
-  auto managed = to_managed_tensor(view_2d<float>(elements.data(), 2, 3), some_device,
-                                   owner_type(destroyed_on));
-  std::thread consumer([taken = std::move(managed)]() mutable { taken.reset(); });
-  const std::thread::id expected = consumer.get_id();
-  consumer.join();
-  EXPECT_EQ(*destroyed_on, expected);
+  DLManagedTensor* const legacy =
+      to_legacy_managed_tensor(six.view, some_device, counting_owner(freed)).release();
+  usm_dlpack_test::expect_same_elements(legacy->dl_tensor, facts);
+  legacy->deleter(legacy);
+  EXPECT_EQ(freed, 2);
+  EXPECT_EQ(heap.made(), heap.freed());
 }
 
 TEST(Managed, CopiesAnOwnerThatIsGivenAsAnLvalue) {
-  std::array<float, 6> elements{};
+  six_floats six;
   const auto owner = std::make_shared<int>(1);
-  const auto managed =
-      to_managed_tensor(view_2d<float>(elements.data(), 2, 3), some_device, owner);
+  const auto managed = to_managed_tensor(six.view, some_device, owner);
   EXPECT_EQ(owner.use_count(), 2);
 }
 
-TEST(Managed, OutlivesTheView) {
-  std::array<float, 6> elements{};
-  auto view = std::make_unique<view_2d<float>>(elements.data(), 2, 3);
-  const auto managed = to_managed_tensor(*view, some_device, nullptr);
-  view.reset();
-  EXPECT_EQ(managed->dl_tensor.shape[1], 3);
-  EXPECT_EQ(managed->dl_tensor.strides[0], 3);
-}
-
-TEST(Managed, IsReadOnlyFromAHandleToConst) {
-  std::array<float, 4> elements{};
-  using view_type =
-      md::mdspan<float, md::dextents<int, 1>, md::layout_right, odd::reading_accessor<float>>;
-  const view_type view(elements.data(), 4);
-  EXPECT_EQ(to_managed_tensor(view, some_device, 0)->flags, flag::read_only);
-}
-
-TEST(Managed, IsReadOnlyFromConst) {
-  std::array<float, 6> elements{};
-  using view_type = md::mdspan<const volatile float, extents_2d>;
-  EXPECT_EQ(
-      to_managed_tensor(view_2d<const float>(elements.data(), 2, 3), some_device, 0)->flags,
-      flag::read_only);
-  EXPECT_EQ(to_managed_tensor(view_type(elements.data(), 2, 3), some_device, 0)->flags,
-            flag::read_only);
-  EXPECT_EQ(
-      to_managed_tensor(view_2d<volatile float>(elements.data(), 2, 3), some_device, 0)->flags,
-      0U);
-}
-
-TEST(Managed, DeclaresPaddedElements) {
-  std::array<padded_float4, 6> elements{};
-  const auto managed =
-      to_managed_tensor(view_2d<padded_float4>(elements.data(), 2, 3), some_device, 0);
-  EXPECT_EQ(managed->flags, flag::is_subbyte_type_padded);
-  EXPECT_EQ(managed->dl_tensor.dtype.bits, 4);
-  const auto constant =
-      to_managed_tensor(view_2d<const padded_float4>(elements.data(), 2, 3), some_device, 0);
-  EXPECT_EQ(constant->flags, flag::is_subbyte_type_padded | flag::read_only);
-}
-
-TEST(Managed, KeepsALivePointerForSizeZero) {
-  std::array<float, 6> elements{};
-  const auto managed =
-      to_managed_tensor(view_2d<float>(elements.data(), 0, 3), some_device, 0);
-  EXPECT_EQ(managed->dl_tensor.data, elements.data());
-  EXPECT_EQ(managed->dl_tensor.shape[0], 0);
-  EXPECT_EQ(managed->dl_tensor.shape[1], 3);
-  const auto row = to_managed_tensor(
-      md::mdspan<float, md::dextents<int, 1>>(elements.data(), 0), some_device, 0);
-  EXPECT_EQ(row->dl_tensor.data, elements.data());
-  EXPECT_EQ(row->dl_tensor.shape[0], 0);
-}
-
-TEST(Managed, StartsAtTheLowestAddressOfAReversedView) {
-  std::array<float, 6> elements{};
-  using relaxed = usm_dlpack::layout_relaxed;
-  const md::mdspan<float, extents_2d, relaxed> view(
-      elements.data(), relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1}));
-  const auto managed = to_managed_tensor(view, some_device, 0);
-  EXPECT_EQ(managed->dl_tensor.data, elements.data());
-  EXPECT_EQ(managed->dl_tensor.byte_offset, 5 * sizeof(float));
-  EXPECT_EQ(managed->dl_tensor.strides[0], -3);
-  EXPECT_EQ(usm_dlpack_test::addresses_of(managed->dl_tensor),
-            usm_dlpack_test::facts_of(view).addresses());
-}
-
-TEST(Managed, StartsAtTheLowestAddressOfAReversedTensor) {
-  valid_tensor valid;
-  valid.strides = {3, -1};
-  valid.tensor.data = &valid.elements[1];
-  valid.tensor.byte_offset = sizeof(float);
-  const auto managed = to_managed_tensor(valid.tensor, 0);
-  EXPECT_EQ(managed->dl_tensor.data, valid.elements.data());
-  EXPECT_EQ(managed->dl_tensor.byte_offset, 2 * sizeof(float));
-}
-
-TEST(Managed, KeepsDataThatIsNotAboveTheLowestAddress) {
-  valid_tensor valid;
-  valid.strides = {-3, -1};
-  valid.tensor.byte_offset = 5 * sizeof(float);
-  const auto managed = to_managed_tensor(valid.tensor, 0);
-  EXPECT_EQ(managed->dl_tensor.data, valid.elements.data());
-  EXPECT_EQ(managed->dl_tensor.byte_offset, 5 * sizeof(float));
-  const auto legacy = to_legacy_managed_tensor(valid.tensor, 0);
-  EXPECT_EQ(legacy->dl_tensor.data, valid.elements.data());
-}
-
-TEST(Managed, StartsAtTheByteThatHoldsTheLowestPackedElement) {
-  std::array<unsigned char, 8> bytes{};
-  std::int64_t extent = 6;
-  std::int64_t stride = -1;
-  const DLTensor tensor{
-      bytes.data() + 4, some_device, 1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1},
-      &extent,          &stride,     0};
-  const auto packed = to_managed_tensor(tensor, 0);
-  EXPECT_EQ(packed->dl_tensor.data, bytes.data() + 1);  // 20 bits below
-  EXPECT_EQ(packed->dl_tensor.byte_offset, 3U);
-  extent = 4;
-  const auto padded = to_managed_tensor(tensor, 0, flag::is_subbyte_type_padded);
-  EXPECT_EQ(padded->dl_tensor.data, bytes.data() + 1);
-  EXPECT_EQ(padded->dl_tensor.byte_offset, 3U);
-}
-
-TEST(Managed, StartsAtTheFirstElementOfAReversedViewOnTheHost) {
-  std::array<float, 6> elements{};
-  using relaxed = usm_dlpack::layout_relaxed;
-  const md::mdspan<float, extents_2d, relaxed> view(
-      elements.data(), relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1}));
-  const auto managed = to_managed_tensor(view, {kDLCPU, 0}, 0);
-  const auto legacy = to_legacy_managed_tensor(view, {kDLCPU, 0}, 0);
-  for (const DLTensor& tensor : {managed->dl_tensor, legacy->dl_tensor}) {
-    EXPECT_EQ(tensor.data, &elements[5]);
-    EXPECT_EQ(tensor.byte_offset, 0U);
-    EXPECT_EQ(usm_dlpack_test::addresses_of(tensor),
-              usm_dlpack_test::facts_of(view).addresses());
-  }
-}
-
-TEST(Managed, AddsTheByteOffsetOfAHostTensorToData) {
-  valid_tensor valid;
-  valid.tensor.device = {kDLCPU, 0};
-  for (const std::int64_t stride : {1, -1}) {
-    valid.strides = {3 * stride, stride};
-    valid.tensor.data = stride > 0 ? valid.elements.data() : &valid.elements[3];
-    valid.tensor.byte_offset = stride > 0 ? 0 : 2 * sizeof(float);
-    const auto managed = to_managed_tensor(valid.tensor, 0);
-    EXPECT_EQ(managed->dl_tensor.data, stride > 0 ? &valid.elements[0] : &valid.elements[5]);
-    EXPECT_EQ(managed->dl_tensor.byte_offset, 0U);
-    EXPECT_EQ(managed->dl_tensor.strides[1], stride);
-  }
-}
-
-TEST(Managed, StartsAtTheByteOfTheFirstPackedElementOnTheHost) {
-  std::array<unsigned char, 8> bytes{};
-  std::int64_t extent = 6;
-  std::int64_t stride = -1;
-  const DLTensor tensor{
-      bytes.data(), {kDLCPU, 0}, 1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1},
-      &extent,      &stride,     4};
-  const auto packed = to_managed_tensor(tensor, 0);
-  EXPECT_EQ(packed->dl_tensor.data, bytes.data() + 4);
-  EXPECT_EQ(packed->dl_tensor.byte_offset, 0U);
-}
-
-TEST(Managed, LeavesNullDataOfAnEmptyHostTensorNull) {
-  valid_tensor valid;
-  valid.tensor.device = {kDLCPU, 0};
-  valid.shape = {0, 3};
-  valid.tensor.byte_offset = 8;
-  const auto live = to_managed_tensor(valid.tensor, 0);
-  EXPECT_EQ(live->dl_tensor.data, &valid.elements[2]);
-  EXPECT_EQ(live->dl_tensor.byte_offset, 0U);
-  valid.tensor.data = nullptr;
-  const auto null = to_managed_tensor(valid.tensor, 0);
-  EXPECT_EQ(null->dl_tensor.data, nullptr);
-  EXPECT_EQ(null->dl_tensor.byte_offset, 0U);
-}
-
-// `data` may be a handle there, as a cl_mem is for kDLOpenCL.
-TEST(Managed, LeavesDataOfAnotherDeviceTypeAsItIs) {
-  valid_tensor valid;
-  valid.tensor.device = {kDLOpenCL, 0};
-  valid.strides = {-3, -1};
-  valid.tensor.data = &valid.elements[3];
-  valid.tensor.byte_offset = 2 * sizeof(float);
-  const auto managed = to_managed_tensor(valid.tensor, 0);
-  EXPECT_EQ(managed->dl_tensor.data, &valid.elements[3]);
-  EXPECT_EQ(managed->dl_tensor.byte_offset, 2 * sizeof(float));
-}
-
-TEST(Managed, HasNoArraysForRankZero) {
-  float element = 0;
-  const auto managed =
-      to_managed_tensor(md::mdspan<float, md::extents<int>>(&element), some_device, 0);
-  EXPECT_EQ(managed->dl_tensor.ndim, 0);
-  EXPECT_EQ(managed->dl_tensor.shape, nullptr);
-  EXPECT_EQ(managed->dl_tensor.strides, nullptr);
-  EXPECT_EQ(managed->dl_tensor.data, &element);
-}
-
+// The allocation counter expects the matching form of `operator delete`.
 TEST(Managed, AlignsAnOverAlignedOwnerAndTheArraysBehindASmallOne) {
   struct alignas(256) over_aligned {
     std::array<unsigned char, 256> bytes;
   };
-  std::array<float, 6> elements{};
-  const view_2d<float> view(elements.data(), 2, 3);
-  const auto large = to_managed_tensor(view, some_device, over_aligned{});
+  six_floats six;
+  const auto large = to_managed_tensor(six.view, some_device, over_aligned{});
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.get()) % 256, 0U);
-  EXPECT_EQ(large->dl_tensor.shape[1], 3);
-  const auto small = to_managed_tensor(view, some_device, 'c');
+  const auto small = to_managed_tensor(six.view, some_device, 'c');
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small->dl_tensor.shape) % alignof(std::int64_t),
             0U);
-  EXPECT_EQ(small->dl_tensor.strides[0], 3);
+  for (const auto* managed : {large.get(), small.get()}) {
+    EXPECT_EQ(managed->dl_tensor.shape[1], 3);
+    EXPECT_EQ(managed->dl_tensor.strides[1], 1);
+  }
 }
 
 TEST(Managed, FreesWhatItAllocatedWhereTheOwnersMoveThrows) {
@@ -358,146 +126,65 @@ TEST(Managed, FreesWhatItAllocatedWhereTheOwnersMoveThrows) {
     throwing_owner() = default;
     throwing_owner(throwing_owner&&) { throw std::runtime_error("cannot be moved"); }
   };
-  std::array<float, 6> elements{};
-  const view_2d<float> view(elements.data(), 2, 3);
-  const usm_dlpack_test::allocation_count heap;
-  EXPECT_THROW(static_cast<void>(to_managed_tensor(view, some_device, throwing_owner())),
+  six_floats six;
+  const allocation_count heap;
+  EXPECT_THROW(static_cast<void>(to_managed_tensor(six.view, some_device, throwing_owner())),
                std::runtime_error);
   EXPECT_EQ(heap.made(), heap.freed());
 }
 
-TEST(Managed, LeavesTheOwnerWithTheCallerWhereMemoryRunsOut) {
-  std::array<float, 6> elements{};
+TEST(Managed, LeavesTheOwnerWithTheCallerWhereItFails) {
+  six_floats six;
   int freed = 0;
   counting_owner owner(freed);
   usm_dlpack_test::fail_allocation(1);
-  EXPECT_THROW(static_cast<void>(to_managed_tensor(view_2d<float>(elements.data(), 2, 3),
-                                                   some_device, std::move(owner))),
+  EXPECT_THROW(static_cast<void>(to_managed_tensor(six.view, some_device, std::move(owner))),
                std::bad_alloc);
+  const odd::hand_written_view<float, int, 1> negative{six.elements.data(), {-1}, {}};
+  EXPECT_REFUSAL(to_managed_tensor(negative, some_device, std::move(owner)),
+                 errc::extent_out_of_range, "shape[0]");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(negative, some_device, std::move(owner)),
+                 errc::extent_out_of_range, "shape[0]");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(six.constant, some_device, std::move(owner)),
+                 errc::read_only, "flags");
+  const view_2d<float> nowhere(nullptr, 2, 3);
+  EXPECT_REFUSAL(to_managed_tensor(nowhere, some_device, std::move(owner)), errc::data_null,
+                 "data");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(nowhere, some_device, std::move(owner)),
+                 errc::data_null, "data");
+  valid_tensor valid;
+  EXPECT_REFUSAL(to_managed_tensor(valid.tensor, std::move(owner), 8U), errc::flags_unknown,
+                 "flags");
+  valid.tensor.ndim = -1;
+  EXPECT_REFUSAL(to_managed_tensor(valid.tensor, std::move(owner)), errc::ndim_out_of_range,
+                 "ndim");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, std::move(owner)),
+                 errc::ndim_out_of_range, "ndim");
   EXPECT_TRUE(owner.owns());
   EXPECT_EQ(freed, 0);
 }
 
-TEST(Managed, LeavesTheOwnerWithTheCallerWhereTheViewIsRefused) {
-  float element = 0;
-  int freed = 0;
-  counting_owner owner(freed);
-  const odd::hand_written_view<float, int, 1> negative{&element, {-1}, {}};
-  EXPECT_REFUSAL(to_managed_tensor(negative, some_device, std::move(owner)),
-                 errc::extent_out_of_range, "shape[0]",
-                 "an extent from 0 to 9223372036854775807 elements", "-1");
-  EXPECT_TRUE(owner.owns());
-  EXPECT_REFUSAL(to_legacy_managed_tensor(negative, some_device, std::move(owner)),
-                 errc::extent_out_of_range, "shape[0]",
-                 "an extent from 0 to 9223372036854775807 elements", "-1");
-  EXPECT_TRUE(owner.owns());
+// --- Flags ---------------------------------------------------------------------------------
+
+TEST(Managed, IsReadOnlyFromConst) {
+  six_floats six;
+  using reading =
+      md::mdspan<float, extents_2d, md::layout_right, odd::reading_accessor<float>>;
+  EXPECT_EQ(to_managed_tensor(six.constant, some_device, 0)->flags, flag::read_only);
+  EXPECT_EQ(to_managed_tensor(reading(six.elements.data(), 2, 3), some_device, 0)->flags,
+            flag::read_only);
+  EXPECT_EQ(to_managed_tensor(view_2d<volatile float>(six.view), some_device, 0)->flags, 0U);
 }
 
-TEST(Managed, RefusesANullHandleOfAViewWithElements) {
-  int freed = 0;
-  counting_owner owner(freed);
-  using relaxed = usm_dlpack::layout_relaxed;
-  const view_2d<float> nowhere(nullptr, 2, 3);
-  const md::mdspan<float, extents_2d, relaxed> reversed(
-      nullptr, relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1}));
-  EXPECT_REFUSAL(to_managed_tensor(nowhere, some_device, std::move(owner)), errc::data_null,
-                 "data", "the address of the elements", "null");
-  EXPECT_REFUSAL(to_managed_tensor(reversed, some_device, std::move(owner)), errc::data_null,
-                 "data", "the address of the elements", "null");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(nowhere, some_device, std::move(owner)),
-                 errc::data_null, "data", "the address of the elements", "null");
-  EXPECT_TRUE(owner.owns());
-  const view_2d<float> empty(nullptr, 0, 3);
-  EXPECT_EQ(to_managed_tensor(empty, some_device, 0)->dl_tensor.data, nullptr);
-}
-
-TEST(Managed, RefusesAViewThatNoConsumerCouldTake) {
-  std::array<float, 6> elements{};
-  auto* misaligned =
-      reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(elements.data()) + 1);
-  const odd::hand_written_view<float, int, 1> view{misaligned, {1}, {}};
-  EXPECT_REFUSAL(to_managed_tensor(view, some_device, 0), errc::data_misaligned, "byte_offset",
-                 "data + byte_offset aligned to 4 bytes", "1 bytes past such an address");
-}
-
-// --- Legacy
-// ---------------------------------------------------------------------------------------------
-
-TEST(Managed, LegacyDescribesTheSame) {
-  std::array<float, 6> elements{};
-  const view_2d<float> view(elements.data(), 2, 3);
-  int freed = 0;
-  DLManagedTensor* raw =
-      to_legacy_managed_tensor(view, some_device, counting_owner(freed)).release();
-  ASSERT_NE(raw->deleter, nullptr);
-  usm_dlpack_test::expect_same_elements(raw->dl_tensor, usm_dlpack_test::facts_of(view));
-  raw->deleter(raw);
-  EXPECT_EQ(freed, 1);
-}
-
-TEST(Managed, LegacyRefusesWhatItCannotDeclare) {
-  std::array<float, 6> elements{};
-  std::array<padded_float4, 6> padded{};
-  int freed = 0;
-  counting_owner owner(freed);
-  EXPECT_REFUSAL(to_legacy_managed_tensor(view_2d<const float>(elements.data(), 2, 3),
-                                          some_device, std::move(owner)),
-                 errc::read_only, "flags",
-                 "writable memory, as a legacy managed tensor implies", "read-only memory");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(view_2d<padded_float4>(padded.data(), 2, 3),
-                                          some_device, std::move(owner)),
-                 errc::dtype_unsupported, "flags",
-                 "packed elements, as a legacy managed tensor implies",
-                 "padded elements of fewer than 8 bits");
-  EXPECT_TRUE(owner.owns());
-}
-
-// --- From a DLTensor
-// ------------------------------------------------------------------------------------
-
-TEST(Managed, CopiesShapeAndStridesOfATensor) {
-  valid_tensor valid;
-  const auto managed = to_managed_tensor(valid.tensor, 0, flag::read_only | flag::is_copied);
-  valid.shape = {-1, -1};
-  valid.strides = {-1, -1};
-  EXPECT_EQ(managed->flags, flag::read_only | flag::is_copied);
-  EXPECT_EQ(managed->dl_tensor.shape[0], 2);
-  EXPECT_EQ(managed->dl_tensor.strides[0], 3);
-  EXPECT_EQ(managed->dl_tensor.data, valid.elements.data());
-}
-
-TEST(Managed, FillsNullStrides) {
-  valid_tensor valid;
-  valid.tensor.strides = nullptr;
-  const auto managed = to_managed_tensor(valid.tensor, 0);
-  ASSERT_NE(managed->dl_tensor.strides, nullptr);
-  EXPECT_EQ(managed->dl_tensor.strides[0], 3);
-  EXPECT_EQ(managed->dl_tensor.strides[1], 1);
-}
-
-TEST(Managed, KeepsTheByteOffsetOfATensor) {
-  valid_tensor valid;
-  valid.tensor.byte_offset = 4;
-  valid.shape[0] = 1;
-  EXPECT_EQ(to_managed_tensor(valid.tensor, 0)->dl_tensor.byte_offset, 4U);
-}
-
-TEST(Managed, RefusesATensorThatIsNotWellFormed) {
-  valid_tensor valid;
-  valid.tensor.ndim = -1;
-  int freed = 0;
-  counting_owner owner(freed);
-  EXPECT_REFUSAL(to_managed_tensor(valid.tensor, std::move(owner)), errc::ndim_out_of_range,
-                 "ndim", "0 or more dimensions", "-1");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, std::move(owner)),
-                 errc::ndim_out_of_range, "ndim", "0 or more dimensions", "-1");
-  EXPECT_TRUE(owner.owns());
-}
-
-TEST(Managed, RefusesFlagsThatDlpackDoesNotDefine) {
-  valid_tensor valid;
-  EXPECT_REFUSAL(to_managed_tensor(valid.tensor, 0, flag::read_only | 8U), errc::flags_unknown,
-                 "flags", "bits of DLPACK_FLAG_BITMASK_* only", "8");
+TEST(Managed, DeclaresPaddedElementsOrRefusesThem) {
+  std::array<padded_float4, 6> elements{};
+  const view_2d<const padded_float4> view(elements.data(), 2, 3);
+  const auto managed = to_managed_tensor(view, some_device, 0);
+  EXPECT_EQ(managed->flags, flag::is_subbyte_type_padded | flag::read_only);
+  EXPECT_EQ(managed->dl_tensor.dtype.bits, 4);
+  EXPECT_REFUSAL(
+      to_legacy_managed_tensor(view_2d<padded_float4>(elements.data(), 2, 3), some_device, 0),
+      errc::dtype_unsupported, "flags");
 }
 
 TEST(Managed, MeasuresATensorAsItsFlagsSay) {
@@ -510,26 +197,109 @@ TEST(Managed, MeasuresATensorAsItsFlagsSay) {
                                               (std::uintptr_t{1} << 62) - 64);
   EXPECT_NO_THROW(static_cast<void>(to_managed_tensor(valid.tensor, 0)));
   EXPECT_REFUSAL(to_managed_tensor(valid.tensor, 0, flag::is_subbyte_type_padded),
-                 errc::span_overflow, "strides", "a view that the address space can hold",
-                 "offsets beyond it");
+                 errc::span_overflow, "strides");
 }
 
-TEST(Managed, LegacyRefusesFlagsItCannotCarry) {
+// --- Shape, strides and data
+// -----------------------------------------------------------------
+
+TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   valid_tensor valid;
-  EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, 0, flag::read_only | 8U),
-                 errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only", "8");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, 0, flag::read_only), errc::read_only,
-                 "flags", "writable memory, as a legacy managed tensor implies",
-                 "read-only memory");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, 0, flag::is_subbyte_type_padded),
-                 errc::dtype_unsupported, "flags",
-                 "packed elements, as a legacy managed tensor implies",
-                 "padded elements of fewer than 8 bits");
+  const auto managed = to_managed_tensor(valid.tensor, 0, flag::read_only | flag::is_copied);
+  valid.tensor.strides = nullptr;
+  const auto filled = to_managed_tensor(valid.tensor, 0);
+  valid.shape = {-1, -1};
+  valid.strides = {-1, -1};
+  EXPECT_EQ(managed->flags, flag::read_only | flag::is_copied);
+  for (const DLTensor& tensor : {managed->dl_tensor, filled->dl_tensor}) {
+    EXPECT_EQ(tensor.shape[0], 2);
+    EXPECT_EQ(tensor.shape[1], 3);
+    EXPECT_EQ(tensor.strides[0], 3);
+    EXPECT_EQ(tensor.strides[1], 1);
+    EXPECT_EQ(tensor.data, valid.elements.data());
+  }
 }
 
-// --- Received -------------------------------------------------------------------------------
+TEST(Managed, HasNoArraysForRankZero) {
+  float element = 0;
+  const auto managed =
+      to_managed_tensor(md::mdspan<float, md::extents<int>>(&element), some_device, 0);
+  EXPECT_EQ(managed->dl_tensor.ndim, 0);
+  EXPECT_EQ(managed->dl_tensor.shape, nullptr);
+  EXPECT_EQ(managed->dl_tensor.strides, nullptr);
+  EXPECT_EQ(managed->dl_tensor.data, &element);
+}
 
-TEST(Managed, CallsTheDeleterOfAReceivedTensorOnce) {
+// dpctl, dpnp and PyTorch refuse null.
+TEST(Managed, KeepsTheDataOfAnEmptyView) {
+  six_floats six;
+  const view_2d<float> empty(six.elements.data(), 0, 3);
+  EXPECT_EQ(to_managed_tensor(empty, some_device, 0)->dl_tensor.data, six.elements.data());
+  const view_2d<float> nowhere(nullptr, 0, 3);
+  EXPECT_EQ(to_managed_tensor(nowhere, some_device, 0)->dl_tensor.data, nullptr);
+}
+
+void expect_place(const DLTensor& tensor, const void* data, std::uint64_t byte_offset) {
+  EXPECT_EQ(tensor.data, data);
+  EXPECT_EQ(tensor.byte_offset, byte_offset);
+}
+
+TEST(Managed, StartsAtTheLowestAddressForOneApi) {
+  six_floats six;
+  const auto from_view = to_managed_tensor(six.reversed, some_device, 0);
+  expect_place(from_view->dl_tensor, six.elements.data(), 20);
+  EXPECT_EQ(usm_dlpack_test::addresses_of(from_view->dl_tensor),
+            usm_dlpack_test::facts_of(six.reversed).addresses());
+  valid_tensor valid;
+  valid.strides = {3, -1};
+  valid.tensor.data = &valid.elements[1];
+  valid.tensor.byte_offset = 4;
+  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, valid.elements.data(), 8);
+  valid.strides = {1, 1};  // nothing is below `data`, which stays
+  expect_place(to_legacy_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[1], 4);
+}
+
+TEST(Managed, StartsAtTheFirstElementOnTheHost) {
+  six_floats six;
+  expect_place(to_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor, &six.elements[5],
+               0);
+  expect_place(to_legacy_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor,
+               &six.elements[5], 0);
+  valid_tensor valid;
+  valid.tensor.device = {kDLCPU, 0};
+  valid.tensor.byte_offset = 8;
+  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[2], 0);
+  valid.shape = {0, 3};
+  valid.tensor.data = nullptr;
+  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, nullptr, 0);
+}
+
+// `data` may be a handle there, as a cl_mem is for kDLOpenCL.
+TEST(Managed, LeavesDataOfAnotherDeviceTypeAsItIs) {
+  valid_tensor valid;
+  valid.tensor.device = {kDLOpenCL, 0};
+  valid.strides = {-3, -1};
+  valid.tensor.data = &valid.elements[3];
+  valid.tensor.byte_offset = 8;
+  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[3], 8);
+}
+
+TEST(Managed, StartsAtTheByteOfTheLowestElementBelowAByte) {
+  std::array<unsigned char, 8> bytes{};
+  std::int64_t extent = 6;
+  std::int64_t stride = -1;
+  const DLTensor tensor{
+      bytes.data() + 4, some_device, 1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1},
+      &extent,          &stride,     0};
+  expect_place(to_managed_tensor(tensor, 0)->dl_tensor, &bytes[1], 3);  // 20 bits below
+  extent = 4;
+  const auto padded = to_managed_tensor(tensor, 0, flag::is_subbyte_type_padded);
+  expect_place(padded->dl_tensor, &bytes[1], 3);
+}
+
+// --- Received ------------------------------------------------------------------------------
+
+TEST(Managed, CallsTheDeleterOfAReceivedTensorOnceIfThereIsOne) {
   valid_managed_tensor received;
   managed_tensor owned(&received.managed);
   managed_tensor moved = std::move(owned);
@@ -538,29 +308,14 @@ TEST(Managed, CallsTheDeleterOfAReceivedTensorOnce) {
   moved.reset();
   moved.reset();
   EXPECT_EQ(received.deleted, 1);
-}
-
-TEST(Managed, TakesAReceivedTensorWithoutADeleter) {
-  valid_managed_tensor received;
   received.managed.deleter = nullptr;
-  {
-    const managed_tensor owned(&received.managed);
-  }
+  managed_tensor(&received.managed).reset();
   usm_dlpack_test::foreign_tensor<DLManagedTensor> legacy;
+  legacy_managed_tensor(&legacy.managed).reset();
+  EXPECT_EQ(legacy.deleted, 1);
   legacy.managed.deleter = nullptr;
-  {
-    const legacy_managed_tensor owned(&legacy.managed);
-  }
-  EXPECT_EQ(received.deleted + legacy.deleted, 0);
-}
-
-TEST(Managed, LeavesAReleasedTensorAlone) {
-  valid_managed_tensor received;
-  {
-    managed_tensor owned(&received.managed);
-    EXPECT_EQ(owned.release(), &received.managed);
-  }
-  EXPECT_EQ(received.deleted, 0);
+  legacy_managed_tensor(&legacy.managed).reset();
+  EXPECT_EQ(received.deleted + legacy.deleted, 2);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of the user's, in the namespaces of the types that we are called with, and with
-// the names of ours: ours are called all the same. DLPack's types are in the global namespace.
+// Functions of users with the names of ours, in the namespaces of the types that we are called
+// with: ours are called all the same. DLPack's types are in the global namespace.
 #include <mdspan_under_test.hpp>
 
 #include <dlpack/dlpack.h>
@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -20,15 +19,9 @@ struct pair {
   float y;
 };
 using view = md::mdspan<pair, md::dextents<int, 2>>;
-using mapping = view::mapping_type;
-using ranks = std::array<int, 2>;
 
 [[maybe_unused]] inline pair* origin_address(const view& v) { return v.data_handle() + 1; }
-[[maybe_unused]] inline int origin_index(const mapping&) { return 1; }
-template <class View>
-pair* settle(const View& v) {
-  return v.data_handle() + 1;
-}
+[[maybe_unused]] inline int origin_index(const view::mapping_type&) { return 1; }
 template <class View, class... Others>
 int describe(const View&, Others...) {
   return 1;
@@ -40,25 +33,10 @@ int describe(const View&, Others...) {
 [[maybe_unused]] static std::string to_string(DLDataType) { return "the user's"; }
 [[maybe_unused]] static bool same_data_type(DLDataType, DLDataType) { return true; }
 [[maybe_unused]] static bool dtype_is_known(DLDataType) { return true; }
-[[maybe_unused]] static void check_device_type(const DLTensor&) {}
 [[maybe_unused]] static int check_structure(const DLTensor&) { return 0; }
-[[maybe_unused]] static void check_header(const DLManagedTensorVersioned&) {}
-[[maybe_unused]] static void validate(const DLTensor&) {}
 template <class View, class... Others>
 View make_view(const DLTensor&, Others&&...) {
   return View();
-}
-template <class View, class... Others>
-View convert_in_full(const DLTensor&, Others&&...) {
-  return View();
-}
-template <class Extents>
-void check_extents(const DLTensor&) {}
-template <class View>
-void check_element_type(const DLTensor&, int) {}
-template <std::size_t Rank>
-int read_strides(const DLTensor&) {
-  return 0;
 }
 [[maybe_unused]] static void write_header(DLManagedTensorVersioned&, std::uint64_t) {}
 [[maybe_unused]] static void write_tensor(const DLTensor&, std::int64_t*, DLTensor&) {}
@@ -78,27 +56,23 @@ struct usm_dlpack::data_type_of<app::pair> {
 namespace {
 
 using usm_dlpack::errc;
-using usm_dlpack_test::some_device;
 
 TEST(NamesOfUsers, AreNotCalledForOurs) {
   std::array<app::pair, 6> elements{};
   const app::view view(elements.data(), 2, 3);
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, usm_dlpack_test::some_device);
   DLTensor tensor = wrapper.get();
   EXPECT_EQ(tensor.data, elements.data());
-  const auto managed = usm_dlpack::to_managed_tensor(view, some_device, 0);
+  const auto managed = usm_dlpack::to_managed_tensor(view, usm_dlpack_test::some_device, 0);
   EXPECT_EQ(usm_dlpack::to_mdspan<app::view>(*managed).data_handle(), elements.data());
+  tensor.shape[0] = 0;  // is converted by other functions
   EXPECT_EQ(usm_dlpack::to_mdspan<app::view>(tensor).data_handle(), elements.data());
-  tensor.shape[0] = 0;  // what is not ordinary is read by other functions
-  EXPECT_EQ(usm_dlpack::to_mdspan<app::view>(tensor).data_handle(), elements.data());
-  tensor.shape[0] = 2;
   tensor.dtype.lanes = 1;
   EXPECT_REFUSAL(usm_dlpack::to_mdspan<app::view>(tensor), errc::dtype_mismatch, "dtype",
                  "float32x2 (code 2, bits 32, lanes 2) for the view's element type",
                  "float32 (code 2, bits 32, lanes 1)");
   tensor.dtype.bits = 7;
-  EXPECT_REFUSAL(usm_dlpack::to_mdspan<app::view>(tensor), errc::dtype_unsupported, "dtype",
-                 "a dtype of DLPack 1.3", "float7 (code 2, bits 7, lanes 1)");
+  EXPECT_REFUSAL(usm_dlpack::to_mdspan<app::view>(tensor), errc::dtype_unsupported, "dtype");
 }
 
 }  // namespace

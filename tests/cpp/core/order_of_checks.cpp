@@ -108,7 +108,7 @@ using narrow_extents = md::extents<std::int8_t, static_cast<std::size_t>(-1), 3>
 using strided_view = md::mdspan<packed_x32, narrow_extents, md::layout_stride>;
 using row_view = md::mdspan<packed_x32, narrow_extents, md::layout_right>;
 using unsigned_extents = md::extents<std::uint8_t, static_cast<std::size_t>(-1), 3>;
-using reversed_view = md::mdspan<packed_x32, unsigned_extents, odd::layout_signed<false>>;
+using reversed_view = md::mdspan<packed_x32, unsigned_extents, odd::layout_signed>;
 constexpr DLDataType int32{kDLInt, 32, 1};
 
 constexpr breakable_rule<convertible_tensor> to_mdspan_rules[] = {

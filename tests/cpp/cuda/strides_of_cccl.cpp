@@ -17,80 +17,57 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace {
 
-using usm_dlpack::errc;
 using usm_dlpack::to_mdspan;
+using usm_dlpack_test::strided_tensor;
 
 template <class Index, std::size_t Rank>
 using view =
     cuda::std::mdspan<float, cuda::std::dextents<Index, Rank>, cuda::layout_stride_relaxed>;
 
-/// Expects that a tensor of some strides is taken as it is.
+/// Expects that a tensor is taken as it is, with the index of its first element.
 template <class Index, std::size_t Rank>
-void expect_taken(std::array<std::int64_t, Rank> shape,
-                  std::array<std::int64_t, Rank> strides) {
-  std::array<float, 512> elements{};
-  DLTensor tensor{};
-  tensor.data = &elements[256];
-  tensor.device = usm_dlpack_test::some_device;
-  tensor.ndim = static_cast<std::int32_t>(Rank);
-  tensor.dtype = {kDLFloat, 32, 1};
-  tensor.shape = shape.data();
-  tensor.strides = strides.data();
-  const auto made = to_mdspan<view<Index, Rank>>(tensor);
-  const auto facts = usm_dlpack_test::facts_of(made);
-  EXPECT_EQ(facts.addresses(), usm_dlpack_test::addresses_of(tensor));
-  std::int64_t lowest = 0;
-  for (std::size_t r = 0; r < Rank; ++r) {
-    lowest += shape[r] > 1 && strides[r] < 0 ? (shape[r] - 1) * strides[r] : 0;
-    EXPECT_EQ(facts.extents[r], shape[r]);
-    if (shape[r] > 1 && !facts.addresses().empty()) {
-      EXPECT_EQ(facts.strides[r], strides[r]);
-    }
-  }
-  EXPECT_EQ(made.mapping().offset(), facts.addresses().empty() ? 0 : -lowest);
+void expect_taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides,
+                  std::int64_t offset) {
+  const strided_tensor sample(std::move(shape), std::move(strides));
+  const auto made = to_mdspan<view<Index, Rank>>(sample.tensor);
+  usm_dlpack_test::expect_same_elements(sample.tensor, usm_dlpack_test::facts_of(made));
+  EXPECT_EQ(made.mapping().offset(), offset);
+}
+
+template <class Index>
+void expect_taken_of_every_sign() {
+  expect_taken<Index, 2>({2, 3}, {3, 1}, 0);
+  expect_taken<Index, 2>({2, 3}, {0, 1}, 0);
+  expect_taken<Index, 2>({2, 3}, {-3, 1}, 3);
+  expect_taken<Index, 2>({2, 3}, {3, -1}, 2);
+  expect_taken<Index, 2>({2, 3}, {-9, -2}, 13);
 }
 
 TEST(StridesOfCccl, AreTakenOfEverySign) {
-  for (const auto& strides : {std::array<std::int64_t, 2>{3, 1}, {1, 2}, {9, 2}, {0, 1}}) {
-    expect_taken<int, 2>({2, 3}, strides);
-    expect_taken<std::uint64_t, 2>({2, 3}, strides);
-  }
-  for (const auto& strides :
-       {std::array<std::int64_t, 2>{-3, 1}, {3, -1}, {-9, -2}, {0, -1}, {-1, 0}}) {
-    expect_taken<int, 2>({2, 3}, strides);
-    expect_taken<std::int64_t, 2>({2, 3}, strides);
-    expect_taken<std::uint64_t, 2>({2, 3}, strides);
-  }
-  expect_taken<std::uint8_t, 1>({200}, {-1});
+  expect_taken_of_every_sign<int>();
+  expect_taken_of_every_sign<std::uint64_t>();
+  expect_taken<std::uint8_t, 1>({200}, {-1}, 199);
 }
 
 TEST(StridesOfCccl, AreFreeWithoutNeighboursAndWithoutElements) {
-  expect_taken<std::int8_t, 2>({1, 100}, {-7, 1});
-  expect_taken<std::int8_t, 2>({1, 100}, {7, -1});
-  expect_taken<int, 2>({0, 3}, {-7, -9});
-  expect_taken<int, 2>({3, 0}, {-7, -9});
-  expect_taken<int, 0>({}, {});
+  expect_taken<std::int8_t, 2>({1, 100}, {-7, 1}, 0);
+  expect_taken<std::int8_t, 2>({1, 100}, {7, -1}, 99);
+  expect_taken<int, 2>({0, 3}, {-7, -9}, 0);
+  expect_taken<int, 0>({}, {}, 0);
 }
 
 TEST(StridesOfCccl, MustFitItsIntegers) {
-  std::int64_t shape[] = {2};
-  std::int64_t strides[] = {200};
-  std::array<float, 256> elements{};
-  DLTensor tensor{};
-  tensor.data = elements.data();
-  tensor.device = usm_dlpack_test::some_device;
-  tensor.ndim = 1;
-  tensor.dtype = {kDLFloat, 32, 1};
-  tensor.shape = shape;
-  tensor.strides = strides;
-  EXPECT_REFUSAL((to_mdspan<view<std::uint8_t, 1>>(tensor)), errc::index_type_too_small,
-                 "strides[0]", "a value that the view's index type int8_t holds", "200");
+  const strided_tensor sample({2}, {200});
+  EXPECT_REFUSAL((to_mdspan<view<std::uint8_t, 1>>(sample.tensor)),
+                 usm_dlpack::errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type int8_t holds", "200");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shape and stride arithmetic at and beyond the ends of int64_t.
-#include <usm_dlpack/core/strides.hpp>
+// Shape and stride arithmetic at and beyond the ends of int64_t, and what strides prove of
+// overlap.
+#include <usm_dlpack/core/mapping.hpp>
 
 #include <array>
 #include <cstddef>
@@ -19,32 +20,54 @@ constexpr std::int64_t two_to_32 = std::int64_t{1} << 32;
 template <std::size_t N>
 using numbers = std::array<std::int64_t, N>;
 
-// --- fits_int64, to_extent, to_stride
-// -------------------------------------------------------------------
+// --- Arithmetic of devices, against the compiler's own
+// ------------------------------------------
 
-static_assert(fits_int64(max) && fits_int64(min) && fits_int64(0));
+constexpr std::int64_t root = 3037000499;  // of `max`, rounded down
+constexpr std::int64_t edges[] = {
+    min, min + 1, min / 2, min / 2 - 1, -root - 1, -root,   -3,          -2,      -1, 0, 1,
+    2,   3,       root,    root + 1,    max / 2,   max / 3, max / 2 + 1, max - 1, max};
+
+constexpr bool same_as_the_compiler() {
+  for (const std::int64_t a : edges) {
+    for (const std::int64_t b : edges) {
+      std::int64_t ours = 7;
+      std::int64_t theirs = 7;
+      const bool product_overflows = __builtin_mul_overflow(a, b, &theirs);
+      if (portable_multiply(a, b, ours) != product_overflows ||
+          (!product_overflows && ours != theirs)) {
+        return false;
+      }
+      const bool sum_overflows = __builtin_add_overflow(a, b, &theirs);
+      if (portable_add(a, b, ours) != sum_overflows || (!sum_overflows && ours != theirs)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+static_assert(same_as_the_compiler());
+static_assert(magnitude(min) == std::uint64_t{1} << 63 && magnitude(-3) == 3);
+
+// --- Which integers hold which numbers
+// ----------------------------------------------------------
+
+static_assert(to_extent(std::uint64_t{max}, 0) == max &&
+              to_extent(std::uint8_t{255}, 0) == 255);
+static_assert(to_stride(std::int8_t{-128}, 0) == -128 && to_stride(min, 0) == min);
 static_assert(fits_int64(std::uint64_t{max}) && !fits_int64(std::uint64_t{max} + 1));
-static_assert(!fits_int64(std::numeric_limits<std::uint64_t>::max()));
-static_assert(fits_int64(std::numeric_limits<std::uint32_t>::max()));
-static_assert(fits_int64(std::numeric_limits<std::int8_t>::min()));
-
-static_assert(to_extent(std::uint64_t{max}, 0) == max);
-static_assert(to_extent(std::int8_t{127}, 0) == 127);
-static_assert(to_extent(std::uint8_t{255}, 0) == 255);
-static_assert(to_extent(0U, 0) == 0);
-static_assert(to_stride(std::int8_t{-128}, 0) == -128);
-static_assert(to_stride(min, 0) == min);
-static_assert(to_stride(std::uint64_t{max}, 0) == max);
-
-// --- magnitude
-// ------------------------------------------------------------------------------------------
-
-static_assert(magnitude(0) == 0 && magnitude(-1) == 1 && magnitude(1) == 1);
-static_assert(magnitude(max) == std::uint64_t{max} && magnitude(min) == std::uint64_t{1}
-                                                                            << 63);
+static_assert(fits<std::int8_t>(127) && !fits<std::int8_t>(128));
+static_assert(fits<std::int8_t>(-128) && !fits<std::int8_t>(-129));
+static_assert(fits<std::uint8_t>(255) && !fits<std::uint8_t>(256) && !fits<std::uint8_t>(-1));
+static_assert(fits<std::uint64_t>(max) && !fits<std::uint64_t>(-1));
+#if defined(__SIZEOF_INT128__)
+static_assert(fits<int128>(min) && fits<uint128>(max) && !fits<uint128>(-1));
+static_assert(holds<int128>(~std::uint64_t{0}) &&
+              !holds<std::int64_t>(std::uint64_t{max} + 1));
+#endif
 
 // --- span_of
-// --------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------
 
 template <std::size_t N>
 constexpr bool spans(numbers<N> shape, numbers<N> strides, std::int64_t lowest,
@@ -53,92 +76,102 @@ constexpr bool spans(numbers<N> shape, numbers<N> strides, std::int64_t lowest,
   return !span.empty && !span.overflow && span.lowest == lowest && span.highest == highest;
 }
 template <std::size_t N>
-constexpr bool spans_compact(numbers<N> shape, std::int64_t highest) {
-  const element_span span = span_of(shape.data(), nullptr, N);
-  return !span.empty && !span.overflow && span.lowest == 0 && span.highest == highest;
-}
-template <std::size_t N>
-constexpr bool is_empty(numbers<N> shape, numbers<N> strides) {
-  const element_span span = span_of(shape.data(), strides.data(), N);
-  const element_span compact = span_of(shape.data(), nullptr, N);
-  return span.empty && !span.overflow && span.lowest == 0 && span.highest == 0 &&
-         compact.empty && !compact.overflow;
-}
-template <std::size_t N>
 constexpr bool overflows(numbers<N> shape, numbers<N> strides) {
   return span_of(shape.data(), strides.data(), N).overflow;
 }
-template <std::size_t N>
-constexpr bool overflows_compact(numbers<N> shape) {
-  return span_of(shape.data(), nullptr, N).overflow;
-}
 
-static_assert(span_of(nullptr, nullptr, 0).highest == 0 && !span_of(nullptr, nullptr, 0).empty,
-              "rank 0 has one element");
-static_assert(spans<2>({2, 3}, {3, 1}, 0, 5));
-static_assert(spans<2>({2, 3}, {1, 2}, 0, 5));
-static_assert(spans<2>({2, 3}, {-3, 1}, -3, 2));
-static_assert(spans<2>({2, 3}, {-3, -1}, -5, 0));
+static_assert(spans<0>({}, {}, 0, 0), "rank 0 has one element");
+static_assert(spans<2>({2, 3}, {-3, 1}, -3, 2) && spans<2>({2, 3}, {-3, -1}, -5, 0));
 static_assert(spans<2>({two_to_32, two_to_32}, {0, 0}, 0, 0), "a broadcast is one element");
-static_assert(spans<2>({1, 3}, {max, 1}, 0, 2), "a dimension of extent 1 adds nothing");
-static_assert(spans<2>({1, 3}, {min, 1}, 0, 2));
-static_assert(spans<1>({2}, {max}, 0, max));
-static_assert(spans<1>({2}, {min}, min, 0));
-static_assert(spans<1>({max}, {1}, 0, max - 1));
-static_assert(spans<2>({2, 2}, {max, -max}, -max, max), "the two ends are apart");
-
-static_assert(is_empty<1>({0}, {1}));
-static_assert(is_empty<2>({0, max}, {max, max}),
-              "strides of an empty tensor are not looked at");
-static_assert(is_empty<2>({max, 0}, {min, min}));
-static_assert(is_empty<3>({max, max, 0}, {1, 1, 1}), "the product that overflows comes first");
-
-static_assert(overflows<1>({3}, {max}));
-static_assert(overflows<1>({3}, {min}));
-static_assert(overflows<2>({2, 2}, {max, 1}));
-static_assert(overflows<2>({2, 2}, {min, -1}));
+static_assert(spans<2>({1, 3}, {max, 1}, 0, 2) && spans<2>({1, 3}, {min, 1}, 0, 2));
+static_assert(spans<1>({2}, {min}, min, 0) && spans<2>({2, 2}, {max, -max}, -max, max));
+static_assert(overflows<1>({3}, {max}) && overflows<2>({2, 2}, {min, -1}));
 static_assert(overflows<2>({two_to_32, two_to_32}, {two_to_32, 1}));
 
-static_assert(spans_compact<3>({2, 3, 4}, 23));
-static_assert(spans_compact<3>({2, 1, 4}, 7));
-static_assert(spans_compact<1>({max}, max - 1));
-static_assert(overflows_compact<2>({two_to_32, two_to_32}));
-static_assert(overflows_compact<3>({1, two_to_32, two_to_32}));
-
 // --- write_compact_strides
-// ------------------------------------------------------------------------------
+// -----------------------------------------------------------------------
 
-template <std::size_t N>
-constexpr numbers<N> compact(numbers<N> shape) {
-  numbers<N> strides{};
-  write_compact_strides(shape.data(), strides.data(), N);
-  return strides;
+constexpr bool is_compact(numbers<3> shape, numbers<3> expected) {
+  numbers<3> strides{};
+  write_compact_strides(shape.data(), strides.data(), 3);
+  return strides[0] == expected[0] && strides[1] == expected[1] && strides[2] == expected[2];
 }
-template <std::size_t N>
-constexpr bool same(numbers<N> a, numbers<N> b) {
-  for (std::size_t r = 0; r < N; ++r) {
-    if (a[r] != b[r]) return false;
+static_assert(is_compact({2, 3, 4}, {12, 4, 1}));
+static_assert(is_compact({2, 0, 4}, {4, 4, 1}), "an empty dimension does not zero the rest");
+static_assert(is_compact({0, two_to_32, two_to_32}, {max, two_to_32, 1}));
+
+// --- strides_are_unique, strides_are_nested, against every pair of indices
+// -----------------------
+
+constexpr bool elements_are_apart(numbers<2> shape, numbers<2> strides) {
+  const std::int64_t count = shape[0] * shape[1];
+  for (std::int64_t a = 0; a < count; ++a) {
+    for (std::int64_t b = 0; b < a; ++b) {
+      const std::int64_t rows = a / shape[1] - b / shape[1];
+      const std::int64_t columns = a % shape[1] - b % shape[1];
+      if (rows * strides[0] + columns * strides[1] == 0) return false;
+    }
   }
   return true;
 }
 
-static_assert(same(compact<1>({7}), {1}));
-static_assert(same(compact<3>({2, 3, 4}), {12, 4, 1}));
-static_assert(same(compact<3>({2, 1, 4}), {4, 4, 1}));
-static_assert(same(compact<3>({2, 0, 4}), {4, 4, 1}),
-              "an empty dimension does not zero the rest");
-static_assert(same(compact<3>({0, two_to_32, two_to_32}), {max, two_to_32, 1}),
-              "a product beyond int64_t stops at its end");
-
-// An int64_t fits another type from its lowest value to its highest.
-template <class Integer>
-constexpr bool holds(std::int64_t value) {
-  return usm_dlpack::detail::fits<Integer>(value);
+/// `[mdspan.layout.stride.cons]`, as it stands there, with the sizes of strides.
+constexpr bool some_order_is_nested(numbers<2> shape, numbers<2> strides) {
+  const std::int64_t first = strides[0] < 0 ? -strides[0] : strides[0];
+  const std::int64_t second = strides[1] < 0 ? -strides[1] : strides[1];
+  if (shape[0] == 1 || shape[1] == 1) {  // strides of extent 1 are free
+    return (shape[0] == 1 || first > 0) && (shape[1] == 1 || second > 0);
+  }
+  return first > 0 && second > 0 && (first >= second * shape[1] || second >= first * shape[0]);
 }
-static_assert(holds<std::int8_t>(-128) && !holds<std::int8_t>(-129));
-static_assert(holds<std::int8_t>(127) && !holds<std::int8_t>(128));
-static_assert(holds<std::uint8_t>(0) && !holds<std::uint8_t>(-1));
-static_assert(holds<std::uint8_t>(255) && !holds<std::uint8_t>(256));
-static_assert(holds<std::uint64_t>(0) && !holds<std::uint64_t>(-1));
+
+/// Nested is what the standard says; nested strides are unique; unique ones keep all elements
+/// apart.
+constexpr bool all_agree(numbers<2> shape) {
+  for (std::int64_t first = -5; first <= 5; ++first) {
+    for (std::int64_t second = -5; second <= 5; ++second) {
+      const numbers<2> strides{first, second};
+      const bool unique = strides_are_unique(shape.data(), strides.data(), 2);
+      const bool nested = strides_are_nested(shape.data(), strides.data(), 2);
+      if (nested != some_order_is_nested(shape, strides) || (nested && !unique) ||
+          (unique && !elements_are_apart(shape, strides))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+static_assert(all_agree({1, 1}) && all_agree({1, 3}) && all_agree({3, 1}));
+static_assert(all_agree({2, 2}) && all_agree({2, 3}) && all_agree({3, 2}));
+static_assert(all_agree({3, 3}) && all_agree({2, 4}) && all_agree({5, 2}));
+
+template <std::size_t N>
+constexpr bool unique(numbers<N> shape, numbers<N> strides) {
+  return strides_are_unique(shape.data(), strides.data(), N);
+}
+template <std::size_t N>
+constexpr bool nested(numbers<N> shape, numbers<N> strides) {
+  return strides_are_nested(shape.data(), strides.data(), N);
+}
+// A stride may lie between what the smaller ones reach and the extent of the next smaller one.
+static_assert(unique<3>({2, 2, 2}, {5, 3, 1}) && !nested<3>({2, 2, 2}, {5, 3, 1}));
+static_assert(nested<3>({2, 2, 2}, {6, 3, 1}) && unique<3>({4, 1, 5}, {5, 0, 1}));
+static_assert(unique<2>({0, 3}, {0, 0}) && nested<2>({0, 3}, {0, 0}), "no elements overlap");
+static_assert(unique<2>({2, 2}, {max, -1}) && unique<1>({2}, {min}));
+static_assert(!unique<2>({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
+
+// --- nested_reach
+// ------------------------------------------------------------------------------
+
+constexpr std::int64_t reach_of(numbers<3> shape, numbers<3> strides) {
+  return nested_reach(shape.data(), strides.data(), 3);
+}
+static_assert(reach_of({2, 3, 4}, {12, 4, 1}) == 24 && reach_of({2, 3, 4}, {1, 2, 6}) == 24);
+static_assert(reach_of({2, 3, 4}, {40, 10, 2}) == 80 && reach_of({1, 3, 1}, {3, 1, 1}) == 3);
+static_assert(reach_of({2, 3, 4}, {11, 4, 1}) == 0 && reach_of({2, 3, 4}, {12, 3, 1}) == 0);
+static_assert(reach_of({2, 0, 4}, {12, 4, 1}) == 0 && reach_of({2, 3, 4}, {12, 4, 0}) == 0);
+static_assert(reach_of({-1, -1, 4}, {4, 4, 1}) == 0 &&
+              reach_of({2, 3, 4}, {-12, -4, -1}) == 0);
+static_assert(reach_of({two_to_32, two_to_32, 1}, {two_to_32, 1, 1}) == 0, "overflows");
 
 }  // namespace

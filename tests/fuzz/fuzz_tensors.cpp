@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `check_structure` and `to_mdspan` of any descriptor agree with the oracle. A tensor that is
+// refused breaks the rule that the refusal names; one that breaks none is taken, spans the
+// bytes that the oracle finds, and has every element where the oracle has it.
+#include "fuzzed_tensor.hpp"
+#include "oracle.hpp"
+
+#include <usm_dlpack/core/layout_relaxed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
+
+#include <mdspan/mdspan.hpp>
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+/// Aligned to more than its scalar, as the vector types of compilers are.
+struct alignas(16) float_x4 {
+  float lanes[4];
+};
+
+}  // namespace
+
+template <>
+struct usm_dlpack::data_type_of<float_x4> {
+  static constexpr DLDataType value{kDLFloat, 32, 4};
+};
+
+namespace {
+
+using namespace usm_dlpack_fuzz;
+using usm_dlpack::layout_relaxed;
+
+// --- check_structure
+// --------------------------------------------------------------------------
+
+void compare_span_with_every_element(const described_tensor& d,
+                                     const usm_dlpack::tensor_structure& structure) {
+  const std::vector<wide> indices = all_indices(d);
+  std::set<wide> bits;
+  bool overlap = false;
+  for (const wide index : indices) {
+    for (wide bit = 0; bit < d.element_bits; ++bit) {
+      overlap = !bits.insert(d.first * 8 + index * d.element_bits + bit).second || overlap;
+    }
+  }
+  require(static_cast<wide>(structure.lowest) == *bits.begin() / 8, "lowest");
+  require(static_cast<wide>(structure.nbytes) == *bits.rbegin() / 8 + 1 - *bits.begin() / 8,
+          "nbytes");
+  require(!(structure.unique && overlap), "elements overlap that were proved apart");
+}
+
+void compare_structure(const DLTensor& tensor, bool padded) {
+  const auto storage = padded ? usm_dlpack::subbyte::padded : usm_dlpack::subbyte::packed;
+  const errc expected = broken_structure_rule(tensor, padded);
+  usm_dlpack::tensor_structure structure;
+  try {
+    structure = usm_dlpack::check_structure(tensor, storage);
+  } catch (const usm_dlpack::conversion_error& error) {
+    require(error.code() == expected, error.what());
+    return;
+  }
+  require(expected == none, usm_dlpack::to_string(expected));
+  const described_tensor d = describe(tensor, padded);
+  require(structure.empty == d.empty, "empty");
+  if (tensor.data == nullptr) {
+    require(structure.first == 0 && structure.nbytes == 0 && structure.unique, "no data");
+    return;
+  }
+  require(static_cast<wide>(structure.first) == d.first, "first");
+  require(static_cast<wide>(structure.lowest) == d.lowest, "lowest");
+  require(static_cast<wide>(structure.nbytes) == d.past_end - d.lowest, "nbytes");
+  if (!d.empty && d.count * d.element_bits <= 4096)
+    compare_span_with_every_element(d, structure);
+}
+
+void fuzz_structure(byte_reader& reader, unsigned control) {
+  constexpr std::array<std::uint8_t, 8> usual_bits{8, 16, 32, 64, 4, 6, 1, 128};
+  const auto code =
+      static_cast<std::uint8_t>((control & 1) != 0 ? reader.byte() : reader.byte() % 18);
+  const auto bits = reader.byte();
+  const auto lanes = reader.byte();
+  fuzzed_tensor fuzzed(reader, 2);
+  fuzzed.tensor.dtype = {code, (control & 2) != 0 ? bits : usual_bits[bits % 8],
+                         static_cast<std::uint16_t>((control & 4) != 0 ? lanes * 257 : 1)};
+  const std::int64_t data = reader.number();
+  const std::int64_t usual_data = (std::int64_t{1} << 20) + data % 64;
+  fuzzed.tensor.data = reinterpret_cast<void*>(
+      static_cast<std::uintptr_t>((control & 8) != 0 ? data : usual_data));
+  fuzzed.tensor.byte_offset = static_cast<std::uint64_t>(reader.number());
+  if ((control & 16) == 0) fuzzed.tensor.byte_offset %= 64;
+  compare_structure(fuzzed.tensor, (control & 32) != 0);
+}
+
+// --- to_mdspan
+// --------------------------------------------------------------------------------
+
+constexpr std::size_t memory_size = 4096;
+
+/// Whether, in some order of the dimensions, each stride is at least the extent times the
+/// stride of the one before: `[mdspan.layout.stride.cons]`, tried for every order.
+bool some_order_is_nested(const described_tensor& d) {
+  std::vector<std::size_t> order;
+  for (std::size_t r = 0; r < d.shape.size(); ++r) {
+    if (d.shape[r] > 1) order.push_back(r);
+  }
+  do {
+    bool nested = true;
+    for (std::size_t k = 1; k < order.size(); ++k) {
+      const std::size_t inner = order[k - 1];
+      nested = nested && d.strides[order[k]] >= d.strides[inner] * d.shape[inner];
+    }
+    if (nested) return true;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
+bool has_compact_strides(const described_tensor& d, bool rows_first) {
+  wide product = 1;
+  for (std::size_t k = 0; k < d.shape.size(); ++k) {
+    const std::size_t r = rows_first ? d.shape.size() - 1 - k : k;
+    if (d.shape[r] > 1 && d.strides[r] != product) return false;
+    product = limited_product(product, d.shape[r]);
+  }
+  return true;
+}
+
+using left_padded = Kokkos::Experimental::layout_left_padded<Kokkos::dynamic_extent>;
+using right_padded = Kokkos::Experimental::layout_right_padded<Kokkos::dynamic_extent>;
+
+/// Compact, but for the one distance that the padding makes.
+bool has_padded_strides(const described_tensor& d, bool rows_first, wide max) {
+  const std::size_t rank = d.shape.size();
+  const auto dimension = [&](std::size_t k) { return rows_first ? rank - 1 - k : k; };
+  if (d.shape[dimension(0)] > 1 && d.strides[dimension(0)] != 1) return false;
+  wide product = d.shape[dimension(0)];
+  for (std::size_t k = rank; k-- > 1;) {
+    if (d.shape[dimension(k)] > 1) product = d.strides[dimension(k)];
+  }
+  for (std::size_t k = 1; k < rank && d.shape[dimension(k)] == 1; ++k) {
+    if (k + 1 == rank) return true;
+  }
+  const wide unit = d.shape[dimension(0)];
+  if (product < unit) return false;
+  // P2642 `[mdspan.layout.leftpad.cons]`, and the rounding up from the plain extent before it.
+  wide held = product == unit ? 0 : product + unit;
+  for (std::size_t k = 1; k < rank; ++k) held = limited_product(held, d.shape[dimension(k)]);
+  if (held > max) return false;
+  for (std::size_t k = 1; k < rank; ++k) {
+    const std::size_t r = dimension(k);
+    if (d.shape[r] > 1 && d.strides[r] != product) return false;
+    product = limited_product(product, d.shape[r]);
+    if (k + 2 == rank && product > max) return false;
+  }
+  return true;
+}
+
+template <class View>
+bool layout_holds(const described_tensor& d) {
+  using layout = typename View::layout_type;
+  if (d.empty || std::is_same_v<layout, layout_relaxed>) return true;
+  if (std::is_same_v<layout, Kokkos::layout_right>) return has_compact_strides(d, true);
+  if (std::is_same_v<layout, Kokkos::layout_left>) return has_compact_strides(d, false);
+  if (std::is_same_v<layout, left_padded> || std::is_same_v<layout, right_padded>) {
+    constexpr auto max =
+        static_cast<wide>(std::numeric_limits<typename View::index_type>::max());
+    return has_padded_strides(d, std::is_same_v<layout, right_padded>, max);
+  }
+  for (std::size_t r = 0; r < d.shape.size(); ++r) {
+    if (d.shape[r] > 1 && d.strides[r] <= 0) return false;
+  }
+  return some_order_is_nested(d);
+}
+
+/// The indices of the dimensions before the first empty one.
+wide indices_before_empty(const std::vector<wide>& shape) {
+  wide product = 1;
+  for (const wide extent : shape) {
+    if (extent == 0) break;
+    product = std::min(product * extent, two_to_63);
+  }
+  return product;
+}
+
+/// Whether numbers up to `max` hold the compact strides of an empty shape, by rows or by
+/// columns, and the span of the dimensions before the first empty one.
+bool holds_compact_strides(const std::vector<wide>& shape, bool by_rows, wide max) {
+  const std::size_t rank = shape.size();
+  std::vector<wide> strides(rank, 1);
+  wide product = 1;
+  for (std::size_t k = 0; k < rank; ++k) {
+    const std::size_t r = by_rows ? rank - 1 - k : k;
+    strides[r] = product;
+    product = std::min(product * std::max<wide>(shape[r], 1), two_to_63);
+  }
+  wide span = 1;
+  for (std::size_t r = 0; r < rank && shape[r] != 0; ++r) {
+    span = std::min(span + (shape[r] - 1) * strides[r], two_to_63);
+  }
+  const wide longest = *std::max_element(strides.begin(), strides.end());
+  return longest <= std::min(max, two_to_63 - 2) && span <= std::min(max, two_to_63 - 1);
+}
+
+/// Whether the index type counts what the layout counts: the elements from the lowest to the
+/// highest; all indices up to the first empty dimension, for layouts without strides of their
+/// own, of a padded one from the padded dimension on; strides of rows or of columns, and the
+/// span up to there, of an empty `layout_stride`.
+template <class View>
+bool index_type_holds(const described_tensor& d) {
+  constexpr auto max =
+      static_cast<wide>(std::numeric_limits<typename View::index_type>::max());
+  using layout = typename View::layout_type;
+  for (const wide extent : d.shape) {
+    if (extent > max) return false;
+  }
+  if (!d.empty && d.highest_index - d.lowest_index + 1 > max) return false;
+  const bool made_from_extents = std::is_same_v<layout, Kokkos::layout_right> ||
+                                 std::is_same_v<layout, Kokkos::layout_left> ||
+                                 std::is_same_v<layout, left_padded> ||
+                                 std::is_same_v<layout, right_padded>;
+  if (made_from_extents && (d.empty ? indices_before_empty(d.shape) : d.count) > max) {
+    return false;
+  }
+  if (d.empty && std::is_same_v<layout, right_padded>) {
+    auto from_the_padded_one = d.shape;
+    std::rotate(from_the_padded_one.begin(), from_the_padded_one.end() - 1,
+                from_the_padded_one.end());
+    return indices_before_empty(from_the_padded_one) <= max;
+  }
+  if (d.empty && std::is_same_v<layout, Kokkos::layout_stride>) {
+    return holds_compact_strides(d.shape, true, max) ||
+           holds_compact_strides(d.shape, false, max);
+  }
+  return true;
+}
+
+/// Every documented rule that a well-formed tensor of the view's rank breaks.
+template <class View>
+std::set<errc> broken_rules(const DLTensor& tensor, const described_tensor& d) {
+  constexpr DLDataType wanted = usm_dlpack::data_type_v<typename View::element_type>;
+  std::set<errc> broken;
+  if (tensor.dtype.code != wanted.code || tensor.dtype.bits != wanted.bits ||
+      tensor.dtype.lanes != wanted.lanes) {
+    broken.insert(errc::dtype_mismatch);
+  }
+  for (std::size_t r = 0; r < View::rank(); ++r) {
+    const std::size_t fixed = View::static_extent(r);
+    if (fixed != Kokkos::dynamic_extent && static_cast<wide>(fixed) != d.shape[r]) {
+      broken.insert(errc::extent_mismatch);
+    }
+  }
+  if (!d.empty && d.first % alignof(typename View::element_type) != 0) {
+    broken.insert(errc::data_misaligned);
+  }
+  if (!index_type_holds<View>(d)) broken.insert(errc::index_type_too_small);
+  if (!layout_holds<View>(d)) broken.insert(errc::layout_mismatch);
+  return broken;
+}
+
+template <class View, std::size_t... R>
+typename View::element_type* element_at(const View& view, wide position,
+                                        std::index_sequence<R...>) {
+  std::array<typename View::index_type, sizeof...(R) + 1> indices{};
+  for (std::size_t r = sizeof...(R); r-- > 0;) {
+    const auto extent = static_cast<wide>(view.extent(r));
+    indices[r] = static_cast<typename View::index_type>(position % extent);
+    position /= extent;
+  }
+  const auto offset = view.mapping()(indices[R]...);
+  return &view.accessor().access(view.data_handle(), static_cast<std::size_t>(offset));
+}
+
+template <class View>
+void compare_with_every_element(const View& view, const described_tensor& d, bool readable) {
+  constexpr auto dimensions = std::make_index_sequence<View::rank()>{};
+  static volatile unsigned sum = 0;
+  const std::vector<wide> indices = all_indices(d);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const auto* element = element_at(view, static_cast<wide>(i), dimensions);
+    require(static_cast<wide>(reinterpret_cast<std::uintptr_t>(element)) ==
+                d.first + indices[i] * d.element_bits / 8,
+            "the address of an element");
+    const auto* bytes = reinterpret_cast<const volatile unsigned char*>(element);
+    for (std::size_t b = 0; readable && b < sizeof(typename View::element_type); ++b) {
+      sum = sum + bytes[b];
+    }
+  }
+}
+
+template <class View>
+void compare_taken(const View& view, const described_tensor& d, const unsigned char* memory) {
+  for (std::size_t r = 0; r < View::rank(); ++r) {
+    require(static_cast<wide>(view.extent(r)) == d.shape[r], "an extent");
+  }
+  if (d.empty) return;
+  // Kokkos' left padded mapping adds the first extent before it subtracts the padded one.
+  const wide span = d.highest_index - d.lowest_index + 1;
+  if (2 * span <= static_cast<wide>(std::numeric_limits<typename View::index_type>::max())) {
+    require(static_cast<wide>(view.mapping().required_span_size()) == span,
+            "the size of the span");
+  }
+  const auto begin = static_cast<wide>(reinterpret_cast<std::uintptr_t>(memory));
+  const bool readable =
+      d.lowest >= begin && d.past_end <= begin + static_cast<wide>(memory_size);
+  if (d.count <= 4096) compare_with_every_element(view, d, readable);
+}
+
+template <class View, class Tensor>
+void compare(const Tensor& given, const DLTensor& tensor, bool padded,
+             std::set<errc> broken_before, const unsigned char* memory) {
+  std::set<errc> broken = std::move(broken_before);
+  const bool of_the_rank = tensor.ndim == static_cast<std::int32_t>(View::rank());
+  if (broken.empty() && tensor.ndim >= 0 && !of_the_rank) {
+    broken = {errc::rank_mismatch};
+  } else if (broken.empty()) {
+    const errc structural = broken_structure_rule(tensor, padded);
+    broken = structural != none ? std::set<errc>{structural}
+                                : broken_rules<View>(tensor, describe(tensor, padded));
+  }
+  try {
+    const View view = usm_dlpack::to_mdspan<View>(given);
+    require(broken.empty(), "a tensor was taken that breaks a rule");
+    compare_taken(view, describe(tensor, padded), memory);
+  } catch (const usm_dlpack::conversion_error& error) {
+    require(broken.count(error.code()) == 1, error.what());
+  }
+}
+
+/// The rules of version and flags, of which the first broken one is refused.
+template <class View>
+std::set<errc> broken_header_rule(const DLManagedTensorVersioned& managed) {
+  if (managed.version.major != 1) return {errc::version_unsupported};
+  if (managed.flags > 7) return {errc::flags_unknown};
+  const bool writable = !std::is_const_v<typename View::element_type>;
+  if (writable && managed.flags % 2 == 1) return {errc::read_only};
+  return {};
+}
+
+template <class View>
+void fuzz_view(byte_reader& reader, unsigned control) {
+  std::vector<unsigned char> memory(memory_size + 16);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  fuzzed_tensor fuzzed(reader, static_cast<int>(View::rank()));
+  DLTensor& tensor = fuzzed.tensor;
+  tensor.dtype = usm_dlpack::data_type_v<typename View::element_type>;
+  if ((control & 0x30) == 0x30) {
+    tensor.dtype = {reader.byte(), reader.byte(), reader.byte()};
+  }
+  const auto middle = (begin + memory_size / 2) & ~std::uintptr_t{15};
+  tensor.data = reinterpret_cast<void*>(middle + reader.byte() % 4 * 16);
+  if ((control & 0xc0) == 0xc0) tensor.data = nullptr;
+  const std::int64_t offset = reader.number();
+  tensor.byte_offset =
+      static_cast<std::uint64_t>((control & 0x08) != 0 ? offset : offset % 4 * 16);
+  if ((control & 0x07) != 0) {
+    compare<View>(tensor, tensor, false, {}, memory.data());
+    return;
+  }
+  DLManagedTensorVersioned managed{};
+  managed.version = {reader.byte() % 4U == 3U ? 2U : 1U, 0};
+  managed.flags = reader.byte() % 16;
+  managed.dl_tensor = tensor;
+  compare<View>(managed, tensor, managed.flags / 4 % 2 == 1, broken_header_rule<View>(managed),
+                memory.data());
+}
+
+template <class Element, class Index, std::size_t Rank, class Layout>
+using view = Kokkos::mdspan<Element, Kokkos::dextents<Index, Rank>, Layout>;
+constexpr std::size_t any = Kokkos::dynamic_extent;
+
+constexpr std::array<void (*)(byte_reader&, unsigned), 18> targets{
+    fuzz_structure,
+    fuzz_view<view<float, int, 3, Kokkos::layout_right>>,
+    fuzz_view<view<int, std::uint8_t, 3, Kokkos::layout_right>>,
+    fuzz_view<view<int, int, 3, Kokkos::layout_left>>,
+    fuzz_view<view<const double, std::int64_t, 3, Kokkos::layout_left>>,
+    fuzz_view<view<int, int, 3, left_padded>>,
+    fuzz_view<view<short, std::int64_t, 4, right_padded>>,
+    fuzz_view<view<short, std::int8_t, 2, right_padded>>,
+    fuzz_view<view<float_x4, int, 2, Kokkos::layout_stride>>,
+    fuzz_view<view<unsigned char, std::uint8_t, 3, Kokkos::layout_stride>>,
+    fuzz_view<view<short, std::int64_t, 4, Kokkos::layout_stride>>,
+    fuzz_view<view<const float, std::int8_t, 2, Kokkos::layout_stride>>,
+    fuzz_view<view<short, std::int8_t, 2, layout_relaxed>>,
+    fuzz_view<view<const unsigned char, std::uint64_t, 4, layout_relaxed>>,
+    fuzz_view<view<double, unsigned, 3, layout_relaxed>>,
+    fuzz_view<Kokkos::mdspan<std::complex<float>, Kokkos::extents<int>>>,
+    fuzz_view<Kokkos::mdspan<float, Kokkos::extents<int, 2, any>, Kokkos::layout_stride>>,
+    fuzz_view<Kokkos::mdspan<const bool, Kokkos::extents<short, any, 3>, layout_relaxed>>,
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  byte_reader reader(bytes, size);
+  const unsigned which = reader.byte();
+  const unsigned control = reader.byte();
+  targets[which % targets.size()](reader, control);
+  return 0;
+}
