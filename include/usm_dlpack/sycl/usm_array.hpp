@@ -48,25 +48,6 @@ inline constexpr bool has_extents<
     Shape, std::void_t<decltype(std::declval<const Shape&>().extent(std::size_t{})),
                        decltype(Shape::rank())>> = true;
 
-/// The number of entries of extents, an array or a span.
-template <class Shape>
-constexpr std::size_t count_of(const Shape& shape) {
-  if constexpr (has_extents<Shape>) {
-    return Shape::rank();
-  } else {
-    return shape.size();
-  }
-}
-
-template <class Shape>
-constexpr auto extent_at(const Shape& shape, std::size_t place) {
-  if constexpr (has_extents<Shape>) {
-    return shape.extent(place);
-  } else {
-    return shape[place];
-  }
-}
-
 template <class Shape, class = void>
 inline constexpr bool is_readable = has_extents<Shape>;
 template <class Shape>
@@ -79,14 +60,26 @@ inline constexpr bool is_readable<
 template <class Extents, class Shape>
 void check_requested_shape(const Shape& shape) {
   using index_type = typename Extents::index_type;
-  const std::size_t count = detail::count_of(shape);
+  std::size_t count = 0;
+  if constexpr (has_extents<Shape>) {
+    count = Shape::rank();
+  } else {
+    count = shape.size();
+  }
+  const auto next = [&](std::size_t place) {
+    if constexpr (has_extents<Shape>) {
+      return shape.extent(place);
+    } else {
+      return shape[place];
+    }
+  };
   std::size_t place = 0;
   for (std::size_t r = 0; r < Extents::rank() && place < count; ++r) {
     const std::size_t fixed = Extents::static_extent(r);
     if (fixed != dynamic_extent && count != Extents::rank()) {
       continue;
     }
-    const std::int64_t extent = to_extent(detail::extent_at(shape, place++), r);
+    const std::int64_t extent = to_extent(next(place++), r);
     if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(extent)) {
       refuse_extent_mismatch(r, fixed, extent);
     }
@@ -238,9 +231,7 @@ class usm_array {
   static_assert(sycl::is_device_copyable_v<typename View::element_type>,
                 "element_type: expected a device copyable type, found another; "
                 "use elements that a device can hold");
-  static_assert(detail::require_view<View, true>() +
-                    detail::require_dtype<detail::element_of<View>>() ==
-                0);
+  static_assert(detail::required_view<View>::value == 0);
 
   static constexpr bool is_plain = usm_kind_v<View> == sycl::usm::alloc::unknown;
 

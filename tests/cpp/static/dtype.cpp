@@ -281,8 +281,6 @@ static_assert(!same_data_type({kDLInt, 32, 1}, {kDLUInt, 32, 1}));
 static_assert(!same_data_type({kDLInt, 32, 1}, {kDLInt, 16, 1}));
 static_assert(!same_data_type({kDLInt, 32, 1}, {kDLInt, 32, 2}));
 
-static_assert(noexcept(usm_dlpack::detail::require_dtype<int>()));
-
 // Two dtypes are the same only if each number is, whichever is larger.
 constexpr bool same(DLDataType a, DLDataType b) { return usm_dlpack::same_data_type(a, b); }
 static_assert(same({2, 32, 1}, {2, 32, 1}));

@@ -251,17 +251,6 @@ NB_MODULE(extension_under_test_module, m) {
       "arrays"_a, "n"_a = 0);
   explain_refusals(m, "kind_of_all");
   m.def(
-      "pair_of",
-      [](const std::pair<array_view<const float, 1>, array_view<const std::int32_t, 1>>&,
-         int) {},
-      "arrays"_a, "n"_a = 0);
-  m.def(
-      "pair_of",
-      [](const std::pair<array_view<const std::int32_t, 1>, array_view<const float, 1>>&,
-         int) {},
-      "arrays"_a, "n"_a = 0);
-  explain_refusals(m, "pair_of");
-  m.def(
       "checked_fill",
       [](sycl::queue& q, device_mdspan<array_view<float, 1>> x, float value) {
         check_queue(q, x);
