@@ -68,7 +68,9 @@ inline std::string to_string(DLDataType dtype) {
 
 /// The dtype of an element type, as a member `static constexpr DLDataType value`.
 ///
-/// Specialise it for your own cv-unqualified type; types without a specialisation are refused.
+/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
+/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
+/// cv-unqualified type; other types are refused.
 ///
 /// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
 /// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
@@ -162,25 +164,17 @@ enum class type_rule {
 };
 
 template <class T>
-constexpr bool row_is_packed() {
-  constexpr DLDataType row = data_type_of<T>::value;
-  return row.bits > 0 && row.lanes > 0 && std::size_t{row.bits} * row.lanes == 8 * sizeof(T);
-}
-
-template <class T>
-constexpr bool row_is_padded() {
-  constexpr DLDataType row = data_type_of<T>::value;
-  return row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
-}
-
-template <class T>
 constexpr type_rule broken_dtype_rule() {
   if constexpr (!is_specialised<T>) {
     return type_rule::dtype;
   } else if constexpr (!has_row<T>) {
     return type_rule::dtype_constant;
   } else {
-    return row_is_packed<T>() || row_is_padded<T>() ? type_rule::none : type_rule::dtype_size;
+    constexpr DLDataType row = data_type_of<T>::value;
+    constexpr bool packed =
+        row.bits > 0 && row.lanes > 0 && std::size_t{row.bits} * row.lanes == 8 * sizeof(T);
+    constexpr bool padded = row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
+    return packed || padded ? type_rule::none : type_rule::dtype_size;
   }
 }
 
@@ -222,7 +216,7 @@ namespace detail {
 template <class T>
 constexpr bool subbyte_padded() {
   if constexpr (has_data_type_v<T>) {
-    return !row_is_packed<std::remove_cv_t<T>>();
+    return data_type_v<T>.bits < 8 && data_type_v<T>.lanes == sizeof(T);
   } else {
     return false;
   }

@@ -175,13 +175,8 @@ struct layout_relaxed {
           return 0;
         }
       }
-      return first_of(other, std::make_index_sequence<extents_type::rank()>{});
-    }
-    template <class Other, std::size_t... Ranks>
-    static constexpr std::int64_t first_of(const Other& other,
-                                           std::index_sequence<Ranks...>) noexcept {
-      using other_index = typename Other::extents_type::index_type;
-      return static_cast<std::int64_t>(other(static_cast<other_index>(Ranks * 0)...));
+      constexpr std::make_index_sequence<extents_type::rank()> ranks{};
+      return static_cast<std::int64_t>(detail::origin_index(other, ranks));
     }
     static constexpr strides_type shape_of(const extents_type& extents) noexcept {
       strides_type shape{};

@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -244,6 +245,13 @@ std::string name_of_integer() {
 template <class Mapping>
 constexpr bool is_strided(const Mapping& mapping) {
   return Mapping::is_always_strided() || mapping.is_strided();
+}
+
+/// Index of the element whose indices are all zero; not 0 in every layout.
+template <class Mapping, std::size_t... Zeros>
+constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
+  using index_type = typename Mapping::index_type;
+  return mapping(static_cast<index_type>(Zeros * 0)...);
 }
 
 /// The bound that each stride must exceed, for `strides_step_over`.

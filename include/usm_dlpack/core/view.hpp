@@ -139,12 +139,5 @@ inline constexpr bool has_const_elements =
 template <class View>
 using element_of = std::remove_cv_t<typename View::element_type>;
 
-/// Index of the element whose indices are all zero; not 0 in every layout.
-template <class Mapping, std::size_t... Zeros>
-constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
-  using index_type = typename Mapping::index_type;
-  return mapping(static_cast<index_type>(Zeros * 0)...);
-}
-
 }  // namespace detail
 }  // namespace usm_dlpack

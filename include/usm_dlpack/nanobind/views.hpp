@@ -97,15 +97,13 @@ class array_offer {
       throw nb::python_error();
     }
     is_array_ = answer == offer::made;
+    owner_ = nb::steal(offered_.owner);
   }
-  array_offer(const array_offer&) = delete;
-  array_offer& operator=(const array_offer&) = delete;
-  ~array_offer() { Py_XDECREF(offered_.owner); }
 
   bool is_array() const noexcept { return is_array_; }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
   std::uint64_t flags() const noexcept { return offered_.flags; }
-  PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
+  PyObject* release() noexcept { return owner_.release().ptr(); }
 
   /// Accepts any kind for an array without elements, which has no memory.
   /// @throws conversion_error `usm_type_not_accepted` if memory that was proved before is not
@@ -159,6 +157,7 @@ class array_offer {
  private:
   PyObject* array_;
   array_description offered_;
+  nb::object owner_;
   bool is_array_ = false;
 };
 

@@ -9,8 +9,9 @@
 #include <CL/cl.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 namespace usm_dlpack {
@@ -105,6 +106,13 @@ inline std::vector<cl_device_id> devices_of(cl_context context) {
   return devices;
 }
 
+struct opencl_release {
+  template <class Object>
+  void operator()(Object* handle) const noexcept {
+    opencl_functions<Object*>::get().release(handle);
+  }
+};
+
 }  // namespace detail
 
 /// Owns one reference to a `cl_device_id`, a `cl_context` or a `cl_command_queue`, or none.
@@ -123,8 +131,9 @@ class opencl_handle {
   /// same. Null is no reference. If this throws, the caller keeps the reference.
   /// @pre null, or a valid handle
   /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
-  explicit opencl_handle(Native owned) : handle_(owned) {
+  explicit opencl_handle(Native owned) {
     static_cast<void>(detail::opencl_functions<Native>::get());  // the destructor needs them
+    handle_.reset(owned);
   }
 
   /// Adds a reference to a handle whose own reference the caller keeps.
@@ -136,28 +145,15 @@ class opencl_handle {
     return opencl_handle(kept);
   }
 
-  opencl_handle(opencl_handle&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)) {}
-  opencl_handle& operator=(opencl_handle&& other) noexcept {
-    opencl_handle taken(std::move(other));
-    std::swap(handle_, taken.handle_);
-    return *this;
-  }
-  ~opencl_handle() {
-    if (handle_ != nullptr) {
-      detail::opencl_functions<Native>::get().release(handle_);
-    }
-  }
-
   /// The handle, valid as long as this object owns it; null if it owns none.
-  Native get() const noexcept { return handle_; }
+  Native get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
 
   /// Hands the reference to the caller, who must release it; the count stays the same.
-  [[nodiscard]] Native release() noexcept { return std::exchange(handle_, nullptr); }
+  [[nodiscard]] Native release() noexcept { return handle_.release(); }
 
  private:
-  Native handle_ = nullptr;
+  std::unique_ptr<std::remove_pointer_t<Native>, detail::opencl_release> handle_;
 };
 
 }  // namespace usm_dlpack

@@ -117,10 +117,10 @@ inline void find_by_sycl(const void* pointer, const platform_entry& entry, alloc
 /// because memory is freed and reused.
 /// @pre `entry.context` is not null
 /// @throws conversion_error `runtime_error`
-inline void find_allocation(const void* pointer, const platform_entry& entry,
-                            allocation& found) {
+inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
+  allocation found;
   if (!entry.has_usm) {
-    return;
+    return found;
   }
   ask_runtime("data", [&] {
     if (entry.opencl.query != nullptr) {
@@ -130,15 +130,11 @@ inline void find_allocation(const void* pointer, const platform_entry& entry,
     } else {
       find_by_sycl(pointer, entry, found);
     }
-    if (found.kind != sycl::usm::alloc::unknown && found.device_id < 0 &&
-        entry.device_count == 1) {
-      found.device_id = entry.first_device;
-    }
   });
-}
-inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
-  allocation found;
-  find_allocation(pointer, entry, found);
+  if (found.kind != sycl::usm::alloc::unknown && found.device_id < 0 &&
+      entry.device_count == 1) {
+    found.device_id = entry.first_device;
+  }
   return found;
 }
 

@@ -115,18 +115,6 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
-/// Waits for a queue's work so far. Not by a barrier, which can miss a running host task of an
-/// out-of-order queue (DPC++ 2026.2).
-/// @returns false on failure: the memory must not be freed, as a kernel may still write to it
-inline bool wait_until_idle(sycl::queue queue) noexcept {
-  try {
-    queue.wait();
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 /// USM to be freed once by `free()`, after the work of its queue.
 struct pending_free {
   sycl::queue queue;
@@ -146,10 +134,14 @@ struct pending_free {
   }
 
  private:
-  /// Waits, as the backend's free may do too, for kernels of any queue.
+  /// Waits, as the backend's free may do too, for kernels of any queue. Not by a barrier,
+  /// which can miss a running host task of an out-of-order queue (DPC++ 2026.2). If waiting
+  /// fails, the memory is not freed: a kernel may still write to it.
   void free_when_idle() noexcept {
-    if (wait_until_idle(queue)) {
+    try {
+      queue.wait();
       give_back();
+    } catch (...) {
     }
   }
 
@@ -210,7 +202,8 @@ namespace usm_dlpack {
 /// The USM kind is the one that `View` names, or the constructor's argument for a plain type.
 /// The elements are uninitialised. The memory is on the queue's device, in its platform's
 /// default context. It begins at a multiple of 256 bytes, as DLPack asks for `DLTensor::data`,
-/// and exists for an empty array too. A moved-from array may only be destroyed or assigned to.
+/// and exists for an empty array too. Movable, not copyable; a moved-from array may only be
+/// destroyed or assigned to.
 ///
 /// The destructor waits for the work submitted to the array's queue so far, then frees; the
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the
@@ -267,12 +260,6 @@ class usm_array {
       std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
       : usm_array(queue, shape, check_kind(kind), checked{}) {}
-
-  usm_array(usm_array&&) noexcept = default;
-  usm_array& operator=(usm_array&&) noexcept = default;
-  usm_array(const usm_array&) = delete;
-  usm_array& operator=(const usm_array&) = delete;
-  ~usm_array() = default;
 
   /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }

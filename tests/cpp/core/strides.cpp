@@ -42,11 +42,15 @@ TEST(Layout, RefusesStridesThatInt64CannotHold) {
 TEST(Layout, CountsAndSaysNumbersOf128Bits) {
   using usm_dlpack::detail::digits;
   using usm_dlpack::detail::fits;
+  using usm_dlpack::detail::holds;
   using usm_dlpack::detail::int128;
   using usm_dlpack::detail::uint128;
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   EXPECT_TRUE(fits<int128>(most) && fits<int128>(-most - 1) && fits<uint128>(most));
   EXPECT_FALSE(fits<uint128>(-1));
+  EXPECT_TRUE(holds<int128>(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_TRUE(holds<std::uint64_t>(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_FALSE(holds<std::int64_t>(std::uint64_t{1} << 63));
   EXPECT_EQ(digits(0), "0");
   EXPECT_EQ(std::string(digits(std::numeric_limits<std::int64_t>::min())),
             "-9223372036854775808");
