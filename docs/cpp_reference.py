@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 INCLUDE = Path(__file__).resolve().parents[1] / "include" / "usm_dlpack"
 NAMESPACE = "usm_dlpack"
 
-# How a compiler's own types are spelled that config.hpp gives a name.
-SPELLED = {
-    "detail::int128": "__int128",
-    "detail::uint128": "unsigned __int128",
-    "detail::float16": "_Float16",
-    "detail::float128": "__float128",
-}
 # A longer value is an implementation, not something to read.
 MOST_OF_A_VALUE = 30
 SPECIAL = re.compile(r"([\\*_|`<>])")
@@ -271,7 +264,7 @@ def entities(folder: Path) -> dict[str, list[Entity]]:
             base, _, arguments = name.partition("<")
             if arguments:
                 spelled = tidy(arguments.rstrip().removesuffix(">"))
-                specialised.setdefault(base.strip(), []).append(SPELLED.get(spelled, spelled))
+                specialised.setdefault(base.strip(), []).append(spelled)
             elif "::" not in name.removeprefix(f"{NAMESPACE}::") and (
                 made := class_of(folder, inner.get("refid", ""), name)
             ):

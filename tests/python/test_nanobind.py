@@ -383,9 +383,6 @@ def test_an_argument_that_an_overload_took_is_not_blamed(
         "kind_of: expected arguments of one of its signatures, "
         "found (DLPackTensor, str); see help(kind_of)"
     )
-    # In two places: one of them may be the fault.
-    assert len(refused_call(ext.fill, queue, floats, floats).reasons) == 1
-    assert len(refused_call(ext.fill, queue, floats, [floats]).reasons) == 1
 
 
 def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(
@@ -399,10 +396,6 @@ def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(
     doubles = to_dlpack_tensor(memory, dtype="float64")
     error = refused_call(ext.count_variants, [integers, doubles])
     assert [reason.found.split()[0] for reason in error.reasons] == ["float64", "float64"]
-    # In two arguments: one of them may be the fault.
-    for other in (integers, [integers]):
-        (reason,) = refused_call(ext.count_variants, [integers], other).reasons
-        check_refusal(reason, "dtype_mismatch", "dtype", expected="float32", found="int32")
 
 
 def test_reasons_are_those_of_the_call(ext: Any, queue: Any, floats: Any, memory: Any) -> None:
@@ -444,7 +437,7 @@ def test_reasons_reach_out_of_containers_in_containers(ext: Any, memory: Any) ->
     assert first_line([[good], [good, bad]]) == "explained_nested: argument 1: dtype"
     assert first_line(([good], (bad,))) == "explained_nested: argument 1: dtype"
     assert first_line([], {"a": good, "b": bad}) == "explained_nested: argument 2: dtype"
-    assert first_line([[bad]], {"b": bad}) == "explained_nested: argument 1 or 2: dtype"
+    assert first_line([[bad]], {"b": bad}) == "explained_nested: argument 1: dtype"
     endless: list[Any] = [[bad]]
     endless.append(endless)
     assert first_line(endless) == "explained_nested: argument 1: dtype"

@@ -41,13 +41,20 @@ point the include path to a 1.x one
 #define USM_DLPACK_LIFETIMEBOUND
 #endif
 
-// Makes clang print a refusal's sentence when overload resolution drops a template. g++ prints
-// the `throw` of the refusing function, and would make `unavailable` a hard error.
+// The overload of `require` that refuses a broken rule at compile time, with a sentence, where
+// SFINAE sees it. clang prints the attribute, and g++, which would make `unavailable` a hard
+// error, the argument of the function that throws.
 #if defined(__clang__)
 #define USM_DLPACK_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
 #else
 #define USM_DLPACK_UNAVAILABLE(sentence)
 #endif
+#define USM_DLPACK_REFUSED_TYPE(rule, sentence)                          \
+  template <type_rule Broken, std::enable_if_t<Broken == rule, int> = 0> \
+  USM_DLPACK_UNAVAILABLE(sentence)                                       \
+  constexpr int require() {                                              \
+    return throw_if(Broken == rule, sentence);                           \
+  }
 
 namespace usm_dlpack {
 namespace detail {

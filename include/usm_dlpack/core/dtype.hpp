@@ -68,7 +68,9 @@ inline std::string to_string(DLDataType dtype) {
 
 /// The dtype of an element type, as a member `static constexpr DLDataType value`.
 ///
-/// Specialise it for your own cv-unqualified type; types without a specialisation are refused.
+/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
+/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
+/// cv-unqualified type; other types are refused.
 ///
 /// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
 /// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
@@ -103,50 +105,35 @@ struct complex_row<
         sizeof(Complex<Real>) == 2 * sizeof(Real)>>
     : dtype_constant<kDLComplex, 16 * sizeof(Real)> {};
 
-template <class T, int Code>
-using sized_constant = dtype_constant<Code, sizeof(T) * 8>;
+template <class T, class... Types>
+inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+
+// char, wchar_t, char8_t, std::byte and enums are not numbers; x87 long double has no code.
+template <class T>
+inline constexpr bool is_signed_number =
+    is_one_of<T, signed char, short, int, long, long long, int128>;
+template <class T>
+inline constexpr bool is_unsigned_number =
+    is_one_of<T, unsigned char, unsigned short, unsigned, unsigned long, unsigned long long,
+              uint128>;
+template <class T>
+inline constexpr bool is_real_number = is_one_of<T, float16, float, double, float128>;
+
+template <class T, class = void>
+struct number_row : complex_row<T> {};
+template <class T>
+struct number_row<T, std::enable_if_t<is_signed_number<T> || is_unsigned_number<T> ||
+                                      is_real_number<T> || std::is_same_v<T, bool>>>
+    : dtype_constant<is_signed_number<T>     ? kDLInt
+                     : is_unsigned_number<T> ? kDLUInt
+                     : is_real_number<T>     ? kDLFloat
+                                             : kDLBool,
+                     sizeof(T) * 8> {};
 
 }  // namespace detail
 
 template <class T>
-struct data_type_of : detail::complex_row<T> {};
-
-// char, wchar_t, char8_t, std::byte and enums are not numbers; x87 long double has no code.
-template <>
-struct data_type_of<bool> : detail::sized_constant<bool, kDLBool> {};
-template <>
-struct data_type_of<signed char> : detail::sized_constant<signed char, kDLInt> {};
-template <>
-struct data_type_of<short> : detail::sized_constant<short, kDLInt> {};
-template <>
-struct data_type_of<int> : detail::sized_constant<int, kDLInt> {};
-template <>
-struct data_type_of<long> : detail::sized_constant<long, kDLInt> {};
-template <>
-struct data_type_of<long long> : detail::sized_constant<long long, kDLInt> {};
-template <>
-struct data_type_of<detail::int128> : detail::dtype_constant<kDLInt, 128> {};
-template <>
-struct data_type_of<unsigned char> : detail::sized_constant<unsigned char, kDLUInt> {};
-template <>
-struct data_type_of<unsigned short> : detail::sized_constant<unsigned short, kDLUInt> {};
-template <>
-struct data_type_of<unsigned int> : detail::sized_constant<unsigned int, kDLUInt> {};
-template <>
-struct data_type_of<unsigned long> : detail::sized_constant<unsigned long, kDLUInt> {};
-template <>
-struct data_type_of<unsigned long long> : detail::sized_constant<unsigned long long, kDLUInt> {
-};
-template <>
-struct data_type_of<detail::uint128> : detail::dtype_constant<kDLUInt, 128> {};
-template <>
-struct data_type_of<detail::float16> : detail::dtype_constant<kDLFloat, 16> {};
-template <>
-struct data_type_of<float> : detail::sized_constant<float, kDLFloat> {};
-template <>
-struct data_type_of<double> : detail::sized_constant<double, kDLFloat> {};
-template <>
-struct data_type_of<detail::float128> : detail::dtype_constant<kDLFloat, 128> {};
+struct data_type_of : detail::number_row<T> {};
 
 namespace detail {
 
@@ -163,75 +150,65 @@ inline constexpr bool
     has_row<T, std::void_t<std::integral_constant<int, data_type_of<T>::value.bits>>> =
         std::is_same_v<std::remove_cv_t<decltype(data_type_of<T>::value)>, DLDataType>;
 
-template <class T>
-constexpr bool row_is_packed() {
-  constexpr DLDataType row = data_type_of<T>::value;
-  return row.bits > 0 && row.lanes > 0 && std::size_t{row.bits} * row.lanes == 8 * sizeof(T);
-}
+/// The first rule that a view type, or a type alone as element, breaks.
+enum class type_rule {
+  none,
+  interface,
+  handle,
+  accessor,
+  layout,
+  dtype,
+  dtype_constant,
+  dtype_size,
+  padding
+};
 
 template <class T>
-constexpr bool row_is_padded() {
-  constexpr DLDataType row = data_type_of<T>::value;
-  return row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
-}
-
-template <class T>
-constexpr bool row_is_true() {
-  if constexpr (has_row<T>) {
-    return row_is_packed<T>() || row_is_padded<T>();
+constexpr type_rule broken_dtype_rule() {
+  if constexpr (!is_specialised<T>) {
+    return type_rule::dtype;
+  } else if constexpr (!has_row<T>) {
+    return type_rule::dtype_constant;
   } else {
-    return false;
+    constexpr DLDataType row = data_type_of<T>::value;
+    constexpr bool packed =
+        row.bits > 0 && row.lanes > 0 && std::size_t{row.bits} * row.lanes == 8 * sizeof(T);
+    constexpr bool padded = row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
+    return packed || padded ? type_rule::none : type_rule::dtype_size;
   }
 }
 
-template <class T>
-constexpr bool row_is_false() {
-  if constexpr (has_row<T>) {
-    return !row_is_packed<T>() && !row_is_padded<T>();
-  } else {
-    return false;
-  }
+constexpr int throw_if(bool broken, const char* sentence) {
+  return broken ? throw sentence : 0;
 }
 
-// Default template argument of functions that need a dtype. A refusal is an error in the
-// immediate context, so SFINAE sees it; g++ prints the throw, clang the attribute.
-template <class T, std::enable_if_t<row_is_true<T>(), int> = 0>
-constexpr int require_dtype() noexcept {
+/// Default template argument of what needs a type that breaks no rule.
+template <type_rule Broken, std::enable_if_t<Broken == type_rule::none, int> = 0>
+constexpr int require() noexcept {
   return 0;
 }
-template <class T, std::enable_if_t<!is_specialised<T>, int> = 0>
-USM_DLPACK_UNAVAILABLE(
+USM_DLPACK_REFUSED_TYPE(
+    type_rule::dtype,
     "element_type: expected a type with a DLPack dtype, found one without; "
     "use a type of the dtype table or specialise data_type_of for yours")
-constexpr int require_dtype() {
-  return throw "element_type: expected a type with a DLPack dtype, found one without; "
-               "use a type of the dtype table or specialise data_type_of for yours", 0;
-}
-template <class T, std::enable_if_t<is_specialised<T> && !has_row<T>, int> = 0>
-USM_DLPACK_UNAVAILABLE(
-    "data_type_of: expected a static constexpr DLDataType value, found another "
-    "value; correct the specialisation")
-constexpr int require_dtype() {
-  return throw "data_type_of: expected a static constexpr DLDataType value, found another "
-               "value; correct the specialisation", 0;
-}
-template <class T, std::enable_if_t<row_is_false<T>(), int> = 0>
-USM_DLPACK_UNAVAILABLE(
-    "data_type_of: expected bits * lanes == 8 * sizeof(T), found a value that "
-    "its object does not have; correct the specialisation")
-constexpr int require_dtype() {
-  return throw "data_type_of: expected bits * lanes == 8 * sizeof(T), found a value that "
-               "its object does not have; correct the specialisation", 0;
-}
+USM_DLPACK_REFUSED_TYPE(
+    type_rule::dtype_constant,
+    "data_type_of: expected a static constexpr DLDataType value, found another value; "
+    "correct the specialisation")
+USM_DLPACK_REFUSED_TYPE(
+    type_rule::dtype_size,
+    "data_type_of: expected bits * lanes == 8 * sizeof(T), found a value that its object does "
+    "not have; correct the specialisation")
 
 }  // namespace detail
 
 /// Whether `T`, cv ignored, has a dtype that matches its size.
 template <class T>
-inline constexpr bool has_data_type_v = detail::row_is_true<std::remove_cv_t<T>>();
+inline constexpr bool has_data_type_v =
+    detail::broken_dtype_rule<std::remove_cv_t<T>>() == detail::type_rule::none;
 
 /// The dtype of `T`, cv ignored. Ill-formed (SFINAE-friendly) if `has_data_type_v` is false.
-template <class T, int = detail::require_dtype<std::remove_cv_t<T>>()>
+template <class T, int = detail::require<detail::broken_dtype_rule<std::remove_cv_t<T>>()>()>
 inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::value;
 
 namespace detail {
@@ -239,7 +216,7 @@ namespace detail {
 template <class T>
 constexpr bool subbyte_padded() {
   if constexpr (has_data_type_v<T>) {
-    return !row_is_packed<std::remove_cv_t<T>>();
+    return data_type_v<T>.bits < 8 && data_type_v<T>.lanes == sizeof(T);
   } else {
     return false;
   }

@@ -47,14 +47,6 @@ struct layout_relaxed {
     template <class Other>
     using if_strided =
         std::enable_if_t<detail::is_strided_mapping<Other, Extents::rank()>, int>;
-    /// Excludes types that merely convert to this one.
-    template <class Self>
-    using if_self = std::enable_if_t<std::is_base_of_v<mapping, Self>, int>;
-    /// A right operand converts to this, so that the left operand's comparison is preferred.
-    struct on_the_right {
-      constexpr on_the_right(const mapping& given) noexcept : self(given) {}
-      const mapping& self;
-    };
 
    public:
     using extents_type = Extents;
@@ -147,8 +139,8 @@ struct layout_relaxed {
     static constexpr bool is_strided() noexcept { return true; }
 
     /// Compares extents, strides and the index of the first element.
-    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
-    friend constexpr bool operator==(const Self& a, const Other& b) noexcept {
+    template <class Other, if_strided<Other> = 0>
+    friend constexpr bool operator==(const mapping& a, const Other& b) noexcept {
       bool equal = a.extents() == b.extents() && a.element_offset() == first_of(b);
       const strides_type strides = strides_of(b);
       for (std::size_t r = 0; equal && r < strides.size(); ++r) {
@@ -156,17 +148,9 @@ struct layout_relaxed {
       }
       return equal;
     }
-    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
-    friend constexpr bool operator!=(const Self& a, const Other& b) noexcept {
+    template <class Other, if_strided<Other> = 0>
+    friend constexpr bool operator!=(const mapping& a, const Other& b) noexcept {
       return !(a == b);
-    }
-    template <class Other, if_strided<Other> = 0>
-    friend constexpr bool operator==(const Other& a, on_the_right b) noexcept {
-      return b.self == a;
-    }
-    template <class Other, if_strided<Other> = 0>
-    friend constexpr bool operator!=(const Other& a, on_the_right b) noexcept {
-      return !(b.self == a);
     }
 
    private:
@@ -191,13 +175,8 @@ struct layout_relaxed {
           return 0;
         }
       }
-      return first_of(other, std::make_index_sequence<extents_type::rank()>{});
-    }
-    template <class Other, std::size_t... Ranks>
-    static constexpr std::int64_t first_of(const Other& other,
-                                           std::index_sequence<Ranks...>) noexcept {
-      using other_index = typename Other::extents_type::index_type;
-      return static_cast<std::int64_t>(other(static_cast<other_index>(Ranks * 0)...));
+      constexpr std::make_index_sequence<extents_type::rank()> ranks{};
+      return static_cast<std::int64_t>(detail::origin_index(other, ranks));
     }
     static constexpr strides_type shape_of(const extents_type& extents) noexcept {
       strides_type shape{};

@@ -6,6 +6,7 @@
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -75,16 +76,11 @@ struct managed_block {
 /// Copies a tensor, with its shape and strides at `arrays`; null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
   const auto ndim = static_cast<std::size_t>(from.ndim);
-  std::int64_t* strides = arrays + ndim;
-  for (std::size_t r = 0; r < ndim; ++r) {
-    arrays[r] = from.shape[r];
-  }
+  std::int64_t* strides = std::copy_n(from.shape, ndim, arrays);
   if (from.strides == nullptr) {
     write_compact_strides(arrays, strides, ndim);
   } else {
-    for (std::size_t r = 0; r < ndim; ++r) {
-      strides[r] = from.strides[r];
-    }
+    std::copy_n(from.strides, ndim, strides);
   }
   to = from;
   to.shape = ndim == 0 ? nullptr : arrays;
@@ -108,14 +104,6 @@ inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
   }
 }
 
-/// Points `data` at the first element, with `byte_offset` 0. Null stays null.
-inline void rebase_to_first(DLTensor& tensor) noexcept {
-  if (tensor.data != nullptr) {
-    tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
-  }
-  tensor.byte_offset = 0;
-}
-
 /// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
 /// reaches below `data`. On the host, dpctl, dpnp and warp ignore `byte_offset`, and
 /// TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a handle (a `cl_mem`).
@@ -123,15 +111,12 @@ inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
     rebase_to_lowest(tensor, storage);
   } else if (tensor.device.device_type == kDLCPU) {
-    rebase_to_first(tensor);
+    if (tensor.data != nullptr) {
+      tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
+    }
+    tensor.byte_offset = 0;
   }
 }
-
-inline void write_header(DLManagedTensorVersioned& managed, std::uint64_t flags) noexcept {
-  managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  managed.flags = flags;
-}
-inline void write_header(DLManagedTensor&, std::uint64_t) noexcept {}
 
 /// Writes every managed tensor. The owner is moved last: only its constructor can fail then.
 template <class Managed, class Owner>
@@ -146,7 +131,10 @@ Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner
     throw;
   }
   void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
-  detail::write_header(block->managed, flags);
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    block->managed.flags = flags;
+  }
   detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
   detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
@@ -227,8 +215,7 @@ template <class Owner>
 /// are. `data` is kept for size 0; a null handle to elements is refused.
 /// @throws conversion_error as `to_dlpack_tensor(view, device)`, and if the tensor is not well
 ///         formed; `owner` is then untouched
-template <class View, class Owner, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] managed_tensor to_managed_tensor(const View& view, DLDevice device,
                                                Owner&& owner) {
   const auto tensor = detail::describe_owned(view, device);
@@ -238,8 +225,7 @@ template <class View, class Owner, int = detail::require_view<View, true>(),
 
 /// Makes a legacy managed tensor, which cannot be read-only, from a view.
 /// @throws conversion_error also `read_only` for const elements
-template <class View, class Owner, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,
                                                              Owner&& owner) {
   detail::check_legacy_flags(detail::flags_of<View>());

@@ -28,111 +28,69 @@ namespace detail {
 
 // --- How a mapping takes its strides
 
-template <class Mapping, class = void>
-struct strides_type_of {
-  using type = void;
-};
-template <class Mapping>
-struct strides_type_of<Mapping,
-                       std::void_t<decltype(std::declval<const Mapping&>().strides())>> {
-  using type = std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
-};
-
-template <class Mapping, class Strides>
-inline constexpr bool takes_strides =
-    std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
-template <class Mapping>
-inline constexpr bool takes_strides<Mapping, void> = false;
-
-/// The element type of strides that can be assigned one by one; void otherwise.
-template <class Strides, class = void>
-struct assigned_stride {
-  using type = void;
-};
-template <class Strides>
-struct assigned_stride<Strides, std::enable_if_t<std::is_assignable_v<
-                                    decltype(std::declval<Strides&>()[0]),
-                                    std::decay_t<decltype(std::declval<Strides&>()[0])>>>> {
-  using type = std::decay_t<decltype(std::declval<Strides&>()[0])>;
-};
-
-/// The integer type that an object of strides returns for one dimension.
+/// The integer type that an object of strides shows for one dimension.
 template <class Strides>
 auto shown_stride(int) -> std::decay_t<decltype(std::declval<const Strides&>()[0])>;
 template <class Strides>
 auto shown_stride(long) -> decltype(std::declval<const Strides&>().stride(0));
 template <class Strides>
-void shown_stride(...);
+using stride_of = decltype(shown_stride<Strides>(0));
 
-template <class Stride, std::size_t>
-using stride_of_each = Stride;
-template <class Strides, class Stride, class Ranks>
-inline constexpr bool is_made_of = false;
-template <class Strides, class Stride, std::size_t... Ranks>
-inline constexpr bool is_made_of<Strides, Stride, std::index_sequence<Ranks...>> =
-    std::is_constructible_v<Strides, stride_of_each<Stride, Ranks>...>;
+template <class Strides, std::size_t>
+using stride_of_each = stride_of<Strides>;
 
-/// How a mapping takes its strides.
-template <class Strides, class Stride, bool Assigned = true>
-struct strides_parameter {
-  using type = Strides;
-  using stride_type = Stride;                    ///< of one dimension
-  static constexpr bool is_assigned = Assigned;  ///< one by one, or constructed from all
+/// Whether a mapping is made from extents and an object that is made of an integer for each
+/// dimension.
+template <class Mapping, class Strides, class Ranks, class = void>
+inline constexpr bool takes_strides = false;
+template <class Mapping, class Strides, std::size_t... Ranks>
+inline constexpr bool takes_strides<
+    Mapping, Strides, std::index_sequence<Ranks...>,
+    std::void_t<decltype(Strides{std::declval<stride_of_each<Strides, Ranks>>()...})>> =
+    std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
+
+template <class Mapping, class = void>
+struct own_strides {
+  using type = void;
+};
+template <class Mapping>
+struct own_strides<Mapping, std::void_t<decltype(std::declval<const Mapping&>().strides())>> {
+  using type = std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
 };
 
-/// The parameter for a mapping's own strides type; void if it cannot be made.
-template <class Mapping, class Strides>
-constexpr auto own_parameter() {
-  if constexpr (takes_strides<Mapping, Strides>) {
-    using assigned = typename assigned_stride<Strides>::type;
-    if constexpr (std::is_void_v<assigned>) {
-      using shown = decltype(shown_stride<Strides>(0));
-      using ranks = std::make_index_sequence<Mapping::extents_type::rank()>;
-      if constexpr (!std::is_void_v<shown> && is_made_of<Strides, shown, ranks>) {
-        return strides_parameter<Strides, shown, false>{};
-      }
-    } else if constexpr (std::is_default_constructible_v<Strides>) {
-      return strides_parameter<Strides, assigned>{};
-    }
-  }
-}
-
-/// A mapping's strides parameter: its own strides type, or an array of `index_type` or
-/// int64_t; void if the mapping is not made from strides.
+/// The strides that a mapping is made from: of its own type, or an array of `index_type` or
+/// int64_t; null if it is not made from strides.
 template <class Mapping>
-constexpr auto strides_argument() {
-  using index_type = typename Mapping::extents_type::index_type;
+constexpr auto find_strides() {
+  using own = typename own_strides<Mapping>::type;
   constexpr std::size_t rank = Mapping::extents_type::rank();
-  using own = decltype(own_parameter<Mapping, typename strides_type_of<Mapping>::type>());
-  if constexpr (!std::is_void_v<own>) {
-    return own{};
-  } else if constexpr (takes_strides<Mapping, std::array<index_type, rank>>) {
-    return strides_parameter<std::array<index_type, rank>, index_type>{};
-  } else if constexpr (takes_strides<Mapping, std::array<std::int64_t, rank>>) {
-    return strides_parameter<std::array<std::int64_t, rank>, std::int64_t>{};
+  using ranks = std::make_index_sequence<rank>;
+  using indices = std::array<typename Mapping::extents_type::index_type, rank>;
+  using numbers = std::array<std::int64_t, rank>;
+  if constexpr (takes_strides<Mapping, own, ranks>) {
+    return static_cast<own*>(nullptr);
+  } else if constexpr (takes_strides<Mapping, indices, ranks>) {
+    return static_cast<indices*>(nullptr);
+  } else if constexpr (takes_strides<Mapping, numbers, ranks>) {
+    return static_cast<numbers*>(nullptr);
+  } else {
+    return nullptr;
   }
 }
+template <class Mapping>
+using strides_argument = std::remove_pointer_t<decltype(find_strides<Mapping>())>;
 
 template <class Mapping>
-inline constexpr bool made_from_strides =
-    !std::is_void_v<decltype(strides_argument<Mapping>())>;
+inline constexpr bool made_from_strides = !std::is_null_pointer_v<strides_argument<Mapping>>;
 
 template <class Mapping>
-using stride_argument = typename decltype(strides_argument<Mapping>())::stride_type;
+using stride_argument = stride_of<strides_argument<Mapping>>;
 
 /// Converts strides to the type that a mapping takes. @pre its integers hold them
 template <class Mapping, std::size_t... Ranks>
 constexpr auto make_strides([[maybe_unused]] const std::int64_t* given,
                             std::index_sequence<Ranks...>) {
-  using parameter = decltype(strides_argument<Mapping>());
-  using stride_type = typename parameter::stride_type;
-  if constexpr (parameter::is_assigned) {
-    typename parameter::type strides{};
-    ((strides[Ranks] = static_cast<stride_type>(given[Ranks])), ...);
-    return strides;
-  } else {
-    return typename parameter::type(static_cast<stride_type>(given[Ranks])...);
-  }
+  return strides_argument<Mapping>{static_cast<stride_argument<Mapping>>(given[Ranks])...};
 }
 
 /// Whether a mapping of any strides can also take the index of its first element.
@@ -140,8 +98,7 @@ template <class Mapping, bool = made_from_strides<Mapping> && accepts_any_stride
 inline constexpr bool takes_offset = false;
 template <class Mapping>
 inline constexpr bool takes_offset<Mapping, true> =
-    std::is_constructible_v<Mapping, typename Mapping::extents_type,
-                            typename decltype(strides_argument<Mapping>())::type,
+    std::is_constructible_v<Mapping, typename Mapping::extents_type, strides_argument<Mapping>,
                             std::int64_t>;
 
 // --- Mappings made from strides
@@ -216,30 +173,16 @@ constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
 /// @returns whether either fits; if not, all strides are 1, which unique mappings refuse
 template <class Stride, std::size_t Rank>
 constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
-  write_compact_strides(given.shape.data(), given.strides.data(), Rank);
-  if (holds_empty<Stride>(given)) {
-    return true;
+  for (const bool column_major : {false, true}) {
+    write_compact_strides(given.shape.data(), given.strides.data(), Rank, column_major);
+    if (holds_empty<Stride>(given)) {
+      return true;
+    }
   }
-  strided_shape<Rank> reversed{};
-  for (std::size_t r = 0; r < Rank; ++r) {
-    reversed.shape[r] = given.shape[Rank - 1 - r];
+  for (std::int64_t& stride : given.strides) {
+    stride = 1;
   }
-  write_compact_strides(reversed.shape.data(), reversed.strides.data(), Rank);
-  for (std::size_t r = 0; r < Rank; ++r) {
-    given.strides[r] = reversed.strides[Rank - 1 - r];
-  }
-  const bool holds = holds_empty<Stride>(given);
-  for (std::size_t r = 0; !holds && r < Rank; ++r) {
-    given.strides[r] = 1;
-  }
-  return holds;
-}
-
-/// The lowest index relative to the first.
-/// @pre no offset overflows
-template <std::size_t Rank>
-std::int64_t lowest_of(const strided_shape<Rank>& given) {
-  return span_of(given.shape.data(), given.strides.data(), Rank).lowest;
+  return false;
 }
 
 template <class Index>
@@ -267,7 +210,7 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
   const auto strides =
       make_strides<Mapping>(given.strides.data(), std::make_index_sequence<Rank>{});
   if constexpr (takes_offset<Mapping>) {
-    if (const std::int64_t lowest = empty ? 0 : lowest_of(given); lowest < 0) {
+    if (const std::int64_t lowest = span_of(given).lowest; !empty && lowest < 0) {
       return Mapping(extents, strides, -lowest);
     }
   }
@@ -280,23 +223,15 @@ template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
 
-/// Whether `padding_value` is non-static: g++ makes its use as a constant a hard error.
-template <class Mapping, class = void>
-inline constexpr bool keeps_padding = false;
-template <class Mapping>
-inline constexpr bool keeps_padding<
-    Mapping, std::enable_if_t<std::is_member_pointer_v<decltype(&Mapping::padding_value)>>> =
-    true;
-
 template <std::size_t>
 using if_number = void;
 
 /// The padding of a padded layout (P2642 `padding_value`, maybe `dynamic_extent`), or 0.
-template <class Mapping, class = void, bool = keeps_padding<Mapping>>
+template <class Mapping, class = void>
 inline constexpr std::size_t padding_of = 0;
 template <class Mapping>
 inline constexpr std::size_t
-    padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
+    padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>> =
         static_cast<std::size_t>(Mapping::padding_value);
 
 template <class Mapping>
@@ -307,11 +242,8 @@ inline constexpr bool made_from_padding =
 
 template <class Index>
 constexpr bool holds(std::uint64_t value) noexcept {
-  if constexpr (sizeof(Index) > sizeof value) {
-    return true;
-  } else {
-    return value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
-  }
+  return sizeof(Index) > sizeof value ||
+         value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
 }
 
 /// Whether an index type holds `factor` times the extents, without one of them, up to the
@@ -320,8 +252,7 @@ template <class Index, std::size_t Rank>
 bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::int64_t factor) {
   auto all = static_cast<std::uint64_t>(factor);
   for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
-    const auto extent = static_cast<std::uint64_t>(given.shape[r]);
-    if (r != except && __builtin_mul_overflow(all, extent, &all)) {
+    if (r != except && __builtin_mul_overflow(all, given.shape[r], &all)) {
       return false;
     }
   }
@@ -421,7 +352,7 @@ bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>
   const auto index_of_neighbour = [&](std::size_t r) {  // in dimension r, or itself at Rank
     return static_cast<std::int64_t>(mapping(static_cast<index_type>(Ranks == r)...));
   };
-  bool same = lowest_of(given) < 0;
+  bool same = span_of(given).lowest < 0;
   for (std::size_t r = 0; same && r < Rank; ++r) {
     same = given.shape[r] <= 1 ||
            index_of_neighbour(r) - index_of_neighbour(Rank) == given.strides[r];

@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -178,11 +179,13 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
   return span;
 }
 
-/// Writes compact row-major strides. Only empty or refused shapes saturate the product.
+/// Writes compact strides, by default row-major ones. Only empty or refused shapes saturate
+/// the product.
 constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
-                                     std::size_t ndim) noexcept {
+                                     std::size_t ndim, bool column_major = false) noexcept {
   std::int64_t product = 1;
-  for (std::size_t r = ndim; r-- > 0;) {
+  for (std::size_t n = 0; n < ndim; ++n) {
+    const std::size_t r = column_major ? n : ndim - 1 - n;
     strides[r] = product;
     if (multiply_overflows(product, shape[r] < 1 ? 1 : shape[r], product)) {
       product = std::numeric_limits<std::int64_t>::max();
@@ -195,6 +198,11 @@ struct strided_shape {
   std::array<std::int64_t, Rank> shape{};
   std::array<std::int64_t, Rank> strides{};
 };
+
+template <std::size_t Rank>
+constexpr element_span span_of(const strided_shape<Rank>& given) noexcept {
+  return detail::span_of(given.shape.data(), given.strides.data(), Rank);
+}
 
 /// Whether another integer type holds an int64_t.
 template <class Integer>
@@ -237,6 +245,13 @@ std::string name_of_integer() {
 template <class Mapping>
 constexpr bool is_strided(const Mapping& mapping) {
   return Mapping::is_always_strided() || mapping.is_strided();
+}
+
+/// Index of the element whose indices are all zero; not 0 in every layout.
+template <class Mapping, std::size_t... Zeros>
+constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
+  using index_type = typename Mapping::index_type;
+  return mapping(static_cast<index_type>(Zeros * 0)...);
 }
 
 /// The bound that each stride must exceed, for `strides_step_over`.

@@ -155,9 +155,9 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
 }
 
 /// Runs every check in the documented order.
-[[gnu::noinline]] inline void check_in_full(const DLTensor& tensor, subbyte storage,
-                                            tensor_structure& result) {
-  result = {};
+[[gnu::noinline]] inline tensor_structure check_in_full(const DLTensor& tensor,
+                                                        subbyte storage) {
+  tensor_structure result;
   detail::check_ndim_and_dtype(tensor);
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   detail::check_extents(tensor);
@@ -165,7 +165,7 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
   result.empty = span.empty;
   if (span.empty && tensor.data == nullptr) {
     result.unique = true;
-    return;
+    return result;
   }
   if (tensor.data == nullptr) {
     detail::refuse(errc::data_null, "data", "the address of the elements", "null",
@@ -198,13 +198,7 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
   result.unique = span.empty || tensor.strides == nullptr ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
                                                detail::step_over::elements);
-}
-
-inline void check_structure(const DLTensor& tensor, subbyte storage,
-                            tensor_structure& result) {
-  if (!detail::accept_nested(tensor, result)) {
-    detail::check_in_full(tensor, storage, result);
-  }
+  return result;
 }
 
 }  // namespace detail
@@ -222,8 +216,8 @@ inline void check_structure(const DLTensor& tensor, subbyte storage,
 inline tensor_structure check_structure(const DLTensor& tensor,
                                         subbyte storage = subbyte::packed) {
   tensor_structure result;
-  detail::check_structure(tensor, storage, result);
-  return result;
+  return detail::accept_nested(tensor, result) ? result
+                                               : detail::check_in_full(tensor, storage);
 }
 
 }  // namespace usm_dlpack

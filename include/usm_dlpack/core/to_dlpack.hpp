@@ -119,8 +119,7 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 /// @param device unchecked: the memory must belong to it
 /// @throws conversion_error `layout_not_strided`, `extent_out_of_range`,
 ///         `stride_out_of_range`, `offset_out_of_range`
-template <class View, int = detail::require_view<View>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] constexpr auto to_dlpack_tensor(const View& view, DLDevice device)
     -> dlpack_tensor<View::rank()> {
   return detail::describe<detail::empty_data::null>(view, device);

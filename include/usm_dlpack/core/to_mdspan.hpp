@@ -112,7 +112,7 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
       refuse_index_type(indexed("shape", r), name_of_integer<Index>(), given.shape[r]);
     }
   }
-  const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
+  const element_span span = span_of(given);
   const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
   if (!fits<Index>(size)) {
     refuse_index_type("shape", name_of_integer<Index>(), size);
@@ -123,7 +123,7 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
 /// 0, and a layout may begin above 0.
 template <class Index, std::size_t Rank>
 void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
-  const element_span span = span_of(given.shape.data(), given.strides.data(), Rank);
+  const element_span span = span_of(given);
   for (const std::int64_t place : {span.lowest, span.highest}) {
     std::int64_t index = 0;
     if (add_overflows(origin, place, index) || !fits<Index>(index)) {
@@ -275,8 +275,7 @@ void check_writable(std::uint64_t flags) {
 ///         strides (stride, relaxed, user-defined), or extents and a padding
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping
 /// @throws conversion_error of the first broken rule
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>(),
+template <class View, class = detail::required_view<View>,
           std::enable_if_t<detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor) {
   return detail::convert<View>(tensor, subbyte::packed);
@@ -285,8 +284,7 @@ template <class View, int = detail::require_view<View, true>(),
 /// Makes a checked view of a managed tensor. Its major version must be 1, and its flags known:
 /// read-only needs const elements, padding a padded element type.
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>(),
+template <class View, class = detail::required_view<View>,
           std::enable_if_t<detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
   detail::check_header(managed);
@@ -295,8 +293,7 @@ template <class View, int = detail::require_view<View, true>(),
 }
 
 /// Makes a checked view of a legacy managed tensor, which carries neither version nor flags.
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>(),
+template <class View, class = detail::required_view<View>,
           std::enable_if_t<detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
   return usm_dlpack::to_mdspan<View>(managed.dl_tensor);

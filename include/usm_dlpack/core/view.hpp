@@ -36,28 +36,17 @@ inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>(
 
 namespace detail {
 
-/// Whether the alignment is a non-static member: g++ makes its use as a constant a hard error.
-template <class Accessor, class = void>
-inline constexpr bool keeps_alignment = false;
-template <class Accessor>
-inline constexpr bool keeps_alignment<
-    Accessor,
-    std::enable_if_t<std::is_member_pointer_v<decltype(&Accessor::byte_alignment)>>> = true;
-
 template <std::size_t Number>
 using if_power_of_two = std::enable_if_t<Number != 0 && (Number & (Number - 1)) == 0>;
 
-template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
-inline constexpr std::size_t constant_alignment = 1;
-template <class Accessor>
-inline constexpr std::size_t
-    constant_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
-        static_cast<std::size_t>(Accessor::byte_alignment);
-
 /// The alignment of the handle in bytes that an accessor promises by a constant, as
 /// `std::aligned_accessor` does; otherwise 1.
+template <class Accessor, class = void>
+inline constexpr std::size_t promised_alignment = 1;
 template <class Accessor>
-inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
+inline constexpr std::size_t
+    promised_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>> =
+        static_cast<std::size_t>(Accessor::byte_alignment);
 
 /// Whether the accessor is a `usm_accessor`, whose views need a device query.
 template <class Accessor>
@@ -95,85 +84,49 @@ inline constexpr bool has_stride<
     Mapping, std::void_t<decltype(std::declval<const Mapping&>().stride(std::size_t{}))>> =
     true;
 
-/// The first export requirement that a type breaks.
-enum class view_rule { none, interface, handle, accessor, layout, dtype, padding };
-
 template <class View, bool AllowPadded>
-constexpr view_rule broken_rule() {
+constexpr type_rule broken_rule() {
   if constexpr (!is_view<View>) {
-    return view_rule::interface;
+    return type_rule::interface;
   } else if constexpr (!points_to<handle_of<View>, typename View::element_type>) {
-    return view_rule::handle;
+    return type_rule::handle;
   } else if constexpr (!is_plain_accessor_v<accessor_of<View>>) {
-    return view_rule::accessor;
+    return type_rule::accessor;
   } else if constexpr (View::rank() != 0 && !has_stride<mapping_of<View>>) {
-    return view_rule::layout;
+    return type_rule::layout;
   } else if constexpr (!has_data_type_v<typename View::element_type>) {
-    return view_rule::dtype;
-  } else if constexpr (!AllowPadded && is_subbyte_padded_v<typename View::element_type>) {
-    return view_rule::padding;
+    return broken_dtype_rule<std::remove_cv_t<typename View::element_type>>();
   } else {
-    return view_rule::none;
+    return !AllowPadded && is_subbyte_padded_v<typename View::element_type>
+               ? type_rule::padding
+               : type_rule::none;
   }
 }
 
-template <view_rule Rule, class View, bool AllowPadded>
-using if_broken = std::enable_if_t<Rule == broken_rule<View, AllowPadded>(), int>;
-
-// All overloads but the first refuse as a default template argument: an error in the immediate
-// context, so SFINAE sees it; g++ prints the throw, clang the attribute.
-template <class View, bool AllowPadded = false,
-          std::enable_if_t<broken_rule<View, AllowPadded>() == view_rule::none ||
-                               broken_rule<View, AllowPadded>() == view_rule::dtype,
-                           int> = 0>
-constexpr int require_view() noexcept {  // `require_dtype` refuses dtypes
-  return 0;
-}
-template <class View, bool AllowPadded = false,
-          if_broken<view_rule::interface, View, AllowPadded> = 0>
-USM_DLPACK_UNAVAILABLE(
-    "view: expected a type with the interface of mdspan, found another; "
-    "pass an mdspan by value or reference")
-constexpr int require_view() {
-  return throw "view: expected a type with the interface of mdspan, found another; "
-               "pass an mdspan by value or reference", 0;
-}
-template <class View, bool AllowPadded = false,
-          if_broken<view_rule::handle, View, AllowPadded> = 0>
-USM_DLPACK_UNAVAILABLE(
-    "data_handle: expected element_type*, found a handle that is no such pointer; "
-    "make an mdspan over the raw pointer")
-constexpr int require_view() {
-  return throw "data_handle: expected element_type*, found a handle that is no such pointer; "
-               "make an mdspan over the raw pointer", 0;
-}
-template <class View, bool AllowPadded = false,
-          if_broken<view_rule::accessor, View, AllowPadded> = 0>
-USM_DLPACK_UNAVAILABLE(
-    "accessor: expected reference to be element_type&, found an accessor that "
-    "may change values; specialise is_plain_accessor_v if it does not")
-constexpr int require_view() {
-  return throw "accessor: expected reference to be element_type&, found an accessor that "
-               "may change values; specialise is_plain_accessor_v if it does not", 0;
-}
-template <class View, bool AllowPadded = false,
-          if_broken<view_rule::layout, View, AllowPadded> = 0>
-USM_DLPACK_UNAVAILABLE(
+USM_DLPACK_REFUSED_TYPE(type_rule::interface,
+                        "view: expected a type with the interface of mdspan, found another; "
+                        "pass an mdspan by value or reference")
+USM_DLPACK_REFUSED_TYPE(type_rule::handle,
+                        "data_handle: expected element_type*, found a handle that is no such "
+                        "pointer; make an mdspan over the raw pointer")
+USM_DLPACK_REFUSED_TYPE(
+    type_rule::accessor,
+    "accessor: expected reference to be element_type&, found an accessor "
+    "that may change values; specialise is_plain_accessor_v if it does not")
+USM_DLPACK_REFUSED_TYPE(
+    type_rule::layout,
     "layout: expected a mapping with stride(r), found one without strides; "
     "copy the elements to a strided layout first")
-constexpr int require_view() {
-  return throw "layout: expected a mapping with stride(r), found one without strides; "
-               "copy the elements to a strided layout first", 0;
-}
-template <class View, bool AllowPadded = false,
-          if_broken<view_rule::padding, View, AllowPadded> = 0>
-USM_DLPACK_UNAVAILABLE(
-    "element_type: expected packed elements, found padded ones, which a bare "
-    "DLTensor cannot declare; export a managed tensor")
-constexpr int require_view() {
-  return throw "element_type: expected packed elements, found padded ones, which a bare "
-               "DLTensor cannot declare; export a managed tensor", 0;
-}
+USM_DLPACK_REFUSED_TYPE(type_rule::padding,
+                        "element_type: expected packed elements, found padded ones, which a "
+                        "bare DLTensor cannot declare; export a managed tensor")
+
+/// Default template argument of functions that need a view. A bare DLTensor cannot declare
+/// padded elements.
+template <class View, bool AllowPadded = true>
+using required_view = std::integral_constant<int, require<broken_rule<View, AllowPadded>()>()>;
+template <class View>
+using required_bare_view = required_view<View, false>;
 
 template <class View>
 inline constexpr bool has_no_usm_kind = !has_usm_kind<accessor_of<View>>;
@@ -185,13 +138,6 @@ inline constexpr bool has_const_elements =
 
 template <class View>
 using element_of = std::remove_cv_t<typename View::element_type>;
-
-/// Index of the element whose indices are all zero; not 0 in every layout.
-template <class Mapping, std::size_t... Zeros>
-constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...>) {
-  using index_type = typename Mapping::index_type;
-  return mapping(static_cast<index_type>(Zeros * 0)...);
-}
 
 }  // namespace detail
 }  // namespace usm_dlpack

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts between SYCL objects and dpctl's by the functions that dpctl's modules export,
-// without its headers or Cython.
+// without its headers or Cython; and what all casters keep of an argument.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -128,19 +128,53 @@ nb::object make_dpctl(const Object& object) {
   return nb::steal(made);
 }
 
-/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
-template <class Object>
-class dpctl_caster {
+/// What a caster keeps of an argument until the function takes it: a value, nothing for None,
+/// or an error.
+template <class Value>
+class kept_argument {
  public:
   template <class T>
   using Cast = nb::detail::movable_cast_t<T>;
+
+  /// Containers query this: whether the conversion throws nothing.
   template <class>
   bool can_cast() const noexcept {
-    return refused_ == nullptr && value_.has_value();
+    return error == nullptr && value.has_value();
   }
 
+  explicit operator Value&() { return get(); }
+  explicit operator Value&&() { return std::move(get()); }
+  /// Null for None, which a parameter accepts with `"x"_a.none()`.
+  explicit operator Value*() {
+    check();
+    return value ? &*value : nullptr;
+  }
+
+ protected:
+  std::optional<Value> value;  // reset first: a container takes all elements with one caster
+  std::exception_ptr error;
+
+ private:
+  void check() const {
+    if (error != nullptr) {
+      std::rethrow_exception(error);
+    }
+  }
+  Value& get() {
+    check();
+    if (!value) {  // None
+      throw nb::next_overload();
+    }
+    return *value;
+  }
+};
+
+/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
+template <class Object>
+class dpctl_caster : public kept_argument<Object> {
+ public:
   bool from_python(nb::handle source, std::uint32_t, nb::detail::cleanup_list*) noexcept {
-    value_.reset();  // a container takes all its elements with one caster
+    this->value.reset();
     if (source.is_none()) {
       return true;
     }
@@ -148,11 +182,11 @@ class dpctl_caster {
       const Object* found = in_capsule<Object>(source);
       found = found == nullptr ? in_dpctl<Object>(source) : found;
       if (found != nullptr) {
-        value_ = *found;
+        this->value = *found;
       }
       return found != nullptr;
     } catch (...) {
-      refused_ = std::current_exception();
+      this->error = std::current_exception();
       return true;
     }
   }
@@ -172,31 +206,6 @@ class dpctl_caster {
                              nb::detail::cleanup_list* cleanup) noexcept {
     return object == nullptr ? nb::none().release() : from_cpp(*object, policy, cleanup);
   }
-
-  explicit operator Object&() { return get(); }
-  /// Null for None, which a parameter accepts with `"x"_a.none()`.
-  explicit operator Object*() {
-    check();
-    return value_ ? &*value_ : nullptr;
-  }
-  explicit operator Object&&() { return std::move(get()); }
-
- private:
-  void check() const {
-    if (refused_ != nullptr) {
-      std::rethrow_exception(refused_);
-    }
-  }
-  Object& get() {
-    check();
-    if (!value_) {  // None
-      throw nb::next_overload();
-    }
-    return *value_;
-  }
-
-  std::optional<Object> value_;
-  std::exception_ptr refused_;
 };
 
 }  // namespace usm_dlpack::detail

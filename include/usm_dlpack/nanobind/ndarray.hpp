@@ -32,14 +32,6 @@ DLTensor tensor_of(const nb::ndarray<Traits...>& array) {
   return shown;
 }
 
-/// Whether an nb::ndarray type names this dtype, or none.
-template <class Array>
-constexpr bool has_dtype_of(DLDataType dtype) noexcept {
-  constexpr nb::dlpack::dtype said = nb::dtype<typename Array::Scalar>();
-  return said.bits == 0 ||
-         usm_dlpack::same_data_type({said.code, said.bits, said.lanes}, dtype);
-}
-
 /// The extents that an nb::ndarray type names, -1 for a free one, followed by one more -1.
 template <ssize_t... Extents>
 constexpr std::array<std::int64_t, sizeof...(Extents) + 1> extents_said(
@@ -62,20 +54,6 @@ void check_extents_said(const strided_shape<Rank>& tensor) {
              "leave that extent of the nb::ndarray free, or return an array of its shape");
     }
   }
-}
-
-/// Copies shape and strides; null strides (before DLPack 1.2) become compact row-major ones.
-/// @pre `Rank` is the tensor's
-template <std::size_t Rank>
-strided_shape<Rank> shape_and_strides_of(const DLTensor& tensor) {
-  strided_shape<Rank> shown;
-  std::copy_n(tensor.shape, Rank, shown.shape.begin());
-  if (tensor.strides == nullptr) {
-    write_compact_strides(shown.shape.data(), shown.strides.data(), Rank);
-  } else {
-    std::copy_n(tensor.strides, Rank, shown.strides.begin());
-  }
-  return shown;
 }
 
 /// Compares the order that an nb::ndarray type names with the strides: nanobind trusts the
@@ -104,6 +82,7 @@ void check_order_said(const strided_shape<Rank>& tensor) {
 /// Compares an nb::ndarray type with the view type that it is made of.
 template <class Array, class View>
 constexpr void require_ndarray_for() {
+  constexpr nb::dlpack::dtype said = nb::dtype<typename Array::Scalar>();
   static_assert(
       Array::ReadOnly || !has_const_elements<View>,
       "Array: expected a read-only nb::ndarray for a view of const elements, found a "
@@ -111,7 +90,8 @@ constexpr void require_ndarray_for() {
   static_assert(!is_subbyte_padded_v<element_of<View>>,
                 "element_type: expected packed elements, as an nb::ndarray implies, found "
                 "padded ones of fewer than 8 bits; return the owned_view itself");
-  static_assert(detail::has_dtype_of<Array>(data_type_v<element_of<View>>),
+  static_assert(said.bits == 0 || same_data_type({said.code, said.bits, said.lanes},
+                                                 data_type_v<element_of<View>>),
                 "Array: expected the dtype of the view's elements, found another; name the "
                 "view's element type, or none");
   static_assert(Array::Config::N < 0 || Array::Config::N == static_cast<int>(View::rank()),
@@ -161,7 +141,7 @@ template <class Array, class View>
     detail::refuse(errc::read_only, "flags", "writable memory, as the nb::ndarray says",
                    "read-only memory", "add nb::ro to the nb::ndarray, or return a copy");
   }
-  const auto known = detail::shape_and_strides_of<View::rank()>(from.managed()->dl_tensor);
+  const auto known = detail::read_strides<View::rank()>(from.managed()->dl_tensor);
   detail::check_extents_said<Array>(known);
   detail::check_order_said<Array>(known);
   managed_tensor held = std::move(from).release();

@@ -14,9 +14,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -124,25 +124,11 @@ inline void set_error(const conversion_error& error) noexcept {
   }
 }
 
-/// Owns one reference to a Python object; any thread may destroy it.
-class python_owner {
- public:
-  explicit python_owner(PyObject* stolen = nullptr) noexcept : object_(stolen) {}
-  python_owner(python_owner&& other) noexcept
-      : object_(std::exchange(other.object_, nullptr)) {}
-  python_owner& operator=(python_owner&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~python_owner() {
-    if (object_ != nullptr) {
-      package_interface::get().drop(object_);
-    }
-  }
-
- private:
-  PyObject* object_;
+struct reference_drop {
+  void operator()(PyObject* object) const noexcept { package_interface::get().drop(object); }
 };
+/// Owns one reference to a Python object; any thread may destroy it.
+using python_owner = std::unique_ptr<PyObject, reference_drop>;
 
 }  // namespace detail
 }  // namespace usm_dlpack

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/nanobind/overloads.hpp>
 #include <usm_dlpack/nanobind/package.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
@@ -22,6 +23,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -29,14 +31,6 @@
 namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
-
-constexpr std::size_t length_of(const char* text) noexcept {
-  std::size_t length = 0;
-  while (text[length] != '\0') {
-    ++length;
-  }
-  return length;
-}
 
 /// The name of a type code, as signature text.
 template <std::uint8_t Code, std::size_t... Is>
@@ -52,27 +46,18 @@ constexpr auto dtype_text() {
   constexpr DLDataType dtype = data_type_v<Element>;
   constexpr type_code_row row = type_code_rows[dtype.code];
   constexpr bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
-  return code_text<dtype.code>(std::make_index_sequence<length_of(row.name)>{}) +
+  return code_text<dtype.code>(std::make_index_sequence<std::string_view(row.name).size()>{}) +
          const_name<says_width>(const_name(""), const_name<dtype.bits>()) +
          const_name<dtype.lanes == 1>(const_name(""),
                                       const_name("x") + const_name<dtype.lanes>());
-}
-
-template <std::size_t Extent>
-constexpr auto extent_text() {
-  using nb::detail::const_name;
-  if constexpr (Extent == dynamic_extent) {
-    return const_name("None");
-  } else {
-    return const_name<Extent>();
-  }
 }
 
 template <class Extents, std::size_t... Ranks>
 constexpr auto shape_text(std::index_sequence<Ranks...>) {
   using nb::detail::const_name;
   return const_name("(") +
-         nb::detail::concat(extent_text<Extents::static_extent(Ranks)>()...) +
+         nb::detail::concat(const_name<Extents::static_extent(Ranks) == dynamic_extent>(
+             const_name("None"), const_name<Extents::static_extent(Ranks)>())...) +
          const_name<sizeof...(Ranks) == 1>(",", "") + const_name(")");
 }
 
@@ -102,13 +87,6 @@ constexpr auto parameter_text() {
          const_name<has_const_elements<View>>(", writable=False", "") + const_name(")]");
 }
 
-/// nanobind's `@input@output@` text: taken as a view, returned as a DLPackTensor.
-template <class View>
-constexpr auto owned_text() {
-  using nb::detail::const_name;
-  return const_name("@") + parameter_text<View>() + const_name("@usm_dlpack.DLPackTensor@");
-}
-
 /// The tensor of an array, and the reference that keeps it alive.
 class array_offer {
  public:
@@ -119,16 +97,13 @@ class array_offer {
       throw nb::python_error();
     }
     is_array_ = answer == offer::made;
+    owner_ = nb::steal(offered_.owner);
   }
-  array_offer(const array_offer&) = delete;
-  array_offer& operator=(const array_offer&) = delete;
-  ~array_offer() { Py_XDECREF(offered_.owner); }
 
   bool is_array() const noexcept { return is_array_; }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
   std::uint64_t flags() const noexcept { return offered_.flags; }
-  const std::optional<sycl::queue>& queue() const noexcept { return offered_.queue; }
-  PyObject* release() noexcept { return std::exchange(offered_.owner, nullptr); }
+  PyObject* release() noexcept { return owner_.release().ptr(); }
 
   /// Accepts any kind for an array without elements, which has no memory.
   /// @throws conversion_error `usm_type_not_accepted` if memory that was proved before is not
@@ -141,13 +116,26 @@ class array_offer {
     }
   }
 
-  /// The view, after its memory is proved. Memory that was proved before is not proved again.
-  /// @throws conversion_error as `validate`, `check_context`, then `to_mdspan`;
-  ///         nb::python_error what the array's `sycl_queue` raises
+  /// The queue that the array reports, if any.
+  /// @throws nb::python_error what the array's `sycl_queue` raises
+  std::optional<sycl::queue> queue() const {
+    std::optional<sycl::queue> found = offered_.queue;
+    if (!found && package_interface::get().find_queue(array_, found) == offer::failed) {
+      throw nb::python_error();
+    }
+    return found;
+  }
+
+  /// The view, proved. Dtype and rank are compared first, so that a mismatch lets the next
+  /// overload try. Memory that was proved before is not proved again.
+  /// @throws conversion_error of the first broken rule: dtype and rank, as `validate` and
+  ///         `check_context`, then as `to_mdspan`; nb::python_error as `queue`
   template <class View>
-  View prove() const {
-    const requirements wanted = require_kind<View>({});
+  View view() const {
     const subbyte storage = storage_of(offered_.flags);
+    detail::check_element_type<View>(offered_.tensor, storage);
+    detail::check_rank<View>(offered_.tensor);
+    const requirements wanted = require_kind<View>({});
     if (wanted.writable) {
       check_writable<View>(offered_.flags);
     }
@@ -156,111 +144,21 @@ class array_offer {
       return detail::convert<View>(offered_.tensor, storage);
     }
     const usm_allocation proved = detail::import_tensor(offered_.tensor, wanted, storage);
-    check_producer(proved);
+    const sycl::device& root = proved.root_device();
+    // OpenCL's CPU driver distinguishes contexts itself.
+    if (root.get_backend() != sycl::backend::opencl || !root.is_cpu()) {
+      if (const std::optional<sycl::queue> producer = queue()) {
+        check_context(proved, *producer);
+      }
+    }
     return detail::make_view<View>(offered_.tensor, proved.structure(), storage);
   }
 
  private:
-  // OpenCL's CPU driver distinguishes contexts itself.
-  void check_producer(const usm_allocation& proved) const {
-    const sycl::device& root = proved.root_device();
-    if (root.get_backend() == sycl::backend::opencl && root.is_cpu()) {
-      return;
-    }
-    std::optional<sycl::queue> queue = offered_.queue;
-    if (!queue && package_interface::get().find_queue(array_, queue) == offer::failed) {
-      throw nb::python_error();
-    }
-    if (queue) {
-      check_context(proved, *queue);
-    }
-  }
-
   PyObject* array_;
   array_description offered_;
+  nb::object owner_;
   bool is_array_ = false;
-};
-
-/// Compares an array with the view's type before its memory is proved, so that a mismatch lets
-/// the next overload try.
-template <class View>
-void check_type(const array_offer& array) {
-  detail::check_element_type<View>(array.tensor(), storage_of(array.flags()));
-  detail::check_rank<View>(array.tensor());
-}
-
-/// The view of an array, proved.
-/// @throws conversion_error of the first broken rule: dtype and rank, as `validate`, then as
-///         `to_mdspan`
-template <class View>
-View view_of(const array_offer& array) {
-  check_type<View>(array);
-  return array.template prove<View>();
-}
-
-/// Imports a Python object for a parameter that is a view. A wrong type, dtype, rank, extent
-/// or layout lets the next overload try; every other error is kept, and raised after all
-/// parameters of this overload have taken their arguments.
-template <class View>
-class view_import {
- public:
-  /// @param keep takes the view and the offer if both are good
-  /// @return whether this overload accepts the object
-  template <class Keep>
-  bool take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
-    const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
-    try {
-      return try_to_take(object, cleanup, keep);
-    } catch (nb::python_error&) {
-      refused_ = std::current_exception();
-      try {
-        record_refusal(object, cleanup, refused_);
-      } catch (...) {
-        refused_ = std::current_exception();
-      }
-      return true;
-    } catch (...) {
-      refused_ = std::current_exception();
-      return true;
-    }
-  }
-
-  /// Whether `check` throws nothing. Containers query this, because they must not throw.
-  bool is_good() const noexcept { return refused_ == nullptr; }
-
-  /// @throws nb::python_error the kept error, if any
-  void check() const {
-    if (refused_ != nullptr) {
-      try {
-        std::rethrow_exception(refused_);
-      } catch (const conversion_error& error) {
-        set_error(error);
-      }
-      throw nb::python_error();
-    }
-  }
-
- private:
-  template <class Keep>
-  static bool try_to_take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep& keep) {
-    array_offer array(object);
-    if (!array.is_array()) {
-      return false;
-    }
-    try {
-      keep(view_of<View>(array), array);
-      record_taken(object, cleanup);
-      return true;
-    } catch (const conversion_error& error) {
-      record_refusal(object, cleanup, std::current_exception());
-      if (!is_of_type(error.code())) {
-        throw;
-      }
-      return false;
-    }
-  }
-
-  std::exception_ptr refused_;
 };
 
 }  // namespace usm_dlpack::detail
@@ -345,9 +243,11 @@ class owned_view {
 namespace detail {
 
 /// Makes a proved DLPackTensor; a null handle with the Python error set if that fails.
-template <class View>
-nb::handle to_python(owned_view<View>&& made) noexcept {
+/// @param result an `owned_view` or a `usm_array`
+template <class View, class Result>
+nb::handle to_python(Result&& result) noexcept {
   try {
+    owned_view<View> made(std::forward<Result>(result));
     if (made.managed() == nullptr) {
       refuse(errc::request_unsupported, "return", "a view with an owner",
              "one that was moved from or released", "return it before that");
@@ -369,71 +269,60 @@ nb::handle to_python(owned_view<View>&& made) noexcept {
   return {};
 }
 
-template <class View>
-nb::handle to_python(usm_array<View>&& made) noexcept {
-  try {
-    return to_python(owned_view<View>(std::move(made)));
-  } catch (const conversion_error& error) {
-    set_error(error);
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  }
-  return {};
-}
-
-/// The common part of the casters of views: the imported value, None, or the kept error.
+/// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
+/// next overload try; every other error is kept, and raised after all parameters of this
+/// overload have taken their arguments.
 /// @tparam Made the parameter's type: the view, or the view with an owner
 template <class Made, class View>
-class view_parameter {
- public:
-  template <class T>
-  using Cast = nb::detail::movable_cast_t<T>;
-
-  /// Containers query this: whether the conversion throws nothing.
-  template <class>
-  bool can_cast() const noexcept {
-    return import_.is_good() && made_.has_value();
-  }
-
-  explicit operator Made&() { return get(); }
-  explicit operator Made&&() { return std::move(get()); }
-  /// Null for None, which a parameter accepts with `"x"_a.none()`.
-  explicit operator Made*() {
-    import_.check();
-    return made_ ? &*made_ : nullptr;
-  }
-
+class view_parameter : public kept_argument<Made> {
  protected:
+  /// @param keep takes the view and the offer if both are good
+  /// @return whether this overload accepts the object
   template <class Keep>
-  bool take(nb::handle source, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
-    made_.reset();  // a container takes all its elements with one caster
-    return source.is_none() || import_.take(source, cleanup, keep);
-  }
-
-  template <class Value>
-  void emplace(Value&& value) {
-    made_.emplace(std::forward<Value>(value));
+  bool take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
+    const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
+    this->value.reset();
+    if (object.is_none()) {
+      return true;
+    }
+    try {
+      return try_to_take(object, cleanup, keep);
+    } catch (const conversion_error& refused) {
+      set_error(refused);
+      this->error = std::make_exception_ptr(nb::python_error());
+    } catch (...) {
+      this->error = std::current_exception();
+    }
+    return true;
   }
 
  private:
-  Made& get() {
-    import_.check();
-    if (!made_) {  // None
-      throw nb::next_overload();
+  template <class Keep>
+  static bool try_to_take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep& keep) {
+    try {
+      array_offer array(object);
+      if (!array.is_array()) {
+        return false;
+      }
+      keep(array.template view<View>(), array);
+      record_taken(object, cleanup);
+      return true;
+    } catch (const conversion_error& refused) {
+      record_refusal(object, cleanup, std::current_exception());
+      if (!is_of_type(refused.code())) {
+        throw;
+      }
+      return false;
+    } catch (...) {
+      record_refusal(object, cleanup, std::current_exception());
+      throw;
     }
-    return *made_;
   }
-
-  view_import<View> import_;
-  std::optional<Made> made_;
 };
 
 template <class View>
-owned_view<View> own_array(nb::handle object, const View& view, array_offer& array) {
+owned_view<View> own_array(const View& view, array_offer& array) {
   std::optional<sycl::queue> queue = array.queue();
-  if (!queue && package_interface::get().find_queue(object.ptr(), queue) == offer::failed) {
-    throw nb::python_error();
-  }
   const DLTensor tensor = array.tensor();
   const std::uint64_t flags = array.flags() & ~flag::is_copied;
   return {view, std::move(queue),
@@ -470,8 +359,7 @@ template <class View>
         "x: expected an array with __dlpack__ or USM, found another "
         "object; pass the array itself");
   }
-  const View view = detail::view_of<View>(array);
-  return detail::own_array(object, view, array);
+  return detail::own_array(array.template view<View>(), array);
 }
 
 }  // namespace usm_dlpack
@@ -492,7 +380,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "use to_owned_view");
       }
-      this->emplace(view);
+      this->value.emplace(view);
       cleanup->append(array.release());
     });
   }
@@ -510,17 +398,19 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
 template <typename View>
 struct type_caster<usm_dlpack::owned_view<View>>
     : usm_dlpack::detail::view_parameter<usm_dlpack::owned_view<View>, View> {
-  static constexpr auto Name = usm_dlpack::detail::owned_text<View>();
+  // nanobind's `@input@output@`
+  static constexpr auto Name = const_name("@") + usm_dlpack::detail::parameter_text<View>() +
+                               const_name("@usm_dlpack.DLPackTensor@");
 
   bool from_python(handle source, std::uint32_t, cleanup_list* cleanup) noexcept {
     return this->take(source, cleanup, [&](const View& view, auto& array) {
-      this->emplace(usm_dlpack::detail::own_array(source, view, array));
+      this->value.emplace(usm_dlpack::detail::own_array(view, array));
     });
   }
 
   static handle from_cpp(usm_dlpack::owned_view<View>&& value, rv_policy,
                          cleanup_list*) noexcept {
-    return usm_dlpack::detail::to_python(std::move(value));
+    return usm_dlpack::detail::to_python<View>(std::move(value));
   }
 };
 
@@ -544,7 +434,7 @@ struct type_caster<usm_dlpack::usm_array<View>> {
   }
 
   static handle from_cpp(array&& value, rv_policy, cleanup_list*) noexcept {
-    return usm_dlpack::detail::to_python(std::move(value));
+    return usm_dlpack::detail::to_python<View>(std::move(value));
   }
 
   explicit operator array&();

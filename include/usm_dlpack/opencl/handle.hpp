@@ -7,26 +7,39 @@
 #include <usm_dlpack/sycl/memory.hpp>
 
 #include <CL/cl.h>
-#include <dlfcn.h>
 
+#include <cstddef>
+#include <memory>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 namespace usm_dlpack {
 namespace detail {
 
-/// The OpenCL functions that these headers call.
+/// The names of a handle type: in OpenCL's functions, in refusals, of the type itself.
+template <class Native>
+struct opencl_names;
+template <>
+struct opencl_names<cl_device_id> {
+  static constexpr const char *noun = "Device", *field = "device", *type = "cl_device_id";
+};
+template <>
+struct opencl_names<cl_context> {
+  static constexpr const char *noun = "Context", *field = "context", *type = "cl_context";
+};
+template <>
+struct opencl_names<cl_command_queue> {
+  static constexpr const char *noun = "CommandQueue", *field = "queue",
+                              *type = "cl_command_queue";
+};
+
+/// The OpenCL functions of a handle type: `clGetDeviceInfo` and so on.
+template <class Native>
 struct opencl_functions {
-  decltype(&clGetDeviceInfo) device_info = nullptr;
-  decltype(&clRetainDevice) retain_device = nullptr;
-  decltype(&clReleaseDevice) release_device = nullptr;
-  decltype(&clGetContextInfo) context_info = nullptr;
-  decltype(&clRetainContext) retain_context = nullptr;
-  decltype(&clReleaseContext) release_context = nullptr;
-  decltype(&clGetCommandQueueInfo) queue_info = nullptr;
-  decltype(&clRetainCommandQueue) retain_queue = nullptr;
-  decltype(&clReleaseCommandQueue) release_queue = nullptr;
+  cl_int (*query)(Native, cl_uint, std::size_t, void*, std::size_t*) = nullptr;
+  cl_int (*retain)(Native) = nullptr;
+  cl_int (*release)(Native) = nullptr;
 
   /// Looked up on first use, and again on the next use if that failed.
   /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
@@ -38,62 +51,20 @@ struct opencl_functions {
  private:
   static opencl_functions find() {
     static_cast<void>(device_table::get());  // the SYCL runtime loads OpenCL, if at all, here
-    void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
     opencl_functions made;
-    const bool complete = loader != nullptr &&
-                          look_up(loader, "clGetDeviceInfo", made.device_info) &&
-                          look_up(loader, "clRetainDevice", made.retain_device) &&
-                          look_up(loader, "clReleaseDevice", made.release_device) &&
-                          look_up(loader, "clGetContextInfo", made.context_info) &&
-                          look_up(loader, "clRetainContext", made.retain_context) &&
-                          look_up(loader, "clReleaseContext", made.release_context) &&
-                          look_up(loader, "clGetCommandQueueInfo", made.queue_info) &&
-                          look_up(loader, "clRetainCommandQueue", made.retain_queue) &&
-                          look_up(loader, "clReleaseCommandQueue", made.release_queue);
-    if (!complete) {
+    const auto look_up = [](const std::string& name, auto& function) {
+      return find_function("libOpenCL.so.1", name.c_str(), function);
+    };
+    const std::string noun = opencl_names<Native>::noun;
+    if (!look_up("clGet" + noun + "Info", made.query) ||
+        !look_up("clRetain" + noun, made.retain) ||
+        !look_up("clRelease" + noun, made.release)) {
       refuse(errc::backend_not_accepted, "device",
              "libOpenCL.so.1 (1.2 or newer), loaded by the SYCL runtime", "no such library",
              "install an OpenCL driver, and let ONEAPI_DEVICE_SELECTOR show its devices");
     }
     return made;
   }
-
-  template <class Function>
-  static bool look_up(void* loader, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(loader, name));
-    return function != nullptr;
-  }
-};
-
-/// The names and functions of a handle type.
-template <class Native>
-struct opencl_traits;
-
-template <>
-struct opencl_traits<cl_device_id> {
-  static constexpr const char* field = "device";
-  static constexpr const char* name = "cl_device_id";
-  static constexpr auto query = &opencl_functions::device_info;
-  static constexpr auto retain = &opencl_functions::retain_device;
-  static constexpr auto release = &opencl_functions::release_device;
-};
-
-template <>
-struct opencl_traits<cl_context> {
-  static constexpr const char* field = "context";
-  static constexpr const char* name = "cl_context";
-  static constexpr auto query = &opencl_functions::context_info;
-  static constexpr auto retain = &opencl_functions::retain_context;
-  static constexpr auto release = &opencl_functions::release_context;
-};
-
-template <>
-struct opencl_traits<cl_command_queue> {
-  static constexpr const char* field = "queue";
-  static constexpr const char* name = "cl_command_queue";
-  static constexpr auto query = &opencl_functions::queue_info;
-  static constexpr auto retain = &opencl_functions::retain_queue;
-  static constexpr auto release = &opencl_functions::release_queue;
 };
 
 inline std::string name_of_opencl_error(cl_int status) {
@@ -107,9 +78,9 @@ inline std::string name_of_opencl_error(cl_int status) {
 /// Refuses a handle for which OpenCL reports an error.
 template <class Native>
 void check_answer(Native handle, cl_int status) {
-  using traits = opencl_traits<Native>;
+  using names = opencl_names<Native>;
   if (status != CL_SUCCESS) {
-    refuse(errc::runtime_error, traits::field, std::string("a ") + traits::name,
+    refuse(errc::runtime_error, names::field, std::string("a ") + names::type,
            handle == nullptr ? "null"
                              : "one for which OpenCL says " + name_of_opencl_error(status),
            "pass a handle that OpenCL made and that is not released");
@@ -120,20 +91,27 @@ void check_answer(Native handle, cl_int status) {
 /// @throws conversion_error `runtime_error`, also for a null handle
 template <class Value, class Native>
 Value ask_opencl(Native handle, cl_uint what) {
-  const auto query = opencl_functions::get().*opencl_traits<Native>::query;
   Value value{};
-  check_answer(handle, query(handle, what, sizeof value, &value, nullptr));
+  check_answer(handle, opencl_functions<Native>::get().query(handle, what, sizeof value,
+                                                             &value, nullptr));
   return value;
 }
 
 /// @throws conversion_error as `ask_opencl`
 inline std::vector<cl_device_id> devices_of(cl_context context) {
   std::vector<cl_device_id> devices(ask_opencl<cl_uint>(context, CL_CONTEXT_NUM_DEVICES));
-  check_answer(context, opencl_functions::get().context_info(
+  check_answer(context, opencl_functions<cl_context>::get().query(
                             context, CL_CONTEXT_DEVICES, devices.size() * sizeof(cl_device_id),
                             devices.data(), nullptr));
   return devices;
 }
+
+struct opencl_release {
+  template <class Object>
+  void operator()(Object* handle) const noexcept {
+    opencl_functions<Object*>::get().release(handle);
+  }
+};
 
 }  // namespace detail
 
@@ -153,8 +131,9 @@ class opencl_handle {
   /// same. Null is no reference. If this throws, the caller keeps the reference.
   /// @pre null, or a valid handle
   /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
-  explicit opencl_handle(Native owned) : handle_(owned) {
-    static_cast<void>(detail::opencl_functions::get());  // the destructor needs them
+  explicit opencl_handle(Native owned) {
+    static_cast<void>(detail::opencl_functions<Native>::get());  // the destructor needs them
+    handle_.reset(owned);
   }
 
   /// Adds a reference to a handle whose own reference the caller keeps.
@@ -162,33 +141,19 @@ class opencl_handle {
   /// @throws conversion_error `runtime_error` for null or a handle that OpenCL refuses;
   ///         `backend_not_accepted` if the process has no OpenCL
   [[nodiscard]] static opencl_handle retain(Native kept) {
-    const auto& functions = detail::opencl_functions::get();
-    detail::check_answer(kept, (functions.*detail::opencl_traits<Native>::retain)(kept));
+    detail::check_answer(kept, detail::opencl_functions<Native>::get().retain(kept));
     return opencl_handle(kept);
   }
 
-  opencl_handle(opencl_handle&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)) {}
-  opencl_handle& operator=(opencl_handle&& other) noexcept {
-    opencl_handle taken(std::move(other));
-    std::swap(handle_, taken.handle_);
-    return *this;
-  }
-  ~opencl_handle() {
-    if (handle_ != nullptr) {
-      (detail::opencl_functions::get().*detail::opencl_traits<Native>::release)(handle_);
-    }
-  }
-
   /// The handle, valid as long as this object owns it; null if it owns none.
-  Native get() const noexcept { return handle_; }
+  Native get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
 
   /// Hands the reference to the caller, who must release it; the count stays the same.
-  [[nodiscard]] Native release() noexcept { return std::exchange(handle_, nullptr); }
+  [[nodiscard]] Native release() noexcept { return handle_.release(); }
 
  private:
-  Native handle_ = nullptr;
+  std::unique_ptr<std::remove_pointer_t<Native>, detail::opencl_release> handle_;
 };
 
 }  // namespace usm_dlpack

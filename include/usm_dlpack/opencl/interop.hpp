@@ -41,9 +41,9 @@ inline void check_is_opencl(sycl::backend backend, const char* field) {
 /// The handle of a SYCL object. `sycl::get_native` retains it for the caller.
 template <class Native, class Object>
 opencl_handle<Native> opencl_handle_of(const Object& object) {
-  const char* field = opencl_traits<Native>::field;
+  const char* field = opencl_names<Native>::field;
   check_is_opencl(ask_runtime(field, [&] { return object.get_backend(); }), field);
-  static_cast<void>(opencl_functions::get());  // may throw, while nothing is retained
+  static_cast<void>(opencl_functions<Native>::get());  // may throw, while nothing is retained
   return opencl_handle<Native>(
       ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }));
 }
@@ -86,15 +86,10 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
   const auto& devices = device_table::get().devices;
   for (std::size_t id = 0; id < devices.size(); ++id) {
     if (is_failed(device, devices[id])) {
-      refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
-             "device " + std::to_string(id) + ", for which it throws \"" +
-                 devices[id].failure + "\"",
-             "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
+      refuse_failed_device(id, devices[id].failure, field);
     }
   }
-  refuse(errc::device_without_id, field,
-         "a device whose root is in sycl::device::get_devices()", "one that is not",
-         "check ONEAPI_DEVICE_SELECTOR");
+  refuse_device_without_id(field);
 }
 
 /// The root of a device that the caller passed, or of a device of the caller's context.
@@ -238,19 +233,10 @@ struct opencl_place {
     if (asked.query != nullptr) {
       asked.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type);
     }
-    allocation found;
-    found.kind = kind_of(type);
-    if (found.kind == sycl::usm::alloc::unknown && !empty) {
+    if (kind_of(type) == sycl::usm::alloc::unknown && !empty) {
       refuse_opencl_pointer(pointer);
     }
-    platform = "the platform \"" +
-               ask_runtime("context",
-                           [&] {
-                             return device_table::get()
-                                 .platform_of(root.id)
-                                 .platform.template get_info<sycl::info::platform::name>();
-                           }) +
-               "\"";
+    platform = name_of(device_table::get().platform_of(root.id).platform);
   }
   refuse(errc::context_not_default, "context", "the default context of " + platform,
          "another one, of " + std::to_string(devices.size()) + " device(s)",
@@ -324,8 +310,7 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
 /// threads at once; does not wait.
 /// @pre `context` is null or a valid handle
 /// @throws conversion_error of the first broken rule (docs/checks.md, "opencl")
-template <class View, int = detail::require_view<View>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context)
     -> dlpack_tensor<View::rank()> {
   return detail::export_view(view, detail::opencl_place{context, nullptr, true});
@@ -336,8 +321,7 @@ template <class View, int = detail::require_view<View>(),
 /// Neither retains nor releases the handles.
 /// @pre each handle is null or valid
 /// @throws conversion_error also `device_without_id`, `device_failed`, `device_mismatch`
-template <class View, int = detail::require_view<View>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context, cl_device_id device)
     -> dlpack_tensor<View::rank()> {
   return detail::export_view(view, detail::opencl_place{context, device, false});

@@ -11,6 +11,7 @@
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -24,13 +25,40 @@
 namespace usm_dlpack {
 namespace detail {
 
+/// Finds a function in a library that the SYCL runtime has loaded; nothing is linked.
+/// @returns whether there is one; `function` is null otherwise
+template <class Function>
+bool find_function(const char* library, const char* name, Function& function) noexcept {
+  void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  function = loaded == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(loaded, name));
+  return function != nullptr;
+}
+
+/// The native handles of root devices; null where `roots` is.
+template <sycl::backend Backend>
+auto native_devices(const std::vector<const sycl::device*>& roots) {
+  std::vector<decltype(sycl::get_native<Backend>(std::declval<const sycl::device&>()))> made;
+  for (const sycl::device* const root : roots) {
+    made.push_back(root == nullptr ? nullptr : sycl::get_native<Backend>(*root));
+  }
+  return made;
+}
+
+/// The id of a root device's handle, or -1.
+template <class Handle>
+std::int32_t find_id(const std::vector<Handle>& devices, Handle device) noexcept {
+  const auto found = std::find(devices.begin(), devices.end(), device);
+  return device == nullptr || found == devices.end()
+             ? -1
+             : static_cast<std::int32_t>(found - devices.begin());
+}
+
 /// The OpenCL objects of a platform's default context, and the USM query that SYCL lacks. The
 /// handles are retained for the life of the process.
 struct opencl_platform {
   cl_context context = nullptr;
   clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or without USM
   std::vector<cl_device_id> devices;          ///< by device id; null for other platforms
-  std::size_t first_device = 0;               ///< the lowest id that is not null
   decltype(&clGetDeviceInfo) device_info = nullptr;
 
   /// Base address and size in bytes of the allocation of `pointer`.
@@ -49,33 +77,21 @@ struct opencl_platform {
   }
 };
 
-/// Finds the query in the OpenCL loader that the SYCL runtime has loaded.
 /// @param context the default context
 /// @param roots working root devices, by device id; null for all others
 /// @pre the platform is of the backend opencl
 inline opencl_platform make_opencl_platform(const sycl::platform& platform,
                                             const sycl::context& context,
                                             const std::vector<const sycl::device*>& roots) {
+  constexpr const char* library = "libOpenCL.so.1";
   opencl_platform made;
-  void* loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (loader == nullptr) {
-    return made;
-  }
-  const auto find = reinterpret_cast<decltype(&clGetExtensionFunctionAddressForPlatform)>(
-      dlsym(loader, "clGetExtensionFunctionAddressForPlatform"));
-  made.device_info =
-      reinterpret_cast<decltype(&clGetDeviceInfo)>(dlsym(loader, "clGetDeviceInfo"));
-  if (find == nullptr || made.device_info == nullptr) {
-    return made;
+  decltype(&clGetExtensionFunctionAddressForPlatform) find = nullptr;
+  if (!find_function(library, "clGetExtensionFunctionAddressForPlatform", find) ||
+      !find_function(library, "clGetDeviceInfo", made.device_info)) {
+    return {};
   }
   made.context = sycl::get_native<sycl::backend::opencl>(context);
-  made.devices = std::vector<cl_device_id>(roots.size());
-  for (std::size_t id = roots.size(); id-- != 0;) {
-    if (roots[id] != nullptr) {
-      made.devices[id] = sycl::get_native<sycl::backend::opencl>(*roots[id]);
-      made.first_device = id;
-    }
-  }
+  made.devices = native_devices<sycl::backend::opencl>(roots);
   const auto native = sycl::get_native<sycl::backend::opencl>(platform);
   made.query =
       reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
@@ -93,17 +109,13 @@ constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noe
 
 /// The id of an OpenCL device's root device, or -1.
 inline std::int32_t root_id_of(const opencl_platform& native, cl_device_id device) noexcept {
-  while (device != nullptr) {
-    for (std::size_t id = native.first_device; id < native.devices.size(); ++id) {
-      if (native.devices[id] == device) {
-        return static_cast<std::int32_t>(id);
-      }
-    }
+  std::int32_t id = -1;
+  while (device != nullptr && (id = find_id(native.devices, device)) < 0) {
     cl_device_id parent = nullptr;
     native.device_info(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, nullptr);
     device = parent;
   }
-  return -1;
+  return id;
 }
 
 /// `ze_memory_allocation_properties_t`. Source: Level Zero specification 1.0, "Memory".
@@ -149,19 +161,14 @@ struct memory_pools {
 
 inline memory_pools find_memory_pools() noexcept {
   memory_pools found;
-  if (void* const library = dlopen("libumf.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
-    found.pool_of = reinterpret_cast<decltype(found.pool_of)>(dlsym(library, "umfPoolByPtr"));
-    found.usable_size = reinterpret_cast<decltype(found.usable_size)>(
-        dlsym(library, "umfPoolMallocUsableSize"));
-  }
-  return found.pool_of == nullptr ? memory_pools{} : found;
+  return find_function("libumf.so.1", "umfPoolByPtr", found.pool_of) &&
+                 find_function("libumf.so.1", "umfPoolMallocUsableSize", found.usable_size)
+             ? found
+             : memory_pools{};
 }
 
-/// By USM kind, whether SYCL pools allocations: cuts several from one of the driver's.
-struct pooled_kinds {
-  enum state : int { not_asked, pooled, unpooled };
-  std::array<std::atomic<int>, 4> states{};
-};
+/// Whether SYCL pools allocations of a USM kind: cuts several from one of the driver's.
+enum class pooling { not_asked, pooled, unpooled };
 
 /// The Level Zero objects of a platform's default context, and the queries that SYCL lacks.
 struct level_zero_platform {
@@ -175,7 +182,7 @@ struct level_zero_platform {
   range_query range = nullptr;              ///< null: not Level Zero
   std::vector<ze_device_handle_t> devices;  ///< by device id; null for other platforms
   memory_pools pools;
-  std::shared_ptr<pooled_kinds> kinds;
+  std::shared_ptr<std::array<std::atomic<pooling>, 4>> kinds;  ///< by USM kind
 
   /// USM kind and true device; the kind is unknown for other memory. The driver knows the
   /// memory of every context of its platform.
@@ -193,16 +200,6 @@ struct level_zero_platform {
     base = reinterpret_cast<std::uintptr_t>(start);
     return known;
   }
-
-  /// The id of a root device, or -1.
-  std::int32_t find_id(ze_device_handle_t device) const noexcept {
-    for (std::size_t id = 0; id < devices.size(); ++id) {
-      if (device != nullptr && devices[id] == device) {
-        return static_cast<std::int32_t>(id);
-      }
-    }
-    return -1;
-  }
 };
 
 /// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
@@ -210,8 +207,8 @@ struct level_zero_platform {
 /// @param context the default context
 inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
                         sycl::usm::alloc kind) noexcept {
-  std::atomic<int>& state = native.kinds->states[static_cast<std::size_t>(kind)];
-  if (state == pooled_kinds::not_asked) {
+  std::atomic<pooling>& state = native.kinds->at(static_cast<std::size_t>(kind));
+  if (state == pooling::not_asked) {
     bool whole = false;
     try {
       sycl::property_list properties;
@@ -226,39 +223,27 @@ inline bool is_unpooled(const level_zero_platform& native, const sycl::context& 
       sycl::free(byte, context);
     } catch (const sycl::exception&) {  // no such memory: counts as pooled
     }
-    state = whole ? pooled_kinds::unpooled : pooled_kinds::pooled;
+    state = whole ? pooling::unpooled : pooling::pooled;
   }
-  return state == pooled_kinds::unpooled;
+  return state == pooling::unpooled;
 }
 
-/// Finds the queries in the libraries that the SYCL runtime has loaded.
 /// @param context the default context
 /// @param roots working root devices, by device id; null for all others
 /// @pre the context is of the backend ext_oneapi_level_zero
 inline level_zero_platform make_level_zero_platform(
     const sycl::context& context, const std::vector<const sycl::device*>& roots) {
+  constexpr const char* library = "libze_loader.so.1";
+  constexpr auto backend = sycl::backend::ext_oneapi_level_zero;
   level_zero_platform made;
-  void* const loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (loader == nullptr) {
-    return made;
-  }
-  const auto query = reinterpret_cast<level_zero_platform::properties_query>(
-      dlsym(loader, "zeMemGetAllocProperties"));
-  made.range = reinterpret_cast<level_zero_platform::range_query>(
-      dlsym(loader, "zeMemGetAddressRange"));
-  if (query == nullptr || made.range == nullptr) {
+  if (!find_function(library, "zeMemGetAllocProperties", made.query) ||
+      !find_function(library, "zeMemGetAddressRange", made.range)) {
     return {};
   }
-  made.context = sycl::get_native<sycl::backend::ext_oneapi_level_zero>(context);
-  made.devices = std::vector<ze_device_handle_t>(roots.size());
-  for (std::size_t id = 0; id < roots.size(); ++id) {
-    if (roots[id] != nullptr) {
-      made.devices[id] = sycl::get_native<sycl::backend::ext_oneapi_level_zero>(*roots[id]);
-    }
-  }
+  made.context = sycl::get_native<backend>(context);
+  made.devices = native_devices<backend>(roots);
   made.pools = find_memory_pools();
-  made.kinds = std::make_shared<pooled_kinds>();
-  made.query = query;
+  made.kinds = std::make_shared<std::array<std::atomic<pooling>, 4>>();
   return made;
 }
 
@@ -413,6 +398,14 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   }
 }
 
+/// A platform's name, as messages show it.
+inline std::string name_of(const sycl::platform& platform) {
+  return "the platform \"" +
+         ask_runtime("context",
+                     [&] { return platform.get_info<sycl::info::platform::name>(); }) +
+         "\"";
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_id(std::int32_t device_id,
                                                                     std::size_t count) {
   if (count == 0) {
@@ -426,21 +419,30 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_failed_device(
-    std::int32_t device_id, const std::string& failure) {
-  refuse(errc::device_failed, "device.device_id", "a device that the SYCL runtime can use",
+    std::size_t device_id, const std::string& failure,
+    const char* field = "device.device_id") {
+  refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
          "device " + std::to_string(device_id) + ", for which it throws \"" + failure + "\"",
          "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_without_id(
+    const char* field = "device") {
+  refuse(errc::device_without_id, field,
+         "a device whose root is in sycl::device::get_devices()", "one that is not",
+         "check ONEAPI_DEVICE_SELECTOR");
 }
 
 /// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
 inline const device_entry& working_device(std::int32_t device_id,
                                           const device_table& table = device_table::get()) {
-  if (device_id < 0 || static_cast<std::size_t>(device_id) >= table.devices.size()) {
+  const auto place = static_cast<std::size_t>(device_id);
+  if (device_id < 0 || place >= table.devices.size()) {
     refuse_device_id(device_id, table.devices.size());
   }
-  const device_entry& entry = table.devices[static_cast<std::size_t>(device_id)];
+  const device_entry& entry = table.devices[place];
   if (!entry.failure.empty()) {
-    refuse_failed_device(device_id, entry.failure);
+    refuse_failed_device(place, entry.failure);
   }
   return entry;
 }
@@ -493,9 +495,7 @@ inline std::int32_t device_id(const sycl::device& device) {
     id = table.find(detail::ask_runtime("device", [&] { return detail::root_of(device); }));
   }
   if (id < 0) {
-    detail::refuse(errc::device_without_id, "device",
-                   "a device whose root is in sycl::device::get_devices()", "one that is not",
-                   "check ONEAPI_DEVICE_SELECTOR");
+    detail::refuse_device_without_id();
   }
   return id;
 }

@@ -38,28 +38,21 @@ constexpr bool has_lanes() {
   }
 }
 
-struct no_row {};
-
-template <class Element, std::size_t Count>
-struct lanes_row {
-  static constexpr DLDataType value{data_type_v<Element>.code, data_type_v<Element>.bits,
-                                    static_cast<std::uint16_t>(Count)};
-};
-
 template <class Vector, class Element, std::size_t Count,
           bool = has_lanes<Vector, Element, Count>()>
-struct lanes_row_if : no_row {};
+struct lanes_row {};
 template <class Vector, class Element, std::size_t Count>
-struct lanes_row_if<Vector, Element, Count, true> : lanes_row<Element, Count> {};
+struct lanes_row<Vector, Element, Count, true>
+    : dtype_constant<data_type_v<Element>.code, data_type_v<Element>.bits, Count> {};
 
 }  // namespace detail
 
 template <class Element, int Count>
 struct data_type_of<sycl::vec<Element, Count>>
-    : detail::lanes_row_if<sycl::vec<Element, Count>, Element,
-                           static_cast<std::size_t>(Count)> {};
+    : detail::lanes_row<sycl::vec<Element, Count>, Element, static_cast<std::size_t>(Count)> {
+};
 template <class Element, std::size_t Count>
 struct data_type_of<sycl::marray<Element, Count>>
-    : detail::lanes_row_if<sycl::marray<Element, Count>, Element, Count> {};
+    : detail::lanes_row<sycl::marray<Element, Count>, Element, Count> {};
 
 }  // namespace usm_dlpack

@@ -92,7 +92,7 @@ inline void find_by_level_zero(const void* pointer, const level_zero_platform& n
       device == nullptr) {
     return;
   }
-  found.device_id = native.find_id(device);
+  found.device_id = find_id(native.devices, device);
   found.device = device_proof::backend;
   if (found.device_id < 0) {
     found.part = sycl::make_device<sycl::backend::ext_oneapi_level_zero>(device);
@@ -117,10 +117,10 @@ inline void find_by_sycl(const void* pointer, const platform_entry& entry, alloc
 /// because memory is freed and reused.
 /// @pre `entry.context` is not null
 /// @throws conversion_error `runtime_error`
-inline void find_allocation(const void* pointer, const platform_entry& entry,
-                            allocation& found) {
+inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
+  allocation found;
   if (!entry.has_usm) {
-    return;
+    return found;
   }
   ask_runtime("data", [&] {
     if (entry.opencl.query != nullptr) {
@@ -130,53 +130,12 @@ inline void find_allocation(const void* pointer, const platform_entry& entry,
     } else {
       find_by_sycl(pointer, entry, found);
     }
-    if (found.kind != sycl::usm::alloc::unknown && found.device_id < 0 &&
-        entry.device_count == 1) {
-      found.device_id = entry.first_device;
-    }
   });
-}
-inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
-  allocation found;
-  find_allocation(pointer, entry, found);
-  return found;
-}
-
-/// The part of `allocation` that an export needs.
-struct memory_place {
-  bool known = false;           ///< USM of the context
-  std::int32_t device_id = -1;  ///< of the root device; -1 if unknown
-};
-
-inline memory_place place_of(const allocation& found) noexcept {
-  return {found.kind != sycl::usm::alloc::unknown, found.device_id};
-}
-
-/// Finds the root device id of device and shared USM with one query; -1 if there is none.
-/// @pre `native.query` is not null
-inline std::int32_t find_device_memory(const void* pointer,
-                                       const opencl_platform& native) noexcept {
-  cl_device_id device = nullptr;
-  return native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device) ? root_id_of(native, device)
-                                                                : -1;
-}
-
-/// The slow path of `find_place`, out of line because most exchanged memory needs one query.
-[[gnu::noinline]] inline memory_place find_any_memory(const void* pointer,
-                                                      const platform_entry& entry) {
-  return place_of(find_allocation(pointer, entry));
-}
-
-/// Like `find_allocation`, with one query instead of two for device and shared USM.
-/// @pre `entry.context` is not null
-/// @throws conversion_error `runtime_error`
-inline memory_place find_place(const void* pointer, const platform_entry& entry) {
-  if (entry.opencl.query != nullptr) {
-    if (const std::int32_t id = find_device_memory(pointer, entry.opencl); id >= 0) {
-      return {true, id};
-    }
+  if (found.kind != sycl::usm::alloc::unknown && found.device_id < 0 &&
+      entry.device_count == 1) {
+    found.device_id = entry.first_device;
   }
-  return find_any_memory(pointer, entry);
+  return found;
 }
 
 /// An allocation and the platform that knows it.

@@ -81,16 +81,12 @@ namespace detail {
   if (!places.empty() && queue_id >= 0 && !on_queue) {
     refuse_queue(ids_of(places), queue_id);
   }
-  if (!places.empty()) {
-    refuse_pointer(
-        "the given context",
-        "pass the context that it is of, the default one of its platform, or a queue "
-        "made from a root device alone");
-  }
-  refuse_pointer(
-      "the given context",
-      "check that it is USM and not freed, and allocate it with a queue made from a "
-      "root device alone");
+  refuse_pointer("the given context",
+                 places.empty()
+                     ? "check that it is USM and not freed, and allocate it with a queue made "
+                       "from a root device alone"
+                     : "pass the context that it is of, the default one of its platform, or a "
+                       "queue made from a root device alone");
 }
 
 /// Refuses other contexts than default ones: a consumer can find no other by a device id.
@@ -105,13 +101,11 @@ namespace detail {
     refuse_unknown(pointer, queue_id);
   }
   begin_step(watching, "default");
-  const auto devices = ask_runtime("context", [&] { return context.get_devices(); });
-  const std::string platform = ask_runtime("context", [&] {
-    return context.get_platform().template get_info<sycl::info::platform::name>();
-  });
+  const std::size_t count =
+      ask_runtime("context", [&] { return context.get_devices().size(); });
   refuse(errc::context_not_default, "context",
-         "the default context of the platform \"" + platform + "\"",
-         "another one, of " + std::to_string(devices.size()) + " device(s)",
+         "the default context of " + name_of(context.get_platform()),
+         "another one, of " + std::to_string(count) + " device(s)",
          "allocate with a queue made from a root device alone, or copy to such memory");
 }
 
@@ -127,25 +121,38 @@ inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
   }
 }
 
+/// The part of `allocation` that an export needs.
+struct memory_place {
+  bool known = false;           ///< USM of the context
+  std::int32_t device_id = -1;  ///< of the root device; -1 if unknown
+};
+
+/// Finds the memory's device: with one query for most device and shared USM, whose kind is
+/// queried only if the view's type names one.
+/// @param kind unknown for a view of any kind or without elements
+/// @pre `entry.context` is not null
+/// @throws conversion_error `usm_type_not_accepted`, `runtime_error`
+inline memory_place find_place(const void* pointer, const platform_entry& entry,
+                               sycl::usm::alloc kind) {
+  const opencl_platform& native = entry.opencl;
+  cl_device_id device = nullptr;
+  if (kind == sycl::usm::alloc::unknown && native.query != nullptr &&
+      native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
+    if (const std::int32_t id = root_id_of(native, device); id >= 0) {
+      return {true, id};
+    }
+  }
+  const allocation found = find_allocation(pointer, entry);
+  check_kind(found, kind);
+  return {found.kind != sycl::usm::alloc::unknown, found.device_id};
+}
+
 /// The DLPack device of USM.
 /// @param preferred device id for host USM, which belongs to no single device
 inline DLDevice export_device(const memory_place& found, const platform_entry& entry,
                               std::int32_t preferred) noexcept {
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
   return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
-}
-
-/// Finds the memory's device; queries the kind only if the view's type names one.
-/// @param kind unknown for a view of any kind or without elements
-/// @throws conversion_error `usm_type_not_accepted`, `runtime_error`
-inline memory_place find_place(const void* pointer, const platform_entry& entry,
-                               sycl::usm::alloc kind) {
-  if (kind == sycl::usm::alloc::unknown) {
-    return find_place(pointer, entry);
-  }
-  const allocation found = find_allocation(pointer, entry);
-  check_kind(found, kind);
-  return place_of(found);
 }
 
 /// Runs the export protocol for a context.
@@ -243,8 +250,7 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
 /// (sycl/to_mdspan.hpp), its elements must be of that kind.
 /// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
 ///         `usm_type_not_accepted`, `device_failed`, `runtime_error`, and those of the view
-template <class View, int = detail::require_view<View>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::context& context)
     -> dlpack_tensor<View::rank()> {
   return detail::export_view(view, context);
@@ -253,8 +259,7 @@ template <class View, int = detail::require_view<View>(),
 /// Describes a view of USM in a queue's context; the queue's root device must be the memory's.
 /// Host USM gets the queue's device id. Does not wait for the queue.
 /// @throws conversion_error also `queue_device_mismatch`
-template <class View, int = detail::require_view<View>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::queue& queue)
     -> dlpack_tensor<View::rank()> {
   return detail::export_view(view, queue);
@@ -265,8 +270,7 @@ template <class View, int = detail::require_view<View>(),
 /// same address to different memory. Among several root devices, an empty view is refused
 /// unless exactly one context knows its pointer.
 /// @throws conversion_error also `context_ambiguous`
-template <class View, int = detail::require_view<View>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {
   return detail::export_view(view);
 }

@@ -94,17 +94,13 @@ View import_view(const DLTensor& tensor, const requirements& wanted, subbyte sto
   return detail::make_view<View>(tensor, proved.structure(), storage);
 }
 
-template <class View>
-using if_kind_named = std::enable_if_t<!has_no_usm_kind<View>, int>;
-
 }  // namespace detail
 
 /// Validates a tensor by the import protocol (`validate`) and makes a view of it
 /// (`to_mdspan`). If the view's type names a USM kind, the memory must be of that kind.
 /// @throws conversion_error of the first broken rule: those of `validate`, with
 ///         `rank_mismatch` before `shape` is read, then those of `to_mdspan`
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_view<View>>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& wanted) {
   return detail::import_view<View>(tensor, detail::require_kind<View>(wanted),
                                    subbyte::packed);
@@ -112,8 +108,7 @@ template <class View, int = detail::require_view<View, true>(),
 
 /// Validates a managed tensor and makes a view of it. The tensor must be writable if the view
 /// has mutable elements. Never calls the deleter.
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_view<View>>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed,
                              const requirements& wanted) {
   const requirements narrowed = detail::require_kind<View>(wanted);
@@ -123,31 +118,19 @@ template <class View, int = detail::require_view<View, true>(),
 }
 
 /// Validates a legacy managed tensor, as its DLTensor, and makes a view of it.
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>()>
+template <class View, class = detail::required_view<View>>
 [[nodiscard]] View to_mdspan(const DLManagedTensor& managed, const requirements& wanted) {
   return usm_dlpack::to_mdspan<View>(managed.dl_tensor, wanted);
 }
 
-/// Validates a tensor against the USM kind of the view's type, and makes a view of it. For
-/// types without a kind, core/to_mdspan.hpp has an overload that queries no device.
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>(),
-          detail::if_kind_named<View> = 0>
-[[nodiscard]] View to_mdspan(const DLTensor& tensor) {
+/// Validates a tensor, or a managed one, against the USM kind of the view's type, and makes a
+/// view of it. For types without a kind, core/to_mdspan.hpp has overloads that query no
+/// device.
+template <class View, class Tensor, class = detail::required_view<View>,
+          std::enable_if_t<!detail::has_no_usm_kind<View>, int> = 0>
+[[nodiscard]] auto to_mdspan(const Tensor& tensor)
+    -> decltype(usm_dlpack::to_mdspan<View>(tensor, requirements{})) {
   return usm_dlpack::to_mdspan<View>(tensor, requirements{});
-}
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>(),
-          detail::if_kind_named<View> = 0>
-[[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {
-  return usm_dlpack::to_mdspan<View>(managed, requirements{});
-}
-template <class View, int = detail::require_view<View, true>(),
-          int = detail::require_dtype<detail::element_of<View>>(),
-          detail::if_kind_named<View> = 0>
-[[nodiscard]] View to_mdspan(const DLManagedTensor& managed) {
-  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, requirements{});
 }
 
 }  // namespace usm_dlpack

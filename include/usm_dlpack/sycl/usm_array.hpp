@@ -48,25 +48,6 @@ inline constexpr bool has_extents<
     Shape, std::void_t<decltype(std::declval<const Shape&>().extent(std::size_t{})),
                        decltype(Shape::rank())>> = true;
 
-/// The number of entries of extents, an array or a span.
-template <class Shape>
-constexpr std::size_t count_of(const Shape& shape) {
-  if constexpr (has_extents<Shape>) {
-    return Shape::rank();
-  } else {
-    return shape.size();
-  }
-}
-
-template <class Shape>
-constexpr auto extent_at(const Shape& shape, std::size_t place) {
-  if constexpr (has_extents<Shape>) {
-    return shape.extent(place);
-  } else {
-    return shape[place];
-  }
-}
-
 template <class Shape, class = void>
 inline constexpr bool is_readable = has_extents<Shape>;
 template <class Shape>
@@ -79,14 +60,26 @@ inline constexpr bool is_readable<
 template <class Extents, class Shape>
 void check_requested_shape(const Shape& shape) {
   using index_type = typename Extents::index_type;
-  const std::size_t count = detail::count_of(shape);
+  std::size_t count = 0;
+  if constexpr (has_extents<Shape>) {
+    count = Shape::rank();
+  } else {
+    count = shape.size();
+  }
+  const auto next = [&](std::size_t place) {
+    if constexpr (has_extents<Shape>) {
+      return shape.extent(place);
+    } else {
+      return shape[place];
+    }
+  };
   std::size_t place = 0;
   for (std::size_t r = 0; r < Extents::rank() && place < count; ++r) {
     const std::size_t fixed = Extents::static_extent(r);
     if (fixed != dynamic_extent && count != Extents::rank()) {
       continue;
     }
-    const std::int64_t extent = to_extent(detail::extent_at(shape, place++), r);
+    const std::int64_t extent = to_extent(next(place++), r);
     if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(extent)) {
       refuse_extent_mismatch(r, fixed, extent);
     }
@@ -122,18 +115,6 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
-/// Waits for a queue's work so far. Not by a barrier, which can miss a running host task of an
-/// out-of-order queue (DPC++ 2026.2).
-/// @returns false on failure: the memory must not be freed, as a kernel may still write to it
-inline bool wait_until_idle(sycl::queue queue) noexcept {
-  try {
-    queue.wait();
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 /// USM to be freed once by `free()`, after the work of its queue.
 struct pending_free {
   sycl::queue queue;
@@ -153,10 +134,14 @@ struct pending_free {
   }
 
  private:
-  /// Waits, as the backend's free may do too, for kernels of any queue.
+  /// Waits, as the backend's free may do too, for kernels of any queue. Not by a barrier,
+  /// which can miss a running host task of an out-of-order queue (DPC++ 2026.2). If waiting
+  /// fails, the memory is not freed: a kernel may still write to it.
   void free_when_idle() noexcept {
-    if (wait_until_idle(queue)) {
+    try {
+      queue.wait();
       give_back();
+    } catch (...) {
     }
   }
 
@@ -217,7 +202,8 @@ namespace usm_dlpack {
 /// The USM kind is the one that `View` names, or the constructor's argument for a plain type.
 /// The elements are uninitialised. The memory is on the queue's device, in its platform's
 /// default context. It begins at a multiple of 256 bytes, as DLPack asks for `DLTensor::data`,
-/// and exists for an empty array too. A moved-from array may only be destroyed or assigned to.
+/// and exists for an empty array too. Movable, not copyable; a moved-from array may only be
+/// destroyed or assigned to.
 ///
 /// The destructor waits for the work submitted to the array's queue so far, then frees; the
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the
@@ -238,9 +224,7 @@ class usm_array {
   static_assert(sycl::is_device_copyable_v<typename View::element_type>,
                 "element_type: expected a device copyable type, found another; "
                 "use elements that a device can hold");
-  static_assert(detail::require_view<View, true>() +
-                    detail::require_dtype<detail::element_of<View>>() ==
-                0);
+  static_assert(detail::required_view<View>::value == 0);
 
   static constexpr bool is_plain = usm_kind_v<View> == sycl::usm::alloc::unknown;
 
@@ -276,12 +260,6 @@ class usm_array {
       std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
       : usm_array(queue, shape, check_kind(kind), checked{}) {}
-
-  usm_array(usm_array&&) noexcept = default;
-  usm_array& operator=(usm_array&&) noexcept = default;
-  usm_array(const usm_array&) = delete;
-  usm_array& operator=(const usm_array&) = delete;
-  ~usm_array() = default;
 
   /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }

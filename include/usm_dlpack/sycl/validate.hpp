@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace usm_dlpack {
@@ -143,7 +144,7 @@ class import_protocol {
     begin("device_type");
     detail::check_device_type(tensor_);
     begin("structure");
-    detail::check_structure(tensor_, storage, result_.structure_);
+    result_.structure_ = usm_dlpack::check_structure(tensor_, storage);
     begin("requirements");
     if (wanted_.dtype || wanted_.ndim || wanted_.unique) {
       check_wanted_description();
@@ -153,7 +154,7 @@ class import_protocol {
     if (result_.structure_.empty && result_.structure_.first == 0) {
       return;
     }
-    find_allocation(result_.data(), entry, result_.found_);
+    result_.found_ = find_allocation(result_.data(), entry);
     if (result_.structure_.empty) {
       ignore_empty_view_memory();
       return;
@@ -194,7 +195,9 @@ class import_protocol {
   const platform_entry& find_device() {
     const std::int32_t id = tensor_.device.device_id;
     if (wanted_.device_id && *wanted_.device_id != id) {
-      refuse_named_device();
+      refuse(errc::device_not_accepted, "device.device_id",
+             digits(*wanted_.device_id) + ", as asked for", digits(id),
+             "copy the array to that device first");
     }
     begin("root");
     const platform_entry& entry = working_platform(id);
@@ -204,12 +207,6 @@ class import_protocol {
     }
     result_.device_id_ = id;
     return entry;
-  }
-
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_named_device() const {
-    refuse(errc::device_not_accepted, "device.device_id",
-           digits(*wanted_.device_id) + ", as asked for", digits(tensor_.device.device_id),
-           "copy the array to that device first");
   }
 
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_backend(sycl::backend backend) const {
@@ -269,18 +266,19 @@ class import_protocol {
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds() const {
     const tensor_structure& view = result_.structure_;
     const allocation_range& range = result_.range_;
-    const std::string bytes = "a view within the " + digits(range.size) + " bytes ";
-    const std::uintptr_t last = view.lowest + view.nbytes - 1;
-    const std::string found = "one of bytes " + byte_place(view.lowest, range.base) + " to " +
-                              byte_place(last, range.base);
-    const bool told = range.proof != bounds_proof::both_ends;
-    refuse(errc::out_of_bounds, "shape",
-           range.proof == bounds_proof::allocation ? bytes + "of its allocation"
-           : range.proof == bounds_proof::chunk    ? bytes + "up to the end of its chunk"
-           : range.proof == bounds_proof::block    ? bytes + "of the driver's block"
-                                                   : "a view within one allocation",
-           told ? found : "one of " + digits(view.nbytes) + " bytes that reaches out of it",
-           "correct shape, strides or byte_offset");
+    const char* const remedy = "correct shape, strides or byte_offset";
+    if (range.proof == bounds_proof::both_ends) {
+      refuse(errc::out_of_bounds, "shape", "a view within one allocation",
+             "one of " + digits(view.nbytes) + " bytes that reaches out of it", remedy);
+    }
+    const char* const end =
+        range.proof == bounds_proof::allocation ? " bytes of its allocation"
+        : range.proof == bounds_proof::chunk    ? " bytes up to the end of its chunk"
+                                                : " bytes of the driver's block";
+    refuse(errc::out_of_bounds, "shape", "a view within the " + digits(range.size) + end,
+           "one of bytes " + byte_place(view.lowest, range.base) + " to " +
+               byte_place(view.lowest + view.nbytes - 1, range.base),
+           remedy);
   }
 
   const DLTensor& tensor_;
@@ -334,20 +332,19 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 }
 
 /// Runs the import protocol for a managed tensor.
+/// @tparam Managed `DLManagedTensorVersioned`, or `DLManagedTensor` without version and flags
 /// @param result after a refusal, holds the results of the steps before
 /// @param watching may be null
-inline void import_managed(const DLManagedTensorVersioned& managed, const requirements& wanted,
-                           usm_allocation& result, observer* watching) {
+template <class Managed>
+void import_managed(const Managed& managed, const requirements& wanted, usm_allocation& result,
+                    observer* watching) {
   begin_step(watching, "header");
-  check_managed(managed, wanted);
-  import_protocol(managed.dl_tensor, wanted, result, watching)
-      .run(detail::storage_of(managed.flags));
-}
-
-inline void import_managed(const DLManagedTensor& managed, const requirements& wanted,
-                           usm_allocation& result, observer* watching) {
-  begin_step(watching, "header");
-  import_protocol(managed.dl_tensor, wanted, result, watching).run(subbyte::packed);
+  subbyte storage = subbyte::packed;
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    check_managed(managed, wanted);
+    storage = detail::storage_of(managed.flags);
+  }
+  import_protocol(managed.dl_tensor, wanted, result, watching).run(storage);
 }
 
 }  // namespace detail

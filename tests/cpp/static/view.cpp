@@ -67,7 +67,6 @@ static_assert(!can<exported, view_1d<padded_float4>> && can<managed, view_1d<pad
               can<from_managed, view_1d<padded_float4>>);
 
 // --- Accessors
-// -------------------------------------------------------------------------------
 
 static_assert(both_ways<view_by<odd::plain_accessor<float>>>());
 static_assert(can<exported, view_by<odd::vetted_accessor<float>>>, "its author opted in");
@@ -77,9 +76,10 @@ static_assert(no_way<view_by<odd::indexed_accessor<float>>>());
 static_assert(no_way<view_by<odd::bytes_accessor<float>>>());
 
 // An alignment is promised by a constant of the type; the name alone says nothing.
-struct state_of_that_name : md::default_accessor<float> {
-  std::size_t byte_alignment = 64;
+struct variable_of_that_name : md::default_accessor<float> {
+  static std::size_t byte_alignment;
 };
+std::size_t variable_of_that_name::byte_alignment = 64;
 struct function_of_that_name : md::default_accessor<float> {
   static constexpr std::size_t byte_alignment() { return 64; }
 };
@@ -92,12 +92,11 @@ inline constexpr std::size_t promised = usm_dlpack::detail::promised_alignment<A
 static_assert(promised<md::default_accessor<float>> == 1);
 static_assert(promised<odd::aligned_accessor<float>> == 64);
 static_assert(promised<number_of_that_name<32>> == 32);
-static_assert(promised<state_of_that_name> == 1 && promised<function_of_that_name> == 1);
+static_assert(promised<variable_of_that_name> == 1 && promised<function_of_that_name> == 1);
 static_assert(promised<number_of_that_name<-64>> == 1 &&
               promised<number_of_that_name<48>> == 1);
 
 // --- Layouts
-// ---------------------------------------------------------------------------------
 
 static_assert(both_ways<view_1d<float, md::layout_left>>());
 static_assert(both_ways<view_1d<float, md::layout_stride>>());

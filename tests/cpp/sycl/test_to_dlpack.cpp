@@ -412,7 +412,6 @@ void alias(native_platforms& platforms) {
   platforms.at(1).opencl = platforms.at(0).opencl;
   platforms.at(1).context = platforms.at(0).context;
   platforms.at(1).opencl.devices = {nullptr, platforms.at(0).opencl.devices.at(0)};
-  platforms.at(1).opencl.first_device = 1;
 }
 
 TEST(TwoDevicesUsmExport, AnAddressThatTwoPlatformsKnowNeedsAContextOrAQueue) {
