@@ -110,17 +110,6 @@ TEST(OpenclExport, HostMemoryGoesWithEachDeviceOfItsPlatform) {
   EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, native_sub_device())), 0);
 }
 
-TEST(OpenclExport, AViewThatNamesItsKindHasThat) {
-  using device_floats = usm_dlpack::device_mdspan<floats>;
-  const exported_memory device(alloc::device);
-  const device_floats right(device.view.data_handle(), 16);
-  EXPECT_EQ(id_of(to_dlpack_tensor(right, native_default_context())), 0);
-  const exported_memory shared(alloc::shared);
-  const device_floats wrong(shared.view.data_handle(), 16);
-  EXPECT_REFUSAL(to_dlpack_tensor(wrong, native_default_context()),
-                 errc::usm_type_not_accepted, "data");
-}
-
 // --- What is refused ------------------------------------------------------------------------
 
 TEST(OpenclExport, HandlesThatAreNullOrOfAnotherTypeAreRefused) {

@@ -7,7 +7,6 @@
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <refusal.hpp>
-#include <threads.hpp>
 
 #include <gtest/gtest.h>
 
@@ -17,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -188,13 +186,6 @@ TEST(OpenclInterop, HandlesOfSyclObjectsAreOwned) {
   }
 }
 
-TEST(OpenclInterop, AHandleOutlivesTheSyclObject) {
-  std::optional<sycl::context> context(std::in_place, root_devices().at(0));
-  const opencl_handle<cl_context> handle = opencl_context(*context);
-  context.reset();
-  EXPECT_EQ(references_of(handle.get()), 1U);
-}
-
 TEST(OpenclInterop, ValidatedMemoryHasItsDeviceAndItsContext) {
   const usm_tensor valid;
   usm_tensor empty;
@@ -213,26 +204,6 @@ TEST(OpenclInterop, AnotherBackendIsRefused) {
   EXPECT_REFUSAL(check_is_opencl(sycl::backend::ext_oneapi_level_zero, "queue"),
                  errc::backend_not_accepted, "queue", "one of the backend opencl",
                  "one of the backend level_zero");
-}
-
-// Handles are compared, and no order is meant: these stand before and behind all others.
-void* const lowest = reinterpret_cast<void*>(std::uintptr_t{1});
-void* const highest = reinterpret_cast<void*>(UINTPTR_MAX);
-
-TEST(OpenclInterop, OnlyItsHandleIsARootOrADeviceThatFails) {
-  using usm_dlpack::detail::is_failed;
-  using usm_dlpack::detail::is_root;
-  usm_dlpack::detail::opencl_platform native;
-  native.devices = {native_root()};
-  const usm_dlpack::detail::device_entry failed{root_devices().at(0), 0, "text"};
-  EXPECT_TRUE(is_root(native_root(), {&native, 0}));
-  EXPECT_TRUE(is_failed(native_root(), failed));
-  for (void* const other : {lowest, highest}) {
-    EXPECT_FALSE(is_root(static_cast<cl_device_id>(other), {&native, 0}));
-    EXPECT_FALSE(is_failed(static_cast<cl_device_id>(other), failed));
-  }
-  const usm_dlpack::detail::device_entry works{root_devices().at(0), 0, ""};
-  EXPECT_FALSE(is_failed(native_root(), works));
 }
 
 // --- To SYCL --------------------------------------------------------------------------------
@@ -325,25 +296,6 @@ TEST(OpenclInterop, AQueueFromSyclComesBackToTheSameHandle) {
     EXPECT_EQ(back.get_context(), queue.get_context());
     EXPECT_EQ(opencl_queue(back).get(), handle.get());
   }
-}
-
-// --- Threads --------------------------------------------------------------------------------
-
-TEST(OpenclInterop, ReferencesAreCountedForAllThreads) {
-  const sycl::queue queue = queue_on();
-  const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
-  const cl_uint queues = references_of(native);
-  const cl_uint contexts = references_of(native_default_context());
-  on_eight_threads([&](std::size_t) {
-    for (int round = 0; round < 50; ++round) {
-      const opencl_handle<cl_command_queue> handle = opencl_queue(queue);
-      EXPECT_EQ(sycl_queue(handle.get()).get_context(), queue.get_context());
-      EXPECT_EQ(sycl_context(opencl_context(queue).get()), queue.get_context());
-      EXPECT_EQ(sycl_device(opencl_device(queue).get()), queue.get_device());
-    }
-  });
-  EXPECT_EQ(references_of(native), queues);
-  EXPECT_EQ(references_of(native_default_context()), contexts);
 }
 
 // --- Two platforms --------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 //
 // Arrays for results: the memory that they own can leave the process, leaves it without a
 // copy, and is freed once, after the work of its queue.
-#include "built_kernel.hpp"
 #include "usm_memory.hpp"
 
 #include <padded_float4.hpp>
@@ -151,24 +150,6 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
   EXPECT_REFUSAL(fixed(queue, std::array<std::int64_t, 1>{beyond}), errc::index_type_too_small,
                  "shape[1]");
   EXPECT_EQ(fixed(queue, std::array<std::int64_t, 1>{6}).size_bytes(), 72U);
-}
-
-template <class Index, class Layout>
-using padded_array = usm_array<md::mdspan<unsigned char, md::dextents<Index, 2>, Layout>>;
-
-TEST(UsmArray, APaddingThatTheIndexTypeDoesNotHoldIsRefused) {
-  using namespace md::Experimental;
-  const sycl::queue queue = queue_on();
-  EXPECT_REFUSAL(
-      (padded_array<int, layout_left_padded<1048576>>(queue, md::dextents<int, 2>(3, 4097))),
-      errc::index_type_too_small, "shape");
-  EXPECT_REFUSAL(
-      (padded_array<short, layout_right_padded<256>>(queue, md::dextents<short, 2>(257, 3))),
-      errc::index_type_too_small, "shape");
-  // As much as fits: the extent that the layout does not pad is not rounded up.
-  const padded_array<short, layout_left_padded<256>> made(queue,
-                                                          md::dextents<short, 2>(3, 127));
-  EXPECT_EQ(made.size_bytes(), 126U * 256U + 3U);
 }
 
 // --- Export ---------------------------------------------------------------------------------
@@ -354,35 +335,6 @@ TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
   EXPECT_TRUE(begun_new);
   EXPECT_TRUE(is_done(work));
   EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
-}
-
-const char* const slow_source = R"(
-  #include <sycl/sycl.hpp>
-  namespace syclext = sycl::ext::oneapi;
-  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(
-      (syclext::experimental::nd_range_kernel<1>))
-  void add_often(float* elements, long count, long rounds) {
-    volatile float* const all = elements;
-    for (long round = 0; round < rounds; ++round) {
-      for (long i = 0; i < count; ++i) {
-        all[i] = all[i] + 1;
-      }
-    }
-  }
-)";
-
-TEST(UsmArray, AKernelThatStillWritesIsWaitedFor) {
-  sycl::queue queue = queue_on();
-  const sycl::kernel kernel = built_kernel(queue, slow_source, "add_often");
-  device_array made(queue, extents(1000, 1000));
-  const sycl::event work = queue.submit([&](sycl::handler& handler) {
-    handler.set_args(made.data(), 1000000L, 50L);
-    handler.parallel_for(sycl::nd_range<1>(1, 1), kernel);
-  });
-  managed_tensor managed = to_managed_tensor(std::move(made));
-  EXPECT_FALSE(is_done(work));
-  managed.reset();
-  EXPECT_TRUE(is_done(work));
 }
 
 // --- The runner of waits, by which Python's lock is given up --------------------------------

@@ -10,13 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -100,16 +97,6 @@ TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
                 sycl::get_native<sycl::backend::opencl>(parts[place]));
     }
   }
-}
-
-TEST(UsmAllocation, AViewOfNegativeStrideStartsAtItsFirstElementAndSpansFromItsLowest) {
-  usm_tensor valid;
-  valid.strides = {-6, -1};
-  valid.tensor.byte_offset = 23 * 4;
-  const usm_allocation proved = validate(valid.tensor);
-  EXPECT_EQ(proved.data(), valid.memory.at(92));
-  EXPECT_EQ(proved.structure().lowest, reinterpret_cast<std::uintptr_t>(valid.memory.at()));
-  EXPECT_EQ(proved.structure().nbytes, usm_tensor::size);
 }
 
 TEST(UsmAllocation, OfAnEmptyTensorWithoutMemoryOnlyTheDeviceIsProved) {
@@ -290,6 +277,7 @@ TEST(UsmImport, EveryByteOfAViewMustLieInItsAllocationUnpooled) {
       {{4, 6}, {{6, 1}}, 0, nullptr},
       {{4, 6}, {{1, 4}}, 0, nullptr},
       {{4, 6}, {{-6, 1}}, 72, nullptr},
+      {{4, 6}, {{-6, -1}}, 92, nullptr},
       {{4, 6}, {}, 0, nullptr},
       {{1, 1}, {{1, 1}}, 92, nullptr},
       {{5, 6}, {{6, 1}}, 0, "one of bytes 0 to 119"},
@@ -355,76 +343,6 @@ TEST(UsmImport, BothEndsAreAskedWhereTheBackendTellsNoRangeOnOpencl) {
   }
   alignas(4) std::array<std::byte, 4> on_stack{};
   expect_unknown(usm_tensor().tensor, on_stack.data());
-}
-
-/// A tensor of any rank and dtype over an allocation, or reaching out of it.
-struct random_usm_tensor {
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
-  DLTensor tensor{};
-
-  random_usm_tensor(std::mt19937& random, const usm_memory& memory) {
-    // mt19937 gives the same numbers everywhere, the standard distributions do not.
-    const auto below = [&](unsigned count) {
-      return static_cast<std::int64_t>(random() % count);
-    };
-    constexpr DLDataType dtypes[] = {
-        {kDLBool, 8, 1},   {kDLInt, 16, 1},   {kDLUInt, 8, 4},    {kDLUInt, 32, 3},
-        {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLBfloat, 16, 1}, {kDLComplex, 128, 1}};
-    tensor.dtype = dtypes[random() % std::size(dtypes)];
-    tensor.device = {kDLOneAPI, 0};
-    tensor.ndim = static_cast<std::int32_t>(below(9));
-    for (std::int32_t r = 0; r < tensor.ndim; ++r) {
-      shape.push_back(below(24) == 0 ? 0 : 1 + below(3));
-      strides.push_back(below(8) - 2);
-    }
-    tensor.data = memory.at();
-    tensor.byte_offset = static_cast<std::uint64_t>(16 * below(24));
-    tensor.shape = shape.data();
-    tensor.strides = strides.data();
-  }
-  random_usm_tensor(const random_usm_tensor&) = delete;
-  random_usm_tensor& operator=(const random_usm_tensor&) = delete;
-
-  /// Whether every element lies in the first `size` bytes behind `data`: each one is visited.
-  bool lies_within(std::int64_t size, std::size_t r = 0, std::int64_t offset = 0) const {
-    if (r == shape.size()) {
-      const std::int64_t item = tensor.dtype.bits * tensor.dtype.lanes / 8;
-      const std::int64_t first = static_cast<std::int64_t>(tensor.byte_offset) + offset * item;
-      return first >= 0 && first + item <= size;
-    }
-    bool within = true;
-    for (std::int64_t i = 0; i < shape[r]; ++i) {
-      within = within && lies_within(size, r + 1, offset + i * strides[r]);
-    }
-    return within;
-  }
-  bool empty() const { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
-};
-
-TEST(UsmImport, ExactlyTheTensorsWithinTheirAllocationAreTakenUnpooled) {
-  constexpr std::int64_t size = 384;
-  std::mt19937 random(20261121);
-  std::array<int, 3> seen{};  // refused, taken, empty
-  for (const alloc kind : usm_kinds) {
-    const usm_memory memory(kind, size, queue_on());
-    for (int repeat = 0; repeat < 2000; ++repeat) {
-      const random_usm_tensor sample(random, memory);
-      const bool within = sample.lies_within(size);
-      ++seen[sample.empty() ? 2 : within ? 1 : 0];
-      try {
-        const usm_allocation proved = validate(sample.tensor);
-        ASSERT_TRUE(within) << "repeat " << repeat;
-        ASSERT_EQ(proved.structure().empty, sample.empty());
-        ASSERT_EQ(proved.data(),
-                  memory.at(static_cast<std::ptrdiff_t>(sample.tensor.byte_offset)));
-      } catch (const usm_dlpack::conversion_error& error) {
-        ASSERT_FALSE(within) << "repeat " << repeat << ": " << error.what();
-        ASSERT_EQ(error.code(), errc::out_of_bounds);
-      }
-    }
-  }
-  for (const int times : seen) EXPECT_GT(times, 300);
 }
 
 // --- Empty tensors --------------------------------------------------------------------------
