@@ -45,23 +45,6 @@ constexpr bool is_dtype(std::uint8_t code, std::uint8_t bits, std::uint16_t lane
   return usm_dlpack::same_data_type(usm_dlpack::data_type_v<T>, {code, bits, lanes});
 }
 
-template <class T, int Lanes>
-constexpr bool is_vec_of(std::uint8_t code, std::uint8_t bits) {
-  return is_dtype<vec<T, Lanes>>(code, bits, Lanes);
-}
-
-template <class T>
-constexpr bool every_packed_vec_is(std::uint8_t code, std::uint8_t bits) {
-  return is_vec_of<T, 1>(code, bits) && is_vec_of<T, 2>(code, bits) &&
-         is_vec_of<T, 4>(code, bits) && is_vec_of<T, 8>(code, bits) &&
-         is_vec_of<T, 16>(code, bits);
-}
-
-template <class T, std::size_t Lanes>
-constexpr bool is_marray_of(std::uint8_t code, std::uint8_t bits) {
-  return is_dtype<marray<T, Lanes>>(code, bits, static_cast<std::uint16_t>(Lanes));
-}
-
 static_assert(is_dtype<sycl::half>(kDLFloat, 16, 1));
 static_assert(is_dtype<bfloat16>(kDLBfloat, 16, 1));
 static_assert(is_dtype<std::complex<sycl::half>>(kDLComplex, 32, 1));
@@ -72,12 +55,11 @@ static_assert(is_dtype<volatile bfloat16>(kDLBfloat, 16, 1));
 static_assert(is_dtype<const volatile vec<float, 4>>(kDLFloat, 32, 4));
 static_assert(is_dtype<const marray<int, 3>>(kDLInt, 32, 3));
 
-static_assert(every_packed_vec_is<std::int8_t>(kDLInt, 8));
-static_assert(every_packed_vec_is<std::uint64_t>(kDLUInt, 64));
-static_assert(every_packed_vec_is<sycl::half>(kDLFloat, 16));
-static_assert(every_packed_vec_is<bfloat16>(kDLBfloat, 16));
-static_assert(every_packed_vec_is<double>(kDLFloat, 64));
-static_assert(every_packed_vec_is<bool>(kDLBool, 8));
+static_assert(is_dtype<vec<std::int8_t, 1>>(kDLInt, 8, 1));
+static_assert(is_dtype<vec<std::uint64_t, 2>>(kDLUInt, 64, 2));
+static_assert(is_dtype<vec<sycl::half, 4>>(kDLFloat, 16, 4));
+static_assert(is_dtype<vec<bfloat16, 8>>(kDLBfloat, 16, 8));
+static_assert(is_dtype<vec<bool, 16>>(kDLBool, 8, 16));
 
 // A vec of three is padded; std::byte has no dtype.
 static_assert(sizeof(vec<float, 3>) == 4 * sizeof(float));
@@ -85,10 +67,10 @@ static_assert(!has_data_type_v<vec<float, 3>> && !has_data_type_v<vec<std::int8_
 static_assert(!has_data_type_v<vec<std::byte, 4>>);
 
 // An marray has any count of lanes, up to 16 bits of them.
-static_assert(is_marray_of<float, 1>(kDLFloat, 32) && is_marray_of<float, 3>(kDLFloat, 32));
-static_assert(is_marray_of<bool, 9>(kDLBool, 8));
-static_assert(is_marray_of<std::complex<sycl::half>, 3>(kDLComplex, 32));
-static_assert(is_marray_of<float, 65535>(kDLFloat, 32));
+static_assert(is_dtype<marray<float, 1>>(kDLFloat, 32, 1));
+static_assert(is_dtype<marray<bool, 9>>(kDLBool, 8, 9));
+static_assert(is_dtype<marray<std::complex<sycl::half>, 3>>(kDLComplex, 32, 3));
+static_assert(is_dtype<marray<float, 65535>>(kDLFloat, 32, 65535));
 static_assert(!has_data_type_v<marray<float, 65536>>);
 static_assert(!has_data_type_v<marray<float, 70000>>);
 
