@@ -8,9 +8,14 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace usm_dlpack_test {
+
+inline std::string name_of(usm_dlpack::errc code, const std::string& field) {
+  return std::string(usm_dlpack::to_string(code)) + " of " + field;
+}
 
 /// Returns "code of field", or "nothing" if the act throws nothing.
 template <class Act>
@@ -18,33 +23,25 @@ std::string refusal_of(const Act& act) {
   try {
     act();
   } catch (const usm_dlpack::conversion_error& error) {
-    return std::string(usm_dlpack::to_string(error.code())) + " of " + error.field();
+    return name_of(error.code(), error.field());
   }
   return "nothing";
 }
 
-inline std::string name_of(usm_dlpack::errc code, const std::string& field) {
-  return std::string(usm_dlpack::to_string(code)) + " of " + field;
-}
-
-template <class Act>
-void expect_refusal(const Act& act, usm_dlpack::errc code, const std::string& field) {
-  EXPECT_EQ(refusal_of(act), name_of(code, field));
-}
-
 template <class Act>
 void expect_refusal(const Act& act, usm_dlpack::errc code, const std::string& field,
-                    const std::string& expected, const std::string& found) {
+                    const std::optional<std::string>& expected = {},
+                    const std::optional<std::string>& found = {}) {
   const auto checked = [&] {
     try {
       act();
     } catch (const usm_dlpack::conversion_error& error) {
-      EXPECT_EQ(error.expected(), expected);
-      EXPECT_EQ(error.found(), found);
+      EXPECT_EQ(error.expected(), expected.value_or(error.expected()));
+      EXPECT_EQ(error.found(), found.value_or(error.found()));
       throw;
     }
   };
-  expect_refusal(checked, code, field);
+  EXPECT_EQ(refusal_of(checked), name_of(code, field));
 }
 
 }  // namespace usm_dlpack_test

@@ -8,55 +8,253 @@ gone; resident memory must stay flat. ``python3 dev.py cycles`` runs a million.
 from __future__ import annotations
 
 import argparse
-import collections
 import faulthandler
 import sys
-import time
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 # The capsules are those of the Python tests.
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "python"))
 
-from capsules import forget_kept
+import dpctl
+import numpy as np
+import tvm_ffi
+import usm_dlpack
+from c_exchange_api import ExchangeAPI
+from capsules import (
+    DLManagedTensorVersioned,
+    ForeignTensor,
+    OldArray,
+    call_deleter,
+    consume,
+    forget_kept,
+)
+from counted_deleters import CountedDeleters
+from memory_sources import TypedArray, address_of, allocate
 from resident_memory import report_growth, resident_bytes
-from ways import Cycles, Owner, way_of
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+NEWEST = (1, 3)
 
 
-def run_cycles(count: int) -> tuple[collections.Counter[str], Cycles, int, int]:
-    """Run cycles; return how often each way was gone, and the memory when warm and at the end."""
-    cycles = Cycles()
-    gone: collections.Counter[str] = collections.Counter()
-    before = resident_bytes()
-    for number in range(count):
-        if number == count // 10:
-            before = resident_bytes()
-        way = way_of(number)
-        way(cycles)
-        gone[way.__name__.strip("_").replace("_", " ")] += 1
-        if cycles.exports != cycles.deletions or Owner.alive:
+class Owner(TypedArray):
+    """Owns what our tensors show, and counts how many of its kind there are."""
+
+    alive = 0
+
+    def __init__(self, memory: Any) -> None:
+        super().__init__(memory)
+        Owner.alive += 1
+
+    def __del__(self) -> None:
+        Owner.alive -= 1
+
+
+class Producer:
+    """An array of another library that gives out one tensor, in a new capsule each time."""
+
+    def __init__(self, foreign: ForeignTensor) -> None:
+        self.foreign = foreign
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, copy: Any = None) -> Any:
+        return self.foreign.capsule()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 14, 0
+
+
+class Cycles:
+    """What all cycles share, and how many managed tensors went out and were deleted."""
+
+    def __init__(self) -> None:
+        device = usm_dlpack.root_device(0)
+        self.queue = dpctl.SyclQueue(device, property="in_order")
+        self.consumer_queue = dpctl.SyclQueue(device)
+        self.memory = allocate("device", 4096, self.queue)
+        self.host_memory = allocate("shared", 4096, self.queue)
+        self.values = np.arange(64, dtype=np.float32)
+        self.address = address_of(self.memory)
+        self.foreign = [
+            ForeignTensor(self.address, legacy=False),
+            ForeignTensor(self.address, legacy=True),
+        ]
+        self.api = ExchangeAPI(DLPackTensor)
+        self.ours = CountedDeleters()
+        self.foreign_exports = 0
+
+    def exported(self, **keywords: Any) -> Any:
+        """Return a capsule of a new tensor of ours, whose deleter is counted."""
+        return self.ours.count_capsule(self.tensor().__dlpack__(**keywords))
+
+    def tensor(self) -> DLPackTensor:
+        """Return a tensor of ours whose owner is counted."""
+        return to_dlpack_tensor(Owner(self.memory))
+
+    def check(self) -> None:
+        """Refuse to go on if a deleter has not run, or an owner is left."""
+        exports = self.ours.exports + self.foreign_exports
+        deletions = self.ours.deletions + sum(foreign.deletions for foreign in self.foreign)
+        if exports != deletions or Owner.alive:
             raise AssertionError(
-                f"cycle {number} ({way.__name__}): expected as many deleter calls as exports, and "
-                f"no owner left, found {cycles.deletions} for {cycles.exports}, and {Owner.alive} "
-                "owners; look for who keeps or deletes too much"
+                f"expected as many deleter calls as exports, and no owner left, found {deletions} "
+                f"for {exports}, and {Owner.alive} owners; look for who keeps or deletes too much"
             )
-        if number % 1000 == 0:
-            forget_kept()
-    return gone, cycles, before, resident_bytes()
+
+
+def _our_tensor(cycles: Cycles) -> None:
+    tensor = from_dlpack(cycles.tensor())
+    assert tensor.data == cycles.address
+
+
+def _versioned(cycles: Cycles) -> None:
+    assert from_dlpack(OldArray(cycles.exported(max_version=NEWEST))).data == cycles.address
+
+
+def _legacy(cycles: Cycles) -> None:
+    assert from_dlpack(OldArray(cycles.exported())).data == cycles.address
+
+
+def _consumer_in_c(cycles: Cycles) -> None:
+    call_deleter(consume(cycles.exported(max_version=NEWEST)))
+
+
+def _abandoned(cycles: Cycles) -> None:
+    cycles.exported()
+    cycles.exported(max_version=NEWEST)
+
+
+def _half_consumed(cycles: Cycles) -> None:
+    for keywords in ({}, {"max_version": NEWEST}):
+        capsule = cycles.exported(**keywords)
+        assert validate(capsule).data == cycles.address
+        code = None
+        try:
+            from_dlpack(OldArray(capsule), usm_type="host", copy=False)
+        except ConversionError as error:
+            code = error.code
+        assert code == "copy_needed"
+
+
+def _foreign(cycles: Cycles) -> None:
+    for foreign in cycles.foreign:
+        cycles.foreign_exports += 1
+        assert from_dlpack(Producer(foreign)).data == cycles.address
+
+
+def _foreign_type(cycles: Cycles) -> None:
+    new_type = type("Producer", (Producer,), {})
+    cycles.foreign_exports += 1
+    assert from_dlpack(new_type(cycles.foreign[0])).data == cycles.address
+
+
+def _passed_on(cycles: Cycles) -> None:
+    cycles.foreign_exports += 1
+    capsule = from_dlpack(Producer(cycles.foreign[0])).__dlpack__(max_version=NEWEST)
+    cycles.ours.count_capsule(capsule)
+    from_dlpack(OldArray(capsule))
+
+
+def _exchange_api_out(cycles: Cycles) -> None:
+    tensor = cycles.tensor()
+    assert cycles.api.borrow(tensor).data == cycles.address
+    managed = cycles.ours.count(cycles.api.export(tensor))
+    del tensor
+    call_deleter(managed)
+
+
+def _exchange_api_in(cycles: Cycles) -> None:
+    managed = cycles.ours.count(cycles.api.export(cycles.tensor()))
+    assert isinstance(managed, DLManagedTensorVersioned)
+    assert cycles.api.take(managed).data == cycles.address
+
+
+def _tvm_ffi(cycles: Cycles) -> None:
+    taken = tvm_ffi.from_dlpack(cycles.tensor())
+    assert from_dlpack(taken).data == cycles.address
+
+
+def _another_thread(cycles: Cycles) -> None:
+    managed = consume(cycles.exported(max_version=NEWEST))
+    thread = threading.Thread(target=call_deleter, args=(managed,))
+    thread.start()
+    thread.join()
+
+
+def _streams(cycles: Cycles) -> None:
+    tensor = to_dlpack_tensor(Owner(cycles.memory), queue=cycles.queue)
+    capsule = tensor.__dlpack__(stream=cycles.consumer_queue, max_version=NEWEST)
+    cycles.ours.count_capsule(capsule)
+    from_dlpack(tensor, device=cycles.consumer_queue)
+
+
+def _copies_in_usm(cycles: Cycles) -> None:
+    cycles.exported(copy=True, max_version=NEWEST)
+    assert from_dlpack(cycles.tensor(), copy=True).data != cycles.address
+
+
+def _copies_to_the_host(cycles: Cycles) -> None:
+    cycles.exported(dl_device=(1, 0))
+    assert to_dlpack_tensor(cycles.memory, shape=(4, 4), dtype="f4").numpy().shape == (4, 4)
+
+
+def _host_without_a_copy(cycles: Cycles) -> None:
+    capsule = to_dlpack_tensor(Owner(cycles.host_memory)).__dlpack__(dl_device=(1, 0))
+    cycles.ours.count_capsule(capsule)
+
+
+def _copies_from_the_host(cycles: Cycles) -> None:
+    assert from_dlpack(cycles.values, device=(14, 0)).shape == (64,)
+
+
+def _new_memory(cycles: Cycles) -> None:
+    memory = allocate("host", 256, cycles.queue)
+    managed = cycles.ours.count(consume(to_dlpack_tensor(memory).__dlpack__()))
+    del memory
+    call_deleter(managed)
+
+
+def _exchange_api_memory(cycles: Cycles) -> None:
+    managed = cycles.ours.count(cycles.api.allocate(cycles.foreign[0].tensor))
+    assert cycles.api.take(managed).shape == (3, 4)
+
+
+Way = Callable[[Cycles], None]
+
+CHEAP: list[Way] = [
+    *(_our_tensor, _versioned, _legacy, _consumer_in_c, _abandoned, _half_consumed, _foreign),
+    *(_passed_on, _exchange_api_out, _exchange_api_in, _tvm_ffi, _host_without_a_copy),
+]
+# They copy, allocate, wait, or start threads: one cycle of a hundred.
+DEAR: list[Way] = [
+    *(_streams, _copies_in_usm, _copies_to_the_host, _copies_from_the_host, _new_memory),
+    *(_another_thread, _foreign_type, _exchange_api_memory),
+]
 
 
 def main() -> int:
-    """Run the cycles, and say how many went by which way."""
+    """Run the cycles, and say whether memory stayed flat."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1_000_000, help="how many (default: 1000000)")
     count = parser.parse_args().count
     faulthandler.enable()
-    start = time.monotonic()
-    gone, cycles, before, after = run_cycles(count)
-    for way, number in sorted(gone.items()):
-        print(f"{number:8}  {way}")
-    print(f"{count:8}  in {time.monotonic() - start:.0f} s")
-    print(f"managed tensors: {cycles.exports} went out, {cycles.deletions} deleters ran")
-    return 0 if report_growth(before, after) else 1
+    cycles = Cycles()
+    before = resident_bytes()
+    for number in range(count):
+        if number == count // 10:
+            before = resident_bytes()
+        is_dear = number % 100 == 0
+        way = DEAR[number // 100 % len(DEAR)] if is_dear else CHEAP[number % len(CHEAP)]
+        try:
+            way(cycles)
+            cycles.check()
+        except Exception:
+            print(f"cycle {number}: {way.__name__}")
+            raise
+        if number % 1000 == 0:
+            forget_kept()
+    return 0 if report_growth(before, resident_bytes()) else 1
 
 
 if __name__ == "__main__":

@@ -232,14 +232,6 @@ def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
     return found
 
 
-def versions_of_wheels() -> dict[str, str]:
-    """Return the versions of the SYCL runtime and its libumf."""
-    names = ["intel-sycl-rt", "umf"]
-    program = "import sys, importlib.metadata as m; print(*map(m.version, sys.argv[1:]))"
-    printed = subprocess.check_output([VENV.python, "-c", program, *names], text=True)
-    return dict(zip(names, printed.split(), strict=True))
-
-
 def make() -> None:
     """Make the environment, or take the one that is there if it is of the same packages.
 

@@ -2,42 +2,37 @@
 """Run the tests on Intel's GPU drivers without a GPU, in the environment that `rig` makes.
 
 On one root device the C++ tests of tests/cpp/sycl run, and the Python suites that are about
-behaviour; what cannot run there is left out by left_out.toml, with reasons. In each other
-configuration the tests of this folder run that are about it.
+behaviour; what cannot run there is left out, with reasons. In each other configuration the tests
+run that are about it.
 
-``python3 dev.py gpu`` runs this program, which compares the suites, the configurations and what is
-left out with docs/backends.md; ``--write`` renews the page with its counts. Where the drivers
-cannot be had, nothing is run, one sentence says so, and it stands in ``.dev/level-zero/not-run``.
+``python3 dev.py gpu`` runs this program, which compares what ran with docs/backends.md; ``--write``
+renews the page. Where the drivers cannot be had, nothing is run, one sentence says so, and it
+stands in ``.dev/level-zero/not-run``.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
-import re
-import resource
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.etree import ElementTree
 
-import backends_page
 import rig
-import tomllib
 from rig import FOLDER, ROOT, VENV
 
 from dev import RefusalError, run
 
 HERE = Path(__file__).resolve().parent
-BUILD = ROOT / "build" / "level-zero"
-PROGRAM = BUILD / "tests/cpp/sycl_tests"
-RESULTS = FOLDER / "results"
+PROGRAM = ROOT / "build" / "level-zero" / "tests/cpp/sycl_tests"
+REPORT = FOLDER / "report"
 NOT_RUN = FOLDER / "not-run"
-PATTERNS = tomllib.loads((HERE / "left_out.toml").read_text(encoding="utf-8"))
+PAGE = ROOT / "docs" / "backends.md"
 
 # The files of tests/python that are about behaviour; the rest is about texts, or builds.
 SUITES = (
@@ -57,7 +52,31 @@ SUITES = (
     "test_types.py",
     "test_validate.py",
 )
-# The tests of this folder, and the configurations that they are about.
+# What is left out on one root device, and why: words in the names of Python tests, and patterns of
+# Suite.Name in C++, each of which must match a test.
+LEFT_OUT_PYTHON = {
+    "kernel": "needs a kernel: the simulated device executes none",
+    "opencl": "is about OpenCL",
+}
+LEFT_OUT_CPP = {
+    "*Kernel*": "the simulated GPU runs no kernels",
+    "*Opencl*": "about the backend OpenCL, its exact contexts or its sub-devices",
+    "*Unpooled*": "about exact sizes or freed memory, which SYCL's pool rounds and keeps: run in "
+    "pool-off",
+    "TwoDevices*": "about two platforms of one root device each, as copies of the OpenCL CPU "
+    "driver are",
+    "ThreeDevices*": "about three such platforms",
+    "BrokenDevice*": "about a device that lists and then fails, as a copy of that driver does",
+    "LevelZeroTiles*": "about two root devices of two tiles: run in tiles",
+    "BackendsTogether*": "about OpenCL devices beside Level Zero: run in together",
+}
+# What runs in the other configurations: C++ tests on a number of root devices, and files of this
+# folder.
+CONFIGURED_CPP = {
+    "*Unpooled*": ("pool-off", "1"),
+    "LevelZeroTiles*": ("tiles", "2"),
+    "BackendsTogether*": ("together", "3"),
+}
 CONFIGURED = {
     "test_pool_off.py": ("pool-off",),
     "test_two_roots.py": ("two",),
@@ -68,23 +87,28 @@ CONFIGURED = {
     "test_selectors.py": ("tiles", "together"),
     "test_demonstration.py": ("one", "tiles"),
 }
-# C++ tests that left_out.toml names: where they run, and on how many root devices.
-CONFIGURED_CPP = {
-    "*Unpooled*": ("pool-off", "1"),
-    "LevelZeroTiles*": ("tiles", "2"),
-    "BackendsTogether*": ("together", "3"),
-}
-# Those that run nowhere else: tests/cpp/CMakeLists.txt leaves them out on OpenCL.
-LEVEL_ZERO_ALONE = ("LevelZero*", "BackendsTogether*")
+
+HEAD = """\
+# Backends: which tests run where
+
+The tests run on two drivers of Intel's, and on no GPU:
+
+- **The OpenCL CPU device**, with kernels: all tests, by `python3 dev.py test --all`, except
+  `LevelZero*` and `BackendsTogether*`.
+- **Intel's driver for Level Zero** (and its OpenCL driver for GPUs), simulated, without kernels:
+  the tests of this page, by `python3 dev.py gpu`. Devices, tiles, USM, its queries and memcpy are
+  the code of Intel's release driver; nothing is a GPU.
+
+`python3 tests/level_zero/run.py --write` writes this page, and `python3 dev.py gpu` fails if
+something else ran.
+"""
 
 
 def make_environment() -> None:
     """Make the environment with this package in it, and ask the driver for its device."""
     rig.make()
     VENV.install("-q", "-r", "requirements/test.txt", ".[cpu,test]")
-    named = rig.versions(rig.DRIVERS) | rig.versions_of_wheels()
-    (FOLDER / "versions").write_text(", ".join(f"{n} {v}" for n, v in named.items()))
-    print(f"drivers and runtime: {(FOLDER / 'versions').read_text()}")
+    print("drivers:", rig.versions(rig.DRIVERS))
     rig.require_device()
 
 
@@ -111,145 +135,137 @@ def listed_tests() -> list[str]:
     return names
 
 
-def run_gtest(configuration: str, devices: str, chosen: str, name: str) -> Counter[str]:
-    """Run the C++ tests of a filter in a configuration; return how many of each suite passed.
+def run_gtest(configuration: str, devices: str, chosen: str) -> list[str]:
+    """Run the C++ tests of a filter in a configuration; return their suites.
 
     Raises
     ------
     RefusalError
         If one failed or was skipped, or there was none.
     """
-    report = RESULTS / f"{name}.json"
-    report.unlink(missing_ok=True)
+    REPORT.unlink(missing_ok=True)
     status = run(
         *("timeout", "300", PROGRAM, f"--gtest_filter={chosen}"),
-        *("--gtest_brief=1", f"--gtest_output=json:{report}"),
+        *("--gtest_brief=1", f"--gtest_output=json:{REPORT}"),
         environment=rig.environment_of(configuration) | {"USM_DLPACK_TEST_DEVICES": devices},
         check=False,
     )
-    suites = json.loads(report.read_text())["testsuites"] if report.exists() else []
+    suites = json.loads(REPORT.read_text())["testsuites"] if REPORT.exists() else []
     tests = [test for suite in suites for test in suite["testsuite"]]
-    ran = Counter(test["classname"] for test in tests if test["result"] == "COMPLETED")
-    if status != 0 or not ran or ran.total() != len(tests):
+    ran = [test["classname"] for test in tests if test["result"] == "COMPLETED"]
+    if status != 0 or not ran or len(ran) != len(tests):
         raise RefusalError(
             f"sycl_tests: expected exit status 0 and {len(tests) or 'some'} tests that ran, "
-            f"found {status} and {ran.total()}; read what it printed above"
+            f"found {status} and {len(ran)}; read what it printed above"
         )
-    return ran
+    return list(dict.fromkeys(ran))
 
 
-def run_cpp() -> None:
-    """Run the C++ tests on one root device, but those that left_out.toml names."""
-    names = listed_tests()
-    patterns = [entry["pattern"] for entry in PATTERNS["cpp"]]
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise RefusalError(
-                f"left_out.toml: expected patterns that match a test, found {pattern!r}; "
-                "delete the entry, or correct it"
-            )
-    ran = run_gtest("one", "1", f"-{':'.join(patterns)}", "cpp")
-    elsewhere = Counter(
-        name.split(".")[0]
-        for name in names
-        if not any(fnmatchcase(name, pattern) for pattern in LEVEL_ZERO_ALONE)
-    )
-    suites = dict.fromkeys(name.split(".")[0] for name in names)
-    write_counts("cpp", {suite: [elsewhere[suite], ran[suite]] for suite in suites})
-
-
-def write_counts(name: str, counts: dict[str, list[int]]) -> None:
-    """Keep counts for the page."""
-    (RESULTS / f"{name}.counts").write_text(json.dumps(counts))
-
-
-def run_pytest(configuration: str, files: list[Path], name: str) -> Counter[str]:
-    """Run test files in a configuration; return how many tests of each passed.
+def run_pytest(configuration: str, *arguments: str | Path) -> None:
+    """Run test files in a configuration.
 
     Raises
     ------
     RefusalError
         If one failed or was skipped, or there was none.
     """
-    report = RESULTS / f"{name}.xml"
-    report.unlink(missing_ok=True)
-    plugin = ["-p", "left_out", "--all-of-left-out"] if name == "python" else []
+    REPORT.unlink(missing_ok=True)
     ours = {
         "PYTHONPATH": f"{HERE}:{ROOT / 'tests' / 'python'}",
         "LEVEL_ZERO_CONFIGURATION": configuration,
     }
     status = run(
-        *("timeout", "900", str(VENV.python), "-m", "pytest", "-q", *plugin),
-        *("-p", "no:cacheprovider", f"--junitxml={report}", *map(str, files)),
+        *("timeout", "900", VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+        *(f"--junitxml={REPORT}", *arguments),
         environment=rig.environment_of(configuration) | ours,
         check=False,
     )
-    cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
-    # The classname is the file's path with dots, and what stands in it: tests.python.test_x.Class.
-    passed = Counter(
-        next(part for part in case.attrib["classname"].split(".") if part.startswith("test_"))
-        + ".py"
-        for case in cases
-        if case.find("skipped") is None
-    )
-    if status != 0 or passed.total() != len(cases):
+    skipped = list(ElementTree.parse(REPORT).iter("skipped")) if REPORT.exists() else []
+    if status != 0 or skipped:
         raise RefusalError(
-            f"pytest: expected exit status 0 and {len(cases) or 'some'} tests that ran, found "
-            f"{status} and {passed.total()}; read what it printed above"
+            f"pytest: expected exit status 0 and no skipped test, found {status} and "
+            f"{len(skipped)}; read what it printed above"
         )
-    return passed
 
 
-def run_python() -> None:
-    """Run the Python suites on one root device."""
+def listed(names: Iterable[str]) -> str:
+    """Return names as a page lists them."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def run_cpp() -> str:
+    """Run the C++ tests on one root device; return their section of the page."""
+    names = listed_tests()
+    for pattern in LEFT_OUT_CPP:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise RefusalError(
+                f"LEFT_OUT_CPP: expected patterns that match a test, found {pattern!r}; "
+                "delete the entry, or correct it"
+            )
+    ran = run_gtest("one", "1", f"-{':'.join(LEFT_OUT_CPP)}")
+    others = {name.split(".")[0] for name in names} - set(ran)
+    return (
+        "## C++, on one root device of Level Zero\n\n"
+        f"{listed(sorted(ran))}.\n\nNot run there: {listed(sorted(others))}.\n"
+    )
+
+
+def run_python() -> str:
+    """Run the Python suites on one root device; return their section of the page."""
     folder = ROOT / "tests" / "python"
-    passed = run_pytest("one", [folder / file for file in SUITES], "python")
-    command = [str(VENV.python), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    environment = rig.environment_of("one")
-    collected = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
-    all_of_them = Counter(re.findall(r"^tests/python/(test_\w+\.py)::", collected, re.MULTILINE))
-    write_counts("python", {file: [n, passed[file]] for file, n in sorted(all_of_them.items())})
+    words = " and ".join(f"not {word}" for word in LEFT_OUT_PYTHON)
+    run_pytest("one", "-k", words, *(folder / file for file in SUITES))
+    others = {path.name for path in folder.glob("test_*.py")} - set(SUITES)
+    return (
+        "## Python, on one root device of Level Zero\n\n"
+        f"{listed(SUITES)}.\n\nNot run there: {listed(sorted(others))}.\n"
+    )
 
 
-def run_configured() -> None:
-    """Run the tests of this folder, each in the configurations that it is about."""
-    counts = {}
+def run_configured() -> str:
+    """Run what is about the other configurations; return its section of the page."""
+    rows = [
+        "| name | configuration | C++ tests, or a file of `tests/level_zero/` |",
+        "|---|---|---|",
+    ]
+
+    def add_row(name: str, tests: str) -> None:
+        rows.append(f"| {name} | {rig.CONFIGURATIONS[name][0]} | `{tests}` |")
+
     for pattern, (configuration, devices) in CONFIGURED_CPP.items():
-        ran = run_gtest(configuration, devices, pattern, f"{configuration}-cpp")
-        counts[f"{configuration} {pattern}"] = [ran.total()]
+        run_gtest(configuration, devices, pattern)
+        add_row(configuration, pattern)
     for file, configurations in CONFIGURED.items():
         for configuration in configurations:
-            passed = run_pytest(configuration, [HERE / file], f"{configuration}-{file}")
-            counts[f"{configuration} {file}"] = [passed.total()]
-    write_counts("configured", counts)
+            run_pytest(configuration, HERE / file)
+            add_row(configuration, file)
+    return "\n".join(["## Other configurations of Level Zero\n", *rows, ""])
 
 
-def compare_page(write: bool) -> None:
-    """Compare docs/backends.md with what ran, or renew it."""
-    counts = {
-        name: json.loads((RESULTS / f"{name}.counts").read_text())
-        for name in ("cpp", "python", "configured")
-    }
-    versions = (FOLDER / "versions").read_text()
-    page = backends_page.page(versions, counts, PATTERNS, rig.CONFIGURATIONS)
-    if write:
-        backends_page.PAGE.write_text(page, encoding="utf-8")
-    elif differs := backends_page.difference(page):
-        print(differs)
+def left_out() -> str:
+    """Return the section of what is left out on one root device."""
+    rows = [
+        *("| | tests whose names match | because |", "|---|---|---|"),
+        *(f"| C++ | `{pattern}` | {reason} |" for pattern, reason in LEFT_OUT_CPP.items()),
+        *(f"| Python | `*{word}*` | {reason} |" for word, reason in LEFT_OUT_PYTHON.items()),
+    ]
+    return "\n".join(["## What is left out on one root device\n", *rows, ""])
+
+
+def compare_page(text: str) -> None:
+    """Refuse if docs/backends.md says something else."""
+    before = PAGE.read_text(encoding="utf-8").splitlines()
+    after = text.splitlines()
+    if before != after:
+        print(*difflib.unified_diff(before, after, "the page", "what ran", lineterm=""), sep="\n")
         raise RefusalError(
-            "docs/backends.md: expected the suites that ran, found others; "
+            "docs/backends.md: expected what ran, found something else; "
             "run `python3 tests/level_zero/run.py --write`"
         )
 
 
-def processor_seconds() -> float:
-    """Return what the processes that have ended have taken of the processors."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def main() -> int:
-    """Run all steps, and print what took how long.
+    """Run all steps.
 
     Returns
     -------
@@ -259,36 +275,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="renew docs/backends.md")
     write = parser.parse_args().write
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     NOT_RUN.unlink(missing_ok=True)
-    steps: dict[str, Callable[[], None]] = {
-        "environment": make_environment,
-        "build": build,
-        "C++ tests": run_cpp,
-        "Python tests": run_python,
-        "other configurations": run_configured,
-        "page": lambda: compare_page(write),
-    }
-    summary, failed = [], False
-    for step, act in steps.items():
-        if failed and step in ("build", "C++ tests", "page"):
-            break
-        print(f"\n=== {step}", flush=True)
-        start, processor = time.monotonic(), processor_seconds()
-        outcome = ""
-        try:
-            act()
-        except rig.NotRunError as reason:
-            NOT_RUN.write_text(f"Level Zero: {reason}\n")
-            print(f"\n##### Level Zero: NOT RUN: {reason}")
-            return 0
-        except RefusalError as refusal:
-            outcome, failed = f"  FAILED: {refusal}", True
-        taken = time.monotonic() - start
-        used = processor_seconds() - processor
-        summary.append(f"{taken:5.0f} s  {used:5.0f} s of a processor  {step}{outcome}")
-    print("", *summary, sep="\n")
-    return 1 if failed else 0
+    start = time.monotonic()
+    try:
+        make_environment()
+        build()
+        page = "\n".join([HEAD, run_cpp(), run_python(), run_configured(), left_out()])
+        if write:
+            PAGE.write_text(page, encoding="utf-8")
+        else:
+            compare_page(page)
+    except rig.NotRunError as reason:
+        NOT_RUN.write_text(f"Level Zero: {reason}\n")
+        print(f"\n##### Level Zero: NOT RUN: {reason}")
+    except RefusalError as refusal:
+        print(f"\nFAILED: {refusal}")
+        return 1
+    print(f"{time.monotonic() - start:.0f} s")
+    return 0
 
 
 if __name__ == "__main__":

@@ -24,8 +24,7 @@ def test_a_tile_has_the_id_of_its_root(devices: list[Any]) -> None:
         assert [usm_dlpack.device_id(tile) for tile in tiles_of(root)] == [device_id] * 2
 
 
-@pytest.mark.parametrize("device_id", [0, 1])
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(("device_id", "number"), [(0, 1), (1, 0)])
 def test_memory_of_a_tile_is_proved_to_be_of_the_tile(
     devices: list[Any], device_id: int, number: int, usm_type: str
 ) -> None:
@@ -55,10 +54,7 @@ def devices_program(*arguments: str, **variables: str) -> str:
     return output_of(code, "devices", *arguments, **variables)
 
 
-@pytest.mark.parametrize(
-    "selector",
-    ["level_zero:0.*", "level_zero:0.0,1.1", "level_zero:1.0", "level_zero:*;level_zero:0.*"],
-)
+@pytest.mark.parametrize("selector", ["level_zero:0.*", "level_zero:*;level_zero:0.*"])
 def test_of_listed_sub_devices_no_id_without_the_selector_is_told(selector: str) -> None:
     told = json.loads(devices_program("--json", ONEAPI_DEVICE_SELECTOR=selector))
     assert told["selector"]["failure"].startswith("it names sub-devices")
@@ -66,7 +62,7 @@ def test_of_listed_sub_devices_no_id_without_the_selector_is_told(selector: str)
     assert {device["device_id_without_selector"] for device in told["devices"]} == {None}
 
 
-@pytest.mark.parametrize("mask", ["0.1", "0.0,1.1", "0,1.0"])
+@pytest.mark.parametrize("mask", ["0.1", "0,1.0"])
 def test_what_a_mask_of_tiles_hides_is_not_guessed(mask: str) -> None:
     told = json.loads(devices_program("--json", ZE_AFFINITY_MASK=mask))
     (other,) = told["selector"]["others"]
@@ -80,9 +76,6 @@ def test_a_mask_of_root_devices_hides_the_others() -> None:
     told = json.loads(devices_program("--json", ZE_AFFINITY_MASK="1"))
     (other,) = told["selector"]["others"]
     assert other == {"name": "ZE_AFFINITY_MASK", "value": "1", "hides": 1}
-    printed = devices_program(ZE_AFFINITY_MASK="1")
-    assert "ZE_AFFINITY_MASK=1 hides 1 of the root devices." in printed
-    assert "every root device is listed" not in printed
 
 
 def test_a_selector_of_root_devices_says_which_are_hidden() -> None:

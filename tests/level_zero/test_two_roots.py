@@ -22,35 +22,23 @@ def test_the_ids_are_the_positions(devices: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("device_id", [0, 1])
-def test_memory_has_the_id_of_its_own_root(
+def test_memory_goes_with_its_own_root_and_host_memory_with_either(
     devices: list[Any], device_id: int, usm_type: str
 ) -> None:
     memory = usm(usm_type, 1 << 20, dpctl.SyclQueue(devices[device_id]))
     tensor = to_dlpack_tensor(memory)
     proof = validate(tensor)
     assert (proof.usm_type, proof.nbytes) == (usm_type, 1 << 20)
-    if usm_type == "host":  # of all devices of the platform; the first one is named
-        assert proof.device_id == 0
-    else:
-        assert tensor.__dlpack_device__() == (14, device_id)
-        assert proof.sycl_device == devices[device_id]
-        assert proof.device_proof == "backend"
     assert from_dlpack(tensor).data == memory._pointer
-
-
-@pytest.mark.parametrize("device_id", [0, 1])
-@pytest.mark.parametrize("kind", ["device", "shared"])
-def test_the_id_of_the_other_root_is_refused(devices: list[Any], device_id: int, kind: str) -> None:
-    memory = usm(kind, 4096, dpctl.SyclQueue(devices[device_id]))
-    assert validate(offered(memory._pointer, device_id)).device_id == device_id
+    other = offered(memory._pointer, 1 - device_id)
+    if usm_type == "host":  # of all devices of the platform; the first one is named
+        assert (proof.device_id, validate(other).usm_type) == (0, "host")
+        return
+    assert tensor.__dlpack_device__() == (14, device_id)
+    assert proof.sycl_device == devices[device_id]
+    assert proof.device_proof == "backend"
     with refused("device_mismatch", "device.device_id", binding=True, found=str(1 - device_id)):
-        validate(offered(memory._pointer, 1 - device_id))
-
-
-def test_host_memory_may_go_with_either_root(devices: list[Any]) -> None:
-    memory = usm("host", 4096, dpctl.SyclQueue(devices[1]))
-    for device_id in (0, 1):
-        assert validate(offered(memory._pointer, device_id)).usm_type == "host"
+        validate(other)
 
 
 def test_threads_exchange_on_both_roots_at_once(devices: list[Any]) -> None:

@@ -16,32 +16,6 @@ namespace usm_dlpack_test {
 
 using environment = std::vector<std::pair<std::string, std::string>>;
 
-/// Sets environment variables for as long as it lives.
-class changed_environment {
- public:
-  explicit changed_environment(const environment& wanted) {
-    for (const auto& [name, value] : wanted) {
-      const char* before = std::getenv(name.c_str());
-      before_.emplace_back(name, before == nullptr ? "" : before);
-      setenv(name.c_str(), value.c_str(), 1);
-    }
-  }
-  ~changed_environment() {
-    for (const auto& [name, value] : before_) {
-      if (value.empty()) {
-        unsetenv(name.c_str());
-      } else {
-        setenv(name.c_str(), value.c_str(), 1);
-      }
-    }
-  }
-  changed_environment(const changed_environment&) = delete;
-  changed_environment& operator=(const changed_environment&) = delete;
-
- private:
-  environment before_;
-};
-
 /// Ends the new process: status 0 if every check in it has passed. Nothing else prints there.
 [[noreturn]] inline void exit_with_verdict() {
   const auto& result = *::testing::UnitTest::GetInstance()->current_test_info()->result();
@@ -57,8 +31,12 @@ class changed_environment {
 /// @pre the test has not called SYCL before: the new process runs it from its start
 template <class Body>
 void in_a_new_process(const environment& wanted, const Body& body) {
-  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const changed_environment changed(wanted);
+  environment before;
+  for (const auto& [name, value] : wanted) {
+    const char* const old = std::getenv(name.c_str());
+    before.emplace_back(name, old == nullptr ? "" : old);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
   const auto run = [&] {
     try {
       body();
@@ -67,7 +45,11 @@ void in_a_new_process(const environment& wanted, const Body& body) {
     }
     exit_with_verdict();
   };
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+  for (const auto& [name, value] : before) {
+    value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
+  }
 }
 
 }  // namespace usm_dlpack_test

@@ -34,23 +34,25 @@ inline void expect_success(cl_int status) {
   }
 }
 
-inline cl_uint references_of(cl_device_id device) {
+/// A count that an object of OpenCL tells of itself.
+template <class Query, class Native>
+cl_uint count_of(const char* query, Native object, cl_uint what) {
   cl_uint count = 0;
-  expect_success(opencl_function<decltype(clGetDeviceInfo)>("clGetDeviceInfo")(
-      device, CL_DEVICE_REFERENCE_COUNT, sizeof count, &count, nullptr));
+  expect_success(opencl_function<Query>(query)(object, what, sizeof count, &count, nullptr));
   return count;
+}
+
+inline cl_uint references_of(cl_device_id device) {
+  return count_of<decltype(clGetDeviceInfo)>("clGetDeviceInfo", device,
+                                             CL_DEVICE_REFERENCE_COUNT);
 }
 inline cl_uint references_of(cl_context context) {
-  cl_uint count = 0;
-  expect_success(opencl_function<decltype(clGetContextInfo)>("clGetContextInfo")(
-      context, CL_CONTEXT_REFERENCE_COUNT, sizeof count, &count, nullptr));
-  return count;
+  return count_of<decltype(clGetContextInfo)>("clGetContextInfo", context,
+                                              CL_CONTEXT_REFERENCE_COUNT);
 }
 inline cl_uint references_of(cl_command_queue queue) {
-  cl_uint count = 0;
-  expect_success(opencl_function<decltype(clGetCommandQueueInfo)>("clGetCommandQueueInfo")(
-      queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, nullptr));
-  return count;
+  return count_of<decltype(clGetCommandQueueInfo)>("clGetCommandQueueInfo", queue,
+                                                   CL_QUEUE_REFERENCE_COUNT);
 }
 
 /// The handle of a root device, which OpenCL does not count references of.
@@ -173,23 +175,16 @@ class native_memory {
   void* address_ = nullptr;
 };
 
-/// The root devices of all drivers, those included that SYCL does not list.
-inline std::vector<cl_device_id> all_native_roots() {
+/// In a process where ONEAPI_DEVICE_SELECTOR hides one of two devices: that one's handle.
+inline cl_device_id hidden_native_root() {
   std::array<cl_platform_id, 8> platforms{};
   cl_uint count = 0;
   expect_success(opencl_function<decltype(clGetPlatformIDs)>("clGetPlatformIDs")(
       8, platforms.data(), &count));
-  std::vector<cl_device_id> devices(count);
   for (std::size_t place = 0; place < count; ++place) {
+    cl_device_id device = nullptr;
     expect_success(opencl_function<decltype(clGetDeviceIDs)>("clGetDeviceIDs")(
-        platforms.at(place), CL_DEVICE_TYPE_ALL, 1, &devices[place], nullptr));
-  }
-  return devices;
-}
-
-/// In a process where ONEAPI_DEVICE_SELECTOR hides one of two devices: that one's handle.
-inline cl_device_id hidden_native_root() {
-  for (const cl_device_id device : all_native_roots()) {
+        platforms.at(place), CL_DEVICE_TYPE_ALL, 1, &device, nullptr));
     if (device != native_root()) {
       return device;
     }

@@ -11,7 +11,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,7 +23,6 @@ using sycl::usm::alloc;
 using usm_dlpack::bounds_proof;
 using usm_dlpack::errc;
 using usm_dlpack::usm_allocation;
-using usm_dlpack::detail::memory_pools;
 using bytes = row_view<std::uint8_t>;
 
 std::uintptr_t as_number(const void* pointer) {
@@ -57,33 +55,29 @@ TEST(LevelZero, TheDriverNamesKindAndDevice) {
 
 // --- Where SYCL's pool cut the memory -------------------------------------------------------
 
-TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTaken) {
+TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTakenAndBeyondItRefused) {
   for (const alloc kind : {alloc::host, alloc::device}) {
     const usm_memory memory(kind, 1000, queue_on());
+    const usm_memory neighbour(kind, 1000, queue_on());
     expect_bounds(prove(memory.at(), 1000), bounds_proof::chunk, memory.at(), 1024);
     expect_bounds(prove(memory.at(200), 800), bounds_proof::chunk, memory.at(200), 824);
     expect_bounds(prove(memory.at(1023), 1), bounds_proof::chunk, memory.at(1023), 1);
+    EXPECT_REFUSAL(prove(memory.at(), 1025), errc::out_of_bounds, "shape",
+                   "a view within the 1024 bytes up to the end of its chunk",
+                   "one of bytes 0 to 1024");
+    EXPECT_REFUSAL(prove(memory.at(200), 825), errc::out_of_bounds, "shape",
+                   "a view within the 824 bytes up to the end of its chunk",
+                   "one of bytes 0 to 824");
+    EXPECT_REFUSAL(prove(neighbour.at(1), 64000), errc::out_of_bounds, "shape",
+                   "a view within the 1023 bytes up to the end of its chunk",
+                   "one of bytes 0 to 63999");
   }
-}
-
-TEST(LevelZero, AViewBeyondTheChunkOfAPoolIsRefused) {
-  const usm_memory memory(alloc::device, 1000, queue_on());
-  const usm_memory neighbour(alloc::device, 1000, queue_on());
-  EXPECT_REFUSAL(prove(memory.at(), 1025), errc::out_of_bounds, "shape",
-                 "a view within the 1024 bytes up to the end of its chunk",
-                 "one of bytes 0 to 1024");
-  EXPECT_REFUSAL(prove(memory.at(200), 825), errc::out_of_bounds, "shape",
-                 "a view within the 824 bytes up to the end of its chunk",
-                 "one of bytes 0 to 824");
-  EXPECT_REFUSAL(prove(neighbour.at(1), 64000), errc::out_of_bounds, "shape",
-                 "a view within the 1023 bytes up to the end of its chunk",
-                 "one of bytes 0 to 63999");
 }
 
 TEST(LevelZero, AViewFarWithinALargeChunkIsBoundedByTheChunk) {
   for (const alloc kind : {alloc::host, alloc::device}) {
     const usm_memory memory(kind, 1'000'001, queue_on());
-    for (const std::ptrdiff_t offset : {0L, 1L, 70'000L, 500'000L, 1'000'000L}) {
+    for (const std::ptrdiff_t offset : {0L, 1L, 70'000L, 1'000'000L}) {
       expect_bounds(prove(memory.at(offset), 1), bounds_proof::chunk, memory.at(offset),
                     (1U << 20) - static_cast<std::size_t>(offset));
     }
@@ -94,7 +88,6 @@ TEST(LevelZero, AViewThatBeginsBelowItsFirstElementIsBoundedFromThere) {
   const usm_memory memory(alloc::device, 1000, queue_on());
   usm_tensor valid(alloc::device);
   valid.tensor.data = memory.at(800);
-  valid.tensor.byte_offset = 0;
   valid.shape = {2, 2};
   valid.strides = {-100, 1};
   expect_bounds(usm_dlpack::validate(valid.tensor), bounds_proof::chunk, memory.at(400), 624);
@@ -114,22 +107,37 @@ TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
   }
 }
 
+/// Shared memory that the device only reads: the one that is of a pool.
+struct read_only_memory {
+  sycl::queue queue = queue_on();
+  std::byte* first = static_cast<std::byte*>(sycl::malloc_shared(
+      1000, queue, {sycl::ext::oneapi::property::usm::device_read_only()}));
+
+  read_only_memory() = default;
+  read_only_memory(const read_only_memory&) = delete;
+  read_only_memory& operator=(const read_only_memory&) = delete;
+  ~read_only_memory() { sycl::free(first, queue); }
+};
+
 TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
   const usm_memory shared(alloc::shared, 1000, queue_on());
   expect_bounds(prove(shared.at(), 1000), bounds_proof::allocation, shared.at(), 1000);
   expect_bounds(prove(shared.at(999), 1), bounds_proof::allocation, shared.at(), 1000);
-  const sycl::queue queue = queue_on();
-  const sycl::property_list reads{sycl::ext::oneapi::property::usm::device_read_only()};
-  auto* const read_only = static_cast<std::byte*>(sycl::malloc_shared(1000, queue, reads));
-  expect_bounds(prove(read_only, 1000), bounds_proof::chunk, read_only, 1024);
-  sycl::free(read_only, queue);
+  const read_only_memory read_only;
+  expect_bounds(prove(read_only.first, 1000), bounds_proof::chunk, read_only.first, 1024);
 }
 
 // --- Where libumf, or the driver, does not tell ---------------------------------------------
 
+void forget_libumf(device_table& table) { table.platforms.at(0).level_zero.pools = {}; }
+
+/// As if memory were not of a pool of SYCL's.
+void know_no_pool(device_table& table) {
+  table.platforms.at(0).level_zero.pools.pool_of = [](const void*, void**) { return 5; };
+}
+
 TEST(LevelZero, WithoutLibumfMemoryOfAPooledKindIsBoundedByTheDriversBlock) {
-  const changed_natives alone(
-      [](native_platforms& platforms) { platforms.at(0).level_zero.pools = {}; });
+  const changed_table alone(forget_libumf);
   const usm_memory device(alloc::device, 1000, queue_on());
   const usm_allocation proved = prove(device.at(), 1000);
   EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
@@ -139,23 +147,14 @@ TEST(LevelZero, WithoutLibumfMemoryOfAPooledKindIsBoundedByTheDriversBlock) {
       prove(device.at(), 1000000), errc::out_of_bounds, "shape",
       "a view within the 65536 bytes of the driver's block",
       "one of bytes " + std::to_string(first) + " to " + std::to_string(first + 999999));
-}
-
-TEST(LevelZero, WithoutLibumfSharedMemoryIsNotSaidToBeWholeBecauseAPoolTakesSome) {
-  const changed_natives alone(
-      [](native_platforms& platforms) { platforms.at(0).level_zero.pools = {}; });
-  const sycl::queue queue = queue_on();
-  const sycl::property_list reads{sycl::ext::oneapi::property::usm::device_read_only()};
-  auto* const read_only = static_cast<std::byte*>(sycl::malloc_shared(1000, queue, reads));
-  const usm_allocation proved = prove(read_only, 1000);
-  EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
-  EXPECT_GT(proved.size(), 1000U);
-  sycl::free(read_only, queue);
+  // Nor is shared memory said to be whole, because a pool takes some.
+  const read_only_memory read_only;
+  EXPECT_EQ(prove(read_only.first, 1000).bounds_proved(), bounds_proof::block);
+  EXPECT_GT(prove(read_only.first, 1000).size(), 1000U);
 }
 
 TEST(LevelZero, WithoutLibumfAndPoolsTheDriversBlockIsTheAllocationUnpooled) {
-  const changed_natives alone(
-      [](native_platforms& platforms) { platforms.at(0).level_zero.pools = {}; });
+  const changed_table alone(forget_libumf);
   for (const alloc kind : usm_kinds) {
     const usm_memory memory(kind, 1000, queue_on());
     expect_bounds(prove(memory.at(200), 800), bounds_proof::allocation, memory.at(), 1000);
@@ -163,9 +162,7 @@ TEST(LevelZero, WithoutLibumfAndPoolsTheDriversBlockIsTheAllocationUnpooled) {
 }
 
 TEST(LevelZero, WithoutPoolsMemoryThatLibumfDoesNotKnowIsNotSaidToBeOfSyclUnpooled) {
-  const changed_natives unknown([](native_platforms& platforms) {
-    platforms.at(0).level_zero.pools.pool_of = [](const void*, void**) { return 5; };
-  });
+  const changed_table unknown(know_no_pool);
   const usm_memory memory(alloc::device, 1000, queue_on());
   expect_bounds(prove(memory.at(200), 800), bounds_proof::block, memory.at(), 1000);
 }
@@ -178,52 +175,40 @@ int answer(void*, const void*, std::size_t* usable) {
 
 int refuse_to_say(void*, const void*, std::size_t*) { return 5; }
 
-void expect_block(decltype(memory_pools::usable_size) usable_size) {
+TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
   const usm_memory memory(alloc::device, 1000, queue_on());
-  const changed_natives changed([&](native_platforms& platforms) {
-    platforms.at(0).level_zero.pools.usable_size = usable_size;
-  });
-  EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
-}
-
-TEST(LevelZero, AnAnswerOfLibumfThatCannotBeTrueIsNotTaken) {
-  expect_block(&answer<0>);
-  expect_block(&answer<65537>);
-  expect_block(&refuse_to_say);
-}
-
-TEST(LevelZero, MemoryThatIsNotOfAPoolOfSyclIsBoundedByTheDriversBlock) {
-  const usm_memory memory(alloc::device, 1000, queue_on());
-  const changed_natives changed([](native_platforms& platforms) {
-    platforms.at(0).level_zero.pools.pool_of = [](const void*, void**) { return 5; };
-  });
+  for (const auto usable_size : {&answer<0>, &answer<65537>, &refuse_to_say}) {
+    const changed_table changed([&](device_table& table) {
+      table.platforms.at(0).level_zero.pools.usable_size = usable_size;
+    });
+    EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
+  }
+  const changed_table unknown(know_no_pool);
   EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
 }
 
 TEST(LevelZero, BothEndsAreAskedWhereTheDriverTellsNoRange) {
   const usm_memory memory(alloc::device, 1000, queue_on());
-  const changed_natives changed([](native_platforms& platforms) {
-    platforms.at(0).level_zero.range = [](ze_context_handle_t, const void*, void**,
-                                          std::size_t*) { return 1; };
+  const changed_table changed([](device_table& table) {
+    table.platforms.at(0).level_zero.range = [](ze_context_handle_t, const void*, void**,
+                                                std::size_t*) { return 1; };
   });
   expect_bounds(prove(memory.at(), 1000), bounds_proof::both_ends, nullptr, 0);
 }
 
 TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
   const usm_memory memory(alloc::device, 1000, queue_on());
-  const changed_natives changed([](native_platforms& platforms) {
-    platforms.at(0).level_zero.query = [](ze_context_handle_t, const void*,
-                                          usm_dlpack::detail::level_zero_properties*,
-                                          ze_device_handle_t*) { return 1; };
+  const changed_table changed([](device_table& table) {
+    table.platforms.at(0).level_zero.query = [](ze_context_handle_t, const void*,
+                                                usm_dlpack::detail::level_zero_properties*,
+                                                ze_device_handle_t*) { return 1; };
   });
-  EXPECT_REFUSAL(prove(memory.at(), 1000), errc::pointer_unknown, "data",
-                 "USM of the given context", "an allocation unknown to it");
+  EXPECT_REFUSAL(prove(memory.at(), 1000), errc::pointer_unknown, "data");
   EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(bytes(memory.as<std::uint8_t>(), 1000)),
-                 errc::pointer_unknown, "data", "USM of the default context of a platform",
-                 "an allocation unknown to it");
+                 errc::pointer_unknown, "data");
 }
 
-// --- Two root devices of two tiles
+// --- Two root devices of two tiles ----------------------------------------------------------
 
 std::vector<sycl::device> tiles_of(const sycl::device& root) {
   using sycl::info::partition_affinity_domain;
@@ -256,8 +241,7 @@ TEST(LevelZeroTiles, AQueueOnATileIsOfTheDefaultContextAndItsMemoryIsExchanged) 
   }
 }
 
-// --- An OpenCL GPU and the CPU device beside Level Zero
-// --------------------------------------
+// --- An OpenCL GPU and the CPU device beside Level Zero -------------------------------------
 
 TEST(BackendsTogether, AnAddressThatTwoDriversGiveNeedsAContextOrAQueue) {
   // Each driver's first allocation of this size stands at the same address.

@@ -24,13 +24,12 @@ using usm_dlpack::errc;
 
 constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
 
-// --- Import
-// -------------------------------------------------------------------------------------------
+// --- Import ---------------------------------------------------------------------------------
 
 /// A managed tensor that fills its allocation, and what is required of it.
 struct received_tensor : usm_managed_tensor {
   usm_dlpack::requirements wanted;
-  std::optional<changed_natives> natives;
+  std::optional<changed_table> moved;
   alignas(16) std::array<float, 24> on_stack{};
   DLTensor& tensor = managed.dl_tensor;
   std::array<std::int64_t, 2>& shape = valid.shape;
@@ -75,7 +74,7 @@ constexpr import_rule validate_rules[] = {
     {errc::usm_type_not_accepted, "data",
      [](received_tensor& r) { r.wanted.usm_types = {alloc::host}; }},
     {errc::device_mismatch, "device.device_id",
-     [](received_tensor& r) { r.natives.emplace(move_to_id_1); }},
+     [](received_tensor& r) { r.moved.emplace(move_to_id_1); }},
     {errc::out_of_bounds, "shape", [](received_tensor& r) { r.shape[0] = 5; }},
 };
 
@@ -100,24 +99,11 @@ TEST(BrokenDeviceOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
   expect_order(broken_device_rules, validate_it);
 }
 
-// --- Export
-// -------------------------------------------------------------------------------------------
+// --- Export ---------------------------------------------------------------------------------
 
-/// The first root device has no id for as long as this lives: stands for one that
-/// ONEAPI_DEVICE_SELECTOR hides, which only a process of its own shows (test_devices.cpp).
-class hidden_device {
- public:
-  hidden_device() : kept_(table().devices) { table().devices[0] = kept_[1]; }
-  ~hidden_device() { table().devices = kept_; }
-  hidden_device(const hidden_device&) = delete;
-  hidden_device& operator=(const hidden_device&) = delete;
-
- private:
-  using device_table = usm_dlpack::detail::device_table;
-  // The table is made by a non-const `new`, so it may be written to.
-  static device_table& table() { return const_cast<device_table&>(device_table::get()); }
-  std::vector<usm_dlpack::detail::device_entry> kept_;
-};
+/// The first root device has no id: stands for one that ONEAPI_DEVICE_SELECTOR hides, which
+/// only a process of its own shows (test_devices.cpp).
+void hide_device_0(device_table& table) { table.devices[0] = table.devices[1]; }
 
 /// A view whose type says that its elements are in device USM.
 struct breakable_device_view : breakable_view {
@@ -129,8 +115,8 @@ struct breakable_device_view : breakable_view {
 struct exported_view {
   sycl::queue queue = queue_on();
   std::optional<usm_memory> memory;
-  std::optional<changed_natives> natives;
-  std::optional<hidden_device> hidden;
+  std::optional<changed_table> moved;  // made before `hidden`, whose rule is an earlier one
+  std::optional<changed_table> hidden;
   std::array<float, 4> on_stack{};
   alloc kind = alloc::device;
   breakable_device_view view;
@@ -150,7 +136,8 @@ constexpr breakable_rule<exported_view> export_rules[] = {
      [](exported_view& e) { e.view.map.all_strides = beyond_int64; }},
     {errc::offset_out_of_range, "element_offset",
      [](exported_view& e) { e.view.map.first = beyond_int64; }},
-    {errc::device_without_id, "device", [](exported_view& e) { e.hidden.emplace(); }},
+    {errc::device_without_id, "device",
+     [](exported_view& e) { e.hidden.emplace(hide_device_0); }},
     {errc::pointer_unknown, "data",
      [](exported_view& e) { e.view.handle = e.on_stack.data(); }},
     {errc::context_not_default, "context",
@@ -165,7 +152,7 @@ constexpr breakable_rule<exported_view> export_rules[] = {
        e.allocate();
      }},
     {errc::queue_device_mismatch, "queue",
-     [](exported_view& e) { e.natives.emplace(move_to_id_1); }},
+     [](exported_view& e) { e.moved.emplace(move_to_id_1); }},
 };
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRefused) {

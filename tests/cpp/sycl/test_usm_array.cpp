@@ -2,7 +2,6 @@
 //
 // Arrays for results: the memory that they own can leave the process, leaves it without a
 // copy, and is freed once, after the work of its queue.
-#include "built_kernel.hpp"
 #include "usm_memory.hpp"
 
 #include <padded_float4.hpp>
@@ -16,8 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
+#include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -36,6 +36,9 @@ struct page_accessor : md::default_accessor<float> {
   using offset_policy = md::default_accessor<float>;
   static constexpr std::size_t byte_alignment = 4096;
 };
+using page_view = md::mdspan<float, extents, md::layout_right, page_accessor>;
+static_assert(usm_array<page_view>::alignment == 4096);
+static_assert(usm_array<view>::alignment == 256);
 
 alloc kind_at(const void* address, const sycl::queue& queue) {
   return sycl::get_pointer_type(address, queue.get_context());
@@ -43,31 +46,22 @@ alloc kind_at(const void* address, const sycl::queue& queue) {
 
 // --- What is made ---------------------------------------------------------------------------
 
-TEST(UsmArray, TheKindIsThatOfTheType) {
+TEST(UsmArray, TheKindIsThatOfTheTypeOrThatAskedForOrDevice) {
   const sycl::queue queue = queue_on();
-  const extents shape(4, 6);
-  const device_array device(queue, shape);
-  const usm_array<shared_mdspan<view>> shared(queue, shape);
-  const usm_array<host_mdspan<view>> host(queue, shape);
-  EXPECT_EQ(device.usm_type(), alloc::device);
-  EXPECT_EQ(kind_at(device.data(), queue), alloc::device);
-  EXPECT_EQ(shared.usm_type(), alloc::shared);
-  EXPECT_EQ(kind_at(shared.data(), queue), alloc::shared);
-  EXPECT_EQ(host.usm_type(), alloc::host);
-  EXPECT_EQ(kind_at(host.data(), queue), alloc::host);
-}
-
-TEST(UsmArray, APlainTypeIsGivenItsKindAndIsInDeviceUsmOtherwise) {
-  const sycl::queue queue = queue_on();
-  EXPECT_EQ(usm_array<view>(queue, extents(4, 6)).usm_type(), alloc::device);
-  for (const alloc kind : usm_kinds) {
-    const usm_array<view> made(queue, extents(4, 6), kind);
+  const auto expect_kind = [&](const auto& made, alloc kind) {
     EXPECT_EQ(made.usm_type(), kind);
     EXPECT_EQ(kind_at(made.data(), queue), kind);
+  };
+  const extents shape(4, 6);
+  expect_kind(device_array(queue, shape), alloc::device);
+  expect_kind(usm_array<shared_mdspan<view>>(queue, shape), alloc::shared);
+  expect_kind(usm_array<host_mdspan<view>>(queue, shape), alloc::host);
+  expect_kind(usm_array<view>(queue, shape), alloc::device);
+  for (const alloc kind : usm_kinds) {
+    expect_kind(usm_array<view>(queue, shape, kind), kind);
   }
-  EXPECT_REFUSAL(usm_array<view>(queue, extents(4, 6), alloc::unknown),
-                 errc::usm_type_not_accepted, "kind", "host or device or shared USM",
-                 "unknown");
+  EXPECT_REFUSAL(usm_array<view>(queue, shape, alloc::unknown), errc::usm_type_not_accepted,
+                 "kind");
 }
 
 TEST(UsmArray, TheViewIsThatOfTheMemory) {
@@ -80,32 +74,7 @@ TEST(UsmArray, TheViewIsThatOfTheMemory) {
   EXPECT_EQ(made.device_id(), 0);
   made.view()[md_array<std::int64_t, 2>{3, 5}] = 7;
   EXPECT_EQ(made.data()[23], 7);
-}
 
-TEST(UsmArray, MemoryBeginsAtAMultipleOf256Bytes) {
-  const sycl::queue queue = queue_on();
-  std::vector<usm_array<view>> kept;
-  for (std::int64_t extent = 0; extent < 40; ++extent) {
-    kept.emplace_back(queue, extents(extent, 3), usm_kinds[extent % 3]);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % 256, 0U);
-  }
-}
-
-TEST(UsmArray, MemoryIsAsAlignedAsTheAccessorPromises) {
-  const sycl::queue queue = queue_on();
-  using aligned = md::mdspan<float, extents, md::layout_right, page_accessor>;
-  static_assert(usm_array<aligned>::alignment == 4096);
-  static_assert(usm_array<shared_mdspan<aligned>>::alignment == 4096);
-  static_assert(usm_array<view>::alignment == 256);
-  std::vector<usm_array<shared_mdspan<aligned>>> kept;
-  for (std::int64_t extent = 0; extent < 40; ++extent) {
-    kept.emplace_back(queue, extents(extent, 3));
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % 4096, 0U);
-  }
-}
-
-TEST(UsmArray, AMappingSaysWhatExtentsDoNot) {
-  const sycl::queue queue = queue_on();
   using strided = md::mdspan<float, extents, md::layout_stride>;
   const md_array<std::int64_t, 2> steps{8, 1};
   const usm_array<strided> gaps(queue, strided::mapping_type(extents(4, 6), steps));
@@ -113,64 +82,56 @@ TEST(UsmArray, AMappingSaysWhatExtentsDoNot) {
   EXPECT_EQ(gaps.view().stride(0), 8);
 }
 
+TEST(UsmArray, MemoryIsAlignedTo256BytesOrAsTheAccessorPromises) {
+  const sycl::queue queue = queue_on();
+  std::vector<usm_array<view>> kept;
+  std::vector<usm_array<shared_mdspan<page_view>>> pages;
+  for (std::int64_t extent = 0; extent < 40; ++extent) {
+    kept.emplace_back(queue, extents(extent, 3), usm_kinds[extent % 3]);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % 256, 0U);
+    pages.emplace_back(queue, extents(extent, 3));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages.back().data()) % 4096, 0U);
+  }
+}
+
 // --- What is refused ------------------------------------------------------------------------
 
 TEST(UsmArray, MemoryThatCouldNotLeaveTheProcessIsRefusedOnOpencl) {
   const sycl::device device = root_devices().at(0);
   const sycl::queue in_new_context(sycl::context(device), device);
-  const std::string platform = device.get_platform().get_info<sycl::info::platform::name>();
-  EXPECT_REFUSAL(device_array(in_new_context, extents(4, 6)), errc::context_not_default,
-                 "context", "the default context of the platform \"" + platform + "\"",
-                 "another one, of 1 device(s)");
-  EXPECT_REFUSAL(device_array(sycl::queue(sub_devices().at(0)), extents(4, 6)),
-                 errc::context_not_default, "context",
-                 "the default context of the platform \"" + platform + "\"",
-                 "another one, of 1 device(s)");
+  for (const sycl::queue& queue : {in_new_context, sycl::queue(sub_devices().at(0))}) {
+    EXPECT_REFUSAL(device_array(queue, extents(4, 6)), errc::context_not_default, "context");
+  }
 }
 
-TEST(UsmArray, MoreThanThereIsIsRefused) {
-  constexpr std::int64_t many = std::int64_t{1} << 60;
-  EXPECT_REFUSAL(device_array(queue_on(), extents(many, 1)), errc::data_null, "data",
-                 "4611686018427387904 bytes of device USM for the array",
-                 "null: the SYCL runtime had none to give");
+TEST(UsmArray, ASizeThatIsTooLargeOrNegativeIsRefused) {
+  const sycl::queue queue = queue_on();
   constexpr std::int64_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
-  EXPECT_REFUSAL(device_array(queue_on(), extents(most, 1)), errc::data_null, "data",
+  EXPECT_REFUSAL(device_array(queue, extents(most, 1)), errc::data_null, "data",
                  "9223372036854775804 bytes of device USM for the array",
                  "null: the SYCL runtime had none to give");
-}
-
-TEST(UsmArray, ASizeThatOverflowsIsRefused) {
-  const sycl::queue queue = queue_on();
-  constexpr std::int64_t many = std::int64_t{1} << 31;
-  EXPECT_REFUSAL(device_array(queue, extents(many, many)), errc::span_overflow, "shape",
+  EXPECT_REFUSAL(device_array(queue, extents(most + 1, 1)), errc::span_overflow, "shape",
                  "at most 2305843009213693951 elements of the element type",
-                 "4611686018427387904");
-  EXPECT_REFUSAL(device_array(queue, extents(many, 4 * many)), errc::index_type_too_small,
-                 "shape", "a product that the view's index type int64_t holds",
-                 "a larger one");
-  using narrow = md::dextents<std::int32_t, 2>;
-  EXPECT_REFUSAL((usm_array<md::mdspan<float, narrow>>(queue, narrow(65536, 65536))),
-                 errc::index_type_too_small, "shape",
-                 "a product that the view's index type int32_t holds", "a larger one");
-  EXPECT_REFUSAL((usm_array<md::mdspan<float, md::dextents<std::int32_t, 3>>>(
-                     queue, md::dextents<std::int32_t, 3>(0, 65536, 65536))),
-                 errc::index_type_too_small, "shape",
-                 "a product that the view's index type int32_t holds", "a larger one");
+                 "2305843009213693952");
+  EXPECT_REFUSAL(device_array(queue, extents(most, 5)), errc::index_type_too_small, "shape");
+  EXPECT_REFUSAL(device_array(queue, extents(4, -1)), errc::extent_out_of_range, "shape[1]");
+
+  using narrow = md::dextents<std::int32_t, 3>;
+  EXPECT_REFUSAL((usm_array<md::mdspan<float, narrow>>(queue, narrow(0, 65536, 65536))),
+                 errc::index_type_too_small, "shape");
   using strided = md::mdspan<float, narrow, md::layout_stride>;
-  const md_array<std::int32_t, 2> overlapping{1, 1};
+  const md_array<std::int32_t, 3> overlapping{1, 1, 1};
   EXPECT_REFUSAL(
-      (usm_array<strided>(queue, strided::mapping_type(narrow(65536, 65536), overlapping))),
-      errc::index_type_too_small, "shape",
-      "a product that the view's index type int32_t holds", "a larger one");
+      (usm_array<strided>(queue, strided::mapping_type(narrow(1, 65536, 65536), overlapping))),
+      errc::index_type_too_small, "shape");
 }
 
 /// An array of a shape, where the view's extents are made of it without being asked to: which
 /// are, depends on the language version.
 template <class Array, class Shape>
-void expect_refused_shape(const sycl::queue& queue, const Shape& shape, errc code,
-                          const std::string& expected, const std::string& found) {
+void expect_refused_shape(const sycl::queue& queue, const Shape& shape, errc code) {
   if constexpr (std::is_constructible_v<Array, const sycl::queue&, const Shape&>) {
-    EXPECT_REFUSAL(Array(queue, shape), code, "shape[0]", expected, found);
+    EXPECT_REFUSAL(Array(queue, shape), code, "shape[0]");
   }
 }
 
@@ -178,51 +139,17 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
   const sycl::queue queue = queue_on();
   constexpr std::int64_t beyond = (std::int64_t{1} << 32) + 4;
   using narrow = usm_array<md::mdspan<float, md::dextents<int, 2>>>;
-  constexpr const char* rule = "a value that the view's index type int32_t holds";
   EXPECT_REFUSAL(narrow(queue, std::array<std::int64_t, 2>{beyond, 6}),
-                 errc::index_type_too_small, "shape[0]", rule, "4294967300");
+                 errc::index_type_too_small, "shape[0]",
+                 "a value that the view's index type int32_t holds", "4294967300");
   EXPECT_REFUSAL(narrow(queue, std::array<std::size_t, 2>{6, 0xffffffff}),
-                 errc::index_type_too_small, "shape[1]", rule, "4294967295");
-  expect_refused_shape<narrow>(queue, extents(beyond, 6), errc::index_type_too_small, rule,
-                               "4294967300");
+                 errc::index_type_too_small, "shape[1]");
+  expect_refused_shape<narrow>(queue, extents(beyond, 6), errc::index_type_too_small);
   using fixed = usm_array<md::mdspan<float, md::extents<int, 3, md::dynamic_extent>>>;
-  expect_refused_shape<fixed>(queue, std::array<int, 2>{2, 6}, errc::extent_mismatch,
-                              "3 for the view's static extent", "2");
+  expect_refused_shape<fixed>(queue, std::array<int, 2>{2, 6}, errc::extent_mismatch);
   EXPECT_REFUSAL(fixed(queue, std::array<std::int64_t, 1>{beyond}), errc::index_type_too_small,
-                 "shape[1]", rule, "4294967300");
+                 "shape[1]");
   EXPECT_EQ(fixed(queue, std::array<std::int64_t, 1>{6}).size_bytes(), 72U);
-}
-
-template <class Index, class Layout>
-using padded_array = usm_array<md::mdspan<unsigned char, md::dextents<Index, 2>, Layout>>;
-
-TEST(UsmArray, APaddingThatTheIndexTypeDoesNotHoldIsRefused) {
-  using namespace md::Experimental;
-  const sycl::queue queue = queue_on();
-  const auto refused_with = [](const char* name) {
-    return "a product that the view's index type " + std::string(name) + " holds";
-  };
-  EXPECT_REFUSAL(
-      (padded_array<int, layout_left_padded<1048576>>(queue, md::dextents<int, 2>(3, 4097))),
-      errc::index_type_too_small, "shape", refused_with("int32_t"), "a larger one");
-  EXPECT_REFUSAL(
-      (padded_array<short, layout_right_padded<256>>(queue, md::dextents<short, 2>(257, 3))),
-      errc::index_type_too_small, "shape", refused_with("int16_t"), "a larger one");
-  EXPECT_REFUSAL((padded_array<unsigned char, layout_left_padded<85>>(
-                     queue, md::dextents<unsigned char, 2>(127, 2))),
-                 errc::index_type_too_small, "shape", refused_with("uint8_t"), "a larger one");
-  // As much as fits: the extent that the layout does not pad is not rounded up.
-  const padded_array<short, layout_left_padded<256>> made(queue,
-                                                          md::dextents<short, 2>(3, 127));
-  EXPECT_EQ(made.size_bytes(), 126U * 256U + 3U);
-  const padded_array<short, layout_right_padded<256>> rows(queue,
-                                                           md::dextents<short, 2>(127, 3));
-  EXPECT_EQ(rows.size_bytes(), 126U * 256U + 3U);
-}
-
-TEST(UsmArray, NegativeExtentsAreRefused) {
-  EXPECT_REFUSAL(device_array(queue_on(), extents(4, -1)), errc::extent_out_of_range,
-                 "shape[1]", "an extent from 0 to 9223372036854775807 elements", "-1");
 }
 
 // --- Export ---------------------------------------------------------------------------------
@@ -231,16 +158,14 @@ template <class Managed>
 void expect_exported(const Managed& managed, const float* data, alloc kind) {
   const DLTensor& tensor = managed->dl_tensor;
   EXPECT_EQ(tensor.data, data);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data) % 256, 0U);
   EXPECT_EQ(tensor.device.device_type, kDLOneAPI);
   EXPECT_EQ(tensor.byte_offset, 0U);
   const usm_allocation proved = validate(*managed);
   EXPECT_EQ(proved.usm_type(), kind);
   EXPECT_EQ(proved.device_id(), 0);
   EXPECT_EQ(proved.bounds_proved(), bounds_proof::allocation);
-  const auto back = to_mdspan<view>(*managed);
-  EXPECT_EQ(back.data_handle(), data);
-  EXPECT_EQ(back.extents(), extents(4, 6));
+  EXPECT_EQ(to_mdspan<view>(*managed).data_handle(), data);
+  EXPECT_EQ(to_mdspan<view>(*managed).extents(), extents(4, 6));
 }
 
 TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
@@ -263,22 +188,16 @@ TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
   }
 }
 
-TEST(UsmArray, AnEmptyArrayIsExportedWithMemory) {
+TEST(UsmArray, EmptyScalarAndReversedArraysAreExported) {
   const sycl::queue queue = queue_on();
   device_array empty(queue, extents(0, 6));
   EXPECT_EQ(empty.size_bytes(), 0U);
-  const float* const data = empty.data();
-  EXPECT_EQ(kind_at(data, queue), alloc::device);
-  const managed_tensor managed = to_managed_tensor(std::move(empty));
-  EXPECT_EQ(managed->dl_tensor.data, data);
-  EXPECT_EQ(validate(*managed).usm_type(), alloc::device);
-  EXPECT_EQ(to_mdspan<device_mdspan<view>>(*managed).extent(0), 0);
-}
+  const float* const place = empty.data();
+  const managed_tensor nothing = to_managed_tensor(std::move(empty));
+  EXPECT_EQ(nothing->dl_tensor.data, place);
+  EXPECT_EQ(validate(*nothing).usm_type(), alloc::device);
 
-TEST(UsmArray, ScalarsAndReversedDimensionsAreExported) {
-  const sycl::queue queue = queue_on();
-  using scalar = md::mdspan<double, md::extents<int>>;
-  usm_array<scalar> one(queue, md::extents<int>());
+  usm_array<md::mdspan<double, md::extents<int>>> one(queue, md::extents<int>());
   EXPECT_EQ(one.size_bytes(), sizeof(double));
   EXPECT_EQ(validate(*to_managed_tensor(std::move(one))).structure().nbytes, sizeof(double));
 
@@ -296,9 +215,7 @@ TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
   using padded = md::mdspan<padded_float4, extents>;
   usm_array<padded> made(queue, extents(4, 6), alloc::shared);
   const void* const data = made.data();
-  EXPECT_REFUSAL(to_legacy_managed_tensor(std::move(made)), errc::dtype_unsupported, "flags",
-                 "packed elements, as a legacy managed tensor implies",
-                 "padded elements of fewer than 8 bits");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(std::move(made)), errc::dtype_unsupported, "flags");
   EXPECT_EQ(made.data(), data);
   EXPECT_EQ(kind_at(data, queue), alloc::shared);
   const managed_tensor managed = to_managed_tensor(std::move(made));
@@ -306,7 +223,16 @@ TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
   EXPECT_EQ(managed->dl_tensor.data, data);
 }
 
-// --- Ownership ------------------------------------------------------------------------------
+TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
+  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+    device_array made(queue_on(id), extents(4, 6));
+    EXPECT_EQ(made.device_id(), static_cast<std::int32_t>(id));
+    const managed_tensor managed = to_managed_tensor(std::move(made));
+    EXPECT_EQ(validate(*managed).device_id(), static_cast<std::int32_t>(id));
+  }
+}
+
+// --- Ownership, and the work of the queue ---------------------------------------------------
 
 TEST(UsmArray, AssignmentFreesWhatWasThereUnpooled) {
   const sycl::queue queue = queue_on();
@@ -324,7 +250,7 @@ TEST(UsmArray, AssignmentFreesWhatWasThereUnpooled) {
   EXPECT_EQ(kind_at(second_data, queue), alloc::device);
 }
 
-const std::vector<float> source(400 * 600, 1.5F);  // for copies that may be pending
+const std::vector<float> source(24, 1.5F);  // for copies that may be pending
 
 /// Work that is pending for a while: a copy to the array which the runtime has not even begun.
 sycl::event submit_slow_work(sycl::queue& queue, const device_array& made,
@@ -345,27 +271,25 @@ bool is_done(const sycl::event& event) {
 
 TEST(UsmArray, MemoryIsFreedAfterThePendingWorkOfItsQueue) {
   // Not in-order ones: the OpenCL adapter leaks those whose copy waited for a host task.
-  sycl::queue queues[] = {queue_on(), queue_on()};
-  for (sycl::queue& queue : queues) {
-    std::atomic<bool> begun{false};
-    sycl::event work;
-    {
-      const device_array made(queue, extents(400, 600));
-      work = submit_slow_work(queue, made, begun);
-      EXPECT_FALSE(begun);
-    }
-    EXPECT_TRUE(begun);
-    EXPECT_TRUE(is_done(work));
-
-    begun = false;
-    device_array made(queue, extents(400, 600));
+  sycl::queue queue = queue_on();
+  std::atomic<bool> begun{false};
+  sycl::event work;
+  {
+    const device_array made(queue, extents(4, 6));
     work = submit_slow_work(queue, made, begun);
-    managed_tensor managed = to_managed_tensor(std::move(made));
     EXPECT_FALSE(begun);
-    managed.reset();
-    EXPECT_TRUE(begun);
-    EXPECT_TRUE(is_done(work));
   }
+  EXPECT_TRUE(begun);
+  EXPECT_TRUE(is_done(work));
+
+  begun = false;
+  device_array made(queue, extents(4, 6));
+  work = submit_slow_work(queue, made, begun);
+  managed_tensor managed = to_managed_tensor(std::move(made));
+  EXPECT_FALSE(begun);
+  managed.reset();
+  EXPECT_TRUE(begun);
+  EXPECT_TRUE(is_done(work));
 }
 
 /// Work that looks, after a while, at what stands at an address.
@@ -389,19 +313,6 @@ TEST(UsmArray, MemoryIsThereAsLongAsWorkOfItsQueueIsPending) {
       submit_slow_look(queue, made.data(), seen);
     }
     EXPECT_EQ(seen, alloc::device);
-
-    seen = alloc::unknown;
-    device_array made(queue, extents(4, 6));
-    submit_slow_look(queue, made.data(), seen);
-    managed_tensor managed = to_managed_tensor(std::move(made));
-    managed.reset();
-    EXPECT_EQ(seen, alloc::device);
-
-    seen = alloc::unknown;
-    device_array assigned(queue, extents(4, 6));
-    submit_slow_look(queue, assigned.data(), seen);
-    assigned = device_array(queue, extents(2, 3));
-    EXPECT_EQ(seen, alloc::device);
   }
 }
 
@@ -410,7 +321,7 @@ TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
   sycl::queue queue_of_new = queue_on();
   std::atomic<bool> begun_old{false};
   std::atomic<bool> begun_new{false};
-  device_array other(queue_of_new, extents(400, 600));
+  device_array other(queue_of_new, extents(4, 6));
   const sycl::event work = submit_slow_work(queue_of_new, other, begun_new);
   const void* const address = other.data();
   {
@@ -426,49 +337,7 @@ TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
   EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
 }
 
-TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
-  namespace experimental = sycl::ext::oneapi::experimental;
-  sycl::queue queue = queue_on();
-  experimental::command_graph graph(queue.get_context(), queue.get_device());
-  float* data = nullptr;
-  {
-    const device_array made(queue, extents(4, 6));
-    data = made.data();
-    graph.begin_recording(queue);
-  }
-  graph.end_recording(queue);
-  EXPECT_EQ(kind_at(data, queue), alloc::device);
-  sycl::free(data, queue);
-}
-
-const char* const slow_source = R"(
-  #include <sycl/sycl.hpp>
-  namespace syclext = sycl::ext::oneapi;
-  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(
-      (syclext::experimental::nd_range_kernel<1>))
-  void add_often(float* elements, long count, long rounds) {
-    volatile float* const all = elements;
-    for (long round = 0; round < rounds; ++round) {
-      for (long i = 0; i < count; ++i) {
-        all[i] = all[i] + 1;
-      }
-    }
-  }
-)";
-
-TEST(UsmArray, AKernelThatStillWritesIsWaitedFor) {
-  sycl::queue queue = queue_on();
-  const sycl::kernel kernel = built_kernel(queue, slow_source, "add_often");
-  device_array made(queue, extents(1000, 1000));
-  const sycl::event work = queue.submit([&](sycl::handler& handler) {
-    handler.set_args(made.data(), 1000000L, 50L);
-    handler.parallel_for(sycl::nd_range<1>(1, 1), kernel);
-  });
-  managed_tensor managed = to_managed_tensor(std::move(made));
-  EXPECT_FALSE(is_done(work));
-  managed.reset();
-  EXPECT_TRUE(is_done(work));
-}
+// --- The runner of waits, by which Python's lock is given up --------------------------------
 
 /// Counts what runs, and looks at an array meanwhile, as other threads may.
 struct runner_log {
@@ -522,9 +391,8 @@ TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdleUnpooled) {
   // Kept for good: the OpenCL adapter leaks in-order queues.
   static const auto& in_order =
       *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  const sycl::queue queues[] = {queue_on(), in_order};
   const set_runner set;
-  for (sycl::queue queue : queues) {
+  for (sycl::queue queue : {queue_on(), in_order}) {
     const void* address = nullptr;
     {
       const device_array made(queue, extents(4, 6));
@@ -536,22 +404,27 @@ TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdleUnpooled) {
   }
 }
 
-TEST(UsmArray, AQueueThatRecordsIsNotTakenForAnIdleOne) {
-  namespace experimental = sycl::ext::oneapi::experimental;
-  sycl::queue queue = queue_on();
-  experimental::command_graph graph(queue.get_context(), queue.get_device());
-  float* data = nullptr;
-  const set_runner set;
-  {
-    const device_array made(queue, extents(4, 6));
-    data = made.data();
-    graph.begin_recording(queue);
-    queue.copy(source.data(), data, 24);
+TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
+  for (const bool with_runner : {false, true}) {
+    sycl::queue queue = queue_on();
+    sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
+                                                         queue.get_device());
+    std::optional<set_runner> set;
+    if (with_runner) set.emplace();
+    float* data = nullptr;
+    {
+      const device_array made(queue, extents(4, 6));
+      data = made.data();
+      graph.begin_recording(queue);
+      queue.copy(source.data(), data, 24);
+    }
+    graph.end_recording(queue);
+    if (with_runner) {
+      EXPECT_EQ(runner_log::get().runs, 1) << "it is taken for an idle one";
+    }
+    EXPECT_EQ(kind_at(data, queue), alloc::device);
+    sycl::free(data, queue);
   }
-  graph.end_recording(queue);
-  EXPECT_EQ(runner_log::get().runs, 1);
-  EXPECT_EQ(kind_at(data, queue), alloc::device);
-  sycl::free(data, queue);
 }
 
 TEST(UsmArray, AnAssignedArrayShowsTheNewMemoryWhileTheOldWaits) {
@@ -567,15 +440,6 @@ TEST(UsmArray, AnAssignedArrayShowsTheNewMemoryWhileTheOldWaits) {
   EXPECT_EQ(runner_log::get().addresses, std::vector<const void*>{address});
   EXPECT_EQ(array.data(), address);
   EXPECT_EQ(kind_at(address, queue), alloc::device);
-}
-
-TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
-  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
-    device_array made(queue_on(id), extents(4, 6));
-    EXPECT_EQ(made.device_id(), static_cast<std::int32_t>(id));
-    const managed_tensor managed = to_managed_tensor(std::move(made));
-    EXPECT_EQ(validate(*managed).device_id(), static_cast<std::int32_t>(id));
-  }
 }
 
 }  // namespace test_usm_array

@@ -120,12 +120,6 @@ std::int32_t id_of(const usm_dlpack::dlpack_tensor<Rank>& exported) {
   return exported.get().device.device_id;
 }
 
-/// The address that an exported view says its first element has.
-template <std::size_t Rank>
-void* data_of(const usm_dlpack::dlpack_tensor<Rank>& exported) {
-  return exported.get().data;
-}
-
 /// A valid tensor that fills its own USM: 4 by 6 elements of float32 in C order.
 struct usm_tensor {
   static constexpr std::size_t size = 96;
@@ -165,43 +159,39 @@ struct usm_managed_tensor {
   usm_managed_tensor& operator=(const usm_managed_tensor&) = delete;
 };
 
-/// Changes what is known of the backends, for as long as this lives: stands for hardware that
-/// no CPU driver shows (backends without queries, several root devices on one platform, memory
-/// of sub-devices in a default context). The queries and their answers stay real.
-class changed_natives {
- public:
-  using native_platforms = std::vector<usm_dlpack::detail::platform_entry>;
+using usm_dlpack::detail::device_table;
 
+/// Changes the device table, for as long as this lives: stands for hardware that no CPU driver
+/// shows (backends without queries, several root devices on one platform, memory of
+/// sub-devices in a default context). The queries and their answers stay real.
+class changed_table {
+ public:
   template <class Change>
-  explicit changed_natives(const Change& change) : kept_(platforms()) {
-    change(platforms());
+  explicit changed_table(const Change& change) : kept_(table()) {
+    change(table());
   }
-  ~changed_natives() { platforms() = kept_; }
-  changed_natives(const changed_natives&) = delete;
-  changed_natives& operator=(const changed_natives&) = delete;
+  ~changed_table() { table() = kept_; }
+  changed_table(const changed_table&) = delete;
+  changed_table& operator=(const changed_table&) = delete;
 
  private:
   // The table is made by a non-const `new`, so it may be written to.
-  static native_platforms& platforms() {
-    using usm_dlpack::detail::device_table;
-    return const_cast<device_table&>(device_table::get()).platforms;
-  }
-  native_platforms kept_;
+  static device_table& table() { return const_cast<device_table&>(device_table::get()); }
+  device_table kept_;
 };
 
-using native_platforms = changed_natives::native_platforms;
-
 /// A backend whose handles cannot be had: the SYCL queries answer.
-inline void silence_backends(native_platforms& platforms) {
-  for (usm_dlpack::detail::platform_entry& platform : platforms) {
+inline void silence_backends(device_table& table) {
+  for (usm_dlpack::detail::platform_entry& platform : table.platforms) {
     platform.opencl.query = nullptr;
     platform.level_zero.query = nullptr;
   }
 }
 
 /// The first platform's device has the id 1, as if another root device stood before it.
-inline void move_to_id_1(native_platforms& platforms) {
-  platforms.at(0).opencl.devices = {nullptr, platforms.at(0).opencl.devices.at(0)};
+inline void move_to_id_1(device_table& table) {
+  auto& devices = table.platforms.at(0).opencl.devices;
+  devices = {nullptr, devices.at(0)};
 }
 
 }  // namespace usm_dlpack_test
