@@ -7,11 +7,9 @@ import itertools
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import usm_dlpack
 from capsules import ForeignArray, ForeignTensor
 from memory_sources import address_of, allocate
 from usm_dlpack import _card, explain, to_dlpack_tensor, validate
@@ -49,7 +47,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "compact": {"shape": (4, 6)},
     "down": {"shape": (3, 4), "strides": (-10, 2), "byte_offset": 160},
     "broadcast": {"shape": (2, 5), "strides": (5, 0), "byte_offset": 8},
-    "one": {"shape": (), "byte_offset": 16},
+    "scalar": {"shape": (), "byte_offset": 16},
 }
 
 
@@ -77,15 +75,9 @@ def test_the_view_is_drawn_where_it_is_in_the_allocation(queue: Any, name: str) 
         assert facts["memory"] == "device USM"
         assert facts["device"] == f"(14, 0) {tensor.sycl_device.name.strip()}"
     assert table_of(parsed(tensor))["shape"] == str(tensor.shape)
-    assert table_of(parsed(proof))["bounds proved"] == "allocation"
-
-
-@pytest.mark.parametrize(("stride", "told"), [(1, "do not overlap"), (0, "may overlap")])
-def test_the_card_of_a_proof_says_whether_elements_overlap(
-    queue: Any, stride: int, told: str
-) -> None:
-    tensor = to_dlpack_tensor(allocate("device", 8, queue), shape=8, strides=(stride,))
-    assert table_of(parsed(validate(tensor)))["elements"] == told
+    facts = table_of(parsed(proof))
+    assert facts["bounds proved"] == "allocation"
+    assert facts["elements"] == ("may overlap" if name == "broadcast" else "do not overlap")
 
 
 def test_an_empty_view_is_a_card_without_a_view(queue: Any) -> None:
@@ -136,18 +128,3 @@ def test_a_card_in_a_child_of_fork_shows_what_is_known(new_process: Callable[...
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("(14, 0) ?") == 2
     assert done.stdout.count("bytes 0 to 47 of the 48 of the allocation") == 2
-
-
-def test_cards_of_another_device_name_it(
-    succeed: Callable[..., str], driver: Path, driver_copies: Any
-) -> None:
-    printed = succeed(
-        """
-        import dpctl, usm_dlpack
-        from dpctl import memory
-        queue = dpctl.SyclQueue(usm_dlpack.root_device(1))
-        print(usm_dlpack.to_dlpack_tensor(memory.MemoryUSMDevice(8, queue=queue))._repr_html_())
-        """,
-        OCL_ICD_FILENAMES=f"{driver}:{driver_copies['second']}",
-    )
-    assert f"(14, 1) {usm_dlpack.root_device(0).name.strip()}" in printed

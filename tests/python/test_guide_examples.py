@@ -21,7 +21,6 @@ import extension_under_test
 import guide
 import pytest
 import usm_dlpack
-from usm_dlpack import _core
 
 DOCS = guide.ROOT / "docs"
 # Those whose Python needs nothing that is not here, and is a region after the other.
@@ -31,15 +30,6 @@ PAGES_HERE = [
         *("tutorial", "how-to/errors", "how-to/numpy", "how-to/tvm_ffi"),
         *("how-to/sub_devices", "how-to/streams"),
     )
-]
-PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
-# Where the code of the pages is, besides docs/examples/: each is run or built by a test.
-SOURCES = [
-    *sorted(path for path in guide.EXAMPLES.iterdir() if path.is_file()),
-    *sorted(path for path in (guide.EXAMPLES / "cmake").rglob("*") if path.is_file()),
-    guide.ROOT / "tests" / "cpp" / "sycl" / "test_guide.cpp",
-    guide.ROOT / "tests" / "cpp" / "sycl" / "test_readme.cpp",
-    guide.ROOT / "tests" / "python" / "extension_project" / "guide_extension.cpp",
 ]
 HERE = (
     *("tutorial", "with_dpctl", "with_numpy", "with_tvm_ffi"),
@@ -203,45 +193,3 @@ def test_each_example_is_run_by_a_test() -> None:
         "drivers",
         "onednn",
     }
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_code_of_a_page_is_a_region_that_a_test_runs(page: Path) -> None:
-    known = [region for source in SOURCES for region in regions(source).values()]
-    known.append("python3 dev.py demo")  # test_readme.py knows that there is such a command
-    code = [block for language, block in blocks(page) if language != "text"]
-    assert [block for block in code if block not in known] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_output_on_a_page_is_what_a_test_compares(page: Path) -> None:
-    outputs = (guide.EXAMPLES / "output").glob("*.txt")
-    lines = [f"\n{path.read_text(encoding='utf-8')}" for path in outputs]
-    shown = [block for language, block in blocks(page) if language == "text"]
-    assert [block for block in shown if not any(f"\n{block}\n" in text for text in lines)] == []
-
-
-def test_no_region_is_left_unshown() -> None:
-    shown = {block for page in PAGES for _, block in blocks(page)}
-    left = [
-        (source.name, region)
-        for source in SOURCES
-        for region in regions(source).values()
-        if region not in shown and source.name != "test_readme.cpp"
-    ]
-    assert left == []
-
-
-def test_the_round_trip_of_the_tutorial_has_twenty_lines() -> None:
-    code = regions(guide.EXAMPLES / "tutorial.py")["round trip"]
-    assert len([line for line in code.splitlines() if line]) <= 20
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_codes_and_files_that_a_page_names_exist(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    named = set(re.findall(r"\{error\}`(\w+)`", text))
-    assert named <= {code for code, _, _ in _core.error_table()}
-    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    links = re.findall(r"\]\((?!https:)([^)#:\s]+)", prose)
-    assert [link for link in links if not (page.parent / link).exists()] == []
