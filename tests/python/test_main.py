@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import clean_environment
 import dpctl
 import pytest
 from refusals import SENTENCE
@@ -51,7 +52,7 @@ Device 0 is (14, 0) in DLPack
   default context  of it alone; exchanged memory lives in it, and in no other context of the
                    platform
   USM              {kinds}
-  sub-devices      at most {most} (equally, by counts); they have the id of their root
+  sub-devices      at most {most} ({by}); they have the id of their root
 
 ONEAPI_DEVICE_SELECTOR is not set: every root device is listed.
 """
@@ -66,15 +67,10 @@ def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
     listed = json.loads(succeed(arguments=DEVICES))
     (parts,) = (device.pop("sub_devices") for device in listed["devices"])
     assert parts["most"] == most == len(real.create_sub_devices(partition=1))
+    nothing = {"value": None, "hidden": [], "without": None, "failure": None, "others": []}
     assert listed == {
         "ONEAPI_DEVICE_SELECTOR": None,
-        "selector": {
-            "value": None,
-            "hidden": [],
-            "without": None,
-            "failure": None,
-            "others": [],
-        },
+        "selector": nothing,
         "devices": [
             {
                 "device_id": 0,
@@ -91,12 +87,9 @@ def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
             }
         ],
     }
-    there = ", ".join(kind for kind in kinds if usm[kind])
-    by = ", ".join(parts["by"])
-    table = TABLE.replace("equally, by counts", by)
-    assert succeed(arguments=(*MAIN, "devices")) == table.format(
-        name=name, platform=platform, kinds=there, most=most
-    )
+    there, by = ", ".join(kind for kind in kinds if usm[kind]), ", ".join(parts["by"])
+    table = TABLE.format(name=name, platform=platform, kinds=there, most=most, by=by)
+    assert succeed(arguments=(*MAIN, "devices")) == table
 
 
 @pytest.mark.parametrize(
@@ -150,7 +143,7 @@ def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
 
 
 def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
-    succeed: Callable[..., str], driver: Path, driver_copies: Any
+    succeed: Callable[..., str], new_process: Callable[..., Any], driver: Path, driver_copies: Any
 ) -> None:
     drivers = {"OCL_ICD_FILENAMES": f"{driver}:{driver_copies['broken']}"}
     whole, broken = json.loads(succeed(arguments=DEVICES, **drivers))["devices"]
@@ -159,6 +152,8 @@ def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
     assert broken["default_context"]["available"] is False
     assert "69" in broken["default_context"]["failure"]
     assert "device 1 cannot be used" in succeed(arguments=MAIN, **drivers)
+    alone = new_process(arguments=DEVICES, ONEAPI_DEVICE_SELECTOR="opencl:1", **drivers)
+    assert alone.returncode == 1
 
 
 @pytest.mark.parametrize("arguments", [(), ("devices", "--json")])
@@ -432,7 +427,9 @@ def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
 
     def run(closed: str) -> list[Any]:
         shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]
-        done = subprocess.run(shell, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            shell, env=clean_environment.without(), capture_output=True, text=True, check=False
+        )
         return [done.returncode, done.stdout, done.stderr]
 
     status, said, error = run("")
@@ -444,8 +441,13 @@ def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
 def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
     read, write = os.pipe()
     os.close(read)
-    arguments = [sys.executable, *MAIN, "devices"]
-    done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [sys.executable, *MAIN, "devices"],
+        env=clean_environment.without(),
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (1, b"")
 
@@ -453,9 +455,10 @@ def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
 @pytest.mark.parametrize("arguments", [("devices",), ("explain", "math:pi")])
 def test_a_stdout_that_is_full_is_said_in_one_sentence(arguments: tuple[str, ...]) -> None:
     command = [sys.executable, *MAIN, *arguments]
+    kept: dict[str, Any] = {"env": clean_environment.without(), "text": True}
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        both = subprocess.run(command, stdout=full, stderr=full, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, **kept)
+        both = subprocess.run(command, stdout=full, stderr=full, check=False, **kept)
     assert done.returncode == both.returncode == 3
     assert SENTENCE.fullmatch(done.stderr.strip())
     assert "\n" not in done.stderr.strip()
