@@ -144,34 +144,18 @@ def make_environment(name: str, interpreter: str | Path = sys.executable) -> Env
     return environment
 
 
+def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Environment:
+    """Install what is missing: Debian packages, ``.dev/venv``, and requirements in it."""
+    require_debian_packages(missing_for_python() + absent(packages or {}))
+    environment = make_environment("venv")
+    environment.install(*requirements)
+    return environment
+
+
 def demo() -> int:
     """Install the package with the CPU driver, and run the main job as a program."""
-    require_debian_packages(missing_for_python())
-    environment = make_environment("venv")
-    environment.install(".[cpu,demo]")
+    environment = prepare(".[cpu,demo]")
     return environment.run(environment.python, "-m", "usm_dlpack", check=False)
-
-
-@dataclass
-class Steps:
-    """The processor time of the steps of a command, children included."""
-
-    spent: list[tuple[str, float]]
-
-    def run(self, name: str, environment: Environment, *command: str | Path) -> None:
-        """Run one step; a step that fails ends the command."""
-        before = os.times()
-        environment.run(*command)
-        after = os.times()
-        children = after.children_user + after.children_system
-        spent = children - before.children_user - before.children_system
-        self.spent.append((name, spent))
-
-    def print(self) -> None:
-        """Print what each step took, and all of them."""
-        print("\nprocessor-seconds")
-        for name, seconds in [*self.spent, ("all", sum(seconds for _, seconds in self.spent))]:
-            print(f"{seconds:7.0f}  {name}")
 
 
 # What `test --all` has beyond `test`.
@@ -181,22 +165,33 @@ BEYOND = (
 )
 
 
+def processor_seconds() -> float:
+    """Return the processor time of all children that have ended."""
+    return os.times().children_user + os.times().children_system
+
+
 def test(all: bool) -> int:  # noqa: A002, as the option is called
     """Run the tests that every change must pass: C++, on one and two root devices, and Python."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
     environment = make_environment("venv")
     preset = "dev" if all else "quick"
     chosen = [] if all else ["-m", "not extended"]
-    steps = Steps([])
     packages = ("-r", "requirements/test.txt", ".[cpu,test]")
-    steps.run(
-        "pip and the wheel", environment, environment.python, "-m", "pip", "install", *packages
-    )
-    steps.run("C++: configure", environment, "cmake", "--preset", preset)
-    steps.run("C++: build", environment, "cmake", "--build", "--preset", preset)
-    steps.run("C++: tests", environment, "ctest", "--preset", preset)
-    steps.run("Python: tests", environment, environment.python, "-m", "pytest", *chosen)
-    steps.print()
+    steps: dict[str, list[str | Path]] = {
+        "pip and the wheel": [environment.python, "-m", "pip", "install", *packages],
+        "C++: configure": ["cmake", "--preset", preset],
+        "C++: build": ["cmake", "--build", "--preset", preset],
+        "C++: tests": ["ctest", "--preset", preset],
+        "Python: tests": [environment.python, "-m", "pytest", *chosen],
+    }
+    spent = {}
+    for name, command in steps.items():
+        before = processor_seconds()
+        environment.run(*command)
+        spent[name] = processor_seconds() - before
+    print("\nprocessor-seconds")
+    for name, seconds in (spent | {"all": sum(spent.values())}).items():
+        print(f"{seconds:7.0f}  {name}")
     if not all:
         print(f"\n`python3 dev.py test --all` adds {BEYOND}")
     return 0
@@ -218,18 +213,15 @@ def without_random_addresses() -> list[str]:
 
 def threads() -> int:
     """Run the C++ tests of what threads may do at once under ThreadSanitizer."""
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", *WHEELS)
+    environment = prepare("-r", "requirements/test.txt", *WHEELS, packages=GOOGLETEST)
     workflow = ["cmake", "--workflow", "--preset", "threads"]
     return environment.run(*without_random_addresses(), *workflow, check=False)
 
 
 def valgrind() -> int:
     """Run the C++ tests on devices under valgrind's memcheck."""
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST | VALGRIND))
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", *WHEELS)
+    packages = GOOGLETEST | VALGRIND
+    environment = prepare("-r", "requirements/test.txt", *WHEELS, packages=packages)
     return environment.run("cmake", "--workflow", "--preset", "valgrind", check=False)
 
 
@@ -261,26 +253,31 @@ def lint() -> int:
     return max(statuses)
 
 
-def interoperability(extended: bool) -> int:
-    """Exchange arrays with the libraries that need environments of their own."""
-    program = ROOT / "tests" / "interoperability" / "run.py"
-    if not program.exists():
-        raise RefusalError(
-            f"{program.relative_to(ROOT)}: expected the program, found none; check the clone"
-        )
+def run_program(program: str, *arguments: str) -> int:
+    """Run a program of the project that makes its environments itself."""
     require_debian_packages(missing_for_python())
-    return run(sys.executable, program, *(["--extended"] if extended else []), check=False)
+    return run(sys.executable, ROOT / program, *arguments, check=False)
 
 
-def gpu() -> int:
-    """Run the tests on Intel's GPU drivers, simulated: Level Zero without a GPU."""
+def require_python_3_11() -> None:
+    """Refuse an older interpreter, which has no tomllib and no Sphinx."""
     if sys.version_info < (3, 11):
         raise RefusalError(
             f"python3: expected 3.11 or newer, found {sys.version.split()[0]}; "
             "run it with a newer one"
         )
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
-    return run(sys.executable, ROOT / "tests" / "level_zero" / "run.py", check=False)
+
+
+def interoperability(extended: bool) -> int:
+    """Exchange arrays with the libraries that need environments of their own."""
+    return run_program("tests/interoperability/run.py", *(["--extended"] if extended else []))
+
+
+def gpu() -> int:
+    """Run the tests on Intel's GPU drivers, simulated: Level Zero without a GPU."""
+    require_python_3_11()
+    require_debian_packages(absent(GOOGLETEST))
+    return run_program("tests/level_zero/run.py")
 
 
 @dataclass(frozen=True)
@@ -362,9 +359,8 @@ def compilers(every: bool, leg: str | None) -> int:
         raise RefusalError(
             f"--leg: expected one of {', '.join(legs)}, found {leg}; correct the name"
         )
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST | CLANG))
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", "-r", "requirements/compilers.txt", *WHEELS)
+    requirements = ("-r", "requirements/test.txt", "-r", "requirements/compilers.txt")
+    environment = prepare(*requirements, *WHEELS, packages=GOOGLETEST | CLANG)
     summary = []
     for one in legs.values() if leg is None else [legs[leg]]:
         start = time.monotonic()
@@ -381,9 +377,7 @@ def compilers(every: bool, leg: str | None) -> int:
 
 def fuzz(seconds: int, seed: int) -> int:
     """Run each libFuzzer target from its seeds; what it finds stays below build/fuzz/."""
-    require_debian_packages(missing_for_python() + absent(LIBFUZZER))
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", "apache-tvm-ffi>=0.1.9")
+    environment = prepare("-r", "requirements/test.txt", *WHEELS, packages=LIBFUZZER)
     build = ROOT / "build" / "fuzz"
     defines = {
         "CMAKE_CXX_COMPILER": "clang++-19",
@@ -398,25 +392,18 @@ def fuzz(seconds: int, seed: int) -> int:
     for target in sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cpp")):
         found = build / "found" / target
         found.mkdir(parents=True, exist_ok=True)
-        limits = [
-            f"-max_total_time={seconds}",
-            f"-seed={seed}",
-            "-max_len=160",
-            "-timeout=10",
-            "-rss_limit_mb=2048",
-        ]
+        limits = [f"-max_total_time={seconds}", f"-seed={seed}", "-max_len=160", "-timeout=10"]
+        limits.append("-rss_limit_mb=2048")
         reports = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={build}/{target}-"]
         seeds = ROOT / "tests" / "fuzz" / "corpus" / target
         program = build / "tests" / "fuzz" / target
         statuses.append(environment.run(program, *limits, *reports, found, seeds, check=False))
-    return 0 if not any(statuses) else 1
+    return int(any(statuses))
 
 
 def hostile(count: int, seed: int) -> int:
     """Exchange hostile arrays, with two root devices that work and a broken one."""
-    require_debian_packages(missing_for_python())
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    environment = prepare("-r", "requirements/test.txt", ".[cpu,test]")
     driver = environment.folder / "lib" / "libintelocl.so"
     copies = ROOT / "build" / "hostile"
     environment.run(environment.python, "tests/devices/driver_copies.py", driver, copies)
@@ -430,53 +417,37 @@ def hostile(count: int, seed: int) -> int:
 
 def cycles(count: int) -> int:
     """Export and import arrays by every way: each deleter runs once, and memory stays flat."""
-    require_debian_packages(missing_for_python())
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    environment = prepare("-r", "requirements/test.txt", ".[cpu,test]")
     program = ROOT / "tests" / "cycles" / "run.py"
     return environment.run(environment.python, program, f"--count={count}", check=False)
 
 
 def pythons() -> int:
     """Install the package for every supported Python, from sdist, wheel and tree, and test it."""
-    require_debian_packages(missing_for_python())
-    return run(sys.executable, ROOT / "tests" / "packaging" / "every_python.py", check=False)
+    return run_program("tests/packaging/every_python.py")
 
 
 def benchmark(arguments: list[str]) -> int:
     """Compare Python calls with other libraries; options: benchmarks/python/beside_peers.py."""
-    require_debian_packages(missing_for_python())
-    program = ROOT / "benchmarks" / "python" / "beside_peers.py"
-    return run(sys.executable, program, *arguments, check=False)
+    return run_program("benchmarks/python/beside_peers.py", *arguments)
 
 
 def speed(arguments: list[str]) -> int:
     """Compare the C++ core with CCCL, in instructions; options: benchmarks/core/beside_cccl.py."""
-    require_debian_packages(missing_for_python())
-    program = ROOT / "benchmarks" / "core" / "beside_cccl.py"
-    return run(sys.executable, program, *arguments, check=False)
+    return run_program("benchmarks/core/beside_cccl.py", *arguments)
 
 
 def mutation(arguments: list[str]) -> int:
     """Print the faults in the headers that no C++ test catches; `mutation --help`: options."""
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
-    environment = make_environment("venv")
-    wheels = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
-    environment.install("-r", "requirements/test.txt", *wheels)
+    environment = prepare("-r", "requirements/test.txt", *WHEELS, packages=GOOGLETEST)
     return environment.run(environment.python, "tests/mutation/mutate.py", *arguments, check=False)
 
 
 def docs(browser: bool) -> int:
     """Build the documentation site in build/docs/html, and check it; warnings are errors."""
-    if sys.version_info < (3, 11):
-        raise RefusalError(
-            f"python3: expected 3.11 or newer, as Sphinx needs, found {sys.version.split()[0]}; "
-            "run it with a newer one"
-        )
+    require_python_3_11()
     packages = DOCUMENTATION | (BROWSER if browser else {})
-    require_debian_packages(missing_for_python() + absent(packages))
-    environment = make_environment("venv")
-    environment.install("-r", "requirements/docs.txt", ".[cpu,test]")
+    environment = prepare("-r", "requirements/docs.txt", ".[cpu,test]", packages=packages)
     environment.run(environment.python, "docs/build.py")
     tests = ROOT / "tests" / "documentation"
     environment.run(environment.python, "-m", "pytest", "-q", *sorted(tests.glob("test_*.py")))
@@ -496,21 +467,6 @@ COMMANDS = {
         *(fuzz, hostile, cycles, mutation, benchmark, speed),
     )
 }
-EVERYDAY = ("demo", "test", "lint", "gpu", "docs")
-
-
-def groups_of_commands() -> str:
-    """Return the commands in two groups, each with the first sentence of what it does."""
-    lines = []
-    for title, everyday in (("everyday", True), ("extended", False)):
-        lines.append(f"{title}:")
-        lines += [
-            f"  {name:17}{(command.__doc__ or '').splitlines()[0]}"
-            for name, command in COMMANDS.items()
-            if (name in EVERYDAY) == everyday
-        ]
-        lines.append("")
-    return "\n".join([*lines, "`python3 dev.py COMMAND --help` lists the options of one."])
 
 
 def main() -> int:
@@ -518,39 +474,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="dev.py",
         description=__doc__,
-        epilog=groups_of_commands(),
+        epilog="`python3 dev.py COMMAND --help` lists the options of one.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     added = {
-        name: commands.add_parser(name, description=function.__doc__)
+        name: commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         for name, function in COMMANDS.items()
     }
-    added["test"].add_argument("--all", action="store_true", help=f"with {BEYOND}")
-    added["fuzz"].add_argument(
-        "--seconds", type=int, default=600, help="how long each target runs (default: 600)"
-    )
-    added["fuzz"].add_argument(
-        "--seed", type=int, default=0, help="of the random numbers; 0 is another one each time"
-    )
-    added["hostile"].add_argument(
-        "--count", type=int, default=100_000, help="how many exchanges (default: 100000)"
-    )
-    added["hostile"].add_argument(
-        "--seed", type=int, default=0, help="of the random numbers (default: 0)"
-    )
-    added["cycles"].add_argument(
-        "--count", type=int, default=1_000_000, help="how many cycles (default: 1000000)"
-    )
-    added["interoperability"].add_argument(
-        "--extended", action="store_true", help="with the libraries of 420 MB as well"
-    )
-    added["docs"].add_argument(
-        "--browser", action="store_true", help="look at all pages in Chromium, and keep pictures"
-    )
-    added["compilers"].add_argument(
-        "--every", action="store_true", help="each combination with DLPack, not each pair"
-    )
+    for command, option, told in (
+        ("test", "--all", f"with {BEYOND}"),
+        ("interoperability", "--extended", "with the libraries of 420 MB as well"),
+        ("docs", "--browser", "look at all pages in Chromium, and keep pictures"),
+        ("compilers", "--every", "each combination with DLPack, not each pair"),
+    ):
+        added[command].add_argument(option, action="store_true", help=told)
+    for command, option, default, told in (
+        ("fuzz", "--seconds", 600, "how long each target runs"),
+        ("fuzz", "--seed", 0, "of the random numbers; 0 is another one each time"),
+        ("hostile", "--count", 100_000, "how many exchanges"),
+        ("hostile", "--seed", 0, "of the random numbers"),
+        ("cycles", "--count", 1_000_000, "how many cycles"),
+    ):
+        added[command].add_argument(
+            option, type=int, default=default, help=f"{told} (default: {default})"
+        )
     added["compilers"].add_argument("--leg", help="this combination alone, by its name")
     known, rest = parser.parse_known_args()
     options = vars(known)

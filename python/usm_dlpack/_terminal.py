@@ -45,22 +45,15 @@ def styled(text: str, style: str, colour: bool) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if colour and text else text
 
 
-def shorten(text: str, width: int) -> str:
-    """Shorten a text to at most `width` characters."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 class Progress:
     """A progress line on standard error, erased at the end.
 
     Shown only if standard error is a terminal that can erase lines.
     """
 
-    def __init__(self, total: int = 0) -> None:
+    def __init__(self) -> None:
         self._stream = sys.stderr
         self._shown = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
-        self._total = total
-        self._done = 0
 
     def __enter__(self) -> Progress:  # noqa: PYI034 (Self needs Python 3.11)
         return self
@@ -75,10 +68,8 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Replace the line by a new text."""
-        self._done += 1
         if self._shown:
-            count = f"[{self._done}/{self._total}] " if self._total else ""
-            self._stream.write(f"\r\x1b[2K{shorten(count + text + ' …', _columns() - 1)}")
+            self._stream.write(f"\r\x1b[2K{text[: _columns() - 3]} …")
             self._stream.flush()
 
     def clear(self) -> None:

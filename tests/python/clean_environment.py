@@ -20,6 +20,7 @@ HIDDEN = frozenset(
         "USM_DLPACK_CPU_DRIVER",
         "USM_DLPACK_REPORT_LEAKS",
         "PYTHONPATH",
+        "PYTHONUNBUFFERED",  # what is buffered is lost, or written at the end
     )
 )
 

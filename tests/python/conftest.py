@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -158,15 +158,10 @@ def driver() -> Path:
 @pytest.fixture(scope="session")
 def driver_copies(driver: Path, project_root: Path, request: pytest.FixtureRequest) -> Any:
     """Return the copies ``second``, ``third`` and ``broken``, kept in pytest's cache folder."""
-    source = project_root / "tests" / "devices" / "driver_copies.py"
-    specification = importlib.util.spec_from_file_location("driver_copies", source)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    program = runpy.run_path(str(project_root / "tests" / "devices" / "driver_copies.py"))
     assert request.config.cache is not None
     place = hashlib.sha256(str(driver.resolve()).encode()).hexdigest()[:8]
-    return module.make_copies(driver, request.config.cache.mkdir(f"drivers-{place}"))
+    return program["make_copies"](driver, request.config.cache.mkdir(f"drivers-{place}"))
 
 
 @pytest.fixture(scope="session")

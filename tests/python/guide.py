@@ -31,23 +31,7 @@ def run(
 ) -> str:
     """Run an example in a folder, require success and silence, and return what it printed.
 
-    Parameters
-    ----------
-    name
-        That of its file, without .py.
-    folder
-        Where it runs.
-    options
-        For Python.
-    launcher
-        What stands before Python.
-    variables
-        Of its environment.
-
-    Returns
-    -------
-    :
-        Its output.
+    The options are Python's; the launcher stands before Python, as ``mpirun`` does.
     """
     done = subprocess.run(
         [*launcher, sys.executable, *options, EXAMPLES / f"{name}.py"],

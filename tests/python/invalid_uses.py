@@ -18,6 +18,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "examples" / "invalid_uses"
@@ -52,12 +53,6 @@ def write_record(uses: list[Use]) -> str:
     head = "What the invalid uses of this folder say; tests/python/test_invalid_uses.py compares."
     entries = (f"{use.source} | {use.name} | {use.code}\n{use.sentence}\n" for use in uses)
     return "\n".join([f"{head}\n", *entries])
-
-
-def region(source: str, name: str) -> str:
-    """Return the lines between the two marks of a use, as a page shows them."""
-    text = (FOLDER / source).read_text(encoding="utf-8")
-    return text.split(f"[begin {name}]\n")[1].split(f"[end {name}]")[0]
 
 
 def names_of(source: str) -> list[str]:
@@ -95,6 +90,17 @@ def say(source: str) -> None:
 
 # --- C++
 
+TOOLS = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C"}
+
+
+def run(*command: str | Path, **choices: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command with the tools of this environment, and keep what it prints."""
+    choices = {"env": os.environ | TOOLS} | choices
+    words = [str(word) for word in command]
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=900, check=False, **choices
+    )
+
 
 def build_programs() -> Path:
     """Build the programs against the installed package, and return their folder."""
@@ -102,30 +108,17 @@ def build_programs() -> Path:
 
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
     folder = ROOT / "build" / "invalid_uses" / place
-    tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    for command in (
-        [
-            *("cmake", "-S", str(FOLDER), "-B", str(folder)),
-            f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
-            f"-DPython_EXECUTABLE={sys.executable}",
-        ],
-        ["cmake", "--build", str(folder)],
-    ):
-        done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
+    package = f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}"
+    python = f"-DPython_EXECUTABLE={sys.executable}"
+    for command in (["-S", FOLDER, "-B", folder, package, python], ["--build", folder]):
+        done = run("cmake", *command)
         assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
 def run_program(program: Path, *arguments: str, environment: dict[str, str]) -> list[Use]:
     """Return what the uses of a program said."""
-    done = subprocess.run(
-        [program, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run(program, *arguments, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     lines = (line.split("\t") for line in done.stdout.splitlines())
     return [Use(f"{program.name}.cpp", name, code, sentence) for name, code, sentence in lines]
@@ -174,10 +167,8 @@ WITH_SYCL = frozenset(
 
 def compile_use(name: str) -> Use:
     """Return the sentence with which g++ refuses a use of compile_time.cpp."""
-    source = FOLDER / "compile_time.cpp"
-    command = ["g++", "-std=c++17", "-fsyntax-only", f"-D{name}", *include_flags(name), str(source)]
-    variables = os.environ | {"LC_ALL": "C"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    flags = ("-std=c++17", "-fsyntax-only", f"-D{name}", *include_flags(name))
+    done = run("g++", *flags, FOLDER / "compile_time.cpp")
     assert done.returncode != 0, f"{name} compiles"
     return Use("compile_time.cpp", name, "", sentence_of_compiler(done.stderr))
 
@@ -195,18 +186,9 @@ def sentence_of_compiler(printed: str) -> str:
 # --- Commands
 
 
-def run_command(name: str, folder: Path, environment: dict[str, str]) -> Use:
+def run_command(name: str, folder: Path) -> Use:
     """Return what a use of commands.sh says on its last line, to standard error."""
-    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["sh", FOLDER / "commands.sh", name],
-        cwd=folder,
-        env=environment | {"PATH": tools},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run("sh", FOLDER / "commands.sh", name, cwd=folder, env=TOOLS)
     assert done.returncode in (1, 2, 3), done.stderr
     return Use("commands.sh", name, "", done.stderr.strip().splitlines()[-1])
 
@@ -221,21 +203,10 @@ def build_wrongly(name: str, folder: Path) -> Use:
     """
     import usm_dlpack
 
-    variables = os.environ | {
-        "LC_ALL": "C",
-        "INCLUDE": usm_dlpack.get_include(),
-        "PACKAGE": usm_dlpack.get_cmake_dir(),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "SOURCE": str(ROOT),
-    }
-    done = subprocess.run(
-        ["sh", FOLDER / "building.sh", name],
-        cwd=folder,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    variables = os.environ | TOOLS
+    variables |= {"INCLUDE": usm_dlpack.get_include(), "PACKAGE": usm_dlpack.get_cmake_dir()}
+    variables |= {"SOURCE": str(ROOT)}
+    done = run("sh", FOLDER / "building.sh", name, cwd=folder, env=variables)
     assert done.returncode != 0, f"{name} builds"
     printed = " ".join(done.stderr.replace(str(folder), "<folder>").split())
     printed = re.sub(r"(CMake's Python,) [^ ]+,", r"\1 <found>,", printed)

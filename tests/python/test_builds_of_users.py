@@ -83,18 +83,14 @@ def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
     build_and_run("by_subdirectory", tmp_path, driver, f"-DUSM_DLPACK_SOURCES={ROOT}", PYTHON)
 
 
-def test_a_project_builds_from_an_installed_prefix(
+def test_a_project_builds_from_an_installed_prefix_and_from_the_package(
     tmp_path: Path, driver: Path, prefix: Path
 ) -> None:
     choices = (f"-DCMAKE_PREFIX_PATH={prefix}", PYTHON)
-    cache = build_and_run("by_find_package", tmp_path, driver, *choices)
+    cache = build_and_run("by_find_package", tmp_path / "prefix", driver, *choices)
     assert f"usm_dlpack_DIR:PATH={prefix}/share/cmake/usm_dlpack\n" in cache
-
-
-def test_a_project_builds_from_the_installed_package(tmp_path: Path, driver: Path) -> None:
     choices = (f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}", PYTHON)
-    cache = build_and_run("by_find_package", tmp_path, driver, *choices)
-    assert f"usm_dlpack_DIR:UNINITIALIZED={usm_dlpack.get_cmake_dir()}\n" in cache
+    build_and_run("by_find_package", tmp_path / "package", driver, *choices)
 
 
 @pytest.fixture
@@ -128,14 +124,8 @@ def test_sycl_found_nowhere_stops_with_the_cures(
 ) -> None:
     status, said = configure(tmp_path, bare_python, prefix)
     assert status != 0
-    assert (
-        "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
-        'found headers "" and library ""; '
-        "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
-        f"{bare_python}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
-        "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
-        "or use icpx as the compiler"
-    ) in said
+    assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found headers" in said
+    assert "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python" in said
     # The headers of others were found, with no donor in reach: the prefix carries them.
     for name in ("dlpack", "mdspan"):
         assert f"{prefix}/third_party/{name} " in said
@@ -164,30 +154,23 @@ def test_sycl_that_the_user_points_to_is_not_passed_over(
     assert f"SYCL: {tmp_path}/include {tmp_path}/lib/libsycl.so" in said
 
 
-FIND_ORDER = """
+@pytest.mark.parametrize("compiler", ["IntelLLVM", "GNU"])
+def test_icpx_uses_its_own_sycl_and_other_compilers_that_of_the_wheel(
+    tmp_path: Path, compiler: str
+) -> None:
+    text = f"""
 cmake_minimum_required(VERSION 3.25)
 project(order LANGUAGES NONE)
 set(CMAKE_CXX_COMPILER_ID {compiler})
-include("{root}/cmake/find_sycl.cmake")
+include("{ROOT}/cmake/find_sycl.cmake")
 get_target_property(flags usm_dlpack::sycl_runtime INTERFACE_COMPILE_OPTIONS)
 get_target_property(libraries usm_dlpack::sycl_runtime INTERFACE_LINK_LIBRARIES)
 message(STATUS "flags=${{flags}} libraries=${{libraries}}")
 """
-
-
-@pytest.mark.parametrize(
-    ("compiler", "expected"),
-    [
-        ("IntelLLVM", "flags=-fsycl libraries=libraries-NOTFOUND"),
-        ("GNU", f"flags=flags-NOTFOUND libraries={sys.prefix}/lib/libsycl.so"),
-        ("Clang", f"flags=flags-NOTFOUND libraries={sys.prefix}/lib/libsycl.so"),
-    ],
-)
-def test_icpx_uses_its_own_sycl_and_other_compilers_that_of_the_wheel(
-    tmp_path: Path, compiler: str, expected: str
-) -> None:
-    text = FIND_ORDER.format(compiler=compiler, root=ROOT)
     (tmp_path / "CMakeLists.txt").write_text(text, encoding="utf-8")
+    expected = f"flags=flags-NOTFOUND libraries={sys.prefix}/lib/libsycl.so"
+    if compiler == "IntelLLVM":
+        expected = "flags=-fsycl libraries=libraries-NOTFOUND"
     assert expected in succeed("cmake", "-S", tmp_path, "-B", tmp_path / "build", PYTHON)
 
 
@@ -211,7 +194,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked
 
 
-def test_the_sdist_carries_the_headers_of_others_with_their_licences(sdist: Path) -> None:
+def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist: Path) -> None:
     carried = {file for file in (sdist / "third_party").rglob("*") if file.is_file()}
     assert {str(file.relative_to(sdist / "third_party")) for file in carried} == {
         "dlpack/LICENSE",
@@ -220,16 +203,14 @@ def test_the_sdist_carries_the_headers_of_others_with_their_licences(sdist: Path
         "mdspan/LLVM-exception.txt",
         "mdspan/mdspan/mdspan.hpp",
     }
-
-
-def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist: Path) -> None:
     names = {path.name for path in sdist.iterdir()}
     assert names >= {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "tests"}
-    assert {name for name in names if name.startswith(".")} == set()
-    assert names & {"build", "dist", "wheels"} == set()
+    assert not [name for name in names if name.startswith(".") or name in ("build", "dist")]
 
 
-def test_the_sdist_needs_no_donor_of_headers(sdist: Path) -> None:
+def test_the_sdist_needs_no_donor_of_headers(
+    sdist: Path, tmp_path: Path, bare_python: Path
+) -> None:
     asked = (
         "import json; from scikit_build_core.build import get_requires_for_build_wheel as ask; "
         "print(json.dumps(ask()))"
@@ -238,11 +219,6 @@ def test_the_sdist_needs_no_donor_of_headers(sdist: Path) -> None:
         answer = subprocess.check_output([sys.executable, "-c", asked], cwd=folder, text=True)
         required = " ".join(json.loads(answer.splitlines()[-1]))
         assert ("apache-tvm-ffi" in required, "fenics-basix" in required) == (expected, expected)
-
-
-def test_the_sdist_configures_without_donors(
-    sdist: Path, tmp_path: Path, bare_python: Path
-) -> None:
     choices = ("-DUSM_DLPACK_BUILD_TESTS=OFF", "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON")
     python = f"-DPython_EXECUTABLE={bare_python}"
     said = succeed("cmake", "-S", sdist, "-B", tmp_path, python, *choices)

@@ -133,25 +133,15 @@ assert "process_forked" not in answers.values(), answers
     assert forking(USED + ASKING + child) == ""
 
 
-def test_the_refusal_says_what_to_do(forking: Succeed) -> None:
-    child = """
+REFUSED_IN_CHILD = """
 def act():
-    try:
-        from_dlpack(tensor)
-    except ConversionError as error:
-        print(error, flush=True)
+    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
 
-fork(act)
 """
-    assert forking(USED + child) == (
-        "process: expected the one that the SYCL runtime was started in, found a child made by "
-        'fork(); start the child anew, for example by multiprocessing.set_start_method("spawn"), '
-        "or fork before the first use\n"
-    )
-
-
-def test_what_a_tensor_knows_itself_is_there_in_a_child(forking: Succeed) -> None:
-    child = """
+# What a process does before and in a child, and why; each ends in silence.
+CHILDREN = {
+    "what a tensor knows itself is there": USED
+    + """
 text = repr(tensor)
 
 def act():
@@ -164,12 +154,9 @@ def act():
     assert repr(proof).startswith("UsmAllocation(usm_type='shared'")
 
 fork(act)
-"""
-    assert forking(USED + child) == ""
-
-
-def test_objects_die_in_a_child_and_the_parent_keeps_its_own(forking: Succeed) -> None:
-    child = """
+""",
+    "objects die, and the parent keeps its own": USED
+    + """
 copy = from_dlpack(tensor, copy=True)
 taken = from_dlpack(ForeignArray(foreign))
 names = ["capsule", "tensor", "proof", "copy", "taken"]
@@ -187,12 +174,8 @@ assert validate(capsule).base == tensor.data
 del taken
 gc.collect()
 assert foreign.deletions == 1
-"""
-    assert forking(USED + child) == ""
-
-
-def test_what_work_is_pending_on_dies_in_a_child_without_waiting(forking: Succeed) -> None:
-    child = """
+""",
+    "what work is pending on dies without waiting": """
 from pending_work import PendingFill
 pending = PendingFill(dpctl.SyclQueue())
 tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
@@ -207,12 +190,8 @@ def act():
 
 fork(act)
 pending.end()
-"""
-    assert forking(child) == ""
-
-
-def test_a_copy_that_work_is_pending_on_dies_in_a_child_without_waiting(forking: Succeed) -> None:
-    child = """
+""",
+    "a copy that work is pending on dies without waiting": """
 from dpctl.memory import as_usm_memory
 from pending_work import PendingFill
 queue = dpctl.SyclQueue()
@@ -229,32 +208,12 @@ def act():
 fork(act)
 pending.end()
 queue.wait()
-"""
-    assert forking(child) == ""
-
-
-def test_the_interpreter_of_a_child_ends_in_silence(forking: Succeed) -> None:
-    assert forking(USED + "fork(lambda: None, leave=sys.exit)") == ""
-    assert forking(USED + "fork(lambda: refusal_of(use), leave=sys.exit)") == ""
-
-
-def test_a_child_of_a_child_is_refused_too(forking: Succeed) -> None:
-    child = """
-def act():
-    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
-
-fork(lambda: fork(act))
-"""
-    assert forking(USED + child) == ""
-
-
-def test_a_fork_before_the_first_use_leaves_both_processes_working(forking: Succeed) -> None:
-    assert forking("fork(use); use()") == ""
-    assert forking("fork(use, leave=sys.exit); fork(use); use()") == ""
-
-
-def test_use_by_dpctl_alone_is_use(forking: Succeed) -> None:
-    child = """
+""",
+    "the interpreter of a child ends": USED + "fork(lambda: None, leave=sys.exit)",
+    "it ends after a refusal": USED + "fork(lambda: refusal_of(use), leave=sys.exit)",
+    "a child of a child is refused": USED + REFUSED_IN_CHILD + "fork(lambda: fork(act))",
+    "before the first use, both go on working": "fork(use, leave=sys.exit); fork(use); use()",
+    "use by dpctl alone is use": """
 device = dpctl.get_devices()[0]
 
 def act():
@@ -264,26 +223,17 @@ def act():
 
 fork(act)
 use()
-"""
-    assert forking(child) == ""
-
-
-def test_a_fork_from_a_thread_is_seen(forking: Succeed) -> None:
-    child = """
+""",
+    "a fork from a thread is seen": USED
+    + REFUSED_IN_CHILD
+    + """
 import threading
-
-def act():
-    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
-
 thread = threading.Thread(target=fork, args=(act,))
 thread.start()
 thread.join()
-"""
-    assert forking(USED + child) == ""
-
-
-def test_a_fork_while_threads_exchange_is_refused_and_ends(forking: Succeed) -> None:
-    child = """
+""",
+    "a fork while threads exchange is refused and ends": USED
+    + """
 import threading
 
 stop = threading.Event()
@@ -306,14 +256,9 @@ for _ in range(20):
 stop.set()
 for thread in threads:
     thread.join()
-"""
-    assert forking(USED + child) == ""
-
-
-def test_a_thread_that_lets_go_meanwhile_does_not_hold_the_end_of_the_child(
-    forking: Succeed,
-) -> None:
-    child = """
+""",
+    "a thread that lets go meanwhile does not hold the end": USED
+    + """
 import ctypes, time
 from capsules import consume
 
@@ -332,8 +277,13 @@ if pid == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 assert time.monotonic() - begun < 8  # of the ten seconds that the end would wait for the thread
 libc.pthread_join(thread, None)
-"""
-    assert forking(USED + child) == ""
+""",
+}
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_in_a_child(name: str, forking: Succeed) -> None:
+    assert forking(CHILDREN[name]) == ""
 
 
 def test_a_pool_of_forked_processes_says_why_it_cannot(forking: Succeed) -> None:
@@ -403,20 +353,16 @@ interpreters.destroy(sub)
 """
 
 
-@pytest.mark.parametrize("order", ["before", "after", "both"])
-def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(
-    order: str, succeed: Succeed
-) -> None:
-    first = EXCHANGE if order != "after" else ""
-    last = EXCHANGE if order != "before" else ""
-    assert succeed(SUB_INTERPRETER + first + REFUSED + last) == ""
-
-
-@pytest.mark.parametrize("before", ["", EXCHANGE])
-def test_an_interpreter_with_a_gil_of_its_own_is_refused(before: str, succeed: Succeed) -> None:
-    own = """
+OF_ITS_OWN_GIL = """
 sub = interpreters.create()
 answer = try_import(sub)
 assert "interpreter" in answer, answer
 """
-    assert succeed(SUB_INTERPRETER + before + own + EXCHANGE) == ""
+
+
+@pytest.mark.parametrize("refused", [REFUSED, OF_ITS_OWN_GIL], ids=["legacy", "own GIL"])
+@pytest.mark.parametrize("before", ["", EXCHANGE], ids=["first", "after use"])
+def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(
+    before: str, refused: str, succeed: Succeed
+) -> None:
+    assert succeed(SUB_INTERPRETER + before + refused + EXCHANGE) == ""

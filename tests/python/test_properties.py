@@ -308,27 +308,3 @@ def test_a_view_one_step_beyond_either_end_is_refused(
     for act in (validate, lambda capsule: from_dlpack(OldArray(capsule))):
         with refused(code_of_rule, field, binding=not inside):
             act(capsule)
-
-
-@given(
-    view=views().filter(lambda view: 0 not in view.shape and len(view.shape) > 0),
-    dtype=st.sampled_from(DTYPES),
-    data=st.data(),
-)
-def test_one_more_element_than_the_allocation_holds_is_refused(
-    sources: Any, view: View, dtype: Any, data: Any
-) -> None:
-    owner, (_, bits, lanes) = sources[0]["device"], dtype[1]
-    r = data.draw(st.integers(0, len(view.shape) - 1), "dimension")
-    width = bits * lanes
-    # As many as fit behind the first element of this dimension alone, then one more.
-    most = SIZE * 8 // width
-    shape = tuple(most if s == r else 1 for s in range(len(view.shape)))
-    strides = tuple(1 if s == r else step for s, step in enumerate(view.steps))
-    fitting = ForeignTensor(address_of(owner), shape=shape, strides=strides, dtype=dtype[1])
-    assert validate(fitting.capsule()).nbytes == -(-most * width // 8)
-    more = tuple(extent + (8 if width < 8 else 1) * (s == r) for s, extent in enumerate(shape))
-    beyond = ForeignTensor(address_of(owner), shape=more, strides=strides, dtype=dtype[1])
-    last = -(-more[r] * width // 8) - 1
-    with refused("out_of_bounds", "shape", found=f"bytes 0 to {last}"):
-        validate(beyond.capsule())

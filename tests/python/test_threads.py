@@ -57,6 +57,7 @@ def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:
             if turn % 10 == number:
                 tensor.__dlpack__(stream=queue)
                 assert from_dlpack(tensor, copy=True).numpy().tobytes() == bytes(range(256))
+                assert np.from_dlpack(tensor, device="cpu").tobytes() == bytes(range(256))
                 assert from_dlpack(tensor, device=queue).data == address
             call_deleter(consume(tensor.__dlpack__()))
             del tensor

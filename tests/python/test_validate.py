@@ -12,7 +12,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
-import usm_dlpack
 from capsules import (
     IS_COPIED,
     READ_ONLY,
@@ -37,8 +36,7 @@ def test_everything_that_was_proved_is_said(usm_type: str, queue: Any) -> None:
     assert proof.data == address_of(owner) + 32
     assert proof.usm_type == usm_type
     assert proof.device_id == 0
-    assert proof.sycl_device == queue.sycl_device
-    assert proof.root_device == queue.sycl_device
+    assert proof.sycl_device == proof.root_device == queue.sycl_device
     assert proof.sycl_context == queue.sycl_context
     assert isinstance(proof.sycl_device, dpctl.SyclDevice)
     assert isinstance(proof.root_device, dpctl.SyclDevice)
@@ -69,7 +67,7 @@ def test_a_capsule_is_never_consumed(memory: Any, legacy: bool) -> None:
         assert validate(capsule).data == address_of(memory)
         assert name_of(capsule) == foreign.name
     foreign.tensor.device_id = 9
-    with refused("device_id_out_of_range", "device.device_id", found="9"):
+    with refused("device_id_out_of_range", "device.device_id"):
         validate(capsule)
     assert name_of(capsule) == foreign.name
     assert foreign.deletions == 0
@@ -81,124 +79,62 @@ def test_a_capsule_is_never_consumed(memory: Any, legacy: bool) -> None:
 def test_a_capsule_that_is_not_fresh_is_refused(memory: Any) -> None:
     capsule = to_dlpack_tensor(memory).__dlpack__()
     consume(capsule)
-    with refused("capsule_unusable", "capsule", found='one named "used_dltensor"'):
-        validate(capsule)
-    with refused("capsule_unusable", "capsule", found='one named "other"'):
-        validate(new_capsule(64, b"other"))
-    with refused("capsule_unusable", "capsule", found="one without a name"):
-        validate(new_capsule(64, None))
+    for wrong in (capsule, new_capsule(64, b"other"), new_capsule(64, None)):
+        with refused("capsule_unusable", "capsule"):
+            validate(wrong)
 
 
-def test_a_type_that_is_only_called_like_a_capsule_is_refused() -> None:
+def test_an_object_without_the_protocol_is_a_type_error() -> None:
     impostor = type("PyCapsule", (), {})()
-    with wrong_argument(TypeError, "x", "found an object of type PyCapsule"):
-        validate(impostor)
+    for x in (None, 5, object(), impostor):
+        with wrong_argument(TypeError, "x", "expected an array with __dlpack__"):
+            validate(x)
 
 
-@pytest.mark.parametrize("x", [None, 5, "abc", object(), [1, 2]])
-def test_an_object_without_the_protocol_is_a_type_error(x: Any) -> None:
-    with wrong_argument(TypeError, "x", "expected an array with __dlpack__"):
-        validate(x)
-
-
-def test_a_numpy_array_is_refused() -> None:
-    with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
-        validate(np.zeros(3))
-
-
-def test_the_read_only_flag_is_said_and_may_be_refused(memory: Any) -> None:
-    tensor = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
-    assert validate(tensor).readonly is True
-    assert validate(tensor, readonly=True).readonly is True
-    with refused("read_only", "flags", expected="writable", found="read-only memory"):
-        validate(tensor, readonly=False)
-    assert validate(to_dlpack_tensor(memory), readonly=False).readonly is False
-    assert validate(to_dlpack_tensor(memory), readonly=True).readonly is False
-
-
-@pytest.mark.parametrize(("flags", "readonly"), [(READ_ONLY, True), (IS_COPIED, False), (0, False)])
-def test_flags_of_a_capsule_are_read(memory: Any, flags: int, readonly: bool) -> None:
+@pytest.mark.parametrize("flags", [0, READ_ONLY, IS_COPIED])
+def test_the_read_only_flag_is_said_and_may_be_refused(memory: Any, flags: int) -> None:
     foreign = ForeignTensor(address_of(memory))
     foreign.managed.flags = flags
-    assert validate(foreign.capsule()).readonly is readonly
+    capsule, readonly = foreign.capsule(), flags == READ_ONLY
+    assert validate(capsule).readonly is readonly
+    assert validate(capsule, readonly=True).readonly is readonly
+    if readonly:
+        with refused("read_only", "flags"):
+            validate(capsule, readonly=False)
+    else:
+        assert validate(capsule, readonly=False).readonly is False
 
 
-@pytest.mark.parametrize(
-    "accepted", [["device"], ("host", "device"), {"shared", "device"}, "device"]
-)
-def test_an_accepted_kind_is_taken(memory: Any, accepted: Any) -> None:
-    assert validate(to_dlpack_tensor(memory), usm_types=accepted).usm_type == "device"
-
-
-def test_each_kind_is_refused_unless_it_is_accepted(usm_type: str, queue: Any) -> None:
+def test_a_kind_is_refused_unless_it_is_accepted(usm_type: str, queue: Any) -> None:
     tensor = to_dlpack_tensor(allocate(usm_type, 48, queue))
     others = [kind for kind in ("device", "shared", "host") if kind != usm_type]
-    for accepted in ([], others, others[:1], others[1]):
+    for accepted in ([], others, others[0]):
         with refused("usm_type_not_accepted", "data", found=f"{usm_type} USM"):
             validate(tensor, usm_types=accepted)
-
-
-def test_nothing_is_taken_where_nothing_is_accepted(memory: Any) -> None:
-    tensor = to_dlpack_tensor(memory)
-    with refused("usm_type_not_accepted", "data", expected="no USM"):
-        validate(tensor, usm_types=())
-    with refused("backend_not_accepted", "device.device_id", expected="a device of no backend"):
-        validate(tensor, backends=())
+    for accepted in (usm_type, {usm_type}, (others[0], usm_type)):
+        assert validate(tensor, usm_types=accepted).usm_type == usm_type
 
 
 def test_the_backend_may_be_required(memory: Any) -> None:
     tensor = to_dlpack_tensor(memory)
     here = tensor.sycl_device.backend.name
     (other,) = {"opencl", "level_zero"} - {here}
-    for accepted in (here, [here], ("level_zero", "opencl"), None):
+    for accepted in (here, ("level_zero", "opencl"), None):
         assert validate(tensor, backends=accepted).device_id == 0
-    for wrong in (other, ["cuda", "hip", "native_cpu"], []):
-        with refused(
-            "backend_not_accepted", "device.device_id", found=f"device 0 of the backend {here}"
-        ):
+    for wrong in (other, ["cuda", "hip", "native_cpu"], ()):
+        with refused("backend_not_accepted", "device.device_id"):
             validate(tensor, backends=wrong)
-
-
-@pytest.mark.parametrize("name", ["Device", "gpu", "", "unknown", "device ", "usm"])
-def test_a_kind_that_does_not_exist_is_a_value_error(memory: Any, name: str) -> None:
-    tensor = to_dlpack_tensor(memory)
-    for names in (name, ["device", name]):
-        with wrong_argument(ValueError, "usm_types", "expected host or device or shared"):
-            validate(tensor, usm_types=names)
-
-
-@pytest.mark.parametrize("name", ["Level_Zero", "level_zero:gpu", "all", "ext_oneapi_cuda", ""])
-def test_a_backend_that_does_not_exist_is_a_value_error(memory: Any, name: str) -> None:
-    with wrong_argument(ValueError, "backends", "expected opencl or level_zero"):
-        validate(to_dlpack_tensor(memory), backends=[name])
-
-
-@pytest.mark.parametrize("names", [5, [5], [None], ["device", b"host"], object(), 1.5])
-def test_names_that_are_no_strings_are_a_type_error(memory: Any, names: Any) -> None:
-    tensor = to_dlpack_tensor(memory)
-    with wrong_argument(TypeError, "usm_types", "expected a sequence of str"):
-        validate(tensor, usm_types=names)
-    with wrong_argument(TypeError, "backends", "expected a sequence of str"):
-        validate(tensor, backends=names)
-
-
-def test_no_usm_types_at_all_is_a_type_error(memory: Any) -> None:
-    with wrong_argument(TypeError, "usm_types"):
-        validate(to_dlpack_tensor(memory), usm_types=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("shape", "strides", "overlapping"),
     [
-        ((3, 4), (4, 1), False),
         ((3, 4), (1, 3), False),
         ((3, 4), (-4, -1), False),
-        ((2, 3), (6, 2), False),
         ((3, 4), (0, 1), True),
         ((3, 4), (1, 1), True),
         ((1, 4), (0, 1), False),
         ((0, 4), (0, 0), False),
-        ((), (), False),
     ],
 )
 def test_elements_that_may_share_bytes_are_said(
@@ -226,8 +162,7 @@ def test_an_empty_array_has_nothing_to_prove(memory: Any) -> None:
     proof = validate(to_dlpack_tensor(memory, shape=(0,), byte_offset=4))
     assert (proof.bounds, proof.nbytes, proof.base, proof.size) == ("none", 0, 0, 0)
     assert (proof.data, proof.usm_type) == (address_of(memory) + 4, "device")
-    foreign = ForeignTensor(0, shape=(0, 4))
-    nowhere = validate(foreign.capsule())
+    nowhere = validate(ForeignTensor(0, shape=(0, 4)).capsule())
     assert (nowhere.data, nowhere.usm_type, nowhere.device_id) == (0, "unknown", 0)
     assert nowhere.device_proof == "none"
 
@@ -266,14 +201,6 @@ def test_proofs_are_made_by_validate_only_and_do_not_change(memory: Any) -> None
             setattr(proof, name, getattr(proof, name))
 
 
-def test_positional_and_unknown_arguments_are_type_errors(memory: Any) -> None:
-    tensor = to_dlpack_tensor(memory)
-    with pytest.raises(TypeError):
-        validate(tensor, "device")  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        usm_dlpack.validate(x=tensor)  # type: ignore[call-arg]
-
-
 def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
     tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4")
     device = queue.sycl_device
@@ -290,7 +217,6 @@ def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
     [
         ({"dtype": "f8"}, "dtype_mismatch", "dtype", "float64", "float32"),
         ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 2", "lanes 1"),
-        ({"dtype": "bfloat16"}, "dtype_mismatch", "dtype", "bfloat16", "float32"),
         ({"ndim": 1}, "rank_mismatch", "ndim", "1 dimensions", "2"),
         ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "1", "0"),
         ({"overlapping": False}, "overlapping", "strides", "do not overlap", "do not prove"),
@@ -310,18 +236,20 @@ def test_what_is_asked_for_and_not_there_is_refused(
 @pytest.mark.parametrize(
     ("wanted", "kind", "field"),
     [
-        ({"usm_types": "\ud800"}, ValueError, "usm_types"),
-        ({"backends": ["opencl", "\ud800"]}, ValueError, "backends"),
+        *(({"usm_types": name}, ValueError, "usm_types") for name in ("Device", "", "\ud800")),
+        ({"usm_types": ["device", "unknown"]}, ValueError, "usm_types"),
+        *(({"usm_types": names}, TypeError, "usm_types") for names in (None, 5, ["device", b"h"])),
+        ({"backends": ["opencl", "level_zero:gpu"]}, ValueError, "backends"),
+        ({"backends": [None]}, TypeError, "backends"),
         ({"ndim": "2"}, TypeError, "ndim"),
         ({"ndim": 2**31}, ValueError, "ndim"),
-        ({"ndim": 10**5000}, ValueError, "ndim"),
-        ({"dtype": "nonsense"}, TypeError, "dtype"),
         ({"dtype": "i4,,"}, TypeError, "dtype"),
         ({"device": (1, 0)}, ValueError, "device"),
-        ({"device": (14,)}, ValueError, "device"),
         ({"device": (14, 2**40)}, ValueError, "device"),
         ({"device": "gpu:9"}, ValueError, "device"),
         ({"device": 0}, TypeError, "device"),
+        *(({"readonly": value}, TypeError, "readonly") for value in (0, np.False_)),
+        ({"overlapping": "no"}, TypeError, "overlapping"),
     ],
 )
 def test_a_requirement_that_makes_no_sense_is_a_wrong_argument(
@@ -342,13 +270,6 @@ def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory: Any) -> None:
         validate(packed, dtype=ml_dtypes.int4)
     with refused("dtype_mismatch", "dtype"):
         validate(padded, dtype=ml_dtypes.uint4)
-
-
-@pytest.mark.parametrize("keyword", ["readonly", "overlapping"])
-@pytest.mark.parametrize("value", [0, 1, "no", np.False_, ()])
-def test_a_flag_that_is_no_bool_is_a_type_error(memory: Any, keyword: str, value: Any) -> None:
-    with wrong_argument(TypeError, keyword):
-        validate(to_dlpack_tensor(memory), **{keyword: value})
 
 
 def test_repr_says_what_was_proved(unpooled: Any) -> None:

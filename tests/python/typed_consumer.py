@@ -41,41 +41,27 @@ def describe(tensor: DLPackTensor) -> dict[str, object]:
     """Return what a tensor says of itself."""
     assert_type(tensor.shape, tuple[int, ...])
     assert_type(tensor.strides, tuple[int, ...])
-    assert_type(tensor.ndim, int)
-    assert_type(tensor.size, int)
-    assert_type(tensor.nbytes, int)
-    assert_type(tensor.byte_extent, int)
+    numbers: list[int] = [tensor.ndim, tensor.size, tensor.nbytes, tensor.byte_extent, tensor.data]
+    assert all(type(number) is int for number in numbers)
     assert_type(tensor.dtype, "np.dtype[Any] | str")
     assert_type(tensor.readonly, bool)
     assert_type(tensor.usm_type, str)
-    assert_type(tensor.data, int)
     assert_type(tensor.device, tuple[int, int])
-    assert_type(tensor.__dlpack_device__(), tuple[int, int])
     assert_type(tensor.__sycl_usm_array_interface__, dict[str, Any])
     values: npt.NDArray[Any] = tensor.numpy()
-    return {
-        "values": values,
-        "device": tensor.sycl_device,
-        "context": tensor.sycl_context,
-        "queue": tensor.sycl_queue,
-    }
+    places = (tensor.sycl_device, tensor.sycl_context, tensor.sycl_queue)
+    return {"values": values, "places": places}
 
 
-def export(tensor: DLPackTensor) -> list[object]:
-    """Return capsules for consumers of all kinds."""
-    own = tensor.__dlpack_device__()
-    return [
-        tensor.__dlpack__(),
-        tensor.__dlpack__(stream=None, max_version=(1, 3), dl_device=own, copy=False),
-        tensor.__dlpack__(stream=-1, max_version=(1, 0), dl_device=(1, 0), copy=True),
-    ]
-
-
-def take(array: Any) -> DLPackTensor:
-    """Take an array of any library."""
-    assert_type(from_dlpack(array), DLPackTensor)
-    assert_type(from_dlpack(array, copy=True, usm_type="shared"), DLPackTensor)
-    return from_dlpack(array, device=(14, device_id(root_device(0))), copy=None)
+def exchange(tensor: DLPackTensor) -> DLPackTensor:
+    """Export capsules for consumers of all kinds, and take an array of any library."""
+    own = assert_type(tensor.__dlpack_device__(), tuple[int, int])
+    tensor.__dlpack__()
+    tensor.__dlpack__(stream=None, max_version=(1, 3), dl_device=own, copy=False)
+    tensor.__dlpack__(stream=-1, max_version=(1, 0), dl_device=(1, 0), copy=True)
+    assert_type(from_dlpack(tensor), DLPackTensor)
+    assert_type(from_dlpack(tensor, copy=True, usm_type="shared"), DLPackTensor)
+    return from_dlpack(tensor, device=(14, device_id(root_device(0))), copy=None)
 
 
 def prove(array: Any) -> UsmAllocation:
@@ -125,16 +111,8 @@ def why(array: Any) -> list[str]:
         said += [step.direction, step.name, step.title, step.reason]
         said += [step.question, step.answer, step.outcome]
         assert_type(step.facts, dict[str, Any])
-    for walk in explanation.walks:
-        said += [walk.direction, walk.call]
-        if walk.stop is not None:
-            said.append(walk.stop.name)
+    said += [walk.stop.name for walk in explanation.walks if walk.stop is not None]
     return said
-
-
-def arrays_for_extensions(memory: Any, tensor: DLPackTensor) -> list[UsmArray]:
-    """Return what an extension function takes as a view."""
-    return [tensor, memory]
 
 
 def call_refused(function: Any) -> tuple[ConversionError, ...]:
@@ -149,12 +127,12 @@ def call_refused(function: Any) -> tuple[ConversionError, ...]:
 def run(memory: Any) -> None:
     """Use everything with some memory of 48 bytes."""
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype=np.float32, queue=None)
-    assert describe(take(tensor))["values"] is not None
-    assert len(export(tensor)) == 3
+    assert describe(exchange(tensor))["values"] is not None
     assert prove(tensor).nbytes == 48
     assert refusal(memory).code == "out_of_bounds"
     assert "kind" in why(tensor)
-    assert len(arrays_for_extensions(memory, tensor)) == 2
+    views: list[UsmArray] = [tensor, memory]  # which an extension function takes
+    assert len(views) == 2
     assert call_refused(lambda: None) == ()
     places: list[str] = [get_include(), get_cmake_dir(), usm_dlpack.__version__]
     assert all(places)

@@ -26,11 +26,12 @@ from urllib.request import url2pathname
 import usm_dlpack
 from usm_dlpack._cli import _doctor_driver, _doctor_releases
 from usm_dlpack._cli._child import Probe, import_in_child
-from usm_dlpack._cli._finding import PIP, Finding, fine, first_command, refused
+from usm_dlpack._cli._finding import PIP, REINSTALL, Finding, fine, first_command, refused
 from usm_dlpack._terminal import Progress, styled, wants_colour
 
 _PEERS = ("dpctl", "dpnp", "torch", "sklearnex")
 _MAJOR = re.compile(r"libsycl\.so\.(\d+)")
+_NEWEST_MAJOR = 9
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 # libsycl.so.9 came with the releases of 2026.
 _YEAR_OF_MAJOR_0 = 2017
@@ -41,14 +42,9 @@ def _module_file() -> Path | None:
     return next((file for folder in folders for file in sorted(folder.glob("_core*.so"))), None)
 
 
-def _major(text: str | Path) -> int | None:
-    match = _MAJOR.search(str(text))
+def _major(text: str) -> int | None:
+    match = _MAJOR.search(text)
     return int(match[1]) if match else None
-
-
-def _major_needed(file: Path | None) -> int | None:
-    """Return the major version of the libsycl that the compiled module names."""
-    return None if file is None else _major(file.read_bytes().decode("latin-1"))
 
 
 def libsycl_files() -> list[Path]:
@@ -61,50 +57,43 @@ def libsycl_files() -> list[Path]:
     return list(found.values())
 
 
-def _release_for(major: int) -> str:
-    return f'"{_doctor_releases.RUNTIME}=={major + _YEAR_OF_MAJOR_0}.*"'
-
-
 def _command_for_libsycl(major: int) -> str:
     """Return the command that installs a libsycl, even if its wheel is recorded without files."""
+    year = major + _YEAR_OF_MAJOR_0
+    wheel = f'"{_doctor_releases.RUNTIME}=={year}.*"'
     version = _doctor_releases.installed_versions().get(_doctor_releases.RUNTIME, "")
-    if version.startswith(f"{major + _YEAR_OF_MAJOR_0}."):
-        return f"{PIP} --force-reinstall --no-deps {_release_for(major)}"
-    return f"{PIP} {_release_for(major)} dpctl"
+    if version.startswith(f"{year}."):
+        return f"{REINSTALL} {wheel}"
+    return f"{PIP} {wheel} dpctl"
 
 
-def _place_of_package() -> str | None:
+def _source_of_package() -> str | None:
     """Return the source that pip installed this package from, if recorded and still there."""
     try:
         text = importlib.metadata.distribution("usm-dlpack").read_text("direct_url.json")
         record = json.loads(text or "")
         url = str(record["url"])
-        if "vcs_info" in record:
-            told = record["vcs_info"]
-            return shlex.quote(f"{told['vcs']}+{url}@{told['commit_id']}")
+        if vcs := record.get("vcs_info"):
+            url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
     except (importlib.metadata.PackageNotFoundError, KeyError, TypeError, ValueError):
         return None
-    if not url.startswith("file:"):
-        return shlex.quote(url)
-    path = url2pathname(urlsplit(url).path)
-    editable = "-e " if record.get("dir_info", {}).get("editable") else ""
-    return editable + shlex.quote(path) if Path(path).exists() else None
+    if url.startswith("file:") and not Path(url2pathname(urlsplit(url).path)).exists():
+        return None
+    return url
 
 
 def check_package(file: Path | None, major: int | None, probe: Probe) -> list[Finding]:
     """Check whether the package can be imported, and with which libsycl."""
-    damaged = major is None or "signal" in (probe.failure or "") or "_core" in (probe.failure or "")
-    if damaged and (file is None or probe.failure):
-        place = _place_of_package()
-        command = f"{PIP} --force-reinstall --no-deps {place or '.'}"
-        found = "none" if file is None else f"one that cannot be loaded: {probe.failure}"
-        expected = "a compiled module that needs libsycl"
-        expected += "" if place else ", which pip builds in a clone of the repository"
-        return [refused("package", expected, found, command)]
     if probe.failure is None:
         return [fine("package", f"usm_dlpack is built for libsycl.so.{major}, and is imported")]
+    if major is None or "signal" in probe.failure or "_core" in probe.failure:
+        source = _source_of_package()
+        found = "none" if file is None else f"one that cannot be loaded: {probe.failure}"
+        expected = "a compiled module that needs libsycl"
+        expected += "" if source else ", which pip builds in a clone of the repository"
+        return [refused("package", expected, found, f"{REINSTALL} {shlex.quote(source or '.')}")]
     there = {_major(path.name): path for path in libsycl_files()}
-    command = _command_for_libsycl(major or 9)
+    command = _command_for_libsycl(major)
     if major in there:
         command = f"{PIP} --force-reinstall numpy dpctl"
         if f"libsycl.so.{major}:" in probe.failure:  # the loader does not find it
@@ -114,58 +103,53 @@ def check_package(file: Path | None, major: int | None, probe: Probe) -> list[Fi
     return [refused("package", expected, f"{libraries}, and {probe.failure}", command)]
 
 
-def check_libsycl(major: int | None, probes: dict[str, Probe]) -> list[Finding]:
+def check_libsycl(major: int, probes: dict[str, Probe]) -> list[Finding]:
     """Check whether there is one libsycl: in the environment, and in each process."""
-    findings = []
-    files, wanted = libsycl_files(), major or 9
-    odd = [file for file in files if _major(file.name) != major] if major else []
-    if odd:
+    files, findings = libsycl_files(), []
+    command = _command_for_libsycl(major)
+    if odd := [file for file in files if _major(file.name) != major]:
         variable = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
         outside = any(str(file.parent) in variable for file in odd)
-        command = "unset LD_LIBRARY_PATH" if outside else f"{PIP} {_release_for(wanted)} dpctl"
         expected = f"libsycl.so.{major} alone, for which usm_dlpack is built"
-        findings.append(refused("libsycl", expected, ", ".join(map(str, odd)), command))
+        mends = "unset LD_LIBRARY_PATH" if outside else command
+        findings.append(refused("libsycl", expected, ", ".join(map(str, odd)), mends))
     for name, probe in probes.items():
         loaded = {str(Path(path).resolve()) for path in probe.libraries}
         if len(loaded) > 1:
-            command = f"{PIP} --force-reinstall {_release_for(wanted)}"
             expected = f"one libsycl in a process that imports {name}"
             findings.append(refused("libsycl", expected, ", ".join(sorted(loaded)), command))
-    if findings:
-        return findings
-    told = {path for probe in probes.values() for path in probe.libraries}
-    if not (one := ", ".join(map(str, files)) or ", ".join(sorted(told))):
+    loaded = {path for probe in probes.values() for path in probe.libraries}
+    one = ", ".join(map(str, files)) or ", ".join(sorted(loaded))
+    if not one:
         expected = "one libsycl, for which usm_dlpack is built"
-        return [refused("libsycl", expected, "none", _command_for_libsycl(wanted))]
-    return [fine("libsycl", f"one libsycl: {one}")]
+        findings.append(refused("libsycl", expected, "none", command))
+    return findings or [fine("libsycl", f"one libsycl: {one}")]
 
 
 def check_peers(probes: dict[str, Probe], earlier: list[Finding]) -> list[Finding]:
     """Check whether the libraries that share the runtime can be imported."""
-    versions = _doctor_releases.installed_versions()
     findings = []
     for name, probe in probes.items():
-        told = f"{name} {versions.get(name, '')}"
         if probe.failure is None:
-            findings.append(fine("peers", f"{told} is imported"))
+            findings.append(fine("peers", f"{name} is imported"))
             continue
         command = first_command(earlier) or f"{PIP} --force-reinstall {name}"
-        expected = f"{told} that can be imported"
-        findings.append(refused("peers", expected, probe.failure, command))
+        findings.append(refused("peers", f"{name} to be imported", probe.failure, command))
     return findings
 
 
-def _import_all(peers: list[str], progress: Progress) -> tuple[Probe, dict[str, Probe]]:
+def _import_all(peers: list[str], progress: Progress) -> dict[str, Probe]:
     """Import the package and its peers in one process; one by one only if that fails."""
+    names = ["usm_dlpack", *peers]
     progress.show("importing usm_dlpack and its peers")
-    together = import_in_child(["usm_dlpack", *peers])
-    if together.failure is None or not peers:
-        return together, dict.fromkeys(peers, together)
+    together = import_in_child(names)
+    if together.failure is None:
+        return dict.fromkeys(names, together)
     probes = {}
-    for name in ("usm_dlpack", *peers):
+    for name in names:
         progress.show(f"importing {name}")
         probes[name] = import_in_child([name])
-    return probes.pop("usm_dlpack"), probes
+    return probes
 
 
 def examine(progress: Progress) -> dict[str, Any]:
@@ -173,22 +157,23 @@ def examine(progress: Progress) -> dict[str, Any]:
     versions = _doctor_releases.installed_versions()
     peers = [name for name in _PEERS if name in versions or importlib.util.find_spec(name)]
     file = _module_file()
-    major = _major_needed(file)
-    own, probes = _import_all(peers, progress)
+    # The compiled module names the libsycl that it needs.
+    major = _major(file.read_bytes().decode("latin-1")) if file else None
+    probes = _import_all(peers, progress)
     progress.show("listing devices")
     devices, failure = _doctor_driver.list_devices()
-    findings = check_package(file, major, own)
-    findings += check_libsycl(major, {"usm_dlpack": own} | probes)
-    findings += _doctor_releases.check_compiler(versions)
-    findings += _doctor_releases.check_onemkl(versions)
+    findings = check_package(file, major, probes["usm_dlpack"])
+    findings += check_libsycl(major or _NEWEST_MAJOR, probes)
+    findings += _doctor_releases.check_releases(versions)
     progress.show("asking pip")
     try:
         findings += _doctor_releases.check_requirements()
     except (OSError, subprocess.TimeoutExpired) as error:
         findings.append(fine("requirements", f"not asked: {error}"))
+    del probes["usm_dlpack"]
     findings += check_peers(probes, findings)
-    driver = _doctor_driver.check_driver(devices)
-    cause = first_command(findings if failure else driver)
+    driver = _doctor_driver.check_driver()
+    cause = first_command(findings + driver if failure else driver)
     findings += driver + _doctor_driver.check_devices(devices, failure, cause)
     return {
         "python": sys.executable,
@@ -210,9 +195,7 @@ def _print(found: dict[str, Any], colour: bool) -> None:
         level = styled(f"{finding['level']:8}", _STYLES[finding["level"]], colour)
         sentence = finding["sentence"].rsplit("; run `", 1)[0]
         lines = textwrap.wrap(sentence, 86, break_long_words=False, break_on_hyphens=False)
-        print(f"{level} {lines[0]}")
-        for line in lines[1:]:
-            print(f"{'':9}{line}")
+        print(f"{level} " + f"\n{'':9}".join(lines))
         if finding["command"] is not None:
             print(f"{'':9}run: {styled(finding['command'], 'cyan', colour)}")
     problems = sum(finding["level"] == "problem" for finding in found["findings"])

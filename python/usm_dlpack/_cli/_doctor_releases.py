@@ -11,15 +11,14 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 from usm_dlpack._cli._finding import PIP, Finding, fine, refused
 
 RUNTIME = "intel-sycl-rt"
-_ONEMKL = tuple(f"onemkl-sycl-{part}" for part in ("blas", "dft", "lapack", "rng", "vm"))
+_ONEMKL = (*(f"onemkl-sycl-{part}" for part in ("blas", "dft", "lapack", "rng", "vm")), "mkl")
 _OF_COMPILER = ("intel-cmplr-lib-rt", "intel-cmplr-lib-ur", "intel-opencl-rt", "dpcpp-cpp-rt")
 _NAMES = (
-    *("usm-dlpack", "dpctl", "dpnp", RUNTIME, *_OF_COMPILER, *_ONEMKL, "mkl", "onednn"),
+    *("usm-dlpack", "dpctl", "dpnp", RUNTIME, *_OF_COMPILER, *_ONEMKL, "onednn"),
     *("torch", "jax", "apache-tvm-ffi", "nanobind", "numpy"),
 )
 # The output of `pip check` for a wrong version and for a missing package.
@@ -42,69 +41,32 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def release_of(version: str) -> str:
-    """Return year and quarter of a version: 2026.1 of 2026.1.2."""
-    return ".".join(version.split(".")[:2])
+def release_of(version: str) -> tuple[int, ...]:
+    """Return year and quarter of a version: (2026, 1) of 2026.1.2."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-def _check_releases(
-    name: str, parts: dict[str, str], expected: str, release: str, level: str
-) -> Finding | None:
-    """Return a finding if some parts are of another release than wanted."""
-    odd = {part: version for part, version in parts.items() if release_of(version) != release}
-    if not odd:
-        return None
-    found = ", ".join(f"{part} {version}" for part, version in odd.items())
-    command = f"{PIP} " + " ".join(f'"{part}=={release}.*"' for part in odd)
-    return refused(name, expected, found, command, level=level)
-
-
-def check_onemkl(versions: dict[str, str]) -> list[Finding]:
-    """Check whether oneMKL and the SYCL runtime are of one release, as dpnp needs them."""
-    parts = {name: versions[name] for name in (*_ONEMKL, "mkl") if name in versions}
-    if RUNTIME not in versions or not parts.keys() & set(_ONEMKL):
-        return []
-    runtime = release_of(versions[RUNTIME])
-
-    def numbers(version: str) -> list[int]:
-        return [int(part) for part in release_of(version).split(".") if part.isdecimal()]
-
-    newer = any(numbers(version) > numbers(runtime) for version in parts.values())
-    expected = f"oneMKL of the release of {RUNTIME} {versions[RUNTIME]}"
-    level = "problem" if newer else "warning"
-    odd = _check_releases("releases", parts, expected, runtime, level)
-    told = f"oneMKL and the SYCL runtime are both of release {runtime}"
-    return [odd or fine("releases", told)]
-
-
-def check_compiler(versions: dict[str, str]) -> list[Finding]:
-    """Check whether the parts of the compiler's runtime are there, and of one release."""
+def check_releases(versions: dict[str, str]) -> list[Finding]:
+    """Check whether the compiler's runtime is there, with all parts and oneMKL of its release."""
     if RUNTIME not in versions:
         expected = f"the wheel {RUNTIME}, or a SYCL runtime of the system"
         command = f"{PIP} {RUNTIME}"
-        return [refused("runtime", expected, "no such wheel", command, level="warning")]
+        return [refused("releases", expected, "no such wheel", command, level="warning")]
     release = release_of(versions[RUNTIME])
-    parts = {name: versions[name] for name in _OF_COMPILER if name in versions}
-    expected = f"parts of release {release}, as {RUNTIME} is"
-    if odd := _check_releases("runtime", parts, expected, release, "warning"):
-        return [odd]
+    has_onemkl = any(name in versions for name in _ONEMKL[:-1])
     findings = []
-    for name in (RUNTIME, *parts):
-        if missing := _missing_libraries(name):
-            command = f"{PIP} --force-reinstall --no-deps {name}=={versions[name]}"
-            told = (f"the libraries of {name} {versions[name]}", f"none of the name {missing}")
-            findings.append(refused("runtime", *told, command, level="warning"))
-    return findings or [fine("runtime", f"{RUNTIME} {versions[RUNTIME]}, with all its parts")]
-
-
-def _missing_libraries(name: str) -> str:
-    """Return the names of the libraries that a wheel's record has, and that are not there."""
-    try:
-        files = importlib.metadata.files(name) or []
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-    libraries = [file for file in files if re.search(r"\.so(\.\d+)*$", file.name)]
-    return " or ".join(sorted({f.name for f in libraries if not Path(str(f.locate())).exists()}))
+    for names in (_OF_COMPILER, _ONEMKL if has_onemkl else ()):
+        odd = [n for n in names if n in versions and release_of(versions[n]) != release]
+        if odd:
+            text = ".".join(map(str, release))
+            newer = names is _ONEMKL and any(release_of(versions[name]) > release for name in odd)
+            expected = f"release {text}, as {RUNTIME} is"
+            found = ", ".join(f"{name} {versions[name]}" for name in odd)
+            command = f"{PIP} " + " ".join(f'"{name}=={text}.*"' for name in odd)
+            level = "problem" if newer else "warning"
+            findings.append(refused("releases", expected, found, command, level=level))
+    told = f"{RUNTIME} {versions[RUNTIME]}, and all that belongs to it is of its release"
+    return findings or [fine("releases", told)]
 
 
 def check_requirements() -> list[Finding]:

@@ -6,23 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PIP = "python -m pip install"
+REINSTALL = f"{PIP} --force-reinstall --no-deps"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked.
-
-    Attributes
-    ----------
-    name
-        The subject of the check.
-    level
-        "ok", "warning" or "problem".
-    sentence
-        The result.
-    command
-        The command that fixes it; None if nothing is to be done.
-    """
+    """The result of one check; `level` is "ok", "warning" or "problem"."""
 
     name: str
     level: str

@@ -7,7 +7,6 @@ selector is tried with each device added: a device that adds nothing was selecte
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 from usm_dlpack._cli._child import HIDING, Device, list_with
 
 SELECTOR = "ONEAPI_DEVICE_SELECTOR"
-_MOST_EMBEDDINGS = 10_000
 
 
 def terms_of(devices: list[Device]) -> list[str]:
@@ -29,31 +27,24 @@ def terms_of(devices: list[Device]) -> list[str]:
     return terms
 
 
-def _embeddings(devices: list[Device], everything: list[Device]) -> list[list[int]]:
-    """Return the ways to find some devices, in order, among all devices, by their names."""
-    keys = [(device["backend"], device["name"]) for device in devices]
-    known = [(device["backend"], device["name"]) for device in everything]
-    ways = itertools.combinations(range(len(known)), len(keys))
-    tried = itertools.islice(ways, _MOST_EMBEDDINGS)
-    return [list(way) for way in tried if [known[place] for place in way] == keys]
-
-
 def _chosen(selector: str, devices: list[Device], everything: list[Device]) -> list[int] | None:
     """Return the positions, among all devices, of those that a selector selects.
 
     None if that is unknown, for example for a selector of sub-devices.
     """
-    ways = _embeddings(devices, everything)
-    if len(ways) == 1:
-        return ways[0]
-    if not ways:
-        return None
-    chosen = [
-        place
-        for place, term in enumerate(terms_of(everything))
-        if len(list_with({SELECTOR: f"{selector};{term}"})) == len(devices)
-    ]
-    return chosen if chosen in ways else None
+    wanted = [(device["backend"], device["name"]) for device in devices]
+    names = [(device["backend"], device["name"]) for device in everything]
+    if len(set(names)) == len(names):
+        chosen = [place for place, name in enumerate(names) if name in wanted]
+    elif len(wanted) in (0, len(names)):
+        chosen = list(range(len(wanted)))
+    else:
+        chosen = [
+            place
+            for place, term in enumerate(terms_of(everything))
+            if len(list_with({SELECTOR: f"{selector};{term}"})) == len(devices)
+        ]
+    return chosen if [names[place] for place in chosen] == wanted else None
 
 
 def changes_of_selector(
@@ -86,11 +77,8 @@ def changes_of_selector(
     if chosen is None:
         text = "the devices without it cannot be told from each other"
         return found | {"failure": text}
-    found["hidden"] = [
-        {"device_id": place} | device
-        for place, device in enumerate(everything)
-        if place not in chosen
-    ]
+    rows = enumerate(everything)
+    found["hidden"] = [{"device_id": n} | device for n, device in rows if n not in chosen]
     return found | {"without": chosen}
 
 
@@ -104,10 +92,9 @@ def _effects_of_others(count: int, progress: Callable[[str], None]) -> list[dict
             backends = [device["backend"] for device in list_with({name: None})]
         except RuntimeError:
             continue
-        value = os.environ[name]
-        if name == "ZE_AFFINITY_MASK" and "." in value and "level_zero" in backends:
-            # Selected tiles are listed as root devices, so the counts cannot be compared.
-            effects.append({"name": name, "value": value, "hides": None})
-        elif len(backends) != count:
-            effects.append({"name": name, "value": value, "hides": len(backends) - count})
+        # Tiles that ZE_AFFINITY_MASK selects are listed as root devices: no count tells.
+        tiles = name == "ZE_AFFINITY_MASK" and "." in os.environ[name] and "level_zero" in backends
+        if tiles or len(backends) != count:
+            hides = None if tiles else len(backends) - count
+            effects.append({"name": name, "value": os.environ[name], "hides": hides})
     return effects
