@@ -172,12 +172,18 @@ def _bad_device(plan: Plan) -> Any:
 
 
 def _raising_device(plan: Plan) -> Any:
-    """Return an answer that raises when it is iterated over, or printed."""
-    printed = plan.dice.random() < 0.5
-    swallowed = Exception if printed else (TypeError, ValueError)
+    """Return an answer that raises when it is iterated over, printed, or taken for a number."""
+    answer, swallowed = plan.dice.choice(
+        [
+            (type("Raising", (), {"__iter__": plan.raise_it})(), (TypeError, ValueError)),
+            (type("Raising", (), {"__repr__": plan.raise_it})(), Exception),
+            # StopIteration must not be taken for the end of the pair.
+            ((Index(plan.raise_it), 0), (TypeError, ValueError, StopIteration)),
+        ]
+    )
     refused = isinstance(plan.exception, swallowed)
     plan.outcomes |= {"device_type_unsupported" if refused else RAISED}
-    return type("Raising", (), {"__repr__" if printed else "__iter__": plan.raise_it})()
+    return answer
 
 
 def _choose_device(plan: Plan, members: dict[str, Any]) -> None:
