@@ -47,10 +47,3 @@ def test_a_protocol_that_is_drawn_otherwise_is_a_fault(
     source.write_text(source.read_text().replace(code, "read_only"))
     (fault,) = drawing.faults_of_protocols(diagrams)
     assert fault.startswith(f"docs/diagrams/{name}.dot: expected the codes")
-
-
-def test_a_picture_has_no_colour_of_its_own() -> None:
-    picture = drawing.draw(drawing.source_of("exchange"))
-    assert '"black"' not in picture
-    assert '"white"' not in picture
-    assert "currentColor" in picture

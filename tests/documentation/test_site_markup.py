@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import error_table
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,27 +88,12 @@ def test_markup_becomes_links_and_pictures(tmp_path: Path) -> None:
     assert 'href="errors/no_device.html"' not in page
     assert 'href="files/tests/python/test_architecture.py.html"' in article
     assert 'href="files/examples/README.md.html"' in article
-    shown = (
-        tmp_path / "html" / "files" / "tests" / "python" / "test_architecture.py.html"
-    ).read_text()
-    assert "FOLDERS_BELOW" in shown
     assert article.count('<div class="diagram"') == 3
     assert 'aria-label="What is to be &quot;seen&quot;."' in article
     assert 'aria-label="kept"' in article
     assert article.count('class="plot ') == 1
     own = (tmp_path / "html" / "errors" / "layout_mismatch.html").read_text()
     assert "layout_mismatch</span></code></p>" in own  # no link to itself
-
-
-def test_a_readme_is_a_page_whose_links_are_those_of_its_folder(tmp_path: Path) -> None:
-    toctree = TOCTREE.replace("layout_mismatch\n", "layout_mismatch\nexample\n")
-    page = {"docs/example.md": "```{include} ../examples/c_abi/README.md\n```\n"}
-    done = build(tmp_path, f"# Entrance{toctree}", page)
-    assert done.returncode == 0, done.stderr
-    html = (tmp_path / "html" / "example.html").read_text()
-    assert "<h1>Handing USM to a C ABI" in html
-    assert 'href="files/examples/c_abi/producer.cpp.html"' in html
-    assert (tmp_path / "html" / "files" / "examples" / "c_abi" / "producer.cpp.html").is_file()
 
 
 REFERENCE = """
@@ -147,47 +130,7 @@ def test_the_table_of_errors_has_a_row_and_a_page_for_each_code(tmp_path: Path) 
     assert "Written by" not in own
 
 
-def test_codes_in_a_diagram_lead_to_their_errors(tmp_path: Path) -> None:
-    page = "# Entrance\n\n```{diagram} codes\nCodes.\n```\n" + TOCTREE
-    source = 'digraph codes { a [label="no_device\\nlayout_mismatch"] }'
-    done = build(tmp_path, page, {"docs/diagrams/codes.dot": source})
-    assert done.returncode == 0, done.stderr
-    html = (tmp_path / "html" / "index.html").read_text()
-    (drawn,) = re.findall(r'<div class="diagram".*?</div>', html, re.DOTALL)
-    (linked,) = re.findall(r'<a href="([^"]+)"><text[^>]*>(\w+)</text></a>', drawn)
-    assert linked == ("errors/layout_mismatch.html", "layout_mismatch")
-    assert 'id="codes-node1"' in drawn
-    assert "<title>" not in drawn
-
-
-def test_every_command_of_the_program_has_its_help(tmp_path: Path) -> None:
-    page = "# Entrance" + TOCTREE.replace("errors", "command\nerrors")
-    done = build(tmp_path, page, {"docs/command.rst": "Commands\n========\n\n.. commands::\n"})
-    assert done.returncode == 0, done.stderr
-    html = (tmp_path / "html" / "command.html").read_text()
-    (commands,) = re.findall(r"invalid choice: .*?choose from (.*)\)", refusal_of_a_command())
-    names = re.findall(r"\w+", commands)
-    assert {"devices", "explain"} <= set(names)
-    assert re.findall(r'<section id="(\w+)">', html) == ["commands", *names]
-    assert html.count("usage: python -m usm_dlpack") == 1 + len(names)
-
-
-def refusal_of_a_command() -> str:
-    """Return what the program says of a command that it does not have."""
-    return subprocess.run(
-        [sys.executable, "-m", "usm_dlpack", "nothing"], capture_output=True, text=True, check=False
-    ).stderr
-
-
-@pytest.fixture(scope="module")
-def refused(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Build a page with every reference that leads nowhere, and return the warnings."""
-    page = "# Entrance\n\n" + "\n\n".join(BAD)
-    done = build(tmp_path_factory.mktemp("bad"), page + TOCTREE)
+def test_what_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    done = build(tmp_path, "# Entrance\n\n" + "\n\n".join(BAD) + TOCTREE)
     assert done.returncode != 0
-    return done.stderr
-
-
-@pytest.mark.parametrize("markup", BAD, ids=BAD.values())
-def test_what_leads_nowhere_is_refused(refused: str, markup: str) -> None:
-    assert BAD[markup] in refused
+    assert [warning for warning in BAD.values() if warning not in done.stderr] == []

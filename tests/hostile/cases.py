@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One hostile exchange: who is asked for what, what may come of it, and who owns the memory then.
 
-A case depends on nothing but its seed. `run_case` returns its outcome, or raises `Disagreement`.
+A case depends on nothing but its seed. `run_case` returns its outcome, or raises
+`DisagreementError`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capsules import (
+    LEGACY,
+    VERSIONED,
     ForeignTensor,
     OldArray,
     call_deleter,
@@ -25,7 +28,6 @@ from capsules import (
     forget_kept,
     name_of,
 )
-from exchange_apis import api_producer
 from oracle import Requirements, Verdict, judge
 from producers import (
     ACCEPTED,
@@ -34,12 +36,12 @@ from producers import (
     Bottomless,
     Index,
     Plan,
-    fresh_capsule,
+    api_producer,
     fuzzed_producer,
-    swapped_capsule,
+    own_capsule,
 )
 from refusals import SENTENCE
-from tensors import DTYPES, MUTATIONS, Places, fuzzed_tensor
+from tensors import DTYPES, KINDS, Places, fuzzed_tensor, mutate
 from usm_dlpack import (
     ConversionError,
     DLPackTensor,
@@ -50,7 +52,6 @@ from usm_dlpack import (
 )
 
 KDL_CPU = 1
-WRONG_ARGUMENT = {"TypeError", "ValueError"}
 ADDRESS = re.compile(r"\b0x[0-9a-f]")
 
 
@@ -72,34 +73,27 @@ class Call:
     x: Any
     keywords: dict[str, Any] = field(default_factory=dict)
     wanted: Requirements = field(default_factory=Requirements)
-    outcomes: set[str] = field(default_factory=set)
-    loose: set[str] = field(default_factory=set)
 
 
 # --- keywords
 
 
-def _wrong_requirements(plan: Plan) -> dict[str, Any]:
-    class RaisingDtype:
-        dtype = property(plan.raise_it)
-
+def _wrong_requirement(plan: Plan) -> dict[str, Any]:
+    plan.outcomes |= {"TypeError", "ValueError", "request_unsupported"}
     wrongs: list[dict[str, Any]] = [
-        {"usm_types": plan.dice.choice([None, 5, [5], "gpu", ["device", "x"], b"host", "\udc80"])},
-        {"backends": plan.dice.choice([5, "all", ["opencl", ""], object(), [b"opencl"]])},
-        {"dtype": plan.dice.choice(["nonsense", "V8", (2, 32), (2, 2**40, 1), object, 5, [1]])},
-        {"ndim": plan.dice.choice(["2", 2.0, 2**31, -(2**80), (), object()])},
-        {"readonly": plan.dice.choice([0, 1, "no", ()])},
-        {"overlapping": plan.dice.choice([0, 1, "no", Bottomless()])},
-        {"device": plan.dice.choice([0, (14,), (14, 2**40), "nonsense", Bottomless()])},
+        {"usm_types": plan.dice.choice([None, "gpu", ["device", "x"], "\udc80"])},
+        {"backends": plan.dice.choice([5, ["opencl", ""]])},
+        {"dtype": plan.dice.choice(["nonsense", (2, 2**40, 1), object])},
+        {"ndim": plan.dice.choice([2.0, 2**31, ()])},
+        {"readonly": plan.dice.choice([0, "no"])},
+        {"overlapping": Bottomless()},
+        {"device": plan.dice.choice([(1, 0), (1, 0), (14, 2**40), Bottomless()])},
         {"stranger": None},
     ]
-    if plan.dice.random() < 0.2:
-        plan.outcomes |= {"request_unsupported"}
-        return {"device": (1, 0)}
     if isinstance(plan.exception, Exception):
         return plan.dice.choice(wrongs)
     plan.loose |= {RAISED}
-    return plan.dice.choice([{"ndim": Index(plan.raise_it)}, {"dtype": RaisingDtype()}, *wrongs])
+    return plan.dice.choice([{"ndim": Index(plan.raise_it)}, *wrongs])
 
 
 def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
@@ -108,7 +102,7 @@ def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
     keywords: dict[str, Any] = {}
     meant: dict[str, Any] = {}
     if dice.random() < 0.3:
-        kinds = dice.sample(["host", "device", "shared"], dice.randrange(4))
+        kinds = dice.sample(KINDS, dice.randrange(4))
         keywords["usm_types"] = dice.choice([list, tuple, set, dict.fromkeys, iter])(kinds)
         meant["usm_types"] = frozenset(kinds)
     if dice.random() < 0.2:
@@ -132,92 +126,86 @@ def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
 
 
 def _validation(plan: Plan, x: Any) -> Call:
-    call = Call(validate, x)
-    call.keywords, call.wanted = _requirements(plan)
+    keywords, wanted = _requirements(plan)
     if plan.dice.random() < 0.05:
-        call.keywords |= _wrong_requirements(plan)
-        call.outcomes |= WRONG_ARGUMENT
-    return call
+        keywords |= _wrong_requirement(plan)
+    return Call(validate, x, keywords, wanted)
 
 
 def _import(plan: Plan, x: Any) -> Call:
-    call = Call(from_dlpack, x)
-    dice = plan.dice
-    if dice.random() < 0.25:
-        _choose_destination(plan, call)
-    elif dice.random() < 0.03:
-        call.keywords, call.loose = _wrong_destination(plan)
-        call.outcomes |= WRONG_ARGUMENT | {"request_unsupported"}
-    return call
+    choice = plan.dice.random()
+    if choice < 0.25:
+        return Call(from_dlpack, x, *_destination(plan))
+    return Call(from_dlpack, x, _wrong_destination(plan) if choice < 0.28 else {})
 
 
-def _choose_destination(plan: Plan, call: Call) -> None:
+def _destination(plan: Plan) -> tuple[dict[str, Any], Requirements]:
     """Ask for a copy, for none, or for another place, which may not be there."""
-    dice, meant = plan.dice, {}
+    dice = plan.dice
+    keywords: dict[str, Any] = {}
+    meant: dict[str, Any] = {}
     if dice.random() < 0.6:
-        call.keywords["copy"] = meant["copy"] = dice.choice([None, True, False, False])
+        keywords["copy"] = meant["copy"] = dice.choice([None, True, False, False])
     if dice.random() < 0.2:
-        call.keywords["usm_type"] = meant["to_usm_type"] = dice.choice(["host", "device", "shared"])
+        keywords["usm_type"] = meant["to_usm_type"] = dice.choice(KINDS)
     if dice.random() < 0.2:
         number = meant["to_device"] = dice.choice([0, 0, 1, 1, 2, 3, -1, 2**31 - 1])
         known = number in (0, 1)
         places: list[Any] = [root_device(number), plan.places.queues[number]] if known else []
-        call.keywords["device"] = dice.choice([(14, number), *places])
+        keywords["device"] = dice.choice([(14, number), *places])
         if not known:
-            call.outcomes |= {"device_failed" if number == 2 else "device_id_out_of_range"}
+            plan.outcomes |= {"device_failed" if number == 2 else "device_id_out_of_range"}
         if plan.says_host:
             plan.outcomes -= {"device_type_unsupported"}
         # An array in host memory is read where a device is named: its pointer must be one.
         if plan.foreign.tensor.device_type == KDL_CPU:
             plan.foreign.tensor.device_type = 2
     plan.deeds, plan.steady = [], True
-    call.wanted = Requirements(**meant)
+    return keywords, Requirements(**meant)
 
 
-def _wrong_destination(plan: Plan) -> tuple[dict[str, Any], set[str]]:
-    """Return a keyword of ``from_dlpack`` that makes no sense, and what it may raise by itself."""
+def _wrong_destination(plan: Plan) -> dict[str, Any]:
+    """Return a keyword of ``from_dlpack`` that makes no sense."""
 
     class Raising:
         __bool__ = __eq__ = __index__ = __str__ = plan.raise_it
         __hash__ = None  # type: ignore[assignment]
 
-    devices = [(1, 0), (14,), (14, 2**31), (14, 10**5000), (14, Index(plan.raise_it)), "cpu:x", 0]
-    devices += [(), Bottomless(), Raising(), (Raising(), 0), "\udc80"]
-    keyword = plan.dice.choice(["device", "copy", "usm_type", "stream"])
-    odd = {"device": devices, "usm_type": ["gpu", 5, "\udc80", "", Raising()]}
-    value = plan.dice.choice(odd.get(keyword, [1, 0, "no", Raising(), Bottomless()]))
-    return {keyword: value}, {RAISED}
+    plan.outcomes |= {"TypeError", "ValueError", "request_unsupported"}
+    plan.loose |= {RAISED}
+    odd = {
+        "device": [
+            (1, 0),
+            (1, 0),
+            (14, 2**31),
+            (14, Index(plan.raise_it)),
+            (Raising(), 0),
+            "\udc80",
+        ],
+        "usm_type": ["gpu", 5, "\udc80", Raising()],
+        "copy": [2, "no", Raising(), Bottomless()],
+    }
+    keyword = plan.dice.choice(list(odd))
+    return {keyword: plan.dice.choice(odd[keyword])}
 
 
 def _swapped(plan: Plan) -> Call:
-    places = plan.places
-    plan.foreign = ForeignTensor(
-        places.process.allocations[4].base, legacy=plan.dice.random() < 0.5
-    )
-    plan.given, code = swapped_capsule(plan.foreign)
-    plan.outcomes |= {code}
-    return Call(validate, plan.given)
+    """Return a call with a capsule that is named like the other struct."""
+    base = plan.places.process.allocations[4].base
+    plan.foreign = ForeignTensor(base, legacy=plan.dice.random() < 0.5)
+    legacy = plan.foreign.name == LEGACY
+    plan.foreign.name = VERSIONED if legacy else LEGACY
+    plan.outcomes |= {"version_unsupported" if legacy else "device_type_unsupported"}
+    return Call(validate, own_capsule(plan))
 
 
 def _stranger(plan: Plan) -> Call:
     """Return a call with no array at all."""
     plan.outcomes |= {"TypeError"}
-    strangers = [None, 5, "abc", b"dltensor", object(), [1], memoryview(b"ab"), DLPackTensor, ...]
     if plan.dice.random() < 0.5:
-        return Call(from_dlpack, fresh_capsule(plan))
+        return Call(from_dlpack, own_capsule(plan))
+    strangers = [None, 5, b"dltensor", memoryview(b"ab"), DLPackTensor]
     return Call(plan.dice.choice([from_dlpack, validate]), plan.dice.choice(strangers))
-
-
-def _endless(plan: Plan) -> Call:
-    """Return a call of a producer that asks itself."""
-
-    class Endless:
-        def __dlpack__(self, *, max_version: Any = None) -> Any:
-            return act(self)
-
-    act = plan.dice.choice([from_dlpack, validate])
-    plan.outcomes |= {"RecursionError"}
-    return Call(act, Endless())
 
 
 def choose_call(plan: Plan) -> Call:
@@ -231,10 +219,8 @@ def choose_call(plan: Plan) -> Call:
     if kind < 0.6:
         return _validation(plan, fuzzed_producer(plan))
     if kind < 0.94:
-        return _validation(plan, fresh_capsule(plan))
-    if kind < 0.97:
-        return _swapped(plan)
-    return _stranger(plan) if kind < 0.9995 else _endless(plan)
+        return _validation(plan, own_capsule(plan))
+    return _swapped(plan) if kind < 0.97 else _stranger(plan)
 
 
 # --- under which circumstances
@@ -278,7 +264,7 @@ def _with_a_busy_collector(plan: Plan, act: Callable[[], None]) -> None:
         seen.append(deed)
         plan.verdicts.append(judge(plan.foreign.managed, plan.places.process, plan.wanted))
         if deed == "mutate":
-            plan.dice.choice(MUTATIONS)(plan.dice, plan.foreign, plan.places)
+            mutate(plan.dice, plan.foreign, plan.places)
         elif name_of(plan.given) == plan.foreign.name and plan.taken is None:
             plan.loose |= {"capsule_unusable"}
             if deed == "take":
@@ -300,12 +286,7 @@ def _with_a_busy_collector(plan: Plan, act: Callable[[], None]) -> None:
         gc.callbacks.remove(meddle)
 
 
-CIRCUMSTANCES = [
-    *[_plainly] * 22,
-    _in_a_thread,
-    _with_little_stack,
-    _with_a_busy_collector,
-]
+CIRCUMSTANCES = [*[_plainly] * 22, _in_a_thread, _with_little_stack, _with_a_busy_collector]
 
 
 # --- what came of it
@@ -333,23 +314,17 @@ class Result:
             else:
                 self.outcome, self.text = type(error).__name__, str(error)
 
-    def check(self, allowed: set[str]) -> None:
+    def check(self, plan: Plan, verdicts: list[Verdict]) -> None:
         """Require an outcome that is allowed, and of a refusal a sentence without addresses."""
+        allowed = plan.outcomes | {verdict.code for verdict in verdicts if verdict.code is not None}
+        if not plan.outcomes and any(verdict.code is None for verdict in verdicts):
+            allowed |= {ACCEPTED}
+        allowed |= plan.loose
         sentence = f"expected {sorted(allowed)}, found {self.outcome!r} {self.text}"
         require(self.outcome in allowed, sentence)
         if self.refused:
             require(SENTENCE.fullmatch(self.text) is not None, f"no sentence: {self.text!r}")
             require(ADDRESS.search(self.text) is None, f"an address: {self.text!r}")
-
-
-def permitted(plan: Plan, call: Call, verdicts: list[Verdict]) -> set[str]:
-    """Return which outcomes the documentation allows."""
-    broken = {verdict.code for verdict in verdicts if verdict.code is not None}
-    spoiled = plan.outcomes | call.outcomes
-    allowed = spoiled | broken
-    if not spoiled and any(verdict.code is None for verdict in verdicts):
-        allowed |= {ACCEPTED}
-    return allowed | plan.loose | call.loose
 
 
 def check_facts(value: Any, verdicts: list[Verdict], wanted: Requirements) -> None:
@@ -418,33 +393,17 @@ def _drop_what_it_gave(holder: list[Any], foreign: ForeignTensor) -> None:
     holder.clear()
 
 
-def _drop_with_an_exception(holder: list[Any], _: ForeignTensor) -> None:
-    def fail(tensor: Any) -> None:
-        raise LookupError(tensor)
-
-    with suppress(LookupError):
-        fail(holder.pop())
-
-
 DROPS = [
-    *(_drop, _drop, _drop_in_a_thread, _drop_in_a_cycle, _drop_what_it_exported),
-    *(_drop_what_c_code_took, _drop_what_it_gave, _drop_with_an_exception),
+    *(_drop, _drop_in_a_thread, _drop_in_a_cycle, _drop_what_it_exported),
+    *(_drop_what_c_code_took, _drop_what_it_gave),
 ]
 
 
 def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
     """Let everything go, and require that the deleter ran once, and not before its owner went.
 
-    Parameters
-    ----------
-    plan
-        What the producer did.
-    holder
-        What the call returned, with no other reference to it.
-    owned
-        Whether that took what the capsule owned.
-    copied
-        Whether it copied that, and gave it back.
+    ``holder`` has the only reference to what the call returned; ``owned``: that took what the
+    capsule owned; ``copied``: it copied that, and gave it back.
     """
     foreign, capsule = plan.foreign, plan.given
     given = capsule is not None or plan.handed_over
@@ -472,14 +431,14 @@ def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
 
 def _exchange(dice: random.Random, places: Places) -> str:
     foreign = fuzzed_tensor(dice, places)
-    plan = Plan(foreign, dice, places, dice.choice(EXCEPTIONS)(), fresh_capsule)
+    plan = Plan(foreign, dice, places, dice.choice(EXCEPTIONS)(), own_capsule)
     call = choose_call(plan)
     plan.wanted = call.wanted
     result = Result()
     dice.choice(CIRCUMSTANCES)(plan, functools.partial(result.receive, call, plan))
     plan.exception.__traceback__ = plan.exception.__context__ = None
     verdicts = [*plan.verdicts, judge(plan.foreign.managed, places.process, call.wanted)]
-    result.check(permitted(plan, call, verdicts))
+    result.check(plan, verdicts)
     owned = isinstance(result.value, DLPackTensor)
     copied = owned and verdicts[-1].copied
     if result.outcome == ACCEPTED:

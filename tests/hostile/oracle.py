@@ -146,17 +146,15 @@ def view_of(tensor: Any, shape: Sequence[int], padded: bool) -> View:
     return View(first, lowest, past_end, False, steps_over(shape, strides), fits)
 
 
-def _broken_header(managed: Any, wanted: Requirements) -> str | None:
-    if not isinstance(managed, DLManagedTensorVersioned):
-        return None
-    if managed.major != 1:
-        return "version_unsupported"
-    if managed.flags & ~KNOWN_FLAGS:
-        return "flags_unknown"
-    return "read_only" if wanted.writable and managed.flags & READ_ONLY else None
-
-
-def _broken_shape(tensor: Any) -> str | None:
+def _broken_structure(managed: Any, wanted: Requirements) -> str | None:
+    if isinstance(managed, DLManagedTensorVersioned):
+        if managed.major != 1:
+            return "version_unsupported"
+        if managed.flags & ~KNOWN_FLAGS:
+            return "flags_unknown"
+        if wanted.writable and managed.flags & READ_ONLY:
+            return "read_only"
+    tensor = managed.dl_tensor
     if tensor.device_type != ONEAPI:
         return "device_type_unsupported"
     if tensor.ndim < 0:
@@ -216,7 +214,7 @@ def judge(managed: Any, process: Process, wanted: Requirements | None = None) ->
     """Say what must come of a managed tensor, reading no more than the rules need."""
     wanted = wanted or Requirements()
     tensor = managed.dl_tensor
-    code = _broken_header(managed, wanted) or _broken_shape(tensor)
+    code = _broken_structure(managed, wanted)
     if code is not None:
         return Verdict(code)
     shape = list(tensor.shape[: tensor.ndim]) if tensor.ndim else []
@@ -252,5 +250,5 @@ def judge(managed: Any, process: Process, wanted: Requirements | None = None) ->
             "base": known.base if known and not view.empty else 0,
             "size": known.size if known and not view.empty else 0,
         },
-        elsewhere or (wanted.copy is True and not flags & IS_COPIED),
+        elsewhere or (wanted.copy is True and not (flags & IS_COPIED and view.unique)),
     )

@@ -27,36 +27,15 @@ from resident_memory import report_growth, resident_bytes
 from tensors import Places
 
 # Every rule about what a producer hands over, and what a caller asks of it. The other codes are of
-# C++ views (extent_mismatch, index_type_too_small, layout_mismatch), of exports, and of processes
-# without a device or with a runtime that fails.
-CODES = {
-    "version_unsupported",
-    "flags_unknown",
-    "device_type_unsupported",
-    "ndim_out_of_range",
-    "shape_null",
-    "dtype_unsupported",
-    "shape_negative",
-    "data_null",
-    "span_overflow",
-    "data_misaligned",
-    "overlapping",
-    "read_only",
-    "dtype_mismatch",
-    "rank_mismatch",
-    "copy_needed",
-    "capsule_unusable",
-    "request_unsupported",
-    "device_id_out_of_range",
-    "device_failed",
-    "device_not_accepted",
-    "backend_not_accepted",
-    "pointer_unknown",
-    "usm_type_not_accepted",
-    "device_mismatch",
-    "out_of_bounds",
-}
-OUTCOMES = CODES | {"accepted", "raised", "TypeError", "ValueError", "RecursionError"}
+# C++ views, of exports, and of processes without a device or with a runtime that fails.
+RULES = """
+    version_unsupported flags_unknown device_type_unsupported ndim_out_of_range shape_null
+    dtype_unsupported shape_negative data_null span_overflow data_misaligned overlapping read_only
+    dtype_mismatch rank_mismatch copy_needed capsule_unusable request_unsupported
+    device_id_out_of_range device_failed device_not_accepted backend_not_accepted pointer_unknown
+    usm_type_not_accepted device_mismatch out_of_bounds
+"""
+OUTCOMES = {*RULES.split(), "accepted", "raised", "TypeError", "ValueError", "RecursionError"}
 
 
 def give_up(seed: int, number: int, sentence: str) -> NoReturn:

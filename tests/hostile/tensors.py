@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dpctl
@@ -26,17 +26,13 @@ DTYPES = [
     *((5, bits, 1) for bits in (32, 64, 128)),
     *((code, 8, 1) for code in range(6, 15)),
     (4, 16, 1),
-    (15, 6, 1),
-    (16, 6, 1),
-    (17, 4, 1),
-    (17, 4, 2),
-    (2, 32, 4),
-    (0, 8, 3),
-    (3, 64, 1),
+    *((code, bits, 1) for code, bits in ((15, 6), (16, 6), (17, 4), (3, 64))),
+    *((17, 4, 2), (2, 32, 4), (0, 8, 3)),
 ]
-EDGES = [0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**32, 2**61, 2**62, 2**63 - 1, -(2**63), 2**64 - 1]
+EDGES = [0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**32, 2**61, 2**62, 2**63 - 1, -(2**63)]
 _HUGE = 2**31 - 1  # an ndim for which there are no arrays
 RANKS = [*range(9)] * 8 + [9, 16, 32, 33, 63, 64, 65, 100, 1000]
+KINDS = ("device", "shared", "host")
 
 
 class Places:
@@ -51,24 +47,22 @@ class Places:
                 f"found {devices}; run `python3 dev.py hostile`, which names three drivers"
             )
         self.process = Process(devices)
-        for device_id in (0, 1):
-            queue = dpctl.SyclQueue(usm_dlpack.root_device(device_id))
+        self.queues = [dpctl.SyclQueue(usm_dlpack.root_device(n)) for n in (0, 1)]
+        for device_id, queue in enumerate(self.queues):
             for size in (1, 64, 1000, 4096):
-                for kind in ("device", "shared", "host"):
+                for kind in KINDS:
                     owner = allocate(kind, size, queue)
                     known = Allocation(address_of(owner), size, kind, device_id, owner)
                     self.process.allocations.append(known)
-        self.queues = [dpctl.SyclQueue(usm_dlpack.root_device(n)) for n in (0, 1)]
         device = self.queues[0].sycl_device
         other_context = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
-        self._hidden = [allocate(kind, 256, other_context) for kind in ("device", "shared", "host")]
+        self._hidden = [allocate(kind, 256, other_context) for kind in KINDS]
         self._malloc = ctypes.create_string_buffer(4096)
         freed = [address_of(allocate(kind, 1 << 16, self.queues[0])) for kind in ("device", "host")]
         self._wild = [
             *freed,
             *(address_of(owner) for owner in self._hidden),
             ctypes.addressof(self._malloc),
-            ctypes.addressof(ctypes.c_int64()),
             id(self),
             *(0x7FFF_FFFF_F000, 1, 8, 64, 4096, 2**47, 2**63, 2**64 - 1, 2**64 - 4096),
         ]
@@ -76,18 +70,9 @@ class Places:
     def address(self, dice: random.Random) -> int:
         """Return an address: in, beside or far from USM."""
         known = dice.choice(self.process.allocations)
-        return dice.choice(
-            [
-                0,
-                dice.choice(self._wild),
-                dice.getrandbits(64),
-                known.base + dice.randrange(known.size),
-                known.base + known.size - 1,
-                known.base + known.size,
-                known.base - 1,
-                known.base + dice.choice((1, 2, 4, 8)),
-            ]
-        )
+        beside = [known.base - 1, known.base + known.size - 1, known.base + known.size]
+        inside = known.base + dice.choice([1, 2, 4, 8, dice.randrange(known.size)])
+        return dice.choice([0, dice.choice(self._wild), dice.getrandbits(64), inside, *beside])
 
 
 def _strides(dice: random.Random, shape: Sequence[int]) -> list[int] | None:
@@ -108,8 +93,9 @@ def _strides(dice: random.Random, shape: Sequence[int]) -> list[int] | None:
         return [dice.choice((-1, 1)) * stride for stride in strides]
     if kind == "broadcast":
         return [dice.choice((0, stride)) for stride in strides]
-    free = [dice.choice(EDGES[:-1]) if n == 1 and dice.random() < 0.1 else None for n in shape]
-    return [s if f is None else f for s, f in zip(strides, free, strict=True)]
+    # The stride of one element may be anything.
+    anything = [n == 1 and dice.random() < 0.1 for n in shape]
+    return [dice.choice(EDGES) if any_ else s for s, any_ in zip(strides, anything, strict=True)]
 
 
 def valid_tensor(dice: random.Random, places: Places) -> ForeignTensor:
@@ -144,128 +130,99 @@ def valid_tensor(dice: random.Random, places: Places) -> ForeignTensor:
     return foreign
 
 
-def _entries(foreign: ForeignTensor) -> int:
-    """Return how many entries shape and strides have, if they are not null."""
-    ndim: int = foreign.tensor.ndim
-    return ndim if 0 < ndim < _HUGE else 0
-
-
-def _integers_for(foreign: ForeignTensor, name: str) -> list[int]:
-    pointer, ndim = getattr(foreign.tensor, name), _entries(foreign)
+def _entries(foreign: ForeignTensor, name: str) -> list[int]:
+    """Return the entries of ``shape`` or ``strides``, or what may stand there if it is null."""
+    pointer, ndim = getattr(foreign.tensor, name), foreign.tensor.ndim
+    if not 0 < ndim < _HUGE:
+        return []
     if pointer:
         return [int(value) for value in pointer[:ndim]]
     if name == "strides" and foreign.tensor.shape:
-        return [min(s, 2**62) for s in compact(_integers_for(foreign, "shape"))]
+        return [min(s, 2**62) for s in compact(_entries(foreign, "shape"))]
     return [1] * ndim
 
 
-def _spoil_entry(name: str) -> Callable[[random.Random, ForeignTensor, Places], None]:
-    def spoil(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-        values = _integers_for(foreign, name)
-        if values:
-            r = dice.randrange(len(values))
-            edges = [*EDGES[:-1], values[r] + 1, values[r] - 1, -values[r], values[r] * 1000, 7]
-            wanted = dice.choice(edges)
-            values[r] = min(max(wanted, -(2**63)), 2**63 - 1)
-            setattr(foreign.tensor, name, foreign.array(values))
-
-    return spoil
+def _spoil_entry(dice: random.Random, foreign: ForeignTensor, name: str) -> None:
+    values = _entries(foreign, name)
+    if values:
+        r = dice.randrange(len(values))
+        near = [values[r] + 1, values[r] - 1, -values[r], values[r] * 1000, 7]
+        values[r] = min(max(dice.choice([*EDGES, *near]), -(2**63)), 2**63 - 1)
+        setattr(foreign.tensor, name, foreign.array(values))
 
 
-def _spoil_ndim(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-    tensor, now = foreign.tensor, _entries(foreign)
+def _spoil_ndim(dice: random.Random, foreign: ForeignTensor) -> None:
+    tensor = foreign.tensor
+    arrays = {name: _entries(foreign, name) for name in ("shape", "strides")}
+    now = len(arrays["shape"])
     ndim = dice.choice([-1, -(2**31), -7, 0, 1, now + 1, now + 1, now - 1, _HUGE])
-    if ndim == _HUGE:
-        tensor.shape = tensor.strides = None
-    if 0 < ndim < _HUGE:  # the arrays must have as many entries
-        shape, strides = _integers_for(foreign, "shape"), _integers_for(foreign, "strides")
-        more = ndim - len(shape)
-        tensor.shape = foreign.array(shape + [1] * more)
-        tensor.strides = foreign.array(strides + [1] * more)
+    for name, values in arrays.items():
+        if ndim == _HUGE:
+            setattr(tensor, name, None)
+        elif ndim > 0:  # the arrays must have as many entries
+            setattr(tensor, name, foreign.array(values + [1] * (ndim - now)))
     tensor.ndim = ndim
 
 
-def _spoil_dtype(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-    tensor = foreign.tensor
-    tensor.code = dice.choice([tensor.code, dice.randrange(20), dice.randrange(256)])
-    tensor.bits = dice.choice([tensor.bits, 0, 1, 6, 8, 12, 24, 255, dice.randrange(256)])
-    tensor.lanes = dice.choice([tensor.lanes, 0, 2, 4, 65535, dice.randrange(65536)])
+def _value(dice: random.Random, foreign: ForeignTensor, places: Places, name: str) -> int | None:
+    """Return what a field of one number or address may hold."""
+    tensor, small = foreign.tensor, dice.randrange(-64, 65)
+    values: dict[str, list[Any]] = {
+        "major": [0, 2, 3, 2**31, 2**32 - 1, dice.getrandbits(32)],
+        "flags": [8, 2**63, 2**64 - 1, 1 << dice.randrange(64)],
+        "data": [None, places.address(dice), places.address(dice)],
+        "device_type": [*range(20), -1, -(2**31), 2**31 - 1, dice.getrandbits(31)],
+        "device_id": [0, 1, 2, 0, 1, 2, 3, -1, -(2**31), 2**31 - 1, dice.getrandbits(31)],
+        "code": [dice.randrange(20), dice.randrange(256)],
+        "bits": [0, 1, 6, 8, 12, 24, 255, dice.randrange(256)],
+        "lanes": [0, 2, 4, 65535, dice.randrange(65536)],
+        "byte_offset": [small, tensor.byte_offset + small, 2**63, -1, 1, 2, 4096],
+    }
+    value: int | None = dice.choice(values[name])
+    return value % 2**64 if name == "byte_offset" and value is not None else value
 
 
-def _spoil_version(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-    if isinstance(foreign.managed, DLManagedTensorVersioned):
-        foreign.managed.major = dice.choice([0, 2, 3, 2**31, 2**32 - 1, dice.getrandbits(32)])
+HEADER = ("major", "flags")
+NUMBERS = ("data", "device_type", "device_id", "code", "bits", "lanes", "byte_offset")
+ARRAYS = ("shape", "strides")
 
 
-def _spoil_flags(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-    if isinstance(foreign.managed, DLManagedTensorVersioned):
-        foreign.managed.flags = dice.choice([8, 2**63, 2**64 - 1, 1 << dice.randrange(64)])
+def mutate(dice: random.Random, foreign: ForeignTensor, places: Places) -> None:
+    """Spoil a field without following a pointer: a tensor may hold wild ones by now."""
+    name = dice.choice([*HEADER, *NUMBERS, "shape"])
+    if name in HEADER:
+        if isinstance(foreign.managed, DLManagedTensorVersioned):
+            setattr(foreign.managed, name, _value(dice, foreign, places, name))
+    else:
+        new = None if name == "shape" else _value(dice, foreign, places, name)
+        setattr(foreign.tensor, name, new)
 
 
-def _field(name: str, values: Sequence[int], bits: int) -> Callable[..., None]:
-    def spoil(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-        anything = dice.getrandbits(bits) - (1 << (bits - 1))
-        setattr(foreign.tensor, name, dice.choice([*values, anything]))
-
-    return spoil
-
-
-def _spoil_data(dice: random.Random, foreign: ForeignTensor, places: Places) -> None:
-    foreign.tensor.data = places.address(dice)
-
-
-def _spoil_offset(dice: random.Random, foreign: ForeignTensor, _: Places) -> None:
-    tensor = foreign.tensor
-    small = dice.randrange(-64, 65)
-    offset = dice.choice([small, tensor.byte_offset + small, 2**63, 2**64 - 1, 1, 2, 4096])
-    tensor.byte_offset = offset % 2**64
-
-
-def _null(name: str) -> Callable[..., None]:
-    def spoil(_: random.Random, foreign: ForeignTensor, __: Places) -> None:
-        setattr(foreign.tensor, name, None)
-
-    return spoil
-
-
-SPOILERS: list[Callable[[random.Random, ForeignTensor, Places], None]] = [
-    _spoil_version,
-    _spoil_flags,
-    _field("device_type", [*range(20), -1, -(2**31), 2**31 - 1], 32),
-    _field("device_id", [0, 1, 2, 3, -1, -(2**31), 2**31 - 1], 32),
-    _field("device_id", [0, 1, 2], 2),
-    _spoil_ndim,
-    _spoil_entry("shape"),
-    _spoil_entry("strides"),
-    _null("shape"),
-    _null("strides"),
-    _spoil_dtype,
-    _spoil_data,
-    _null("data"),
-    _spoil_offset,
-]
-
-
-# Those that follow no pointer: a tensor may hold wild ones by now.
-MUTATIONS = [
-    *(_spoil_version, _spoil_flags, _spoil_dtype, _spoil_data, _spoil_offset),
-    _null("shape"),
-    _null("data"),
-    *(spoiler for spoiler in SPOILERS if spoiler.__qualname__.startswith("_field")),
-]
+def _spoil(dice: random.Random, foreign: ForeignTensor, places: Places) -> None:
+    choice = dice.randrange(6)
+    if choice == 0:
+        _spoil_ndim(dice, foreign)
+    elif choice < 3:
+        name = dice.choice(ARRAYS)
+        if dice.random() < 0.3:
+            setattr(foreign.tensor, name, None)
+        else:
+            _spoil_entry(dice, foreign, name)
+    else:
+        mutate(dice, foreign, places)
 
 
 def fuzzed_tensor(dice: random.Random, places: Places) -> ForeignTensor:
     """Return a tensor with none, some or many fields spoiled."""
     foreign = valid_tensor(dice, places)
     for _ in range(dice.choice((0, 0, 0, 1, 1, 1, 1, 2, 3, 6))):
-        dice.choice(SPOILERS)(dice, foreign, places)
+        _spoil(dice, foreign, places)
     if dice.random() < 0.1:
         foreign.managed.deleter = None
     # Nothing may be read behind another major version, and no entry of arrays without any.
     managed, tensor = foreign.managed, foreign.tensor
     if getattr(managed, "major", 1) != 1 or tensor.ndim <= 0:
-        for name in ("shape", "strides"):
+        for name in ARRAYS:
             if dice.random() < 0.3:
                 wild: Any = ctypes.cast(places.address(dice), ctypes.POINTER(ctypes.c_int64))
                 setattr(tensor, name, wild)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of the tutorial and the how-to pages: they run, and print what the pages show.
 
-Those that need a peer run where it is: tests/interoperability/test_guide_*.py.
+Those that need a peer run where it is: tests/interoperability/test_guide_examples.py.
 """
 
 from __future__ import annotations

@@ -50,11 +50,6 @@ def test_a_page_that_is_well_has_no_faults_and_four_pictures(
             "found faint (1.6)",
         ),
         (
-            "<p style='color: #222'>faint</p>",
-            ["at 390, dark", "at 1400, dark"],
-            "found faint (1.3)",
-        ),
-        (
             "<svg width=80 height=30><text y=20 fill='#111'>drawn</text></svg>",
             ["at 390, dark", "at 1400, dark"],
             "found drawn (1.1)",
@@ -69,18 +64,9 @@ def test_what_is_wrong_in_some_ways_is_said_of_these(
     assert all(said in fault for fault in found)
 
 
-@pytest.mark.parametrize(
-    ("planted", "said"),
-    [
-        ("<script>throw new Error('planted')</script>", "expected no exception"),
-        ("<script src='missing.js'></script>", "expected no error, found"),
-    ],
-)
-def test_what_a_page_logs_is_said_once(
-    browser: Browser, tmp_path: Path, planted: str, said: str
-) -> None:
-    (fault,) = faults(browser, tmp_path, planted)
-    assert said in fault
+def test_what_a_page_logs_is_said_once(browser: Browser, tmp_path: Path) -> None:
+    (fault,) = faults(browser, tmp_path, "<script>throw new Error('planted')</script>")
+    assert "expected no exception" in fault
 
 
 def test_a_request_of_another_site_is_named(browser: Browser, tmp_path: Path) -> None:
