@@ -43,6 +43,7 @@ PROSE = {
     *(
         "diagram",
         "error-table",
+        "invalid-uses",
         "list-table",
         "figure",
         "image",

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pages can say beyond Sphinx: links to the page of an error, their table, and diagrams.
 
-``{error}`layout_mismatch` `` is a link to the page of that code, ``{error-table}`` is the table of
-all codes, and ``{diagram} exchange`` draws docs/diagrams/exchange.dot in the colours of the page.
+``{error}`layout_mismatch` `` links to the page of that code, ``{error-table}`` is the table of all
+codes, ``{invalid-uses}`` shows the uses that the page's code refuses, and ``{diagram} exchange``
+draws docs/diagrams/exchange.dot in the colours of the page.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from drawing import DIAGRAMS, KEPT, draw, source_of
 from error_table import HEADER, index_table, read_table
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
+from recorded_uses import RECORD, read_record
 from sphinx.addnodes import pending_xref
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -72,6 +74,36 @@ class ErrorTableDirective(SphinxDirective):
         container = nodes.container()
         lines = StringList(index_table(read_table()), source=str(HEADER))
         self.state.nested_parse(lines, self.content_offset, container)
+        return list(container.children)
+
+
+class InvalidUsesDirective(SphinxDirective):
+    """The invalid uses of the codes, exceptions or files that it names, or of the page's code."""
+
+    optional_arguments = 9
+
+    def run(self) -> list[nodes.Node]:
+        """Show each use with its sentence; on the page of a code, first what is raised."""
+        page = PurePosixPath(self.env.docname).name
+        wanted = self.arguments or [page]
+        self.env.note_dependency(str(RECORD))
+        container = nodes.container()
+        for row in read_table():
+            if row.code == page:
+                says = (
+                    f"In Python {row.raised}; in C++ {{cpp:enumerator}}`usm_dlpack::errc::{page}`."
+                )
+                self.state.nested_parse(
+                    StringList([says], source=str(HEADER)), self.content_offset, container
+                )
+        for use in read_record():
+            if use.code in wanted or use.source in wanted:
+                language = lexer_of(Path(use.source))
+                container += nodes.paragraph(
+                    "", "", nodes.strong(use.title, use.title), nodes.Text(f" ({use.source})")
+                )
+                container += nodes.literal_block(use.shown, use.shown, language=language)
+                container += nodes.literal_block(use.sentence, use.sentence, language="text")
         return list(container.children)
 
 
@@ -230,6 +262,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_role("error", ErrorRole())
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("error-table", ErrorTableDirective)
+    app.add_directive("invalid-uses", InvalidUsesDirective)
     app.connect("source-read", mark_outside_links)
     app.connect("doctree-resolved", resolve_outside_links)
     app.connect("doctree-resolved", link_error_codes)

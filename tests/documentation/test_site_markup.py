@@ -67,7 +67,7 @@ def build(
     (docs / "errors").mkdir(parents=True)
     for file in (ROOT / "docs").glob("*.py"):
         shutil.copy(file, docs)
-    for part in ("_static", "diagrams"):
+    for part in ("_static", "diagrams", "examples"):
         shutil.copytree(ROOT / "docs" / part, docs / part)
     (docs / "plots.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'></svg>")
     (docs / "errors" / "layout_mismatch.md").write_text("# layout_mismatch\n\n`layout_mismatch`\n")
@@ -144,6 +144,7 @@ def test_the_table_of_errors_has_a_row_and_a_page_for_each_code(tmp_path: Path) 
     own = (tmp_path / "html" / "errors" / "device_mismatch.html").read_text()
     assert "name different root devices." in own
     assert "UsmBindingError" in own
+    assert "Tensor with the id of another device" in own
     assert "Written by" not in own
 
 

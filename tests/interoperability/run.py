@@ -38,7 +38,7 @@ PEERS = ("dpctl-tensor", "dpnp", "consumers")
 EXTENDED = "extended"  # consumers_page.py knows the name too
 # The test files of each; those of the guide run the examples of docs/how-to/.
 TESTS = {
-    "dpctl-tensor": ["dpctl_tensor", "guide_dpctl_tensor"],
+    "dpctl-tensor": ["dpctl_tensor"],
     "dpnp": ["dpnp", "onednn", "guide_dpnp"],
     "consumers": ["guide_consumers", "pytorch"],
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of docs/how-to/dpnp.md, with the dpnp of this environment."""
+"""The example of docs/how-to/dpctl.md, with the dpnp of this environment."""
 
 from __future__ import annotations
 

@@ -15,55 +15,14 @@ import subprocess
 import sys
 import sysconfig
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docs" / "examples" / "invalid_uses"
-RECORD = FOLDER / "sentences.txt"
+sys.path.insert(0, str(ROOT / "docs"))
+from recorded_uses import FOLDER, Use, uses_in  # noqa: E402
 
 # The Python files that need no environment of their own.
 PLAIN = ("memory.py", "exchange.py", "arguments.py", "process.py")
-
-
-@dataclass(frozen=True)
-class Use:
-    """What one use raised: where it stands, the rule it broke if that has a code, the sentence."""
-
-    source: str
-    name: str
-    code: str
-    sentence: str
-
-
-def read_record() -> list[Use]:
-    """Return the uses of ``sentences.txt``: two lines each, and an empty one."""
-    uses = []
-    for entry in RECORD.read_text(encoding="utf-8").split("\n\n")[1:]:
-        head, sentence = entry.strip().split("\n")
-        source, name, code = (part.strip() for part in head.split("|"))
-        uses.append(Use(source, name, code, sentence))
-    return uses
-
-
-def write_record(uses: list[Use]) -> str:
-    """Return the text of ``sentences.txt``."""
-    head = "What the invalid uses of this folder say; tests/python/test_invalid_uses.py compares."
-    entries = (f"{use.source} | {use.name} | {use.code}\n{use.sentence}\n" for use in uses)
-    return "\n".join([f"{head}\n", *entries])
-
-
-def region(source: str, name: str) -> str:
-    """Return the lines between the two marks of a use, as a page shows them."""
-    text = (FOLDER / source).read_text(encoding="utf-8")
-    return text.split(f"[begin {name}]\n")[1].split(f"[end {name}]")[0]
-
-
-def names_of(source: str) -> list[str]:
-    """Return the marked regions of a file, in their order."""
-    text = (FOLDER / source).read_text(encoding="utf-8")
-    return re.findall(r"\[begin (\w+)\]$", text, re.MULTILINE)
 
 
 # --- Python
@@ -75,15 +34,12 @@ def say(source: str) -> None:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
+    sys.path.insert(0, str(FOLDER))  # of on_device.py
     specification.loader.exec_module(module)
     said = []
-    for name in names_of(source):
-        use = getattr(module, name, None)
-        if use is None:  # a region that several uses share
-            continue
-        assert isinstance(use, FunctionType)
+    for name, _ in uses_in(source):
         try:
-            use()
+            getattr(module, name)()
         except Exception as error:
             lines = traceback.extract_tb(error.__traceback__)
             assert any(line.name == name for line in lines)
@@ -131,8 +87,9 @@ def run_program(program: Path, *arguments: str, environment: dict[str, str]) -> 
     return [Use(f"{program.name}.cpp", name, code, sentence) for name, code, sentence in lines]
 
 
-def include_flags(name: str) -> list[str]:
+def include_flags() -> list[str]:
     """Return the flags of what a use that the compiler refuses includes."""
+    import nanobind
     import usm_dlpack
 
     third_party = Path(usm_dlpack.get_include()).parent / "third_party"
@@ -140,42 +97,15 @@ def include_flags(name: str) -> list[str]:
     flags += ["-isystem", str(third_party / "dlpack"), "-isystem", str(third_party / "mdspan")]
     flags += ["-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos"]
     flags += ["-DMDSPAN_IMPL_PROPOSED_NAMESPACE=Experimental"]
-    if name in WITHOUT_SYCL:
-        return [*flags, "-Dwithout_sycl"]
     flags += ["-isystem", str(Path(sys.prefix) / "include")]
     flags += ["-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
-    if name in WITH_SYCL:
-        return [*flags, "-Dwith_sycl"]
-    import nanobind
-
     return [*flags, "-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include")]
-
-
-WITHOUT_SYCL = frozenset(
-    {
-        "vector_as_view",
-        "handle_that_is_no_pointer",
-        "accessor_that_scales",
-        "element_without_a_dtype",
-        "dtype_of_another_size",
-        "padded_elements_without_flags",
-        "layout_without_strides",
-    }
-)
-WITH_SYCL = frozenset(
-    {
-        "host_code_that_indexes_device_usm",
-        "accessor_of_no_kind",
-        "array_of_const_elements",
-        "queue_checked_with_a_number",
-    }
-)
 
 
 def compile_use(name: str) -> Use:
     """Return the sentence with which g++ refuses a use of compile_time.cpp."""
     source = FOLDER / "compile_time.cpp"
-    command = ["g++", "-std=c++17", "-fsyntax-only", f"-D{name}", *include_flags(name), str(source)]
+    command = ["g++", "-std=c++17", "-fsyntax-only", f"-D{name}", *include_flags(), str(source)]
     variables = os.environ | {"LC_ALL": "C"}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode != 0, f"{name} compiles"

@@ -116,4 +116,3 @@ def test_a_rule_is_added_by_the_recipe(tree: Path, is_binding: bool) -> None:
     text = page.read_text()
     assert text.startswith("# `ndim_too_large`\n")
     assert "Refused: `ndim` is above 64." in text
-    assert name in text

@@ -25,13 +25,7 @@ from usm_dlpack import _core
 
 DOCS = guide.ROOT / "docs"
 # Those whose Python needs nothing that is not here, and is a region after the other.
-PAGES_HERE = [
-    DOCS / f"{name}.md"
-    for name in (
-        *("tutorial", "how-to/errors", "how-to/numpy", "how-to/tvm_ffi"),
-        *("how-to/sub_devices", "how-to/streams"),
-    )
-]
+PAGES_HERE = [DOCS / f"{name}.md" for name in ("tutorial", "how-to/errors", "how-to/streams")]
 PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
 # Where the code of the pages is, besides docs/examples/: each is run or built by a test.
 SOURCES = [
@@ -42,7 +36,7 @@ SOURCES = [
     guide.ROOT / "tests" / "python" / "extension_project" / "guide_extension.cpp",
 ]
 HERE = (
-    *("tutorial", "with_dpctl", "with_numpy", "with_tvm_ffi"),
+    *("start", "tutorial", "with_dpctl", "with_numpy", "with_tvm_ffi"),
     *("sub_devices", "streams", "refusals", "explain"),
 )
 REGION = re.compile(
@@ -164,8 +158,8 @@ def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -
     assert "dtype: expected float32" in refused.stderr
 
 
-def test_the_commands_of_the_page_on_drivers_do_what_it_says(tmp_path: Path) -> None:
-    commands = regions(guide.EXAMPLES / "drivers.sh")
+def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path: Path) -> None:
+    commands = regions(guide.EXAMPLES / "devices.sh")
     devices, selected = (shell(commands[name], tmp_path) for name in ("devices", "select"))
     assert devices.returncode == selected.returncode == 0
     assert f" {usm_dlpack.root_device(0).name}\n" in devices.stdout
