@@ -30,7 +30,7 @@ GOOD = """# Entrance
 What is to be "seen".
 ```
 
-```{diagram} export_protocol
+```{diagram} export_steps
 A protocol.
 ```
 
