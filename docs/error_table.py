@@ -72,7 +72,7 @@ def read_table(root: Path = ROOT) -> list[Row]:
 def index_table(rows: list[Row]) -> list[str]:
     """Return the table of codes in docs/errors/index.md, in lines of Markdown."""
     lines = ["| code | refused | in Python |", "|---|---|---|"]
-    lines += [f"| {{error}}`{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
+    lines += [f"| `{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
     return lines
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pages can say beyond Sphinx: links to the page of an error, their table, and diagrams.
 
-``{error}`layout_mismatch` `` links to the page of that code, ``{error-table}`` is the table of all
-codes, ``{invalid-uses}`` shows the uses that the page's code refuses, and ``{diagram} exchange``
-draws docs/diagrams/exchange.dot in the colours of the page.
+A code in backticks links to its page, ``{error-table}`` is the table of all codes,
+``{invalid-uses}`` shows the uses that the page's code refuses, and ``{diagram} exchange`` draws
+docs/diagrams/exchange.dot in the colours of the page.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from error_table import HEADER, index_table, read_table
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 from recorded_uses import RECORD, read_record
-from sphinx.addnodes import pending_xref
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxDirective
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,24 +44,6 @@ PAGE_OF_FILE = {"CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"} 
     f"examples/{name}/README.md": f"how-to/examples/{name}"
     for name in ("extension", "c_abi", "onednn")
 }
-
-
-class ErrorRole(SphinxRole):
-    """A link to docs/errors/<code>.md, which Sphinx warns of where there is no such page."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Make the link, to be resolved when all pages are read."""
-        reference = pending_xref(
-            "",
-            nodes.literal(self.text, self.text, classes=["xref"]),
-            refdomain="std",
-            reftype="doc",
-            reftarget=f"/errors/{self.text}",
-            refexplicit=True,
-            refdoc=self.env.docname,
-        )
-        self.set_source_info(reference)
-        return [reference], []
 
 
 class ErrorTableDirective(SphinxDirective):
@@ -259,7 +240,6 @@ def lexer_of(file: Path) -> str:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the role, the directive and what becomes of links out of docs/."""
-    app.add_role("error", ErrorRole())
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("error-table", ErrorTableDirective)
     app.add_directive("invalid-uses", InvalidUsesDirective)

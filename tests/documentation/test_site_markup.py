@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 GOOD = """# Entrance
 
-{error}`layout_mismatch` and `layout_mismatch`; `no_device` has no page here, and `other` is none.
+`layout_mismatch`; `no_device` has no page here, and `other` is none.
 
 [a file](../tests/python/test_architecture.py), [its folder](../examples/),
 [a page](errors/layout_mismatch.md)
@@ -44,7 +44,6 @@ errors/layout_mismatch
 """
 TOCTREE = "\n\n```{toctree}\nerrors/layout_mismatch\n```\n"
 BAD = {
-    "{error}`nowhere`": "unknown document: '/errors/nowhere'",
     "{cpp:func}`usm_dlpack::nowhere`": "cpp:func reference target not found: usm_dlpack::nowhere",
     "{py:func}`usm_dlpack.nowhere`": "py:func reference target not found: usm_dlpack.nowhere",
     "{term}`nowhere`": "term not in glossary: 'nowhere'",
@@ -84,9 +83,9 @@ def test_markup_becomes_links_and_pictures(tmp_path: Path) -> None:
     done = build(tmp_path, GOOD)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "html" / "index.html").read_text()
-    # The role, the backticks, two links, the toctree; the sidebar is not in it.
+    # The backticks, two links, the toctree; the sidebar is not in it.
     article = page.partition("<article")[2].partition("</article>")[0]
-    assert article.count('href="errors/layout_mismatch.html"') == 5
+    assert article.count('href="errors/layout_mismatch.html"') == 4
     assert 'href="errors/no_device.html"' not in page
     assert 'href="files/tests/python/test_architecture.py.html"' in article
     assert 'href="files/examples/README.md.html"' in article

@@ -28,38 +28,39 @@ from upstream_defects import EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
 PASSED = ("same memory", "copy", "arrived", "sent", "received", "")
+# How the page writes an outcome, and a direction.
+SIGNS = {"same memory": "✓", "arrived": "✓", "sent": "✓", "received": "✓"}
+SIGNS |= {"refused": "✗", "writable": "⚠", "crash": "☠"}
+ARROWS = {"ours to theirs": "→", "theirs to ours": "←"}
 HEAD = """\
 # Consumers: what passes between this package and other libraries
 
 `python3 dev.py interoperability` writes this page by trying each cell on the CPU device, and fails
 when a cell is not as it stands here; `python3 tests/interoperability/run.py --write` renews it.
 
-- *same memory*: the array arrived, its values, shape and dtype unchanged, at the same address.
-- *copy*: it arrived in memory of its own.
-- *arrived*: it is empty, so that nothing is shared or copied.
-- *sent*, *received*: the message was read from, or written to, the memory itself.
-- *refused*, *writable* (read-only memory that can be written on the other side), *crash*: a number
-  leads to the reason. Wrong values fail the run.
-- An empty cell: the library has no such array.
+- ✓: it arrived at the same address, with its values, shape and dtype. Empty arrays have no address;
+  for mpi4py, the message was read from, or written to, the memory itself.
+- copy: it arrived in memory of its own.
+- ✗ refused, ⚠ read-only memory that can be written on the other side, ☠ ends the process: the
+  number leads to the reason. Wrong values fail the run.
+- none: the library has no such array.
 
-Ours to theirs: USM libraries take a tensor by their `from_dlpack`; host libraries are asked for
-their CPU device, and but for the columns that say so take shared USM. Theirs to ours is
-`usm_dlpack.from_dlpack(x)`, and for host libraries `from_dlpack(x, device=(14, id), usm_type=...)`,
-which copies. *Through NumPy* is `from_dlpack(numpy.from_dlpack(x, device="cpu"))`, *through a
-capsule* `from_dlpack(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0)))`. For mpi4py, ours to
-theirs is a message sent out of our memory to the other rank, theirs to ours one received into it,
-both shared USM; it takes all USM for host memory unseen, and device USM passes here because the
-device is the CPU. The second device is another root device, on a platform of its own.
+The first sign of a row stands for all arrays that no other sign names. → is ours to theirs: USM
+libraries take a tensor by their `from_dlpack`; host libraries are asked for their CPU device, and
+take shared USM unless the array says otherwise. ← is theirs to ours, `usm_dlpack.from_dlpack(x)`,
+for host libraries with `device=(14, id)`, which copies. *Through NumPy* is
+`from_dlpack(numpy.from_dlpack(x, device="cpu"))`, *through a capsule*
+`from_dlpack(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0)))`. mpi4py takes all USM for host
+memory; device USM passes because the device is the CPU. The second device is on a platform of its
+own.
 """
 
 
 HOST = """\
-A tensor of ours that a library takes as memory of the host, of each USM kind, with `copy` None and
-True; the values are compared. *Capsule*: the library takes an object whose `__dlpack__` gives our
-legacy, and then our versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the
-tensor, and is asked for the host by its own `device=`, with its own `copy=`. *Same memory* is true
-of host and shared USM without `copy=True`; everything else is a copy, as it must be. A table of
-oneDAL tells no address of host memory, and stands as a copy.
+A tensor of ours that a library takes as host memory, of each USM kind, with `copy` None and True.
+*Capsule*: the library gets our legacy and versioned capsules for `dl_device=(1, 0)`. *Keyword*: it
+is asked for the host by its own `device=`. ✓ is for host and shared USM without `copy=True`;
+everything else is a copy, as it must be.
 """
 EXTENDED = "extended"
 EXTENDED_HEADING = "## Extended run"
@@ -94,7 +95,7 @@ class Explained:
         ]
         word: str = outcome["outcome"]
         if word in PASSED:
-            return word
+            return SIGNS.get(word, word)
         if word == "wrong" or not found:
             where = f"{title}, {direction}, {cell}"
             passes = "a cell that passes" + (" or is explained" if word != "wrong" else "")
@@ -104,7 +105,7 @@ class Explained:
             )
             return word
         number = self.numbers.setdefault(found[0], len(self.numbers) + 1)
-        return f"{word} [{number}](#{self.anchor})"
+        return f"{SIGNS.get(word, word)} [{number}](#{self.anchor})"
 
     def unused(self, measured: set[str]) -> list[str]:
         """Return a sentence for each explanation of measured libraries whose cells all pass."""
@@ -120,6 +121,15 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def grouped(names: list[str], marks: list[str]) -> str:
+    """Return each mark once, with the names of its cells; the most frequent stands for the rest."""
+    groups: dict[str, list[str]] = {}
+    for name, mark in zip(names, marks, strict=True):
+        groups.setdefault(mark or "none", []).append(name)
+    ordered = sorted(groups, key=lambda mark: (mark == "none", -len(groups[mark])))
+    return "; ".join([*ordered[:1], *(f"{m}: {', '.join(groups[m])}" for m in ordered[1:])])
 
 
 def listed(dtypes: list[str], of_numpy: list[str]) -> str:
@@ -139,10 +149,11 @@ def of_dtypes(row: dict[str, Any], direction: str, explained: Explained) -> list
         kind, _, dtype = cell.partition(" ")
         if kind == "dtype" and outcome["outcome"] != "":
             mark = explained.mark(row["title"], direction, cell, outcome)
-            found.setdefault("" if mark in PASSED else mark, []).append(dtype)
-    passed = found.pop("", [])
+            passed = outcome["outcome"] in PASSED
+            found.setdefault("" if passed else mark, []).append(dtype)
+    taken = found.pop("", [])
     others = [f"{mark}: {listed(dtypes, row['numpy'])}" for mark, dtypes in found.items()]
-    return [row["title"], direction, listed(passed, row["numpy"]), "; ".join(others)]
+    return [row["title"], ARROWS[direction], listed(taken, row["numpy"]), "; ".join(others)]
 
 
 # The words for what was varied.
@@ -175,14 +186,16 @@ def of_host(every: list[dict[str, Any]]) -> str:
     marks: dict[str, list[dict[str, Any]]] = {}
     for one in every:
         marks.setdefault(one["mark"], []).append(one)
-    passed = [one for mark in PASSED for one in marks.pop(mark, [])]
+    passed = [one for mark in ("✓", "copy", "") for one in marks.pop(mark, [])]
     in_place = [one for one in passed if one["usm_type"] != "device" and not one["copy"]]
-    words = dict.fromkeys(one["outcome"] for one in in_place or passed)
+    words = dict.fromkeys(one["mark"] for one in in_place or passed)
     failed = [
         f"{which(some, every)}: {mark}" if len(some) < len(every) else mark
         for mark, some in marks.items()
     ]
-    return "; ".join([" or ".join(words), *failed] if words else failed)
+    if not words:
+        return ", ".join(failed)
+    return " or ".join(words) + (f" ({', '.join(failed)})" if failed else "")
 
 
 def host_rows(row: dict[str, Any], explained: Explained) -> list[list[str]]:
@@ -200,11 +213,11 @@ def host_rows(row: dict[str, Any], explained: Explained) -> list[list[str]]:
         way = by
         for version in ("legacy", "versioned") if by == "capsule" else ():
             marks = {one["mark"] for one in every if one["version"] == version}
-            if len(marks) == 1 and not marks.intersection(PASSED):
-                way += f"; {version}: {marks.pop()}"
+            if len(marks) == 1 and not marks & {"✓", "copy", ""}:
+                way += f", {version} {marks.pop()}"
                 every = [one for one in every if one["version"] != version]
         cells = [of_host([one for one in every if one["view"] == view]) for view in views]
-        rows.append([row["title"], way, *cells])
+        rows.append([row["title"], way, grouped(views, cells)])
     return rows
 
 
@@ -231,25 +244,34 @@ def render(rows: list[dict[str, Any]], level: str, suffix: str) -> tuple[str, li
         if any(outcome["outcome"] for outcome in row["cells"][direction].values())
     ]
     arrays = [
-        [row["title"], direction]
-        + [explained.mark(row["title"], direction, c, row["cells"][direction][c]) for c in cells]
+        [
+            row["title"],
+            ARROWS[direction],
+            grouped(
+                cells,
+                [
+                    explained.mark(row["title"], direction, c, row["cells"][direction][c])
+                    for c in cells
+                ],
+            ),
+        ]
         for row, direction in ways
     ]
     host = [line for row in rows for line in host_rows(row, explained)]
-    views = list(dict.fromkeys(one["view"] for one in rows[0]["host"]))
+    views = ", ".join(dict.fromkeys(one["view"] for one in rows[0]["host"]))
     dtypes = [of_dtypes(row, direction, explained) for row, direction in ways]
     ordered = sorted(explained.numbers.items(), key=lambda item: item[1])
     reasons = "".join(f"{number}. {EXPLANATIONS[place][3]}\n" for place, number in ordered)
     versions = list(dict.fromkeys(row["version"] for row in rows))
     page = (
         f"Releases: {', '.join(versions)}.\n\n{level} Arrays{suffix}\n\n"
-        f"{table(['library', 'direction', *cells], arrays)}\n"
+        f"{table(['library', '', ', '.join(cells)], arrays)}\n"
         f"{level} Memory of the host{suffix}\n\n"
-        f"{'' if suffix else HOST + chr(10)}{table(['library', 'by', *views], host)}\n"
+        f"{'' if suffix else HOST + chr(10)}{table(['library', 'by', views], host)}\n"
         f"{level} Element types{suffix}\n\n"
         "Every element type that the library and DLPack have in common was tried. NumPy's are "
         f"{', '.join(rows[0]['numpy'])}.\n\n"
-        f"{table(['library', 'direction', 'passes', 'does not pass'], dtypes)}\n"
+        f"{table(['library', '', 'passes', 'does not pass'], dtypes)}\n"
         f"{level} Reasons{suffix}\n\n{reasons}"
     )
     return page, explained.problems + explained.unused({row["title"] for row in rows})
