@@ -453,6 +453,7 @@ def docs(browser: bool) -> int:
     environment.run(environment.python, "-m", "pytest", "-q", *sorted(tests.glob("test_*.py")))
     if not browser:
         return 0
+    environment.install("-r", "requirements/browser.txt")
     environment.run(environment.python, "-m", "pytest", "-q", tests / "in_browser")
     pictures = ROOT / "build" / "docs" / "screenshots"
     return environment.run(

@@ -41,11 +41,9 @@ def faults_of(output: Path, xml: Path) -> list[str]:
     site = output / "html"
     return [
         *site_links.faults_of_links(site),
-        *site_links.faults_of_search(site, "to_dlpack_tensor"),
         *faults_of_reference(site, xml),
         *shown_code.faults_of_code_blocks(),
         *drawing.faults_of_kept_pictures(),
-        *drawing.faults_of_protocols(),
     ]
 
 
@@ -54,7 +52,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="docs/build.py", description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "docs")
     parser.add_argument("--draw", action="store_true", help="only renew docs/diagrams/*.svg")
-    parser.add_argument("--external", action="store_true", help="list links to other sites too")
     options = parser.parse_args()
     if options.draw:
         drawing.keep()
@@ -66,8 +63,6 @@ def main() -> int:
     faults = faults_of(output, xml)
     for fault in faults:
         print(fault, file=sys.stderr)
-    if options.external:
-        print(*site_links.external_links(output / "html"), sep="\n")
     passed = passed and not faults
     print(f"{'built' if passed else 'FAILED'}: {output / 'html' / 'index.html'}")
     return 0 if passed else 1

@@ -27,10 +27,8 @@ PAGE = """# `{code}`
 {mark}
 Refused: {meaning}.
 
-| | |
-|---|---|
-| in Python | {raised} |
-| in C++ | {{cpp:enumerator}}`usm_dlpack::errc::{code}` |
+```{{invalid-uses}}
+```
 """
 
 
@@ -52,9 +50,7 @@ class Row:
     @property
     def page(self) -> str:
         """The text of a page that has no example."""
-        return PAGE.format(
-            code=self.code, mark=MARK.rstrip(), meaning=self.meaning, raised=self.raised
-        )
+        return PAGE.format(code=self.code, mark=MARK.rstrip(), meaning=self.meaning)
 
 
 def read_table(root: Path = ROOT) -> list[Row]:
@@ -76,7 +72,7 @@ def read_table(root: Path = ROOT) -> list[Row]:
 def index_table(rows: list[Row]) -> list[str]:
     """Return the table of codes in docs/errors/index.md, in lines of Markdown."""
     lines = ["| code | refused | in Python |", "|---|---|---|"]
-    lines += [f"| {{error}}`{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
+    lines += [f"| `{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
     return lines
 
 

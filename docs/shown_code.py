@@ -2,8 +2,8 @@
 """Every code block that a page shows is a region of a file that is built or run.
 
 A block is a ``literalinclude``, or its lines stand in a file below one of the folders of `RUN`,
-one after another, indented as a whole as they may be. What is left are commands, which must exist,
-and the Python of the pages that a test runs as a whole.
+one after another. What is left are commands, which must exist, and the Python of pages that a test
+runs as a whole.
 """
 
 from __future__ import annotations
@@ -19,48 +19,26 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+
 ROOT = Path(__file__).resolve().parents[1]
 
-# Files that are built or run, and by what.
-RUN = {
-    "docs/examples/": "tests/python/test_guide_examples.py and its like",
-    "examples/": "tests/python/test_examples.py and `dev.py interoperability`",
-    "tests/": "`dev.py test` and the commands of CONTRIBUTING.md",
-    "benchmarks/": "`dev.py speed` and `dev.py benchmark`",
-    "include/": "every test",
-    "bindings/": "every test of Python",
-    "python/": "every test of Python",
-    ".ci/run": "continuous integration",
-}
+# Folders of files that are built or run.
+RUN = ("docs/examples/", "examples/", "tests/", "benchmarks/", "include/", "bindings/", "python/")
 # Pages whose Python a test runs as it stands there.
 PYTHON_RUN_BY = {
     "README.md": "tests/python/test_readme.py",
     "docs/onednn.md": "tests/interoperability/test_onednn.py",
 }
 # Directives that show no code; what is in them is read as a part of the page.
-PROSE = {
-    *("admonition", "note", "warning", "tip", "important", "seealso", "glossary", "toctree"),
-    *(
-        "diagram",
-        "error-table",
-        "list-table",
-        "figure",
-        "image",
-        "include",
-        "contents",
-        "dropdown",
-        "tab-set",
-    ),
-}
-OUTPUT = {"", "text", "console", "none"}
-
-FENCE = re.compile(r"^( *)(`{3,}|:{3,})\s*(?:\{([\w-]+)\})?\s*(.*?)\s*$")
-LIST_ITEM = re.compile(r"^ *(?:[-*+]|\d+[.)]) ")
+PROSE = {"note", "warning", "glossary", "toctree", "include", "diagram"}
+PROSE |= {"error-table", "invalid-uses"}
+OUTPUT = {"", "text", "console"}
 
 
 @dataclass(frozen=True)
 class Block:
-    """A code block of a page: its language, or that it includes a file."""
+    """A code block of a page: its language, or the file that it includes."""
 
     line: int
     language: str
@@ -68,79 +46,33 @@ class Block:
     included: str = ""
 
 
-def indented_blocks(lines: list[tuple[int, str]]) -> Iterator[Block]:
-    """Find what four spaces make code: behind an empty line, and not within a list."""
-    found: list[tuple[int, str]] = []
-    empty, in_list = True, False
-    for number, line in [*lines, (0, "end")]:
-        if found and (line.startswith("    ") or not line.strip()):
-            found.append((number, line))
-            continue
-        if found:
-            text = textwrap.dedent("\n".join(text for _, text in found)).strip("\n")
-            yield Block(found[0][0], "", text)
-            found = []
-        if line.startswith("    ") and empty and not in_list:
-            found = [(number, line)]
-        elif LIST_ITEM.match(line):
-            in_list = True
-        elif line.strip() and not line.startswith(" "):
-            in_list = False
-        empty = not line.strip()
-
-
-def blocks_of(lines: list[tuple[int, str]]) -> Iterator[Block]:
+def blocks_of(text: str, first_line: int = 1) -> Iterator[Block]:
     """Find the code blocks of a page, also those within notes."""
-    prose: list[tuple[int, str]] = []
-    place = 0
-    while place < len(lines):
-        number, line = lines[place]
-        opened = FENCE.match(line)
-        if not opened:
-            prose.append((number, line))
-            place += 1
+    for token in MarkdownIt().parse(text):
+        if token.type not in ("fence", "code_block"):
             continue
-        indent, fence, directive, argument = opened.groups()
-        end = place + 1
-        while end < len(lines) and not re.fullmatch(
-            rf" *{fence[0]}{{{len(fence)},}} *", lines[end][1]
-        ):
-            end += 1
-        inside = lines[place + 1 : end]
-        prose.append((number, ""))
-        if directive in PROSE:
-            cut = [(n, text.removeprefix(indent)) for n, text in inside]
-            yield from (b for b in blocks_of(cut) if directive != "glossary" or b.language)
-        elif directive == "literalinclude":
-            yield Block(number, "", "", argument)
-        else:
-            text = textwrap.dedent("\n".join(text for _, text in inside))
-            if directive:
-                text = re.sub(r"\A(?::[\w-]+:.*\n)+\n?", "", text)
-            language = argument.split(" ")[0]
-            yield Block(number, language, text.strip("\n"))
-        place = end + 1
-    yield from indented_blocks(prose)
+        line = first_line + (token.map or [0])[0]
+        directive = re.match(r"\{([\w-]+)\}\s*(\S*)", token.info)
+        if directive is None:
+            yield Block(line, token.info.partition(" ")[0], token.content)
+        elif directive[1] == "literalinclude":
+            yield Block(line, "", "", directive[2])
+        elif directive[1] not in PROSE:
+            yield Block(line, directive[2], re.sub(r"\A(?::[\w-]+:.*\n)+\n?", "", token.content))
+        elif directive[1] != "glossary":
+            yield from blocks_of(token.content, line + 1)
 
 
 @cache
 def run_files(root: Path) -> dict[str, list[str]]:
     """Return the lines of each file that is built or run."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *RUN],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *RUN]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
     files = {}
-    for name in listed:
-        file = root / name
-        if file.is_file() and file.stat().st_size < 1_000_000:
-            try:
-                files[name] = [line.rstrip() for line in file.read_text().splitlines()]
-            except UnicodeDecodeError:
-                continue
+    for name in listed.splitlines():
+        if (root / name).is_file():
+            text = (root / name).read_text(errors="replace")
+            files[name] = [line.rstrip() for line in text.splitlines()]
     return files
 
 
@@ -151,21 +83,16 @@ def dedented(lines: list[str]) -> list[str]:
 
 def stands_in(block: list[str], file: list[str]) -> bool:
     """Say whether the lines stand in a file, one after another."""
-    first = block[0].strip()
-    for start, line in enumerate(file):
-        if line.strip() == first and dedented(file[start : start + len(block)]) == block:
-            return True
-    return False
-
-
-def is_output(text: str, files: dict[str, list[str]]) -> bool:
-    """Say whether a line ends one that a test expects, which may say before it what answers."""
-    return "\n" not in text and any(
-        line.endswith(f": {text}")
-        for name, lines in files.items()
-        if name.endswith(".txt")
-        for line in lines
+    return any(
+        line.strip() == block[0].strip() and dedented(file[start : start + len(block)]) == block
+        for start, line in enumerate(file)
     )
+
+
+def is_output(block: list[str], files: dict[str, list[str]]) -> bool:
+    """Say whether a line ends one that a test expects, which may say before it what answers."""
+    kept = [line for name, lines in files.items() if name.endswith(".txt") for line in lines]
+    return len(block) == 1 and any(line.endswith(f": {block[0]}") for line in kept)
 
 
 @cache
@@ -180,7 +107,7 @@ def commands_of_dev(root: Path) -> frozenset[str]:
 def is_command(line: str, root: Path) -> bool:
     """Say whether a line calls what there is: dev.py, a program of the project, a workflow."""
     try:
-        words = shlex.split(line, comments=True)
+        words = shlex.split(line.removeprefix("$ "), comments=True)
     except ValueError:  # prose, with an apostrophe
         return False
     if words[:2] == ["python3", "dev.py"]:
@@ -188,9 +115,8 @@ def is_command(line: str, root: Path) -> bool:
     if words[:3] == ["cmake", "--workflow", "--preset"] and len(words) == 4:
         presets = json.loads((root / "CMakePresets.json").read_text())
         return any(preset["name"] == words[3] for preset in presets["workflowPresets"])
-    if words and words[0] in ("python3", ".dev/venv/bin/python", "bash") and len(words) > 1:
-        return (root / words[1]).is_file() and not words[1].startswith("/")
-    return False
+    programs = ("python3", ".dev/venv/bin/python", "bash")
+    return len(words) > 1 and words[0] in programs and (root / words[1]).is_file()
 
 
 def fault_of(block: Block, page: Path, root: Path) -> str:
@@ -202,36 +128,29 @@ def fault_of(block: Block, page: Path, root: Path) -> str:
         if name in files:
             return ""
         return f"expected a file that is built or run, found {name}; move it below docs/examples/"
-    lines = dedented([line.rstrip() for line in block.text.splitlines()])
+    lines = dedented([line.rstrip() for line in block.text.strip("\n").splitlines()])
     if not lines:
         return "expected code, found an empty block; remove it"
     if any(stands_in(lines, file) for file in files.values()):
         return ""
     if block.language == "python" and str(page.relative_to(root)) in PYTHON_RUN_BY:
         return ""
-    if block.language in OUTPUT and is_output("\n".join(lines), files):
+    if block.language in OUTPUT and is_output(lines, files):
         return ""
-    if block.language in OUTPUT | {"sh", "bash"}:
-        called = [line for line in lines if line.strip()]
-        if all(is_command(line.removeprefix("$ "), root) for line in called):
-            return ""
+    if block.language in OUTPUT | {"sh"} and all(is_command(one, root) for one in lines if one):
+        return ""
     return (
         f"expected the lines of a file that is built or run, found {lines[0]!r} and "
         f"{len(lines) - 1} more; include a region of such a file"
     )
 
 
-def pages(root: Path) -> list[Path]:
-    """Return the pages that show code."""
-    return sorted([*(root / "docs").rglob("*.md"), root / "README.md", root / "CONTRIBUTING.md"])
-
-
 def faults_of_code_blocks(root: Path = ROOT) -> list[str]:
     """Find code that no test has seen."""
-    faults = []
-    for page in pages(root):
-        lines = list(enumerate(page.read_text().splitlines(), start=1))
-        for block in blocks_of(lines):
-            if fault := fault_of(block, page, root):
-                faults.append(f"{page.relative_to(root)}:{block.line}: {fault}")
-    return faults
+    pages = [*(root / "docs").rglob("*.md"), root / "README.md", root / "CONTRIBUTING.md"]
+    return [
+        f"{page.relative_to(root)}:{block.line}: {fault}"
+        for page in sorted(pages)
+        for block in blocks_of(page.read_text())
+        if (fault := fault_of(block, page, root))
+    ]

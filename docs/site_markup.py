@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pages can say beyond Sphinx: links to the page of an error, their table, and diagrams.
 
-``{error}`layout_mismatch` `` is a link to the page of that code, ``{error-table}`` is the table of
-all codes, and ``{diagram} exchange`` draws docs/diagrams/exchange.dot in the colours of the page.
+A code in backticks links to its page, ``{error-table}`` is the table of all codes,
+``{invalid-uses}`` shows the uses that the page's code refuses, and ``{diagram} exchange`` draws
+docs/diagrams/exchange.dot in the colours of the page.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from drawing import DIAGRAMS, KEPT, draw, source_of
 from error_table import HEADER, index_table, read_table
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
-from sphinx.addnodes import pending_xref
+from recorded_uses import RECORD, read_record
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxDirective
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,24 +46,6 @@ PAGE_OF_FILE = {"CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"} 
 }
 
 
-class ErrorRole(SphinxRole):
-    """A link to docs/errors/<code>.md, which Sphinx warns of where there is no such page."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Make the link, to be resolved when all pages are read."""
-        reference = pending_xref(
-            "",
-            nodes.literal(self.text, self.text, classes=["xref"]),
-            refdomain="std",
-            reftype="doc",
-            reftarget=f"/errors/{self.text}",
-            refexplicit=True,
-            refdoc=self.env.docname,
-        )
-        self.set_source_info(reference)
-        return [reference], []
-
-
 class ErrorTableDirective(SphinxDirective):
     """A row for each error code: what it means, and what Python raises."""
 
@@ -72,6 +55,36 @@ class ErrorTableDirective(SphinxDirective):
         container = nodes.container()
         lines = StringList(index_table(read_table()), source=str(HEADER))
         self.state.nested_parse(lines, self.content_offset, container)
+        return list(container.children)
+
+
+class InvalidUsesDirective(SphinxDirective):
+    """The invalid uses of the codes, exceptions or files that it names, or of the page's code."""
+
+    optional_arguments = 9
+
+    def run(self) -> list[nodes.Node]:
+        """Show each use with its sentence; on the page of a code, first what is raised."""
+        page = PurePosixPath(self.env.docname).name
+        wanted = self.arguments or [page]
+        self.env.note_dependency(str(RECORD))
+        container = nodes.container()
+        for row in read_table():
+            if row.code == page:
+                says = (
+                    f"In Python {row.raised}; in C++ {{cpp:enumerator}}`usm_dlpack::errc::{page}`."
+                )
+                self.state.nested_parse(
+                    StringList([says], source=str(HEADER)), self.content_offset, container
+                )
+        for use in read_record():
+            if use.code in wanted or use.source in wanted:
+                language = lexer_of(Path(use.source))
+                container += nodes.paragraph(
+                    "", "", nodes.strong(use.title, use.title), nodes.Text(f" ({use.source})")
+                )
+                container += nodes.literal_block(use.shown, use.shown, language=language)
+                container += nodes.literal_block(use.sentence, use.sentence, language="text")
         return list(container.children)
 
 
@@ -227,9 +240,9 @@ def lexer_of(file: Path) -> str:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the role, the directive and what becomes of links out of docs/."""
-    app.add_role("error", ErrorRole())
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("error-table", ErrorTableDirective)
+    app.add_directive("invalid-uses", InvalidUsesDirective)
     app.connect("source-read", mark_outside_links)
     app.connect("doctree-resolved", resolve_outside_links)
     app.connect("doctree-resolved", link_error_codes)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/several_devices.md shows; it needs two root devices."""
+"""What docs/how-to/devices.md shows; it needs two root devices."""
 
 # [begin ids]
 import dpctl
-import dpctl.memory
 import numpy as np
 import usm_dlpack
 
@@ -21,20 +20,3 @@ y = usm_dlpack.from_dlpack(x, device=first)  # a copy on the first
 same = usm_dlpack.from_dlpack(x, device=second)  # no copy: it is there
 assert (y.device, same.data) == ((14, 0), x.data)
 # [end place]
-
-
-# [begin refused]
-def refused(act, **keywords):
-    """Print the code of the refusal."""
-    try:
-        act(**keywords)
-    except usm_dlpack.ConversionError as error:
-        print(error.code)
-
-
-refused(lambda: usm_dlpack.from_dlpack(x, device=first, copy=False))
-refused(lambda: usm_dlpack.validate(x, device=first))
-memory = dpctl.memory.MemoryUSMDevice(48, queue=dpctl.SyclQueue(second))
-refused(lambda: usm_dlpack.to_dlpack_tensor(memory, queue=dpctl.SyclQueue(first)))
-refused(lambda: usm_dlpack.root_device(2))
-# [end refused]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/sub_devices.md shows: a sub-device's id, and the way of its results."""
+"""What docs/how-to/devices.md shows: a sub-device's id, and the way of its results."""
 
 # [begin id]
 import dpctl
@@ -27,8 +27,3 @@ of_root.copy_from_device(memory)  # complete when it returns
 tensor = usm_dlpack.to_dlpack_tensor(of_root, shape=(4, 6), dtype="float32")
 assert tensor.device == (14, 0)
 # [end copy]
-
-# [begin either]
-copied = usm_dlpack.from_dlpack(tensor.numpy(), device=part)  # in USM of the root device
-assert copied.sycl_device == root
-# [end either]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/dpnp.md shows: arrays of dpnp, both ways."""
+"""What docs/how-to/dpctl.md shows: arrays of dpnp, both ways."""
 
 # [begin exchange]
 import dpctl
@@ -24,15 +24,3 @@ doubled = 2 * dpnp.from_dlpack(handed)
 # [end another queue]
 assert mine.sycl_queue == queue
 assert dpnp.asnumpy(doubled)[0].tolist() == [2, 2, 6, 6, 10, 10]
-
-# [begin refused]
-root = usm_dlpack.root_device(0)
-own_context = dpctl.SyclQueue(dpctl.SyclContext([root]), root)
-elsewhere = dpnp.zeros(6, sycl_queue=own_context)
-try:
-    usm_dlpack.to_dlpack_tensor(elsewhere)
-except usm_dlpack.UsmBindingError as error:
-    print(error.code)
-there = elsewhere.to_device(root)  # the remedy: a copy in the default context
-assert usm_dlpack.to_dlpack_tensor(there).usm_type == "device"
-# [end refused]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/mpi.md shows: two ranks, `mpiexec -n 2 python with_mpi.py`."""
+"""What docs/how-to/libraries.md shows: two ranks, `mpiexec -n 2 python with_mpi.py`."""
 
 # [begin exchange]
 import dpctl
@@ -30,14 +30,3 @@ elif world.rank == 1:
     world.Recv(host, source=0)
     y = usm_dlpack.from_dlpack(host, device=queue)
 # [end device usm]
-
-# [begin refused]
-columns = usm_dlpack.to_dlpack_tensor(x, shape=(4, 3), strides=(6, 2))
-try:
-    world.Isend(columns, dest=world.rank)
-except BufferError as error:
-    if world.rank == 1:
-        print(error)
-compact = usm_dlpack.from_dlpack(columns, copy=True)  # the remedy: a copy, which is compact
-# [end refused]
-assert compact.strides == (3, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/numpy.md shows: host memory to USM and back."""
+"""What docs/how-to/libraries.md shows: host memory to USM and back."""
 
 # [begin to usm]
 import dpctl
@@ -20,10 +20,3 @@ another = np.from_dlpack(on_device, device="cpu")  # a copy, because it is devic
 # [end to numpy]
 assert np.array_equal(copy, values)
 assert np.array_equal(another, values)
-
-# [begin refused]
-try:
-    usm_dlpack.from_dlpack(values)
-except usm_dlpack.ConversionError as error:
-    print(error)
-# [end refused]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/pytorch_xpu.md shows.
+"""What docs/how-to/libraries.md shows.
 
 Where PyTorch has an XPU it exchanges device USM with it; the part for the host runs everywhere.
 """

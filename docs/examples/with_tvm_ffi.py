@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/how-to/tvm_ffi.md shows: tensors of tvm-ffi over USM, both ways."""
+"""What docs/how-to/libraries.md shows: tensors of tvm-ffi over USM, both ways."""
 
 # [begin exchange]
 import dpctl
@@ -32,13 +32,3 @@ def remember(x: tvm_ffi.Tensor) -> None:
 tvm_ffi.get_global_func("docs.remember")(tensor)  # borrowed by the C exchange API
 assert seen[0].data == tensor.data
 # [end function]
-
-# [begin refused]
-from_host = tvm_ffi.from_dlpack(tensor.numpy())
-try:
-    usm_dlpack.from_dlpack(from_host)
-except usm_dlpack.ConversionError as error:
-    print(error.code)
-copied = usm_dlpack.from_dlpack(from_host, device=queue)  # the remedy: a copy in device USM
-# [end refused]
-assert copied.usm_type == "device"

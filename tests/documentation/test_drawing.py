@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagrams are those of their sources: docs/checks.md, and their graphs."""
+"""Kept pictures are those of their sources."""
 
 from __future__ import annotations
 
@@ -31,19 +31,3 @@ def test_a_picture_that_shows_something_else_is_a_fault(diagrams: Path, name: st
     assert "found none" in fault
 
 
-def test_the_protocols_are_drawn_as_the_page_has_them() -> None:
-    assert drawing.faults_of_protocols() == []
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("export_protocol", "context_not_default"), ("import_protocol", "shape_negative")],
-)
-def test_a_protocol_that_is_drawn_otherwise_is_a_fault(
-    diagrams: Path, name: str, code: str
-) -> None:
-    source = diagrams / f"{name}.dot"
-    assert code in source.read_text()
-    source.write_text(source.read_text().replace(code, "read_only"))
-    (fault,) = drawing.faults_of_protocols(diagrams)
-    assert fault.startswith(f"docs/diagrams/{name}.dot: expected the codes")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 GOOD = """# Entrance
 
-{error}`layout_mismatch` and `layout_mismatch`; `no_device` has no page here, and `other` is none.
+`layout_mismatch`; `no_device` has no page here, and `other` is none.
 
 [a file](../tests/python/test_architecture.py), [its folder](../examples/),
 [a page](errors/layout_mismatch.md)
@@ -28,7 +28,7 @@ GOOD = """# Entrance
 What is to be "seen".
 ```
 
-```{diagram} export_protocol
+```{diagram} export_steps
 A protocol.
 ```
 
@@ -42,7 +42,6 @@ errors/layout_mismatch
 """
 TOCTREE = "\n\n```{toctree}\nerrors/layout_mismatch\n```\n"
 BAD = {
-    "{error}`nowhere`": "unknown document: '/errors/nowhere'",
     "{cpp:func}`usm_dlpack::nowhere`": "cpp:func reference target not found: usm_dlpack::nowhere",
     "{py:func}`usm_dlpack.nowhere`": "py:func reference target not found: usm_dlpack.nowhere",
     "{term}`nowhere`": "term not in glossary: 'nowhere'",
@@ -65,7 +64,7 @@ def build(
     (docs / "errors").mkdir(parents=True)
     for file in (ROOT / "docs").glob("*.py"):
         shutil.copy(file, docs)
-    for part in ("_static", "diagrams"):
+    for part in ("_static", "diagrams", "examples"):
         shutil.copytree(ROOT / "docs" / part, docs / part)
     (docs / "plots.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'></svg>")
     (docs / "errors" / "layout_mismatch.md").write_text("# layout_mismatch\n\n`layout_mismatch`\n")
@@ -82,9 +81,9 @@ def test_markup_becomes_links_and_pictures(tmp_path: Path) -> None:
     done = build(tmp_path, GOOD)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "html" / "index.html").read_text()
-    # The role, the backticks, two links, the toctree; the sidebar is not in it.
+    # The backticks, two links, the toctree; the sidebar is not in it.
     article = page.partition("<article")[2].partition("</article>")[0]
-    assert article.count('href="errors/layout_mismatch.html"') == 5
+    assert article.count('href="errors/layout_mismatch.html"') == 4
     assert 'href="errors/no_device.html"' not in page
     assert 'href="files/tests/python/test_architecture.py.html"' in article
     assert 'href="files/examples/README.md.html"' in article
@@ -127,6 +126,7 @@ def test_the_table_of_errors_has_a_row_and_a_page_for_each_code(tmp_path: Path) 
     own = (tmp_path / "html" / "errors" / "device_mismatch.html").read_text()
     assert "name different root devices." in own
     assert "UsmBindingError" in own
+    assert "Tensor with the id of another device" in own
     assert "Written by" not in own
 
 

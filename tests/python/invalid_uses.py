@@ -15,50 +15,14 @@ import subprocess
 import sys
 import sysconfig
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docs" / "examples" / "invalid_uses"
-RECORD = FOLDER / "sentences.txt"
+sys.path.insert(0, str(ROOT / "docs"))
+from recorded_uses import FOLDER, Use, uses_in  # noqa: E402
 
 # The Python files that need no environment of their own.
 PLAIN = ("memory.py", "exchange.py", "arguments.py", "process.py")
-
-
-@dataclass(frozen=True)
-class Use:
-    """What one use raised: where it stands, the rule it broke if that has a code, the sentence."""
-
-    source: str
-    name: str
-    code: str
-    sentence: str
-
-
-def read_record() -> list[Use]:
-    """Return the uses of ``sentences.txt``: two lines each, and an empty one."""
-    uses = []
-    for entry in RECORD.read_text(encoding="utf-8").split("\n\n")[1:]:
-        head, sentence = entry.strip().split("\n")
-        source, name, code = (part.strip() for part in head.split("|"))
-        uses.append(Use(source, name, code, sentence))
-    return uses
-
-
-def write_record(uses: list[Use]) -> str:
-    """Return the text of ``sentences.txt``."""
-    head = "What the invalid uses of this folder say; tests/python/test_invalid_uses.py compares."
-    entries = (f"{use.source} | {use.name} | {use.code}\n{use.sentence}\n" for use in uses)
-    return "\n".join([f"{head}\n", *entries])
-
-
-def names_of(source: str) -> list[str]:
-    """Return the marked regions of a file, in their order."""
-    text = (FOLDER / source).read_text(encoding="utf-8")
-    return re.findall(r"\[begin (\w+)\]$", text, re.MULTILINE)
 
 
 # --- Python
@@ -70,15 +34,12 @@ def say(source: str) -> None:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
+    sys.path.insert(0, str(FOLDER))  # of on_device.py
     specification.loader.exec_module(module)
     said = []
-    for name in names_of(source):
-        use = getattr(module, name, None)
-        if use is None:  # a region that several uses share
-            continue
-        assert isinstance(use, FunctionType)
+    for name, _ in uses_in(source):
         try:
-            use()
+            getattr(module, name)()
         except Exception as error:
             lines = traceback.extract_tb(error.__traceback__)
             assert any(line.name == name for line in lines)
@@ -90,17 +51,6 @@ def say(source: str) -> None:
 
 # --- C++
 
-TOOLS = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C"}
-
-
-def run(*command: str | Path, **choices: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command with the tools of this environment, and keep what it prints."""
-    choices = {"env": os.environ | TOOLS} | choices
-    words = [str(word) for word in command]
-    return subprocess.run(
-        words, capture_output=True, text=True, timeout=900, check=False, **choices
-    )
-
 
 def build_programs() -> Path:
     """Build the programs against the installed package, and return their folder."""
@@ -108,24 +58,38 @@ def build_programs() -> Path:
 
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
     folder = ROOT / "build" / "invalid_uses" / place
-    package = f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}"
-    python = f"-DPython_EXECUTABLE={sys.executable}"
-    for command in (["-S", FOLDER, "-B", folder, package, python], ["--build", folder]):
-        done = run("cmake", *command)
+    tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for command in (
+        [
+            *("cmake", "-S", str(FOLDER), "-B", str(folder)),
+            f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        ],
+        ["cmake", "--build", str(folder)],
+    ):
+        done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
 def run_program(program: Path, *arguments: str, environment: dict[str, str]) -> list[Use]:
     """Return what the uses of a program said."""
-    done = run(program, *arguments, env=environment)
+    done = subprocess.run(
+        [program, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     lines = (line.split("\t") for line in done.stdout.splitlines())
     return [Use(f"{program.name}.cpp", name, code, sentence) for name, code, sentence in lines]
 
 
-def include_flags(name: str) -> list[str]:
+def include_flags() -> list[str]:
     """Return the flags of what a use that the compiler refuses includes."""
+    import nanobind
     import usm_dlpack
 
     third_party = Path(usm_dlpack.get_include()).parent / "third_party"
@@ -133,42 +97,17 @@ def include_flags(name: str) -> list[str]:
     flags += ["-isystem", str(third_party / "dlpack"), "-isystem", str(third_party / "mdspan")]
     flags += ["-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos"]
     flags += ["-DMDSPAN_IMPL_PROPOSED_NAMESPACE=Experimental"]
-    if name in WITHOUT_SYCL:
-        return [*flags, "-Dwithout_sycl"]
     flags += ["-isystem", str(Path(sys.prefix) / "include")]
     flags += ["-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
-    if name in WITH_SYCL:
-        return [*flags, "-Dwith_sycl"]
-    import nanobind
-
     return [*flags, "-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include")]
-
-
-WITHOUT_SYCL = frozenset(
-    {
-        "vector_as_view",
-        "handle_that_is_no_pointer",
-        "accessor_that_scales",
-        "element_without_a_dtype",
-        "dtype_of_another_size",
-        "padded_elements_without_flags",
-        "layout_without_strides",
-    }
-)
-WITH_SYCL = frozenset(
-    {
-        "host_code_that_indexes_device_usm",
-        "accessor_of_no_kind",
-        "array_of_const_elements",
-        "queue_checked_with_a_number",
-    }
-)
 
 
 def compile_use(name: str) -> Use:
     """Return the sentence with which g++ refuses a use of compile_time.cpp."""
-    flags = ("-std=c++17", "-fsyntax-only", f"-D{name}", *include_flags(name))
-    done = run("g++", *flags, FOLDER / "compile_time.cpp")
+    source = FOLDER / "compile_time.cpp"
+    command = ["g++", "-std=c++17", "-fsyntax-only", f"-D{name}", *include_flags(), str(source)]
+    variables = os.environ | {"LC_ALL": "C"}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode != 0, f"{name} compiles"
     return Use("compile_time.cpp", name, "", sentence_of_compiler(done.stderr))
 
@@ -186,9 +125,18 @@ def sentence_of_compiler(printed: str) -> str:
 # --- Commands
 
 
-def run_command(name: str, folder: Path) -> Use:
+def run_command(name: str, folder: Path, environment: dict[str, str]) -> Use:
     """Return what a use of commands.sh says on its last line, to standard error."""
-    done = run("sh", FOLDER / "commands.sh", name, cwd=folder, env=TOOLS)
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", FOLDER / "commands.sh", name],
+        cwd=folder,
+        env=environment | {"PATH": tools},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode in (1, 2, 3), done.stderr
     return Use("commands.sh", name, "", done.stderr.strip().splitlines()[-1])
 
@@ -203,10 +151,21 @@ def build_wrongly(name: str, folder: Path) -> Use:
     """
     import usm_dlpack
 
-    variables = os.environ | TOOLS
-    variables |= {"INCLUDE": usm_dlpack.get_include(), "PACKAGE": usm_dlpack.get_cmake_dir()}
-    variables |= {"SOURCE": str(ROOT)}
-    done = run("sh", FOLDER / "building.sh", name, cwd=folder, env=variables)
+    variables = os.environ | {
+        "LC_ALL": "C",
+        "INCLUDE": usm_dlpack.get_include(),
+        "PACKAGE": usm_dlpack.get_cmake_dir(),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "SOURCE": str(ROOT),
+    }
+    done = subprocess.run(
+        ["sh", FOLDER / "building.sh", name],
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode != 0, f"{name} builds"
     printed = " ".join(done.stderr.replace(str(folder), "<folder>").split())
     printed = re.sub(r"(CMake's Python,) [^ ]+,", r"\1 <found>,", printed)

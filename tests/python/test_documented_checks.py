@@ -50,10 +50,10 @@ def sections(page: str) -> dict[str, list[Step]]:
             for line in section.splitlines()
             if re.match(r"\| (\d+|-) \|", line)
         ]
-        assert all(len(cells) == 5 for cells in rows), rows
+        assert all(len(cells) == 4 for cells in rows), rows
         found[section.splitlines()[0]] = [
             Step(number, rule, field.strip("`"), tuple(CODE.findall(codes)))
-            for number, rule, field, codes, _ in rows
+            for number, rule, field, codes in rows
         ]
     return found
 

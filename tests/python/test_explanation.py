@@ -36,7 +36,7 @@ def test_the_steps_of_page_and_diagram_are_those_of_explain(direction: str) -> N
     labels = re.findall(r'^  step_\d+ \[label="(.*)"\]$', diagram, re.MULTILINE)
     assert [label.replace("\\n", " ") for label in labels] == steps
     drawn = re.findall(r'^  refused_\d+ \[label="(.*?)"', diagram, re.MULTILINE)
-    refused = re.findall(r"^\| refused \| (.*) \|$", page, re.MULTILINE)
+    refused = re.findall(r"^Refused: (.*?)(?=\n\n|\Z)", page, re.DOTALL | re.MULTILINE)
     for on_page, codes in zip(refused, drawn, strict=True):
         assert [code for code in codes.split("\\n") if f"`{code}`" not in on_page] == []
 

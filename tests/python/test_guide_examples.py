@@ -23,7 +23,8 @@ import pytest
 import usm_dlpack
 
 # Those whose Python needs nothing that is not here, and is a region after the other.
-PAGES = ("tutorial", *(f"how-to/{name}" for name in ("numpy", "tvm_ffi", "sub_devices", "streams")))
+PAGES = ("tutorial", "how-to/errors", "how-to/streams")
+EXAMPLES = ("start", "with_dpctl", "with_numpy", "with_tvm_ffi", "sub_devices", "explain")
 REGION = re.compile(
     r"^ *(?:#|//) \[begin ([\w ]+)\]\n(.*?)^ *(?:#|//) \[end \1\]$", re.DOTALL | re.MULTILINE
 )
@@ -35,7 +36,7 @@ def regions(source: Path) -> dict[str, str]:
     return {name: textwrap.dedent(text).strip("\n") for name, text in found}
 
 
-@pytest.mark.parametrize("name", ["with_dpctl", "refusals", "explain"])
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_its_page_shows(name: str, tmp_path: Path) -> None:
     assert guide.run(name, tmp_path, "-W", "error") == guide.expected(name)
 
@@ -130,8 +131,8 @@ def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -
     assert "dtype: expected float32" in refused.stderr
 
 
-def test_the_commands_of_the_page_on_drivers_do_what_it_says(tmp_path: Path) -> None:
-    commands = regions(guide.EXAMPLES / "drivers.sh")
+def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path: Path) -> None:
+    commands = regions(guide.EXAMPLES / "devices.sh")
     devices, selected = (shell(commands[name], tmp_path) for name in ("devices", "select"))
     assert devices.returncode == selected.returncode == 0
     assert f" {usm_dlpack.root_device(0).name}\n" in devices.stdout

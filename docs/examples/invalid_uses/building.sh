@@ -7,58 +7,42 @@ mkdir -p old/dlpack old/mdspan
 
 case "$1" in
   header_that_is_nowhere)
-    # [begin header_that_is_nowhere]
     python3 -m venv --without-pip bare # an environment without any package
     cmake -S "$SOURCE" -B build -DPython_EXECUTABLE="$PWD/bare/bin/python"
-    # [end header_that_is_nowhere]
     ;;
   dlpack_before_1_0)
-    # [begin dlpack_before_1_0]
     echo "#define DLPACK_VERSION 60" >old/dlpack/dlpack.h
     cmake -S "$SOURCE" -B build -DUSM_DLPACK_DLPACK_INCLUDE_DIR="$PWD/old"
-    # [end dlpack_before_1_0]
     ;;
   mdspan_of_a_fixed_namespace)
-    # [begin mdspan_of_a_fixed_namespace]
     echo "namespace std::experimental {}" >old/mdspan/mdspan.hpp
     cmake -S "$SOURCE/docs/examples/invalid_uses" -B build -Dusm_dlpack_DIR="$PACKAGE" \
       -DUSM_DLPACK_MDSPAN_INCLUDE_DIR="$PWD/old"
-    # [end mdspan_of_a_fixed_namespace]
     ;;
   sycl_that_is_nowhere)
-    # [begin sycl_that_is_nowhere]
     cmake -S "$SOURCE/docs/examples/invalid_uses" -B build -Dusm_dlpack_DIR="$PACKAGE" \
       -DUSM_DLPACK_SYCL_INCLUDE_DIR="$PWD/old" -DUSM_DLPACK_SYCL_LIBRARY="$PWD/old/libsycl.so"
-    # [end sycl_that_is_nowhere]
     ;;
   compiler_without_dlpack)
-    # [begin compiler_without_dlpack]
     echo "#include <usm_dlpack/core.hpp>" >program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" program.cpp
-    # [end compiler_without_dlpack]
     ;;
   compiler_with_dlpack_before_1_0)
-    # [begin compiler_with_dlpack_before_1_0]
     echo "#define DLPACK_VERSION 60" >old/dlpack/dlpack.h
     echo "#include <usm_dlpack/core.hpp>" >program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iold program.cpp
-    # [end compiler_with_dlpack_before_1_0]
     ;;
   compiler_with_dlpack_2)
-    # [begin compiler_with_dlpack_2]
     echo "#define DLPACK_MAJOR_VERSION 2" >old/dlpack/dlpack.h
     echo "#include <usm_dlpack/core.hpp>" >program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iold program.cpp
-    # [end compiler_with_dlpack_2]
     ;;
   another_sycl)
-    # [begin another_sycl]
     # AdaptiveCpp and others: a SYCL that has no default contexts.
     mkdir -p other/sycl
     echo "#define SYCL_LANGUAGE_VERSION 202012L" >other/sycl/sycl.hpp
     echo "#include <sycl/sycl.hpp>" >program.cpp
     echo "#include <usm_dlpack/sycl/config.hpp>" >>program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iother program.cpp
-    # [end another_sycl]
     ;;
 esac

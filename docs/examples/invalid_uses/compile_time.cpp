@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Invalid uses of the C++ interface that the compiler refuses, one for each macro.
-#if defined(without_sycl)
-#include <mdspan/mdspan.hpp>
-#include <usm_dlpack/core.hpp>
-#elif defined(with_sycl)
-#include <mdspan/mdspan.hpp>
-#include <usm_dlpack/usm_dlpack.hpp>
-#else
+#if defined(view_without_an_owner) || defined(array_as_a_parameter)
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
+#else
+#include <mdspan/mdspan.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 #endif
 
 #include <array>
@@ -22,14 +19,11 @@ using matrix = Kokkos::mdspan<float, extents>;
 [[maybe_unused]] constexpr DLDevice device{kDLOneAPI, 0};
 
 #if defined(vector_as_view)
-// [begin vector_as_view]
 auto exported(const std::vector<float>& elements) {
   return usm_dlpack::to_dlpack_tensor(elements, device);
 }
-// [end vector_as_view]
 
 #elif defined(handle_that_is_no_pointer)
-// [begin handle_that_is_no_pointer]
 struct indexed_accessor {  // begins at an index into memory that only it knows
   using offset_policy = indexed_accessor;
   using element_type = float;
@@ -42,10 +36,8 @@ struct indexed_accessor {  // begins at an index into memory that only it knows
 auto exported(Kokkos::mdspan<float, extents, Kokkos::layout_right, indexed_accessor> view) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
-// [end handle_that_is_no_pointer]
 
 #elif defined(accessor_that_scales)
-// [begin accessor_that_scales]
 struct doubling_accessor {  // shows twice what stands in memory
   using offset_policy = doubling_accessor;
   using element_type = float;
@@ -57,20 +49,16 @@ struct doubling_accessor {  // shows twice what stands in memory
 auto exported(Kokkos::mdspan<float, extents, Kokkos::layout_right, doubling_accessor> view) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
-// [end accessor_that_scales]
 
 #elif defined(element_without_a_dtype)
-// [begin element_without_a_dtype]
 struct pixel {
   unsigned char red, green, blue;
 };
 auto exported(Kokkos::mdspan<pixel, extents> view) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
-// [end element_without_a_dtype]
 
 #elif defined(dtype_of_another_size)
-// [begin dtype_of_another_size]
 struct pixel {
   unsigned char red, green, blue;
 };
@@ -81,10 +69,8 @@ struct usm_dlpack::data_type_of<pixel> {
 auto exported(Kokkos::mdspan<pixel, extents> view) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
-// [end dtype_of_another_size]
 
 #elif defined(padded_elements_without_flags)
-// [begin padded_elements_without_flags]
 struct int4_in_a_byte {
   unsigned char bits;
 };
@@ -95,10 +81,8 @@ struct usm_dlpack::data_type_of<int4_in_a_byte> {
 auto exported(Kokkos::mdspan<int4_in_a_byte, extents> view) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
-// [end padded_elements_without_flags]
 
 #elif defined(layout_without_strides)
-// [begin layout_without_strides]
 struct layout_of_blocks {  // blocks of 2 by 2 elements
   template <class Extents>
   struct mapping {
@@ -124,47 +108,34 @@ struct layout_of_blocks {  // blocks of 2 by 2 elements
 auto exported(Kokkos::mdspan<float, extents, layout_of_blocks> view) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
-// [end layout_without_strides]
 
 #elif defined(host_code_that_indexes_device_usm)
-// [begin host_code_that_indexes_device_usm]
 float first(const usm_dlpack::device_mdspan<matrix>& view) {
   return view[std::array<int, 2>{0, 0}];
 }
-// [end host_code_that_indexes_device_usm]
 
 #elif defined(accessor_of_no_kind)
-// [begin accessor_of_no_kind]
 using plain = Kokkos::default_accessor<float>;
 const usm_dlpack::usm_accessor<sycl::usm::alloc::unknown, plain> accessor;
-// [end accessor_of_no_kind]
 
 #elif defined(array_of_const_elements)
-// [begin array_of_const_elements]
 using const_matrix = Kokkos::mdspan<const float, extents>;
 auto filled(const sycl::queue& queue) {
   return usm_dlpack::usm_array<const_matrix>(queue, extents(3, 4));
 }
-// [end array_of_const_elements]
 
 #elif defined(queue_checked_with_a_number)
-// [begin queue_checked_with_a_number]
 void check(const sycl::queue& queue, const matrix& view, float factor) {
   usm_dlpack::check_queue(queue, view, factor);
 }
-// [end queue_checked_with_a_number]
 
 #elif defined(view_without_an_owner)
-// [begin view_without_an_owner]
 void add_rows(nanobind::module_& module) {
   module.def("rows", [](usm_dlpack::device_mdspan<matrix> view) { return view; });
 }
-// [end view_without_an_owner]
 
 #elif defined(array_as_a_parameter)
-// [begin array_as_a_parameter]
 void add_fill(nanobind::module_& module) {
   module.def("fill", [](usm_dlpack::usm_array<matrix>&& array) { array.data(); });
 }
-// [end array_as_a_parameter]
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Invalid uses of OpenCL's handles, by code that has no other. Called with `hidden_device`,
-// those that need a root device which ONEAPI_DEVICE_SELECTOR hides.
+// Invalid uses of OpenCL's handles. Those of `hidden_device` need a root device that
+// ONEAPI_DEVICE_SELECTOR hides, those of `no_opencl` a process without OpenCL.
 #include "print_refusals.hpp"
 
 #include <dlfcn.h>
@@ -10,7 +10,6 @@
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <array>
-#include <string>
 #include <vector>
 
 namespace {
@@ -45,87 +44,55 @@ std::vector<cl_device_id> opencl_devices() {
   return all;
 }
 
-void null_context() {
-  // [begin null_context]
+const use null_context("null_context", [] {
   std::array<float, 12> elements{};
   static_cast<void>(to_dlpack_tensor(vector(elements.data(), 12), cl_context{nullptr}));
-  // [end null_context]
-}
+});
 
-void memory_unknown_to_the_context() {
-  // [begin memory_unknown_to_the_context]
+const use memory_unknown_to_the_context("memory_unknown_to_the_context", [] {
   std::array<float, 12> elements{};
   const auto context = opencl_context(default_context(0));
   static_cast<void>(to_dlpack_tensor(vector(elements.data(), 12), context.get()));
-  // [end memory_unknown_to_the_context]
-}
+});
 
-void null_memory() {
-  // [begin null_memory]
+const use null_memory("null_memory", [] {
   const auto context = opencl_context(default_context(0));
   static_cast<void>(to_dlpack_tensor(vector(nullptr, 12), context.get()));
-  // [end null_memory]
-}
+});
 
-void context_of_ones_own() {
-  // [begin context_of_ones_own]
+const use context_of_ones_own("context_of_ones_own", [] {
   const sycl::context own(root_device(0));
   float* elements = sycl::malloc_device<float>(12, root_device(0), own);
   static_cast<void>(to_dlpack_tensor(vector(elements, 12), opencl_context(own).get()));
-  // [end context_of_ones_own]
-}
+});
 
-void sub_device_that_the_memory_is_not_on() {
-  // [begin sub_device_that_the_memory_is_not_on]
+const use sub_device_that_the_memory_is_not_on("sub_device_that_the_memory_is_not_on", [] {
   constexpr auto equally = sycl::info::partition_property::partition_equally;
   const auto part = root_device(0).create_sub_devices<equally>(1).front();
   float* elements = sycl::malloc_device<float>(12, root_device(0), default_context(0));
   const vector view(elements, 12);
   const auto context = opencl_context(default_context(0));
   static_cast<void>(to_dlpack_tensor(view, context.get(), opencl_device(part).get()));
-  // [end sub_device_that_the_memory_is_not_on]
-}
+});
 
-void device_that_sycl_does_not_list() {
-  // [begin device_that_sycl_does_not_list]
+const in_process with_one_hidden("hidden_device");
+
+const use device_that_sycl_does_not_list("device_that_sycl_does_not_list", [] {
   // ONEAPI_DEVICE_SELECTOR=opencl:1 hides the first of two OpenCL devices.
   const cl_device_id hidden = opencl_devices().front();
   usm_dlpack::device_id(sycl::make_device<sycl::backend::opencl>(hidden));
-  // [end device_that_sycl_does_not_list]
-}
+});
 
-void handle_that_sycl_does_not_list() {
-  // [begin handle_that_sycl_does_not_list]
+const use handle_that_sycl_does_not_list("handle_that_sycl_does_not_list", [] {
   const cl_device_id hidden = opencl_devices().front();
   static_cast<void>(usm_dlpack::sycl_device(hidden));
-  // [end handle_that_sycl_does_not_list]
-}
+});
 
-void handles_without_opencl() {
-  // [begin handles_without_opencl]
-  // ONEAPI_DEVICE_SELECTOR=level_zero:* : SYCL has loaded no OpenCL, hence no handle is its
-  // own.
+const in_process without("no_opencl");
+
+const use handles_without_opencl("handles_without_opencl", [] {
+  // ONEAPI_DEVICE_SELECTOR=level_zero:*: SYCL has loaded no OpenCL.
   static_cast<void>(usm_dlpack::sycl_device(nullptr));
-  // [end handles_without_opencl]
-}
+});
 
 }  // namespace
-
-int main(int count, char** arguments) {
-  if (count == 2 && std::string(arguments[1]) == "hidden_device") {
-    return print_refusals({
-        {"device_that_sycl_does_not_list", device_that_sycl_does_not_list},
-        {"handle_that_sycl_does_not_list", handle_that_sycl_does_not_list},
-    });
-  }
-  if (count == 2 && std::string(arguments[1]) == "no_opencl") {
-    return print_refusals({{"handles_without_opencl", handles_without_opencl}});
-  }
-  return print_refusals({
-      {"null_context", null_context},
-      {"memory_unknown_to_the_context", memory_unknown_to_the_context},
-      {"null_memory", null_memory},
-      {"context_of_ones_own", context_of_ones_own},
-      {"sub_device_that_the_memory_is_not_on", sub_device_that_the_memory_is_not_on},
-  });
-}

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 
-// [begin eight_int4]
 struct eight_int4 {  // eight elements of four bits, packed into four bytes
   std::uint32_t bits;
 };
@@ -19,7 +18,6 @@ template <>
 struct usm_dlpack::data_type_of<eight_int4> {
   static constexpr DLDataType value{kDLInt, 4, 8};
 };
-// [end eight_int4]
 
 namespace {
 
@@ -31,7 +29,6 @@ using usm_dlpack::to_mdspan;
 
 constexpr DLDevice device{kDLOneAPI, 0};
 
-// [begin received_tensor]
 // What a consumer gets: 3 by 4 elements of float32 in C order. Each use spoils one field.
 struct received_tensor {
   alignas(16) std::array<float, 12> elements{};
@@ -51,11 +48,9 @@ struct received_tensor {
   }
 };
 using matrix = mdspan<float, dextents<int, 2>>;  // what it becomes
-// [end received_tensor]
 
 // --- A view that no DLTensor can describe -------------------------------------------------
 
-// [begin layout_of_halves]
 // A layout that has strides for some of its objects only: `halved` ones store the lower half.
 struct layout_of_halves {
   template <class Extents>
@@ -83,246 +78,165 @@ struct layout_of_halves {
     bool is_strided() const { return !halved; }
   };
 };
-// [end layout_of_halves]
 
-void view_without_strides() {
-  // [begin view_without_strides]
+const use view_without_strides("view_without_strides", [] {
   using extents = dextents<int, 2>;
   std::array<float, 16> elements{};
   const layout_of_halves::mapping<extents> halved{extents(4, 4), true};
   const mdspan<float, extents, layout_of_halves> view(elements.data(), halved);
   static_cast<void>(to_dlpack_tensor(view, device));
-  // [end view_without_strides]
-}
+});
 
-void extent_beyond_int64() {
-  // [begin extent_beyond_int64]
+const use extent_beyond_int64("extent_beyond_int64", [] {
   const mdspan<float, dextents<std::uint64_t, 1>> view(nullptr, std::uint64_t{1} << 63);
   static_cast<void>(to_dlpack_tensor(view, device));
-  // [end extent_beyond_int64]
-}
+});
 
-void negative_extent() {
-  // [begin negative_extent]
+const use negative_extent("negative_extent", [] {
   const mdspan<float, dextents<int, 2>> view(nullptr, 3, -1);
   static_cast<void>(to_dlpack_tensor(view, device));
-  // [end negative_extent]
-}
+});
 
-void stride_beyond_int64() {
-  // [begin stride_beyond_int64]
+const use stride_beyond_int64("stride_beyond_int64", [] {
   using extents = dextents<std::uint64_t, 1>;
   const std::array<std::uint64_t, 1> strides{std::uint64_t{1} << 63};
   const Kokkos::layout_stride::mapping<extents> mapping(extents(1), strides);
   const mdspan<float, extents, Kokkos::layout_stride> view(nullptr, mapping);
   static_cast<void>(to_dlpack_tensor(view, device));
-  // [end stride_beyond_int64]
-}
+});
 
-void first_element_out_of_reach() {
-  // [begin first_element_out_of_reach]
+const use first_element_out_of_reach("first_element_out_of_reach", [] {
   using extents = dextents<std::int64_t, 1>;
   const std::int64_t element_offset = std::int64_t{1} << 62;  // of elements of four bytes
   const usm_dlpack::layout_relaxed::mapping<extents> mapping(extents(4), {1}, element_offset);
   const mdspan<float, extents, usm_dlpack::layout_relaxed> view(nullptr, mapping);
   static_cast<void>(to_dlpack_tensor(view, device));
-  // [end first_element_out_of_reach]
-}
+});
 
 // --- A tensor that is not well formed -----------------------------------------------------
 
-void version_of_another_layout() {
-  // [begin version_of_another_layout]
+const use version_of_another_layout("version_of_another_layout", [] {
   received_tensor received;
   received.managed.version = {2, 0};
   static_cast<void>(to_mdspan<matrix>(received.managed));
-  // [end version_of_another_layout]
-}
+});
 
-void flag_that_dlpack_does_not_define() {
-  // [begin flag_that_dlpack_does_not_define]
+const use flag_that_dlpack_does_not_define("flag_that_dlpack_does_not_define", [] {
   received_tensor received;
   received.managed.flags = 8;
   static_cast<void>(to_mdspan<matrix>(received.managed));
-  // [end flag_that_dlpack_does_not_define]
-}
+});
 
-void unknown_flag_of_ones_own() {
-  // [begin unknown_flag_of_ones_own]
+const use unknown_flag_of_ones_own("unknown_flag_of_ones_own", [] {
   const received_tensor received;
   const int owner = 0;
   static_cast<void>(usm_dlpack::to_managed_tensor(received.tensor, owner, 8));
-  // [end unknown_flag_of_ones_own]
-}
+});
 
-void mutable_view_of_read_only_memory() {
-  // [begin mutable_view_of_read_only_memory]
+const use mutable_view_of_read_only_memory("mutable_view_of_read_only_memory", [] {
   received_tensor received;
   received.managed.flags = usm_dlpack::flag::read_only;
   static_cast<void>(to_mdspan<matrix>(received.managed));
-  // [end mutable_view_of_read_only_memory]
-}
+});
 
-void negative_ndim() {
-  // [begin negative_ndim]
+const use negative_ndim("negative_ndim", [] {
   received_tensor received;
   received.tensor.ndim = -1;
   check_structure(received.tensor);
-  // [end negative_ndim]
-}
+});
 
-void null_shape() {
-  // [begin null_shape]
+const use null_shape("null_shape", [] {
   received_tensor received;
   received.tensor.shape = nullptr;
   check_structure(received.tensor);
-  // [end null_shape]
-}
+});
 
-void dtype_without_bits() {
-  // [begin dtype_without_bits]
+const use dtype_without_bits("dtype_without_bits", [] {
   received_tensor received;
   received.tensor.dtype = {kDLFloat, 12, 1};
   check_structure(received.tensor);
-  // [end dtype_without_bits]
-}
+});
 
-void negative_entry_of_shape() {
-  // [begin negative_entry_of_shape]
+const use negative_entry_of_shape("negative_entry_of_shape", [] {
   received_tensor received;
   received.shape[1] = -4;
   check_structure(received.tensor);
-  // [end negative_entry_of_shape]
-}
+});
 
-void null_data_of_elements() {
-  // [begin null_data_of_elements]
+const use null_data_of_elements("null_data_of_elements", [] {
   received_tensor received;
   received.tensor.data = nullptr;
   check_structure(received.tensor);
-  // [end null_data_of_elements]
-}
+});
 
-void strides_that_overflow() {
-  // [begin strides_that_overflow]
+const use strides_that_overflow("strides_that_overflow", [] {
   received_tensor received;
   received.strides[0] = INT64_MAX;
   check_structure(received.tensor);
-  // [end strides_that_overflow]
-}
+});
 
-void byte_offset_between_elements() {
-  // [begin byte_offset_between_elements]
+const use byte_offset_between_elements("byte_offset_between_elements", [] {
   received_tensor received;
   received.tensor.byte_offset = 2;
   check_structure(received.tensor);
-  // [end byte_offset_between_elements]
-}
+});
 
 // --- A tensor that is not the view asked for ----------------------------------------------
 
-void view_of_another_element_type() {
-  // [begin view_of_another_element_type]
+const use view_of_another_element_type("view_of_another_element_type", [] {
   const received_tensor received;  // of float32
   static_cast<void>(to_mdspan<mdspan<double, dextents<int, 2>>>(received.tensor));
-  // [end view_of_another_element_type]
-}
+});
 
-void padded_elements_as_packed_ones() {
-  // [begin padded_elements_as_packed_ones]
+const use padded_elements_as_packed_ones("padded_elements_as_packed_ones", [] {
   received_tensor received;
   received.tensor.dtype = usm_dlpack::data_type_v<eight_int4>;
   received.managed.flags = usm_dlpack::flag::is_subbyte_type_padded;
   static_cast<void>(to_mdspan<mdspan<eight_int4, dextents<int, 2>>>(received.managed));
-  // [end padded_elements_as_packed_ones]
-}
+});
 
-void view_of_another_rank() {
-  // [begin view_of_another_rank]
+const use view_of_another_rank("view_of_another_rank", [] {
   const received_tensor received;  // of two dimensions
   static_cast<void>(to_mdspan<mdspan<float, dextents<int, 1>>>(received.tensor));
-  // [end view_of_another_rank]
-}
+});
 
-void view_of_another_static_extent() {
-  // [begin view_of_another_static_extent]
+const use view_of_another_static_extent("view_of_another_static_extent", [] {
   const received_tensor received;  // 3 by 4
   static_cast<void>(to_mdspan<mdspan<float, Kokkos::extents<int, 3, 3>>>(received.tensor));
-  // [end view_of_another_static_extent]
-}
+});
 
-void extent_beyond_the_index_type() {
-  // [begin extent_beyond_the_index_type]
+const use extent_beyond_the_index_type("extent_beyond_the_index_type", [] {
   received_tensor received;
   received.shape = {200, 1};
   static_cast<void>(to_mdspan<mdspan<float, dextents<std::int8_t, 2>>>(received.tensor));
-  // [end extent_beyond_the_index_type]
-}
+});
 
-void product_beyond_the_index_type() {
-  // [begin product_beyond_the_index_type]
+const use product_beyond_the_index_type("product_beyond_the_index_type", [] {
   received_tensor received;
   received.shape = {100, 100};
   received.strides = {0, 0};  // a broadcast of one element
   static_cast<void>(to_mdspan<mdspan<float, dextents<std::int8_t, 2>>>(received.tensor));
-  // [end product_beyond_the_index_type]
-}
+});
 
-void padded_rows_as_compact_ones() {
-  // [begin padded_rows_as_compact_ones]
+const use padded_rows_as_compact_ones("padded_rows_as_compact_ones", [] {
   received_tensor received;
   received.shape = {3, 3};  // the first three columns of rows of four
   static_cast<void>(to_mdspan<matrix>(received.tensor));
-  // [end padded_rows_as_compact_ones]
-}
+});
 
-void negative_stride_in_a_unique_layout() {
-  // [begin negative_stride_in_a_unique_layout]
+const use negative_stride_in_a_unique_layout("negative_stride_in_a_unique_layout", [] {
   using strided = mdspan<float, dextents<int, 2>, Kokkos::layout_stride>;
   received_tensor received;
   received.tensor.byte_offset = 32;  // the last row is the first
   received.strides = {-4, 1};
   static_cast<void>(to_mdspan<strided>(received.tensor));
-  // [end negative_stride_in_a_unique_layout]
-}
+});
 
-void overlapping_rows_in_a_unique_layout() {
-  // [begin overlapping_rows_in_a_unique_layout]
+const use overlapping_rows_in_a_unique_layout("overlapping_rows_in_a_unique_layout", [] {
   using strided = mdspan<float, dextents<int, 2>, Kokkos::layout_stride>;
   received_tensor received;
   received.strides = {2, 1};  // rows of four elements, two elements apart
   static_cast<void>(to_mdspan<strided>(received.tensor));
-  // [end overlapping_rows_in_a_unique_layout]
-}
+});
 
 }  // namespace
-
-int main() {
-  return print_refusals({
-      {"view_without_strides", view_without_strides},
-      {"extent_beyond_int64", extent_beyond_int64},
-      {"negative_extent", negative_extent},
-      {"stride_beyond_int64", stride_beyond_int64},
-      {"first_element_out_of_reach", first_element_out_of_reach},
-      {"version_of_another_layout", version_of_another_layout},
-      {"flag_that_dlpack_does_not_define", flag_that_dlpack_does_not_define},
-      {"unknown_flag_of_ones_own", unknown_flag_of_ones_own},
-      {"mutable_view_of_read_only_memory", mutable_view_of_read_only_memory},
-      {"negative_ndim", negative_ndim},
-      {"null_shape", null_shape},
-      {"dtype_without_bits", dtype_without_bits},
-      {"negative_entry_of_shape", negative_entry_of_shape},
-      {"null_data_of_elements", null_data_of_elements},
-      {"strides_that_overflow", strides_that_overflow},
-      {"byte_offset_between_elements", byte_offset_between_elements},
-      {"view_of_another_element_type", view_of_another_element_type},
-      {"padded_elements_as_packed_ones", padded_elements_as_packed_ones},
-      {"view_of_another_rank", view_of_another_rank},
-      {"view_of_another_static_extent", view_of_another_static_extent},
-      {"extent_beyond_the_index_type", extent_beyond_the_index_type},
-      {"product_beyond_the_index_type", product_beyond_the_index_type},
-      {"padded_rows_as_compact_ones", padded_rows_as_compact_ones},
-      {"negative_stride_in_a_unique_layout", negative_stride_in_a_unique_layout},
-      {"overlapping_rows_in_a_unique_layout", overlapping_rows_in_a_unique_layout},
-  });
-}

@@ -4,21 +4,14 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 import dpctl
-import numpy as np
 import pytest
 import usm_dlpack
-from dpctl import memory, program
-
-KINDS = {
-    "device": memory.MemoryUSMDevice,
-    "shared": memory.MemoryUSMShared,
-    "host": memory.MemoryUSMHost,
-}
+from dpctl import program
 
 
 def floats(owner: Any, *shape: int) -> Any:
@@ -26,65 +19,28 @@ def floats(owner: Any, *shape: int) -> Any:
     return usm_dlpack.to_dlpack_tensor(owner, shape=shape, dtype="float32")
 
 
-def make(values: Any, queue: Any, usm_type: str = "device") -> Any:
-    """Return a tensor over dpctl memory that holds a copy of NumPy values."""
-    owner = KINDS[usm_type](max(values.nbytes, 1), queue=queue)
-    if values.size:
-        owner.copy_from_host(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
-    return usm_dlpack.to_dlpack_tensor(owner, shape=values.shape, dtype=values.dtype.name)
+def make(values: Any, queue: Any) -> Any:
+    """Return a tensor in device USM that holds a copy of NumPy values."""
+    return usm_dlpack.from_dlpack(values, device=queue)
 
 
-class Library:
-    """How arrays of a library are made of NumPy's values on a queue, and read again."""
+@pytest.fixture(
+    scope="session",
+    params=["numpy", *(["dpnp"] if importlib.util.find_spec("dpnp") else [])],
+)
+def array(request: pytest.FixtureRequest) -> Callable[[Any, Any], Any]:
+    """Return how each library makes an array in device USM of NumPy's values on a queue."""
+    if request.param == "numpy":
+        return make
+    import dpnp
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._module = None if name == "usm_dlpack" else importlib.import_module(name)
-
-    def array(self, values: Any, queue: Any) -> Any:
-        """Return an array in device USM."""
-        if self._module is None:
-            return make(values, queue)
-        return self._module.asarray(values, usm_type="device", sycl_queue=queue)
-
-    def values(self, array: Any) -> Any:
-        """Return a copy of an array on the host."""
-        return array.numpy() if self._module is None else self._module.asnumpy(array)
+    return lambda values, queue: dpnp.asarray(values, usm_type="device", sycl_queue=queue)
 
 
-def _is_here(name: str) -> bool:
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        return False
-    return True
-
-
-LIBRARIES = ["usm_dlpack", *filter(_is_here, ("dpctl.tensor", "dpnp"))]
-
-
-@pytest.fixture(scope="session", params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> Library:
-    """Return each array library of this environment in turn."""
-    return Library(request.param)
-
-
-@pytest.fixture(scope="session")
-def in_order() -> Any:
-    """Return an in-order queue: what it gets runs one after another."""
-    return dpctl.SyclQueue(usm_dlpack.root_device(0), property="in_order")
-
-
-@pytest.fixture(scope="session")
-def out_of_order() -> Any:
-    """Return an out-of-order queue: only events order what it gets."""
-    return dpctl.SyclQueue(usm_dlpack.root_device(0))
-
-
-@pytest.fixture(scope="session", params=["in_order", "out_of_order"])
+@pytest.fixture(scope="session", params=["in_order", "default"])
 def queue(request: pytest.FixtureRequest) -> Any:
-    """Return a queue of each order in turn."""
-    return request.getfixturevalue(request.param)
+    """Return an in-order and an out-of-order queue in turn."""
+    return dpctl.SyclQueue(usm_dlpack.root_device(0), property=request.param)
 
 
 _SLOW_FILL = """
@@ -96,7 +52,7 @@ __kernel void slow_fill(__global float *x, float value, int size, int turns) {
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def slow_fill() -> Callable[[Any, Any, float], Any]:
     """Return a function that fills floats, some tenths of a second later, and gives the event."""
     programs: dict[Any, Any] = {}

@@ -10,7 +10,6 @@
 
 #include <CL/cl.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -120,15 +119,6 @@ void give(place& here) {
   std::printf(" freed: %s\n", yes(kind_of(here, data) == sycl::usm::alloc::unknown));
 }
 
-// A memory object does not keep its memory; the tensor's owner does.
-void lend(place& here) {
-  usm_dlpack::managed_tensor owner = usm_dlpack::to_managed_tensor(count(here.queue));
-  const memory x = onednn_dlpack::make_memory(*owner, here.engine);
-  owner.reset();
-  const bool freed = kind_of(here, x.get_data_handle()) == sycl::usm::alloc::unknown;
-  std::printf("a memory object keeps its memory: %s\n", yes(!freed));
-}
-
 /// An event that is complete when it is opened.
 class gate {
  public:
@@ -190,20 +180,16 @@ void refuse(const char* name, Act&& act) {
 void be_refused_out(place& here) {
   using type = memory::data_type;
   using tag = memory::format_tag;
-  const auto give_desc = [&](const memory::desc& desc) {
-    return onednn_dlpack::to_managed_tensor(dnnl::sycl_interop::make_memory(
-        desc, here.engine, dnnl::sycl_interop::memory_kind::usm));
+  using dnnl::sycl_interop::memory_kind;
+  const auto give = [&](const memory::desc& desc, memory_kind kind) {
+    return onednn_dlpack::to_managed_tensor(
+        dnnl::sycl_interop::make_memory(desc, here.engine, kind, DNNL_MEMORY_ALLOCATE));
   };
-  refuse("blocked", [&] { give_desc({{1, 16, 2, 2}, type::f32, tag::nChw16c}); });
-  refuse("open", [&] { onednn_dlpack::description({{2, 3}, type::f32, tag::any}); });
-  refuse("none", [&] { onednn_dlpack::description(memory::desc()); });
-  refuse("f4_e3m0", [&] { give_desc({{2, 4}, type::f4_e3m0, tag::ab}); });
-  refuse("buffer", [&] {
-    const memory::desc desc({2, 3}, type::f32, tag::ab);
-    return onednn_dlpack::to_managed_tensor(dnnl::sycl_interop::make_memory(
-        desc, here.engine, dnnl::sycl_interop::memory_kind::buffer, DNNL_MEMORY_ALLOCATE));
-  });
   const memory::desc whole({4, 4}, type::f32, tag::ab);
+  refuse("blocked", [&] { give({{1, 16, 2, 2}, type::f32, tag::nChw16c}, memory_kind::usm); });
+  refuse("f4_e3m0", [&] { give({{2, 4}, type::f4_e3m0, tag::ab}, memory_kind::usm); });
+  refuse("buffer", [&] { give(whole, memory_kind::buffer); });
+  refuse("open", [&] { onednn_dlpack::description({{2, 3}, type::f32, tag::any}); });
   const onednn_dlpack::description part(whole.submemory_desc({2, 2}, {1, 2}));
   std::printf("a part: byte_offset %d, strides[0] %d\n",
               static_cast<int>(part.get(nullptr, {kDLOneAPI, 0}).byte_offset),
@@ -211,87 +197,23 @@ void be_refused_out(place& here) {
 }
 
 void be_refused_in(place& here) {
-  const sycl::context other(here.queue.get_device());
-  sycl::queue foreign(other, here.queue.get_device());
-  float* memory_of_other = sycl::malloc_device<float>(6, foreign);
-  float on_the_stack[6];
-  usm_matrix made = count(here.queue);
+  const sycl::device device = here.queue.get_device();
+  const sycl::queue foreign(sycl::context(device), device);
+  const usm_matrix made = count(here.queue);
   const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
   DLTensor tensor = wrapper.get();
   const dnnl::engine their_own(dnnl::engine::kind::cpu, 0);
   refuse("an engine of oneDNN's own", [&] { onednn_dlpack::make_memory(tensor, their_own); });
   refuse("a queue of another context",
          [&] { onednn_dlpack::make_stream(here.engine, foreign); });
-  for (float* data : {memory_of_other, on_the_stack}) {
-    tensor.data = data;
-    refuse(data == on_the_stack ? "the stack" : "USM of another context",
-           [&] { onednn_dlpack::make_memory(tensor, here.engine); });
-  }
-  const memory::desc desc = onednn_dlpack::to_desc(tensor);
-  const auto takes = [&](float* data) {
-    return dnnl::sycl_interop::make_memory(desc, here.engine,
-                                           dnnl::sycl_interop::memory_kind::usm, data)
-               .get_data_handle() == data;
-  };
-  std::printf("oneDNN itself takes the stack: %s, another context: %s, its queue: %s\n",
-              yes(takes(on_the_stack)), yes(takes(memory_of_other)),
-              yes(static_cast<bool>(dnnl::sycl_interop::make_stream(here.engine, foreign))));
-  tensor = wrapper.get();
-  tensor.shape[0] = 3;
-  refuse("too long", [&] { onednn_dlpack::make_memory(tensor, here.engine); });
-  sycl::free(memory_of_other, foreign);
-}
-
-// What oneDNN makes primitives for that write nothing, on a CPU.
-void be_silent(place& here) {
-  using type = memory::data_type;
-  const dnnl::sycl_interop::memory_kind usm = dnnl::sycl_interop::memory_kind::usm;
-  const auto over = [&](const memory::dims& shape, type of, void* data) {
-    const memory::dims strides{std::max<memory::dim>(shape[1], 1), 1};
-    return dnnl::sycl_interop::make_memory({shape, of, strides}, here.engine, usm, data);
-  };
-  usm_matrix made = count(here.queue);
-  const std::vector<float> sevens(6, 7);
-  here.queue.copy(sevens.data(), made.data(), sevens.size()).wait();
-  const memory a = over({2, 0}, type::f32, nullptr), b = over({0, 2}, type::f32, nullptr);
-  const memory c = over({2, 2}, type::f32, made.data());
-  const dnnl::matmul::primitive_desc described(here.engine, a.get_desc(), b.get_desc(),
-                                               c.get_desc());
-  dnnl::sycl_interop::execute(dnnl::matmul(described), here.stream,
-                              {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}})
-      .wait();
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
-  print("a product without columns", values_of(here.queue, wrapper.get()));
-
-  const memory x = over({2, 2}, type::s32, made.data());
-  const memory packed = over({2, 2}, type::s4, made.data() + 5);
-  dnnl::sycl_interop::execute(dnnl::reorder(x, packed), here.stream,
-                              {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, packed}})
-      .wait();
-  print("a reorder of s32 to s4", values_of(here.queue, wrapper.get()));
-}
-
-// What is compared of OpenCL's handles before oneDNN gets them.
-void compare_opencl(place& here) {
-  const auto device = usm_dlpack::opencl_device(here.queue);
-  const auto context = usm_dlpack::opencl_context(here.queue);
-  const auto queue = usm_dlpack::opencl_queue(here.queue);
-  const cl_device_id handle = device.get();
-  cl_context other = clCreateContext(nullptr, 1, &handle, nullptr, nullptr, nullptr);
-  cl_command_queue foreign =
-      clCreateCommandQueueWithProperties(other, handle, nullptr, nullptr);
-  std::printf("the id of an OpenCL engine's handles: %d\n",
-              static_cast<int>(onednn_dlpack::opencl_device_id(handle, context.get())));
-  refuse("an OpenCL engine of another context",
-         [&] { onednn_dlpack::opencl_device_id(handle, other); });
-  refuse("the engine's OpenCL queue",
-         [&] { onednn_dlpack::check_opencl_queue(queue.get(), 0); });
-  refuse("an OpenCL queue of another device",
-         [&] { onednn_dlpack::check_opencl_queue(queue.get(), 1); });
-  refuse("an OpenCL queue of another context",
-         [&] { onednn_dlpack::check_opencl_queue(foreign, 0); });
-  clReleaseCommandQueue(foreign);
-  clReleaseContext(other);
+  float on_the_stack[6];
+  tensor.data = on_the_stack;
+  refuse("the stack", [&] { onednn_dlpack::make_memory(tensor, here.engine); });
+  const memory taken =
+      dnnl::sycl_interop::make_memory(onednn_dlpack::to_desc(tensor), here.engine,
+                                      dnnl::sycl_interop::memory_kind::usm, on_the_stack);
+  std::printf("oneDNN itself takes the stack: %s\n",
+              yes(taken.get_data_handle() == on_the_stack));
 }
 
 // The same by OpenCL's objects, for which oneDNN wants an Intel GPU.
@@ -308,30 +230,24 @@ void be_opencl(place& here) {
     const memory x = onednn_dlpack::make_opencl_memory(wrapper.get(), engine);
     // docs: end
   });
+  const auto device = usm_dlpack::opencl_device(here.queue);
   const auto queue = usm_dlpack::opencl_queue(here.queue);
-  refuse("opencl stream",
+  refuse("a stream of a SYCL engine",
          [&] { onednn_dlpack::make_opencl_stream(here.engine, queue.get()); });
-  refuse("opencl memory",
-         [&] { onednn_dlpack::make_opencl_memory(wrapper.get(), here.engine); });
-  compare_opencl(here);
-  const memory x = onednn_dlpack::make_memory(wrapper.get(), here.engine);
-  const auto ask = [](const char* name, auto&& act) {
-    try {
-      act();
-      std::printf("ocl_interop::%s: answered\n", name);
-    } catch (const dnnl::error& error) {
-      std::printf("ocl_interop::%s: %s\n", name, dnnl_status2str(error.status));
-    }
-  };
-  ask("get_device", [&] { dnnl::ocl_interop::get_device(here.engine); });
-  ask("get_context", [&] { dnnl::ocl_interop::get_context(here.engine); });
-  ask("get_command_queue", [&] { dnnl::ocl_interop::get_command_queue(here.stream); });
-  ask("get_mem_object", [&] { dnnl::ocl_interop::get_mem_object(x); });
-  ask("get_memory_kind", [&] { dnnl::ocl_interop::get_memory_kind(x); });
-  ask("execute", [&] {
-    dnnl::ocl_interop::execute(dnnl::reorder(x, x), here.stream,
-                               {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, x}});
-  });
+  const cl_device_id handle = device.get();
+  cl_context other = clCreateContext(nullptr, 1, &handle, nullptr, nullptr, nullptr);
+  cl_command_queue foreign =
+      clCreateCommandQueueWithProperties(other, handle, nullptr, nullptr);
+  refuse("an OpenCL engine of another context",
+         [&] { onednn_dlpack::opencl_device_id(handle, other); });
+  refuse("the engine's OpenCL queue",
+         [&] { onednn_dlpack::check_opencl_queue(queue.get(), 0); });
+  refuse("an OpenCL queue of another device",
+         [&] { onednn_dlpack::check_opencl_queue(queue.get(), 1); });
+  refuse("an OpenCL queue of another context",
+         [&] { onednn_dlpack::check_opencl_queue(foreign, 0); });
+  clReleaseCommandQueue(foreign);
+  clReleaseContext(other);
 }
 
 }  // namespace
@@ -343,11 +259,9 @@ int main() try {
   sycl::queue& consumer = *new sycl::queue(usm_dlpack::root_device(0));
   take(here);
   give(here);
-  lend(here);
   chain(here, consumer);
   be_refused_out(here);
   be_refused_in(here);
-  be_silent(here);
   be_opencl(here);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_check import Browser, look_at_all_ways
+from browser_check import chromium, look_at_all_ways
+from playwright.sync_api import Browser
 
 PAGE = """<!DOCTYPE html><meta name="viewport" content="width=device-width"><title>A page</title>
 <style>@media (prefers-color-scheme: dark) {{ body {{ background: #000; color: #eee; }} }}</style>
@@ -15,11 +16,10 @@ PAGE = """<!DOCTYPE html><meta name="viewport" content="width=device-width"><tit
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     """Start one browser for all pages."""
-    started = Browser(str(tmp_path_factory.mktemp("profile")))
-    yield started
-    started.close()
+    with chromium() as started:
+        yield started
 
 
 def faults(browser: Browser, folder: Path, planted: str) -> list[str]:
@@ -47,12 +47,12 @@ def test_a_page_that_is_well_has_no_faults_and_four_pictures(
         (
             "<p style='color: #ccc'>faint</p>",
             ["at 390, light", "at 1400, light"],
-            "found faint (1.6)",
+            "faint (1.6)",
         ),
         (
             "<svg width=80 height=30><text y=20 fill='#111'>drawn</text></svg>",
             ["at 390, dark", "at 1400, dark"],
-            "found drawn (1.1)",
+            "drawn (1.1)",
         ),
     ],
 )

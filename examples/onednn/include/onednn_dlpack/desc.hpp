@@ -28,8 +28,7 @@ inline std::string status_text(dnnl_status_t status) {
   return std::string(dnnl_status2str(status)) + " (" + std::to_string(status) + ")";
 }
 
-/// Calls oneDNN. What it refuses becomes a refusal with its status; ONEDNN_VERBOSE=all has it
-/// print more.
+/// Calls oneDNN; its errors become refusals. ONEDNN_VERBOSE=all prints more.
 template <class Call>
 auto ask_onednn(const char* field, const char* expected, const char* remedy, Call&& call)
     -> decltype(call()) {
@@ -46,9 +45,8 @@ struct dtype_row {
   DLDataType dlpack;
 };
 
-/// oneDNN's data types that DLPack has too. Those of 4 bits are packed on both sides, the
-/// first element in the low bits. (Without one in DLPack: f4_e3m0. The s64 of oneDNN's C API
-/// is none of its C++ API's, and no primitive of a CPU reads or writes it.)
+/// oneDNN's data types that DLPack has too; those of 4 bits are packed on both sides. DLPack
+/// has no f4_e3m0, and oneDNN's C++ API no s64.
 inline constexpr dtype_row dtype_rows[] = {
     {dnnl::memory::data_type::f32, {kDLFloat, 32, 1}},
     {dnnl::memory::data_type::f16, {kDLFloat, 16, 1}},
@@ -86,8 +84,8 @@ inline std::int64_t step_over(std::int64_t stride, std::int64_t extent, std::siz
   return step;
 }
 
-/// The strides that oneDNN is given. DLPack leaves those of dimensions without neighbours
-/// open, and oneDNN chooses its kernels by all of them: they become those of a compact array.
+/// The strides for oneDNN. DLPack leaves those of dimensions without neighbours open; they
+/// become those of a compact array, because oneDNN chooses its kernels by all of them.
 inline dnnl::memory::dims strides_of(const DLTensor& tensor, bool empty) {
   dnnl::memory::dims strides(static_cast<std::size_t>(tensor.ndim));
   std::int64_t compact = 1;
@@ -104,6 +102,31 @@ inline dnnl::memory::dims strides_of(const DLTensor& tensor, bool empty) {
     }
   }
   return strides;
+}
+
+/// Refuses a queue that is not on the engine's device, or not in its default context.
+inline void check_queue(std::int32_t engine_id, std::int32_t queue_id, bool is_default) {
+  const std::string device = "device " + std::to_string(engine_id);
+  if (queue_id != engine_id) {
+    refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
+           "one on " + device + ", where the engine is",
+           "one on device " + std::to_string(queue_id),
+           "make the engine of the queue's device");
+  }
+  if (!is_default) {
+    refuse(usm_dlpack::errc::context_not_default, "queue",
+           "one of the default context of " + device, "one of another context",
+           "pass a queue made from a root device alone");
+  }
+}
+
+/// Refuses an engine outside the default context of its device.
+inline void check_engine(std::int32_t id, bool is_default) {
+  if (!is_default) {
+    refuse(usm_dlpack::errc::context_not_default, "engine",
+           "one in the default context of device " + std::to_string(id),
+           "one in another context", "make it in usm_dlpack::default_context(id)");
+  }
 }
 
 }  // namespace detail
@@ -134,10 +157,9 @@ inline DLDataType to_dlpack_dtype(dnnl::memory::data_type type) {
                  "reorder to f32 first");
 }
 
-/// Describes a tensor to oneDNN. Taken: the dtypes of the table; strides of 0,
-/// a broadcast, or of at least the next smaller one times its extent; extents of 0; up to 12
-/// dimensions. Rank 0 becomes one dimension of extent 1, because a descriptor without
-/// dimensions is oneDNN's word for "no argument".
+/// Describes a tensor to oneDNN: up to 12 dimensions, with strides of 0, or of at least the
+/// next smaller one times its extent. Rank 0 becomes one dimension of extent 1, because oneDNN
+/// takes a descriptor without dimensions for "no argument".
 /// @throws conversion_error as `check_structure`; `dtype_unsupported`, `ndim_out_of_range`,
 ///         `layout_mismatch`, `span_overflow`
 inline dnnl::memory::desc to_desc(const DLTensor& tensor) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The twin of sycl.hpp for a program that is OpenCL on its side: the same proof and the same
-// descriptor, and oneDNN's objects made of a cl_device_id, a cl_context, a cl_command_queue
-// and a USM pointer by dnnl::ocl_interop. Needs an Intel GPU: oneDNN has OpenCL engines of no
-// other device, and says so.
+// The same as sycl.hpp for a program that uses OpenCL: oneDNN's objects of a cl_device_id, a
+// cl_context, a cl_command_queue and a USM pointer. oneDNN has OpenCL engines only of Intel
+// GPUs.
 //
-// oneDNN retains the handles that it is given. Those that its getters return (get_device,
-// get_context, get_command_queue, get_mem_object) are not retained for the caller. The
-// cl_event that dnnl::ocl_interop::execute returns is the caller's, who releases it.
+// oneDNN retains the handles that it is given. Its getters return (get_device, get_context,
+// get_command_queue, get_mem_object) handles that are not retained. The cl_event that
+// dnnl::ocl_interop::execute returns is the caller's to release.
 #pragma once
 
 #include <onednn_dlpack/desc.hpp>
@@ -33,12 +32,8 @@ inline dnnl::engine make_opencl_engine(cl_device_id device, cl_context context) 
 /// @throws conversion_error as `usm_dlpack::sycl_device`; `context_not_default`
 inline std::int32_t opencl_device_id(cl_device_id device, cl_context context) {
   const std::int32_t id = usm_dlpack::device_id(usm_dlpack::sycl_device(device));
-  if (usm_dlpack::opencl_context(usm_dlpack::default_context(id)).get() != context) {
-    detail::refuse(usm_dlpack::errc::context_not_default, "engine",
-                   "one in the default context of device " + std::to_string(id),
-                   "one in another context",
-                   "make it of usm_dlpack::opencl_context(usm_dlpack::default_context(id))");
-  }
+  detail::check_engine(
+      id, usm_dlpack::opencl_context(usm_dlpack::default_context(id)).get() == context);
   return id;
 }
 
@@ -55,23 +50,10 @@ inline std::int32_t opencl_device_id(const dnnl::engine& engine) {
 }
 
 /// Refuses a queue of another device than the engine's, or outside its default context.
-/// @param id the DLPack device id of the engine
-/// @throws conversion_error as `usm_dlpack::sycl_queue`; `queue_device_mismatch`,
-///         `context_not_default`
-inline void check_opencl_queue(cl_command_queue queue, std::int32_t id) {
+inline void check_opencl_queue(cl_command_queue queue, std::int32_t engine_id) {
   const sycl::queue seen = usm_dlpack::sycl_queue(queue);
-  const std::int32_t queue_id = usm_dlpack::device_id(seen.get_device());
-  if (queue_id != id) {
-    detail::refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
-                   "one on device " + std::to_string(id) + ", where the engine is",
-                   "one on device " + std::to_string(queue_id),
-                   "make the engine of the queue's device");
-  }
-  if (seen.get_context() != usm_dlpack::default_context(id)) {
-    detail::refuse(usm_dlpack::errc::context_not_default, "queue",
-                   "one of the default context of device " + std::to_string(id),
-                   "one of another context", "make it in the engine's context");
-  }
+  const std::int32_t id = usm_dlpack::device_id(seen.get_device());
+  detail::check_queue(engine_id, id, seen.get_context() == usm_dlpack::default_context(id));
 }
 
 /// The stream of an OpenCL queue, which it retains; it orders as the queue does.
@@ -83,9 +65,7 @@ inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_qu
                             [&] { return dnnl::ocl_interop::make_stream(engine, queue); });
 }
 
-/// A memory object over a tensor's memory, without a copy. The tensor is proved first, to be
-/// of the engine's device among other things. USM has no reference count: the tensor's owner
-/// keeps the memory.
+/// A memory object over a tensor's memory, without a copy; the tensor is proved first.
 /// @throws conversion_error as `opencl_device_id`, `usm_dlpack::validate`, then `to_desc`
 inline dnnl::memory make_opencl_memory(const DLTensor& tensor, const dnnl::engine& engine,
                                        usm_dlpack::requirements wanted = {}) {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLTensor <-> dnnl::memory on USM, and the engine and the stream that go with it. oneDNN asks
-// none of what is checked here: it takes memory of another context, of the stack, or a queue
-// of another device as they are.
-//
-// Ownership stays with the user, as oneDNN's guide has it: a dnnl::memory made here keeps
-// nothing alive. What owns the tensor must outlive the memory object and the work on it; the
-// stream must outlive the work, too, because the work of a CPU engine refers to it.
+// DLTensor <-> dnnl::memory on USM, and the engine and stream that go with it. oneDNN checks
+// none of this. A dnnl::memory made here keeps nothing alive: the tensor's owner, and the
+// stream, must outlive the work.
 #pragma once
 
 #include <onednn_dlpack/desc.hpp>
@@ -20,8 +16,7 @@
 
 namespace onednn_dlpack {
 
-/// The engine of a root device in the default context of its platform: the context in which
-/// exchanged memory is.
+/// The engine of a root device in the default context of its platform.
 /// @throws conversion_error as `usm_dlpack::root_device`; `request_unsupported` for a device
 ///         that oneDNN has no engine for
 inline dnnl::engine make_engine(std::int32_t device_id) {
@@ -33,15 +28,12 @@ inline dnnl::engine make_engine(std::int32_t device_id) {
 }
 
 /// The DLPack device id of an engine.
-/// @throws conversion_error `context_not_default` for an engine in another context, as those
-///         are that oneDNN makes by itself (`dnnl::engine(kind, index)`)
+/// @throws conversion_error `context_not_default` for an engine in another context, such as
+///         `dnnl::engine(kind, index)`
 inline std::int32_t device_id(const dnnl::engine& engine) {
   const std::int32_t id = usm_dlpack::device_id(dnnl::sycl_interop::get_device(engine));
-  if (dnnl::sycl_interop::get_context(engine) != usm_dlpack::default_context(id)) {
-    detail::refuse(usm_dlpack::errc::context_not_default, "engine",
-                   "one in the default context of device " + std::to_string(id),
-                   "one in another context", "make it with onednn_dlpack::make_engine");
-  }
+  detail::check_engine(
+      id, dnnl::sycl_interop::get_context(engine) == usm_dlpack::default_context(id));
   return id;
 }
 
@@ -49,18 +41,8 @@ inline std::int32_t device_id(const dnnl::engine& engine) {
 /// @throws conversion_error `queue_device_mismatch`, `context_not_default`
 inline dnnl::stream make_stream(const dnnl::engine& engine, sycl::queue queue) {
   const std::int32_t id = device_id(engine);
-  const std::int32_t queue_id = usm_dlpack::device_id(queue.get_device());
-  if (queue_id != id) {
-    detail::refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
-                   "one on device " + std::to_string(id) + ", where the engine is",
-                   "one on device " + std::to_string(queue_id),
-                   "make the engine of the queue's device");
-  }
-  if (queue.get_context() != usm_dlpack::default_context(id)) {
-    detail::refuse(usm_dlpack::errc::context_not_default, "queue",
-                   "one of the default context of device " + std::to_string(id),
-                   "one of another context", "pass a queue made from a root device alone");
-  }
+  detail::check_queue(id, usm_dlpack::device_id(queue.get_device()),
+                      queue.get_context() == usm_dlpack::default_context(id));
   return dnnl::sycl_interop::make_stream(engine, queue);
 }
 
@@ -81,9 +63,8 @@ dnnl::memory make_memory(const Managed& managed, const DLTensor& tensor,
 
 }  // namespace detail
 
-/// A memory object over a tensor's memory, without a copy: its handle is the address of the
-/// first element, and its kind is USM. The tensor is proved first, to be of the engine's
-/// device among other things.
+/// A memory object over a tensor's memory, without a copy; the tensor is proved first, to be
+/// on the engine's device.
 /// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`
 inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine,
                                 const usm_dlpack::requirements& wanted = {}) {

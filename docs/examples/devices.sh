@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What docs/how-to/drivers.md shows of the shell.
+# What docs/how-to/devices.md shows of the shell.
 # [begin devices]
 python -m usm_dlpack devices
 # [end devices]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads docs/examples/invalid_uses: the code of each use, and the sentence that it raises."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent / "examples" / "invalid_uses"
+RECORD = FOLDER / "sentences.txt"
+
+# The code of a use of each file, by its name.
+PATTERNS = {
+    "compile_time.cpp": r"^#(?:el)?if defined\((NAME)\)\n(.*?)(?=\n+#e)",
+    ".cpp": r'^const use \w+\(\s*"(NAME)",.*?\[\] \{\n(.*?)^ *\}\);',
+    ".py": r"^def (NAME)\(\) -> None:\n(.*?)(?=\n\n\n|\Z)",
+    ".sh": r"^  (NAME)\)\n(.*?)^    ;;",
+}
+
+
+@dataclass(frozen=True)
+class Use:
+    """An invalid use: where it stands, the code or exception that it raises, and the sentence."""
+
+    source: str
+    name: str
+    code: str
+    sentence: str
+
+    @property
+    def title(self) -> str:
+        """The name as words."""
+        words = self.name.replace("_", " ")
+        for word, spelled in (("usm", "USM"), ("sycl", "SYCL"), ("dlpack", "DLPack")):
+            words = re.sub(rf"\b{word}\b", spelled, words)
+        return words[0].upper() + words[1:]
+
+    @property
+    def shown(self) -> str:
+        """The lines of the use."""
+        return dict(uses_in(self.source))[self.name]
+
+
+def uses_in(source: str) -> list[tuple[str, str]]:
+    """Return name and lines of each use of a file, in their order."""
+    pattern = PATTERNS.get(source) or PATTERNS[Path(source).suffix]
+    found = re.finditer(
+        pattern.replace("NAME", r"\w+"),
+        (FOLDER / source).read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    return [(use[1], textwrap.dedent(use[2]).strip("\n")) for use in found]
+
+
+def read_record() -> list[Use]:
+    """Return the uses of ``sentences.txt``: two lines each, and an empty one."""
+    uses = []
+    for entry in RECORD.read_text(encoding="utf-8").split("\n\n")[1:]:
+        head, sentence = entry.strip().split("\n")
+        source, name, code = (part.strip() for part in head.split("|"))
+        uses.append(Use(source, name, code, sentence))
+    return uses
+
+
+def write_record(uses: list[Use]) -> str:
+    """Return the text of ``sentences.txt``."""
+    head = "What the invalid uses of this folder say; tests/python/test_invalid_uses.py compares."
+    entries = (f"{use.source} | {use.name} | {use.code}\n{use.sentence}\n" for use in uses)
+    return "\n".join([f"{head}\n", *entries])
