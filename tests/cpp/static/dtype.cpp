@@ -64,8 +64,7 @@ template <class T>
 inline constexpr bool refused = !visible<T> && !visible<const T> && !has_data_type_v<T> &&
                                 !has_data_type_v<const T> && !is_subbyte_padded_v<T>;
 
-// --- The table
-// -------------------------------------------------------------------------------
+// --- The table ------------------------------------------------------------------------------
 
 static_assert(is_row<bool, kDLBool, 8>());
 static_assert(is_row<signed char, kDLInt, 8>() && is_row<unsigned char, kDLUInt, 8>());
@@ -94,8 +93,7 @@ __extension__ typedef __float128 compiler_float128;
 static_assert(is_row<compiler_float128, kDLFloat, 128>());
 #endif
 
-// --- What is not in it
-// -----------------------------------------------------------------------
+// --- What is not in it ----------------------------------------------------------------------
 
 static_assert(refused<long double>, "x87 extended precision is no type that DLPack names");
 static_assert(refused<char>, "its sign is the compiler's choice");
@@ -129,8 +127,7 @@ struct half_complex {
 static_assert(is_row<as_complex<float>, kDLComplex, 64>() && refused<as_complex<int>>);
 static_assert(refused<padded_complex<float>> && refused<half_complex<float>>);
 
-// --- The customisation point
-// -----------------------------------------------------------------
+// --- The customisation point ----------------------------------------------------------------
 
 constexpr int float4 = type_code::float4_e2m1fn;
 static_assert(is_row<declared<10, 8, 1, 1>, type_code::float8_e4m3fn, 8>());

@@ -15,6 +15,10 @@
 #include <utility>
 #include <vector>
 
+// Its author may vouch for the values, but not for a handle that points to no elements.
+template <>
+inline constexpr bool usm_dlpack::is_plain_accessor_v<odd::bytes_accessor<float>> = true;
+
 namespace {
 
 using usm_dlpack_test::padded_float4;
@@ -66,8 +70,7 @@ static_assert(no_way<float*>() && no_way<std::vector<float>>() && no_way<view_1d
 static_assert(!can<exported, view_1d<padded_float4>> && can<managed, view_1d<padded_float4>> &&
               can<from_managed, view_1d<padded_float4>>);
 
-// --- Accessors
-// -------------------------------------------------------------------------------
+// --- Accessors ------------------------------------------------------------------------------
 
 static_assert(both_ways<view_by<odd::plain_accessor<float>>>());
 static_assert(can<exported, view_by<odd::vetted_accessor<float>>>, "its author opted in");
@@ -96,8 +99,7 @@ static_assert(promised<state_of_that_name> == 1 && promised<function_of_that_nam
 static_assert(promised<number_of_that_name<-64>> == 1 &&
               promised<number_of_that_name<48>> == 1);
 
-// --- Layouts
-// ---------------------------------------------------------------------------------
+// --- Layouts --------------------------------------------------------------------------------
 
 static_assert(both_ways<view_1d<float, md::layout_left>>());
 static_assert(both_ways<view_1d<float, md::layout_stride>>());
