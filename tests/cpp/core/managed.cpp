@@ -66,8 +66,7 @@ struct six_floats {
                                    relaxed::mapping<extents_2d>(extents_2d(2, 3), {-3, -1})};
 };
 
-// --- The owner and the allocation
-// --------------------------------------------------------------
+// --- The owner and the allocation -----------------------------------------------------------
 
 TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {
   six_floats six;
@@ -200,8 +199,7 @@ TEST(Managed, MeasuresATensorAsItsFlagsSay) {
                  errc::span_overflow, "strides");
 }
 
-// --- Shape, strides and data
-// -----------------------------------------------------------------
+// --- Shape, strides and data ----------------------------------------------------------------
 
 TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   valid_tensor valid;

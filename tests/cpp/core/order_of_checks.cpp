@@ -42,8 +42,7 @@ namespace flag = usm_dlpack::flag;
 constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
 constexpr auto farthest = std::numeric_limits<std::int64_t>::max();
 
-// --- A view
-// -------------------------------------------------------------------------------------------
+// --- A view ---------------------------------------------------------------------------------
 
 constexpr breakable_rule<breakable_view> view_rules[] = {
     {errc::layout_not_strided, "layout", [](breakable_view& v) { v.map.strided = false; }},
@@ -61,8 +60,7 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfAViewTheEarlierIsRefused) {
   });
 }
 
-// --- A tensor
-// -----------------------------------------------------------------------------------------
+// --- A tensor -------------------------------------------------------------------------------
 
 constexpr breakable_rule<valid_tensor> structure_rules[] = {
     {errc::ndim_out_of_range, "ndim", [](valid_tensor& v) { v.tensor.ndim = -1; }},
@@ -79,8 +77,7 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfCheckStructureTheEarlierIsRefused) {
                [](const valid_tensor& v) { usm_dlpack::check_structure(v.tensor); });
 }
 
-// --- A managed tensor becomes a view
-// ------------------------------------------------------------------
+// --- A managed tensor becomes a view --------------------------------------------------------
 
 /// A managed tensor that is the view below, or the same with `layout_right`.
 struct convertible_tensor {
@@ -154,8 +151,7 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfToMdspanTheEarlierIsRefused) {
   });
 }
 
-// --- A tensor becomes a managed one
-// -------------------------------------------------------------------
+// --- A tensor becomes a managed one ---------------------------------------------------------
 
 struct owned_tensor : valid_tensor {
   std::uint64_t flags = 0;

@@ -32,8 +32,7 @@ using usm_dlpack::layout_relaxed;
 /// Every index of these extents, with twice the strides of C order, fits an int8_t.
 constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
 
-// --- A mapping of each layout
-// ----------------------------------------------------------------
+// --- A mapping of each layout ---------------------------------------------------------------
 
 /// Twice the strides of C order; or reversed in every second dimension, and broadcast in the
 /// second one.
@@ -67,8 +66,7 @@ auto mapping_of(const Extents& extents) {
   }
 }
 
-// --- The property
-// ----------------------------------------------------------------------------
+// --- The property ---------------------------------------------------------------------------
 
 template <class Element, class Layout, class Extents>
 void expect_round_trip(const Extents& extents) {

@@ -130,8 +130,7 @@ TEST(ToDlpack, DoesNotTakeAProductThatWrapsForEmptiness) {
   EXPECT_EQ(to_dlpack_tensor(view, some_device).data(), &element);
 }
 
-// --- Extents and strides that no DLTensor holds
-// -----------------------------------------------
+// --- Extents and strides that no DLTensor holds ---------------------------------------------
 
 template <class Integer>
 void expect_outcome(const std::array<Integer, 2>& extents,
@@ -193,8 +192,7 @@ TEST(ToDlpack, SaysWhichNumberItFound) {
 #endif
 }
 
-// --- Layouts and accessors that only their author can vouch for
-// --------------------------------
+// --- Layouts and accessors that only their author can vouch for -----------------------------
 
 TEST(ToDlpack, AsksTheMappingWhetherItIsStrided) {
   std::array<int, 8> elements{};

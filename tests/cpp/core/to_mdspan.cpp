@@ -380,8 +380,7 @@ TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
                  errc::index_type_too_small, "shape");
 }
 
-// --- Index types, memory, rank
-// ----------------------------------------------------------------
+// --- Index types, memory, rank --------------------------------------------------------------
 
 TEST(ToMdspan, TakesWhatTheIndexTypeHoldsAndNoMore) {
   using narrow = view<md::layout_right, std::int8_t>;

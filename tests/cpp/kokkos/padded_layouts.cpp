@@ -8,7 +8,6 @@
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
 
@@ -36,8 +35,7 @@ using any_right_padded = Kokkos::Experimental::layout_right_padded<Kokkos::dynam
 template <class Layout, class Index, std::size_t Rank>
 using view = Kokkos::mdspan<float, Kokkos::dextents<Index, Rank>, Layout>;
 
-// --- Round trips
-// -----------------------------------------------------------------------------
+// --- Round trips ----------------------------------------------------------------------------
 
 template <class View>
 void expect_round_trip(const View& view) {
@@ -83,8 +81,7 @@ TEST(PaddedLayouts, AreThoseOfC26) {
             (std::array<std::int64_t, 2>{8, 1}));
 }
 
-// --- Which paddings are taken
-// ------------------------------------------------------------------
+// --- Which paddings are taken ---------------------------------------------------------------
 
 template <class View>
 View taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
@@ -161,16 +158,7 @@ TEST(PaddedLayouts, OfEmptyTensorsCountByTheRoundedExtent) {
   EXPECT_EQ((taken<view<any_right_padded, int, 2>>({2, 0}, {7, 1}).mapping().stride(0)), 0);
 }
 
-// --- Other views of the reference implementation
-// -----------------------------------------------
-
-TEST(RelaxedLayout, IsMadeOfAPaddedOneAndEqualToIt) {
-  using extents = Kokkos::dextents<int, 2>;
-  const any_left_padded::mapping<extents> columns(extents(2, 3), 5);
-  const usm_dlpack::layout_relaxed::mapping<extents> of_columns = columns;
-  EXPECT_EQ(of_columns.strides(), (std::array<std::int64_t, 2>{1, 5}));
-  EXPECT_TRUE(of_columns == columns && columns == of_columns);
-}
+// --- Other views of the reference implementation --------------------------------------------
 
 TEST(Submdspan, KeepsEveryElementOfASlice) {
   alignas(64) std::array<int, 60> elements{};

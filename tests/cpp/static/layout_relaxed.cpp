@@ -69,8 +69,7 @@ static_assert(std::is_invocable_v<const mapping_2d&, int, unsigned>);
 static_assert(!std::is_invocable_v<const mapping_2d&, int> &&
               !std::is_invocable_v<const mapping_2d&, int, const char*>);
 
-// --- From other mappings
-// -----------------------------------------------------------------------
+// --- From other mappings --------------------------------------------------------------------
 
 using right_2d = md::layout_right::mapping<any_2d>;
 using left_2d = md::layout_left::mapping<any_2d>;

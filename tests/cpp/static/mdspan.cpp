@@ -20,26 +20,25 @@ using view = md::mdspan<float, extents>;
 using const_view = md::mdspan<const float, extents>;
 using left_view = md::mdspan<float, extents, md::layout_left>;
 using accessor = md::default_accessor<float>;
+using const_accessor = md::default_accessor<const float>;
 using on_device = usm_accessor<alloc::device, accessor>;
 using on_shared = usm_accessor<alloc::shared, accessor>;
 using on_host = usm_accessor<alloc::host, accessor>;
+using const_on_device = usm_accessor<alloc::device, const_accessor>;
+
+template <class From, class To>
+inline constexpr bool only_explicit =
+    std::is_constructible_v<To, From> && !std::is_convertible_v<From, To>;
+template <class One, class Other>
+inline constexpr bool unrelated =
+    !std::is_constructible_v<One, Other> && !std::is_constructible_v<Other, One>;
 
 // --- The accessor ---------------------------------------------------------------------------
 
-static_assert(std::is_same_v<on_device::element_type, float>);
 static_assert(std::is_same_v<on_device::reference, float&>);
-static_assert(std::is_same_v<on_device::data_handle_type, float*>);
 static_assert(std::is_same_v<on_device::offset_policy, on_device>);
-static_assert(std::is_default_constructible_v<on_device>);
-static_assert(std::is_empty_v<on_device>);
-static_assert(std::is_trivially_copyable_v<on_device>);
-static_assert(std::is_nothrow_move_constructible_v<on_device>);
+static_assert(std::is_empty_v<on_device> && std::is_trivially_copyable_v<on_device>);
 
-struct accessor_with_state : accessor {
-  int state;
-};
-static_assert(std::is_default_constructible_v<usm_accessor<alloc::host, accessor_with_state>>);
-static_assert(sizeof(usm_accessor<alloc::host, accessor_with_state>) == sizeof(int));
 struct accessor_made_of_a_number : accessor {
   explicit accessor_made_of_a_number(int) {}
 };
@@ -47,64 +46,37 @@ static_assert(
     !std::is_default_constructible_v<usm_accessor<alloc::host, accessor_made_of_a_number>>);
 
 constexpr float four_numbers[] = {1, 2, 3, 4};
-constexpr usm_accessor<alloc::host, md::default_accessor<const float>> constant{
-    md::default_accessor<const float>{}};
+constexpr usm_accessor<alloc::host, const_accessor> constant{const_accessor{}};
 static_assert(constant.access(four_numbers, 2) == 3);
 static_assert(*constant.offset(four_numbers, 3) == 4);
 
-// Plain exactly if the wrapped one is.
-template <class Accessor>
-inline constexpr bool stays_as_plain =
-    is_plain_accessor_v<usm_accessor<alloc::device, Accessor>> ==
-    is_plain_accessor_v<Accessor>;
-static_assert(is_plain_accessor_v<on_device>);
-static_assert(!is_plain_accessor_v<usm_accessor<alloc::host, odd::doubling_accessor<float>>>);
-static_assert(is_plain_accessor_v<usm_accessor<alloc::host, odd::vetted_accessor<float>>>);
-static_assert(stays_as_plain<odd::indexed_accessor<float>>);
-static_assert(stays_as_plain<odd::reading_accessor<float>>);
-static_assert(stays_as_plain<odd::restrict_accessor<float>>);
-
-// As aligned as the wrapped one promises.
-template <class Accessor>
-inline constexpr std::size_t promised =
-    detail::promised_alignment<usm_accessor<alloc::shared, Accessor>>;
-static_assert(promised<accessor> == 1);
-static_assert(promised<odd::aligned_accessor<float>> == 64);
+// Plain exactly if the wrapped one is, and as aligned as that one promises.
+template <template <class> class Accessor>
+inline constexpr bool is_plain =
+    is_plain_accessor_v<usm_accessor<alloc::device, Accessor<float>>>;
+static_assert(is_plain<md::default_accessor> && is_plain<odd::vetted_accessor>);
+static_assert(is_plain<odd::reading_accessor> && is_plain<odd::restrict_accessor>);
+static_assert(!is_plain<odd::doubling_accessor> && !is_plain<odd::indexed_accessor>);
+static_assert(detail::promised_alignment<on_shared> == 1);
+static_assert(
+    detail::promised_alignment<usm_accessor<alloc::shared, odd::aligned_accessor<float>>> ==
+    64);
 
 // Out of the kind: implicitly where the host may index anyway. Into it: explicitly.
 static_assert(std::is_convertible_v<on_shared, accessor>);
-static_assert(std::is_convertible_v<on_host, accessor>);
-static_assert(!std::is_convertible_v<on_device, accessor>);
-static_assert(std::is_constructible_v<accessor, on_device>);
-template <class From, class To>
-inline constexpr bool only_explicit =
-    std::is_constructible_v<To, From> && !std::is_convertible_v<From, To>;
-static_assert(only_explicit<accessor, on_device>);
-static_assert(only_explicit<accessor, on_shared>);
-static_assert(only_explicit<accessor, on_host>);
+static_assert(std::is_convertible_v<on_host, const_accessor>);
+static_assert(only_explicit<on_device, accessor>);
+static_assert(only_explicit<accessor, on_device> && only_explicit<accessor, on_shared> &&
+              only_explicit<accessor, on_host>);
 
-// From mutable to const elements, not back.
-using const_accessor = md::default_accessor<const float>;
-using const_on_device = usm_accessor<alloc::device, const_accessor>;
+// From mutable to const elements, not back; never between kinds.
 static_assert(std::is_convertible_v<on_device, const_on_device>);
 static_assert(!std::is_constructible_v<on_device, const_on_device>);
-static_assert(std::is_convertible_v<on_shared, const_accessor>);
-static_assert(only_explicit<on_device, const_accessor>);
-static_assert(only_explicit<accessor, const_on_device>);
-
-// Never between kinds, by no way of making one.
-template <class One, class Other>
-inline constexpr bool unrelated =
-    !std::is_constructible_v<One, Other> && !std::is_constructible_v<Other, One>;
-static_assert(unrelated<on_device, on_shared>);
-static_assert(unrelated<on_device, on_host>);
-static_assert(unrelated<on_shared, on_host>);
-static_assert(unrelated<const_on_device, on_shared>);
+static_assert(unrelated<on_device, on_shared> && unrelated<on_device, on_host> &&
+              unrelated<on_shared, on_host> && unrelated<const_on_device, on_shared>);
 
 // --- The views ------------------------------------------------------------------------------
 
-static_assert(std::is_same_v<device_mdspan<view>,
-                             md::mdspan<float, extents, md::layout_right, on_device>>);
 static_assert(std::is_same_v<host_mdspan<left_view>,
                              md::mdspan<float, extents, md::layout_left, on_host>>);
 static_assert(std::is_same_v<device_mdspan<shared_mdspan<view>>, device_mdspan<view>>);
@@ -119,22 +91,18 @@ static_assert(usm_kind_v<view> == alloc::unknown);
 static_assert(sizeof(device_mdspan<view>) == sizeof(view));
 static_assert(std::is_trivially_copyable_v<device_mdspan<view>>);
 
-static_assert(std::is_constructible_v<device_mdspan<view>, float*, int, int>);
-static_assert(std::is_convertible_v<shared_mdspan<view>, view>);
 static_assert(std::is_convertible_v<host_mdspan<view>, const_view>);
 static_assert(std::is_constructible_v<view, device_mdspan<view>>);
 static_assert(std::is_constructible_v<device_mdspan<view>, view>);
 static_assert(std::is_convertible_v<device_mdspan<view>, device_mdspan<const_view>>);
 static_assert(!std::is_constructible_v<device_mdspan<view>, device_mdspan<const_view>>);
 static_assert(unrelated<device_mdspan<view>, shared_mdspan<view>>);
-static_assert(unrelated<device_mdspan<view>, host_mdspan<view>>);
 static_assert(unrelated<shared_mdspan<view>, host_mdspan<view>>);
 
 // Kokkos' mdspan of C++17 has no explicit conversions.
 #if !defined(USM_DLPACK_TEST_MDSPAN_KOKKOS) || __cplusplus > 201703L
 static_assert(only_explicit<device_mdspan<view>, view>);
 static_assert(only_explicit<view, device_mdspan<view>>);
-static_assert(only_explicit<view, shared_mdspan<view>>);
 #endif
 
 // --- Compiled, and linked by the tests on devices -------------------------------------------
@@ -155,13 +123,11 @@ static_assert(only_explicit<view, shared_mdspan<view>>);
 // --- Arrays ---------------------------------------------------------------------------------
 
 using array = usm_array<shared_mdspan<view>>;
-static_assert(std::is_nothrow_move_constructible_v<array>);
-static_assert(std::is_nothrow_move_assignable_v<array>);
+static_assert(std::is_nothrow_move_constructible_v<array> &&
+              std::is_nothrow_move_assignable_v<array>);
 static_assert(!std::is_copy_constructible_v<array> && !std::is_copy_assignable_v<array>);
-static_assert(std::is_nothrow_destructible_v<array>);
 static_assert(std::is_same_v<decltype(std::declval<array&>().view()), shared_mdspan<view>>);
 static_assert(std::is_constructible_v<array, sycl::queue, extents>);
-static_assert(std::is_constructible_v<array, sycl::queue, array::mapping_type>);
 // The kind is that of the type, unless it names none.
 static_assert(!std::is_constructible_v<array, sycl::queue, extents, alloc>);
 static_assert(std::is_constructible_v<usm_array<view>, sycl::queue, extents, alloc>);

@@ -20,8 +20,7 @@ constexpr std::int64_t two_to_32 = std::int64_t{1} << 32;
 template <std::size_t N>
 using numbers = std::array<std::int64_t, N>;
 
-// --- Arithmetic of devices, against the compiler's own
-// ------------------------------------------
+// --- Arithmetic of devices, against the compiler's own --------------------------------------
 
 constexpr std::int64_t root = 3037000499;  // of `max`, rounded down
 constexpr std::int64_t edges[] = {
@@ -49,8 +48,7 @@ constexpr bool same_as_the_compiler() {
 static_assert(same_as_the_compiler());
 static_assert(magnitude(min) == std::uint64_t{1} << 63 && magnitude(-3) == 3);
 
-// --- Which integers hold which numbers
-// ----------------------------------------------------------
+// --- Which integers hold which numbers ------------------------------------------------------
 
 static_assert(to_extent(std::uint64_t{max}, 0) == max &&
               to_extent(std::uint8_t{255}, 0) == 255);
@@ -66,8 +64,7 @@ static_assert(holds<int128>(~std::uint64_t{0}) &&
               !holds<std::int64_t>(std::uint64_t{max} + 1));
 #endif
 
-// --- span_of
-// -----------------------------------------------------------------------------------
+// --- span_of --------------------------------------------------------------------------------
 
 template <std::size_t N>
 constexpr bool spans(numbers<N> shape, numbers<N> strides, std::int64_t lowest,
@@ -88,8 +85,7 @@ static_assert(spans<1>({2}, {min}, min, 0) && spans<2>({2, 2}, {max, -max}, -max
 static_assert(overflows<1>({3}, {max}) && overflows<2>({2, 2}, {min, -1}));
 static_assert(overflows<2>({two_to_32, two_to_32}, {two_to_32, 1}));
 
-// --- write_compact_strides
-// -----------------------------------------------------------------------
+// --- write_compact_strides ------------------------------------------------------------------
 
 constexpr bool is_compact(numbers<3> shape, numbers<3> expected) {
   numbers<3> strides{};
@@ -100,8 +96,7 @@ static_assert(is_compact({2, 3, 4}, {12, 4, 1}));
 static_assert(is_compact({2, 0, 4}, {4, 4, 1}), "an empty dimension does not zero the rest");
 static_assert(is_compact({0, two_to_32, two_to_32}, {max, two_to_32, 1}));
 
-// --- strides_are_unique, strides_are_nested, against every pair of indices
-// -----------------------
+// --- strides_are_unique, strides_are_nested, against every pair of indices ------------------
 
 constexpr bool elements_are_apart(numbers<2> shape, numbers<2> strides) {
   const std::int64_t count = shape[0] * shape[1];
@@ -160,8 +155,7 @@ static_assert(unique<2>({0, 3}, {0, 0}) && nested<2>({0, 3}, {0, 0}), "no elemen
 static_assert(unique<2>({2, 2}, {max, -1}) && unique<1>({2}, {min}));
 static_assert(!unique<2>({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
 
-// --- nested_reach
-// ------------------------------------------------------------------------------
+// --- nested_reach ---------------------------------------------------------------------------
 
 constexpr std::int64_t reach_of(numbers<3> shape, numbers<3> strides) {
   return nested_reach(shape.data(), strides.data(), 3);
