@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // opencl/interop.hpp: USM that OpenCL code allocated goes through the export protocol by the
-// handles that OpenCL code has, each step refuses, the earlier of two first, and no reference
-// is counted.
+// handles that OpenCL code has, each step refuses, the earlier of two first.
 #include <usm_dlpack/opencl.hpp>
 
 #include <refusal.hpp>
@@ -72,23 +71,6 @@ TEST(OpenclExport, MemoryOfOpenClAloneIsValidatedAndRead) {
     queue_on().memcpy(read.data(), view.data_handle(), sizeof read).wait();
     EXPECT_EQ(read, written);
   }
-}
-
-TEST(OpenclExport, NoReferenceIsCounted) {
-  const exported_memory mine;
-  const cl_device_id part = native_sub_device();
-  const cl_uint before = references_of(native_default_context());
-  static_cast<void>(to_dlpack_tensor(mine.view, native_default_context()));
-  static_cast<void>(to_dlpack_tensor(mine.view, native_default_context(), native_root()));
-  EXPECT_THROW(static_cast<void>(to_dlpack_tensor(mine.view, native_default_context(), part)),
-               usm_dlpack::conversion_error);
-  EXPECT_EQ(references_of(native_default_context()), before);
-  EXPECT_EQ(references_of(part), 1U);
-
-  const native_context other({native_root()});
-  EXPECT_THROW(static_cast<void>(to_dlpack_tensor(mine.view, other.get())),
-               usm_dlpack::conversion_error);
-  EXPECT_EQ(references_of(other.get()), 1U);
 }
 
 TEST(OpenclExport, AnEmptyViewNeedsNoMemory) {

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <vector>
 
 namespace test_order_of_checks {
 

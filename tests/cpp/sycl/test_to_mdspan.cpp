@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sycl/to_mdspan.hpp: views whose type names the USM kind. Wherever SYCL is asked, the memory
-// is of that kind, out and in; the host indexes what it can reach.
+// is of that kind, out and in.
 #include "usm_memory.hpp"
 
 #include <odd_views.hpp>
@@ -162,20 +162,6 @@ TEST(UsmMdspan, ARankThatIsNotTheViewsIsRefusedBeforeTheShapeIsRead) {
   tensor.ndim = std::numeric_limits<std::int32_t>::max();
   EXPECT_REFUSAL(to_mdspan<view>(tensor, {}), errc::rank_mismatch, "ndim");
   EXPECT_REFUSAL(to_mdspan<device_mdspan<view>>(tensor), errc::rank_mismatch, "ndim");
-}
-
-TEST(UsmMdspan, TheHostIndexesHostAndSharedUsm) {
-  const usm_tensor host(alloc::host);
-  const usm_tensor shared(alloc::shared);
-  const auto host_elements = to_mdspan<host_mdspan<view>>(host.tensor);
-  const auto shared_elements = to_mdspan<shared_mdspan<view>>(shared.tensor);
-  const md_array<std::int64_t, 2> index{2, 3};
-  host_elements[index] = 1.5F;
-  shared_elements[index] = host_elements[index] + 1;
-  EXPECT_EQ(host.memory.as<float>()[15], 1.5F);
-  EXPECT_EQ(shared.memory.as<float>()[15], 2.5F);
-  const view plain = shared_elements;
-  EXPECT_EQ(plain[index], 2.5F);
 }
 
 }  // namespace test_to_mdspan
