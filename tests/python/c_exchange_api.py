@@ -53,10 +53,12 @@ class ExchangeAPI:
         """Return a managed tensor of new memory, whose deleter the caller runs."""
         errors: list[str] = []
         set_error = _SetError(
-            lambda _, kind, text: errors.append(f"{kind.decode()}: {text.decode()}")
+            lambda context, kind, text: errors.append(
+                f"{kind.decode()}: {text.decode()}" if context == 77 else "another context"
+            )
         )
         out = _Managed()
-        if self.table.managed_tensor_allocator(prototype, out, None, set_error) != 0:
+        if self.table.managed_tensor_allocator(prototype, out, 77, set_error) != 0:
             raise BufferError(*errors)
         return out.contents
 

@@ -16,14 +16,10 @@ READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
 VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
 # The codes of the dtypes of 8 bits that are named by code alone.
 FLOAT8 = {
-    "float8_e3m4": 7,
-    "float8_e4m3": 8,
-    "float8_e4m3b11fnuz": 9,
-    "float8_e4m3fn": 10,
-    "float8_e4m3fnuz": 11,
-    "float8_e5m2": 12,
-    "float8_e5m2fnuz": 13,
-    "float8_e8m0fnu": 14,
+    f"float8_{name}": code
+    for code, name in enumerate(
+        ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"], 7
+    )
 }
 
 

@@ -341,13 +341,6 @@ def test_an_empty_tensor_is_copied_without_memory(memory: Any) -> None:
 # --- never a TypeError: NumPy and dpctl take one for "old producer" and ask again without keywords
 
 
-class Unprintable:
-    """An object whose text cannot be had."""
-
-    def __repr__(self) -> str:
-        raise TypeError("no text")
-
-
 class BadIndex:
     """An object that promises to be an integer and fails."""
 
@@ -380,7 +373,7 @@ ODD_VALUES: list[Any] = [
     0, 1, -2, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, 1.0, float("nan"), 1j,
     (), (1,), (1, 0), (14, 0), (14, -1), (2, 0), (2**80, 0), (1, 2**80), (None, None),
     [1, 0], {1: 0}, iter(()), np.int64(-1), np.array([14, 0]),
-    Unprintable(), (Unprintable(), 0), NoTruth(), (NoTruth(), NoTruth()),
+    NoTruth(), (NoTruth(), NoTruth()),
     BadIndex(TypeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)), dpctl.SyclQueue,
 ]  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,6 @@ from dpctl import memory as dpctl_memory
 from memory_sources import UNPOOLED, TypedArray, address_of, new_queue
 from pending_work import VALUES, ZEROS, PendingFill, Reader
 from refusals import refused, wrong_argument
-from threads_at_once import THREADS, at_once
 from usm_dlpack import (
     DLPackTensor,
     explain,
@@ -127,16 +127,6 @@ def test_a_borrow_describes_the_tensor_and_takes_no_reference(
     assert (lent.device_type, lent.device_id) == (14, 0)
     assert (lent.code, lent.bits, lent.lanes) == (2, 32, 1)
     assert (integers(lent.shape, 2), integers(lent.strides, 2)) == ((3, 4), (4, 1))
-
-
-def test_a_scalar_and_an_empty_tensor_are_exported_and_lent(api: ExchangeAPI, memory: Any) -> None:
-    for shape in ((), (0, 4)):
-        tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
-        managed = api.export(tensor)
-        for inside in (managed.dl_tensor, api.borrow(tensor)):
-            assert (inside.data, inside.ndim) == (address_of(memory), len(shape))
-            assert integers(inside.shape, inside.ndim) == shape
-        call_deleter(managed)
 
 
 class Imitation:
@@ -330,24 +320,6 @@ def test_the_work_stream_is_one_queue_of_a_root_device(
 # --- the allocator
 
 
-class Allocation:
-    """What the allocator answers for a prototype: a managed tensor, or a kind and a message."""
-
-    def __init__(self, api: ExchangeAPI, prototype: DLTensor, *, hears: bool = True) -> None:
-        self.errors: list[tuple[str, str]] = []
-        self.contexts: list[int] = []
-
-        def set_error(context: int, kind: bytes, message: bytes) -> None:
-            self.contexts.append(context)
-            self.errors.append((kind.decode(), message.decode()))
-
-        allocate = api.table.managed_tensor_allocator
-        _, pointer_to_managed, _, callback = allocate.argtypes
-        out = pointer_to_managed._type_()
-        self.status = allocate(prototype, out, 77, callback(set_error) if hears else callback())
-        self.managed = out.contents if out else None
-
-
 def prototype_of(shape: tuple[int, ...], dtype: tuple[int, int, int] = (2, 32, 1)) -> Any:
     """Return a prototype, of which all that does not count is nonsense."""
     prototype = ForeignTensor(3, shape=shape, strides=[2**62] * len(shape), dtype=dtype).tensor
@@ -368,10 +340,7 @@ def prototype_of(shape: tuple[int, ...], dtype: tuple[int, int, int] = (2, 32, 1
 def test_the_allocator_gives_new_memory_like_a_prototype(
     api: ExchangeAPI, shape: tuple[int, ...], dtype: tuple[int, int, int], nbytes: int
 ) -> None:
-    made = Allocation(api, prototype_of(shape, dtype))
-    assert (made.status, made.errors) == (0, [])
-    managed = made.managed
-    assert managed is not None
+    managed = api.allocate(prototype_of(shape, dtype))
     inside = managed.dl_tensor
     assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
     assert inside.data % 256 == 0
@@ -396,13 +365,13 @@ def test_the_allocator_refuses_null_and_also_for_who_hears_no_error(api: Exchang
     assert call(api, name, None, address, None, None) == -1
     assert out.value is None
     prototype.device_type = 1
-    made = Allocation(api, prototype, hears=False)
-    assert (made.status, made.managed, made.errors) == (-1, None, [])
+    out.value = 1
+    assert call(api, name, ctypes.addressof(prototype), address, None, None) == -1
+    assert out.value is None
 
 
 def test_memory_of_the_allocator_is_freed_by_the_deleter(api: ExchangeAPI) -> None:
-    managed = Allocation(api, prototype_of((UNPOOLED,))).managed
-    assert managed is not None
+    managed = api.allocate(prototype_of((UNPOOLED,)))
     there = ForeignTensor(managed.dl_tensor.data)
     assert validate(there.capsule()).usm_type == "device"
     call_deleter(managed)
@@ -427,36 +396,13 @@ def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(
     prototype = prototype_of((3, 4))
     spoiled = (ctypes.c_int64 * 2)(*value) if isinstance(value, tuple) else value
     setattr(prototype, field, spoiled)
-    made = Allocation(api, prototype)
-    assert (made.status, made.managed) == (-1, None)
-    ((kind, message),) = made.errors
-    assert kind == "BufferError"
-    assert message.startswith(part)
-    assert made.contexts == [77]
+    with pytest.raises(BufferError, match=f"^BufferError: {re.escape(part)}"):
+        api.allocate(prototype)
 
 
 def test_a_prototype_that_there_is_no_memory_for_is_a_memory_error(api: ExchangeAPI) -> None:
-    made = Allocation(api, prototype_of((2**45,)))
-    assert (made.status, made.managed) == (-1, None)
-    ((kind, message),) = made.errors
-    assert kind == "MemoryError"
-    assert message.startswith("data: expected memory for a managed tensor, found none; ")
-
-
-# --- from other threads
-
-
-def test_any_thread_that_holds_the_gil_may_call(api: ExchangeAPI, tensor: DLPackTensor) -> None:
-    def work(_: int) -> None:
-        for _ in range(100):
-            assert api.borrow(tensor).data == tensor.data
-            assert api.take(api.export(tensor)).data == tensor.data
-            assert api.stream(0)
-            made = Allocation(api, prototype_of((3,))).managed
-            assert made is not None
-            call_deleter(made)
-
-    assert at_once(work) == [None] * THREADS
+    with pytest.raises(BufferError, match=r"^MemoryError: data: expected memory for"):
+        api.allocate(prototype_of((2**45,)))
 
 
 # --- a consumer: apache-tvm-ffi

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import types
@@ -27,11 +26,9 @@ from capsules import (
     new_capsule,
 )
 from dpctl import memory as dpctl_memory
-from hypothesis import given
-from hypothesis import strategies as st
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
-from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 from usm_dlpack._exchange import _read_signature
 
 
@@ -582,33 +579,3 @@ def test_a_copy_of_our_tensor_is_other_memory_of_its_kind(usm_type: str, queue: 
     assert (copied.usm_type, copied.strides) == (usm_type, (1, 3))
     assert values(copied).tobytes() == values(tensor).tobytes()
     assert from_dlpack(tensor, copy=False).data == tensor.data
-
-
-@given(
-    fields=st.fixed_dictionaries(
-        {},
-        optional={
-            "device_type": st.integers(-(2**31), 2**31 - 1),
-            "device_id": st.integers(-(2**31), 2**31 - 1),
-            "ndim": st.integers(-(2**31), 2),
-            "code": st.integers(0, 255),
-            "bits": st.integers(0, 255),
-            "lanes": st.integers(0, 65535),
-            "byte_offset": st.integers(0, 2**64 - 1),
-            "data": st.integers(0, 2**64 - 1),
-            "strides": st.none(),
-        },
-    ),
-    shape=st.tuples(*[st.integers(-(2**63), 2**63 - 1)] * 2) | st.just((3, 4)),
-    strides=st.tuples(*[st.integers(-(2**63), 2**63 - 1)] * 2) | st.just((4, 1)),
-)
-def test_no_description_is_taken_that_leaves_the_memory(
-    memory: Any, fields: dict[str, Any], shape: tuple[int, int], strides: tuple[int, int]
-) -> None:
-    foreign = ForeignTensor(address_of(memory), shape=shape, strides=strides)
-    with contextlib.suppress(ConversionError):
-        tensor = from_dlpack(spoiled(foreign, **fields))
-        assert tensor.size == 0 or 0 <= tensor.data - address_of(memory) < 48
-        assert foreign.deletions == 0
-        del tensor
-    assert foreign.deletions == 1
