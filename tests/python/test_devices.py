@@ -16,15 +16,6 @@ from usm_dlpack import device_id, root_device
 # --- in this process, which has one root device
 
 
-def test_ids_are_the_order_of_the_runtime() -> None:
-    devices = dpctl.get_devices()
-    assert devices
-    for number, device in enumerate(devices):
-        assert device_id(device) == number
-        assert root_device(number) == device
-        assert isinstance(root_device(number), dpctl.SyclDevice)
-
-
 def test_what_is_no_device_is_a_type_error(queue: Any) -> None:
     for wrong in (None, 0, "cpu:0", (14, 0), dpctl.SyclDevice, queue, queue.sycl_context):
         with wrong_argument(TypeError, "device", "expected a dpctl.SyclDevice"):

@@ -126,38 +126,6 @@ def test_the_backend_may_be_required(memory: Any) -> None:
             validate(tensor, backends=wrong)
 
 
-@pytest.mark.parametrize(
-    ("shape", "strides", "overlapping"),
-    [
-        ((3, 4), (1, 3), False),
-        ((3, 4), (-4, -1), False),
-        ((3, 4), (0, 1), True),
-        ((3, 4), (1, 1), True),
-        ((1, 4), (0, 1), False),
-        ((0, 4), (0, 0), False),
-    ],
-)
-def test_elements_that_may_share_bytes_are_said(
-    queue: Any, shape: Any, strides: Any, overlapping: bool
-) -> None:
-    memory = allocate("device", 128, queue)
-    tensor = to_dlpack_tensor(memory, shape=shape, strides=strides, dtype="f4", byte_offset=64)
-    assert validate(tensor).overlapping is overlapping
-
-
-def test_what_is_required_is_looked_at_after_what_is_broken(memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory), shape=(-1, 4))
-    with refused("shape_negative", "shape[0]"):
-        validate(foreign.capsule(), ndim=1, dtype="int8", device=(14, 9))
-    whole = ForeignTensor(address_of(memory)).capsule()
-    with refused("dtype_mismatch", "dtype"):
-        validate(whole, usm_types="host", ndim=1, dtype="int8", device=(14, 9))
-    with refused("rank_mismatch", "ndim"):
-        validate(whole, usm_types="host", ndim=1, device=(14, 9))
-    with refused("device_not_accepted", "device.device_id"):
-        validate(whole, usm_types="host", device=(14, 9))
-
-
 def test_an_empty_array_has_nothing_to_prove(memory: Any) -> None:
     proof = validate(to_dlpack_tensor(memory, shape=(0,), byte_offset=4))
     assert (proof.bounds, proof.nbytes, proof.base, proof.size) == ("none", 0, 0, 0)
