@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the table of error codes in core/error.hpp, and makes the index and missing pages of it.
 
-A code without a page in docs/errors/ gets one from its row. `docs/build.py` writes that page again
-until its mark is removed, to add an example.
+A code without a page in docs/errors/ gets one from its row, to be completed by hand.
 """
 
 from __future__ import annotations
@@ -20,11 +19,8 @@ ROW = re.compile(
     r'\{errc::(?P<code>\w+),\s*"(?P<name>\w+)",\s*(?P<meaning>(?:"[^"\n]*"\s*)+)'
     r"(?:,\s*python_class::(?P<raised>\w+))?\}"
 )
-MARK = "% Written by docs/build.py from the table in core/error.hpp; remove this line to edit.\n"
-
 PAGE = """# `{code}`
 
-{mark}
 Refused: {meaning}.
 
 ```{{invalid-uses}}
@@ -46,11 +42,6 @@ class Row:
         if self.is_binding:
             return "{py:exc}`usm_dlpack.UsmBindingError`, which is also a `TypeError`"
         return "{py:exc}`usm_dlpack.ConversionError`"
-
-    @property
-    def page(self) -> str:
-        """The text of a page that has no example."""
-        return PAGE.format(code=self.code, mark=MARK.rstrip(), meaning=self.meaning)
 
 
 def read_table(root: Path = ROOT) -> list[Row]:
@@ -77,12 +68,8 @@ def index_table(rows: list[Row]) -> list[str]:
 
 
 def write_pages(root: Path = ROOT) -> None:
-    """Write the pages of codes that have none, and renew those that were written so."""
-    rows = {row.code: row for row in read_table(root)}
-    for page in (root / ERRORS).glob("*.md"):
-        if page.stem not in rows and MARK in page.read_text(encoding="utf-8"):
-            page.unlink()
-    for code, row in rows.items():
-        page = root / ERRORS / f"{code}.md"
-        if not page.is_file() or MARK in page.read_text(encoding="utf-8"):
-            page.write_text(row.page, encoding="utf-8")
+    """Write a page for each code that has none."""
+    for row in read_table(root):
+        page = root / ERRORS / f"{row.code}.md"
+        if not page.is_file():
+            page.write_text(PAGE.format(code=row.code, meaning=row.meaning), encoding="utf-8")

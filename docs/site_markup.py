@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 from docutils.statemachine import StringList
-from drawing import DIAGRAMS, KEPT, draw, source_of
+from drawing import DIAGRAMS, draw, source_of
 from error_table import HEADER, index_table, read_table
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
@@ -206,17 +206,6 @@ def link_error_codes(app: Sphinx, doctree: nodes.document, docname: str) -> None
         literal.parent.replace(literal, reference)
 
 
-def place_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Draw kept diagrams into the page, and let plots scroll by themselves where it is narrower."""
-    for image in list(doctree.findall(nodes.image)):
-        path = PurePosixPath(image["uri"])
-        if path.parent.name == DIAGRAMS.name and path.stem in KEPT:
-            drawn = diagram_node(app, docname, path.stem, image["alt"])
-            image.parent.replace(image, drawn)
-        elif path.suffix == ".svg":
-            image.parent.replace(image, nodes.container("", image.deepcopy(), classes=["plot"]))
-
-
 def make_file_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
     """Make a page of each linked file, with its text as it is."""
     pages = [Path(app.env.doc2path(name)) for name in app.env.found_docs]
@@ -239,13 +228,12 @@ def lexer_of(file: Path) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the role, the directive and what becomes of links out of docs/."""
+    """Register the directives and what becomes of links."""
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("error-table", ErrorTableDirective)
     app.add_directive("invalid-uses", InvalidUsesDirective)
     app.connect("source-read", mark_outside_links)
     app.connect("doctree-resolved", resolve_outside_links)
     app.connect("doctree-resolved", link_error_codes)
-    app.connect("doctree-resolved", place_pictures)
     app.connect("html-collect-pages", make_file_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
