@@ -29,5 +29,3 @@ def test_a_picture_that_shows_something_else_is_a_fault(diagrams: Path, name: st
     picture.unlink()
     (fault,) = drawing.faults_of_kept_pictures(diagrams)
     assert "found none" in fault
-
-
