@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copies.hpp"
 
-#include "process.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
 

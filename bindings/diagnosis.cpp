@@ -3,8 +3,6 @@
 // A query that fails answers with the text of its failure.
 #include "diagnosis.hpp"
 
-#include "from_memory.hpp"
-#include "process.hpp"
 #include "python_objects.hpp"
 
 #include <nanobind/stl/string.h>
@@ -142,7 +140,7 @@ nb::list ask_platforms(std::uintptr_t address) {
 /// Queries one context, named by Python code, about a pointer.
 nb::dict ask_context(std::uintptr_t address, nb::handle place) {
   check_process();
-  const sycl::context context = to_context(resolve_syclobj(place));
+  const sycl::context context = to_context(place);
   return pointer_answer(address, context);
 }
 

@@ -5,12 +5,10 @@
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
 #include "exchange_api.hpp"
 
-#include "arguments.hpp"
 #include "copies.hpp"
 #include "export.hpp"
 #include "import.hpp"
 #include "memory_users.hpp"
-#include "process.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"

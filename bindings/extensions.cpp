@@ -3,11 +3,9 @@
 // The functions of nanobind/package.hpp: nothing is thrown through them.
 #include "extensions.hpp"
 
-#include "arguments.hpp"
 #include "capsule.hpp"
 #include "from_memory.hpp"
 #include "import.hpp"
-#include "process.hpp"
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"

@@ -13,11 +13,6 @@ namespace nb = nanobind;
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue);
 
-/// Resolves `syclobj` for `to_context`: calls `_get_capsule()` if the object has it, and
-/// replaces a filter string by its device's default context.
-/// @throws nb::python_error ValueError for a string that selects no device
-nb::object resolve_syclobj(nb::handle syclobj);
-
 void register_from_memory(nb::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -17,7 +17,7 @@ from typing import Any
 import dpctl
 import numpy as np
 import usm_dlpack
-from usm_dlpack import _core
+from usm_dlpack import _dtypes
 from usm_here import USM_TYPES, allocate, described, name_of
 
 GRID = np.arange(24, dtype="i4").reshape(4, 6)
@@ -50,7 +50,7 @@ DTYPES = (*PLAIN_DTYPES, *OTHER_DTYPES)
 def dlpack_dtype(name: str) -> tuple[int, int, int]:
     """Return code, bits and lanes; two lanes for PyTorch's name of a pair."""
     element, _, lanes = name.partition("_x")
-    code, bits, *_ = _core.read_dtype(element)
+    code, bits, *_ = _dtypes.read_dtype(element)
     return code, bits, int(lanes or 1)
 
 

@@ -36,7 +36,7 @@ from hypothesis import strategies as st
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
-from usm_dlpack._exchange import _read_signature
+from usm_dlpack._producers import _read_signature
 
 
 def values(tensor: DLPackTensor) -> Any:
@@ -701,15 +701,14 @@ def test_a_property_may_give_a_function_that_takes_no_keywords(foreign: ForeignT
     assert from_dlpack(Array(), copy=True).shape == (3, 4)
 
 
-@pytest.mark.parametrize("error", [AttributeError, OSError])
-def test_what_a_property_raises_reaches_the_caller(error: type[Exception]) -> None:
+def test_what_a_property_raises_reaches_the_caller() -> None:
     class Array:
         @property
         def __dlpack__(self) -> Any:
-            raise error("lost")
+            raise OSError("lost")
 
     for call in (from_dlpack, validate):
-        with pytest.raises(error, match="lost"):
+        with pytest.raises(OSError, match="lost"):
             call(Array())
 
 
@@ -835,8 +834,8 @@ def test_compiled_code_takes_the_keywords_of_its_signature_and_not_of_its_prose(
 def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> None:
     every = frozenset({"stream", "max_version", "dl_device", "copy"})
     # of NumPy, in __text_signature__; of nanobind, in __nb_signature__
-    assert _read_signature(np.ndarray.__dlpack__) == (every, True)
-    assert _read_signature(DLPackTensor.__dlpack__) == (every, True)
+    assert _read_signature(np.ndarray.__dlpack__) == every
+    assert _read_signature(DLPackTensor.__dlpack__) == every
 
 
 class RaisingSignature:
@@ -953,8 +952,6 @@ def test_what_names_no_device_is_a_wrong_argument(
         (False, "pass (14, device_id)"),
         (-1, "pass (14, device_id)"),
         (2**31, "pass (14, device_id)"),
-        (np.int64(0), "pass (14, 0)"),
-        (np.True_, "pass (14, device_id)"),
         (1.5, "pass (14, device_id)"),
         ([14, 0], "pass (14, device_id)"),
         (b"cpu", "pass (14, device_id)"),
