@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange.hpp"
+#include "module.hpp"
 
 #include "producer.hpp"
 #include "python_objects.hpp"
@@ -195,24 +195,13 @@ void register_allocation(nb::module_& module) {
 }  // namespace
 
 const char* name_of(bounds_proof bounds) {
-  switch (bounds) {
-    case bounds_proof::allocation: return "allocation";
-    case bounds_proof::chunk: return "chunk";
-    case bounds_proof::block: return "block";
-    case bounds_proof::both_ends: return "both_ends";
-    case bounds_proof::none: break;
-  }
-  return "none";
+  static constexpr const char* names[] = {"allocation", "chunk", "block", "both_ends", "none"};
+  return names[static_cast<std::size_t>(bounds)];
 }
 
 const char* name_of(device_proof device) {
-  switch (device) {
-    case device_proof::backend: return "backend";
-    case device_proof::only_device: return "only_device";
-    case device_proof::runtime: return "runtime";
-    case device_proof::none: break;
-  }
-  return "none";
+  static constexpr const char* names[] = {"backend", "only_device", "runtime", "none"};
+  return names[static_cast<std::size_t>(device)];
 }
 
 void register_exchange(nb::module_& module) {

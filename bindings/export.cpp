@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export.hpp"
+#include "module.hpp"
 
 #include "capsule.hpp"
 #include "copies.hpp"

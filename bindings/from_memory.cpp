@@ -2,7 +2,7 @@
 //
 // The array interface and the arguments describe a view, which is then proved: well formed, in
 // the context and on the device that the object names, and within the object's bytes.
-#include "from_memory.hpp"
+#include "module.hpp"
 
 #include "python_objects.hpp"
 #include "tensor.hpp"

@@ -2,10 +2,9 @@
 //
 // Everything is proved before anything is consumed: a refused capsule stays its producer's.
 // Memory elsewhere, in host memory or on another root device, is copied.
-#include "import.hpp"
+#include "module.hpp"
 
-#include "copies.hpp"
-#include "export.hpp"
+#include "producer.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The module usm_dlpack._core, used by the Python package.
-#include "diagnosis.hpp"
-#include "exchange.hpp"
-#include "exchange_api.hpp"
-#include "extensions.hpp"
-#include "from_memory.hpp"
-#include "import.hpp"
+#include "module.hpp"
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "producer.hpp"
+#include "module.hpp"
 
-#include "export.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"

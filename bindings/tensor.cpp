@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor.hpp"
+#include "module.hpp"
 
 #include "copies.hpp"
-#include "export.hpp"
 #include "python_objects.hpp"
 
 #include <nanobind/stl/pair.h>

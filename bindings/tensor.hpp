@@ -119,6 +119,4 @@ bool is_tensor(nb::handle object) noexcept;
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags);
 
-void register_tensor(nb::module_& module);
-
 }  // namespace usm_dlpack::python

@@ -110,9 +110,9 @@ def device_id(device: Any) -> int:
         remedy = "`python -m usm_dlpack devices` shows them"
         refuse(ValueError, "device", "the filter string of a device", shown(device), remedy)
     if not isinstance(meant, dpctl.SyclDevice):
-        number = device if type(device) is int and 0 <= device < 2**31 else "device_id"
+        named = device if type(device) is int and 0 <= device < 2**31 else "device_id"
         expected = "(14, device_id), a filter string or a dpctl.SyclDevice"
-        refuse(TypeError, "device", expected, shown(device), f"pass (14, {number})")
+        refuse(TypeError, "device", expected, shown(device), f"pass (14, {named})")
     number: int = _core.device_id(meant)
     return number
 

@@ -264,7 +264,7 @@ def test_no_managed_tensor_is_a_value_error(api: ExchangeAPI) -> None:
     assert out.value is None
 
 
-# --- null, and errors that were there before
+# --- null
 
 
 def call(api: ExchangeAPI, name: str, *arguments: int | None) -> int:
@@ -329,73 +329,6 @@ def test_the_allocator_refuses_null(api: ExchangeAPI, null: str, hears: bool) ->
         assert kind == b"ValueError"
         assert message.startswith(f"{null}: expected ".encode())
         assert b", found null; " in message
-
-
-_with_error = """
-#include <Python.h>
-typedef int (*function)(void*, void*);
-int with_error(void* address, void* first, void* second) {
-  PyErr_SetString(PyExc_LookupError, "from before");
-  return ((function)address)(first, second);
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def with_error(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a function that calls another, of two pointers, with a Python error set."""
-    folder = tmp_path_factory.mktemp("with_error")
-    source, built = folder / "with_error.c", folder / "with_error.so"
-    source.write_text(_with_error)
-    compiler = shutil.which("cc")
-    assert compiler is not None
-    include = f"-isystem{sysconfig.get_path('include')}"
-    subprocess.run([compiler, "-shared", "-fPIC", include, source, "-o", built], check=True)
-    function = ctypes.PyDLL(str(built)).with_error
-    function.argtypes = [ctypes.c_void_p] * 3
-    return function
-
-
-def address_of_function(api: ExchangeAPI, name: str) -> Any:
-    """Return the address of a function of the table."""
-    return ctypes.cast(getattr(api.table, name), ctypes.c_void_p)
-
-
-def test_a_refusal_replaces_an_error_from_before(
-    api: ExchangeAPI, with_error: Any, memory: Any, read_only: DLPackTensor
-) -> None:
-    out = (ctypes.c_char * 256)()
-    room = ctypes.addressof(out)
-    lend, export, take = (
-        address_of_function(api, f"{name}_no_sync")
-        for name in ("dltensor_from_py_object", "managed_tensor_from_py_object",
-                     "managed_tensor_to_py_object")
-    )  # fmt: skip
-    with refused("read_only", "flags", found="read-only"):
-        with_error(lend, id(read_only), room)
-    for function in (lend, export):
-        with wrong_argument(TypeError, "py_object", "found an object of type NoneType"):
-            with_error(function, id(None), room)
-        with wrong_argument(ValueError, "out", "found null"):
-            with_error(function, id(read_only), None)
-    foreign = ForeignTensor(address_of(memory))
-    foreign.tensor.device_id = 99
-    with refused("device_id_out_of_range", "device.device_id", found="99"):
-        with_error(take, ctypes.addressof(foreign.managed), room)
-    assert foreign.deletions == 1
-
-
-def test_a_call_that_succeeds_leaves_an_error_from_before(
-    api: ExchangeAPI, with_error: Any, tensor: DLPackTensor
-) -> None:
-    lent = DLTensor()
-    with pytest.raises(LookupError, match="from before"):
-        with_error(
-            address_of_function(api, "dltensor_from_py_object_no_sync"),
-            id(tensor),
-            ctypes.addressof(lent),
-        )
-    assert lent.data == tensor.data
 
 
 # --- the queue to work on
