@@ -842,10 +842,13 @@ def test_a_copy_waits_for_the_queue_that_an_object_says(
         assert copying.end() == VALUES
 
 
+@pytest.mark.parametrize("kind", [Forwarding, Proxy])
 @pytest.mark.parametrize("error", [RuntimeError("x"), KeyboardInterrupt("x")])
-def test_what_an_object_raises_for_its_queue_reaches_the_caller(memory: Any, error: Any) -> None:
+def test_what_an_object_raises_for_its_queue_reaches_the_caller(
+    memory: Any, error: Any, kind: Callable[[Any, Any], Any]
+) -> None:
     with pytest.raises(type(error)) as caught:
-        from_dlpack(Proxy(memory, error))
+        from_dlpack(kind(memory, error))
     assert caught.value is error
 
 
