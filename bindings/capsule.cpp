@@ -3,7 +3,6 @@
 // Source of the capsules' names and destructors: DLPack "Python Specification".
 #include "capsule.hpp"
 
-#include "arguments.hpp"
 #include "python_objects.hpp"
 
 #include <cstring>

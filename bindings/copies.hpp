@@ -6,12 +6,12 @@
 #pragma once
 
 #include "capsule.hpp"
-#include "memory_users.hpp"
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -26,6 +26,22 @@ struct copy_source {
   std::optional<sycl::queue> pending;
   /// Empty for host memory.
   std::optional<usm_allocation> proof;
+};
+
+/// The queues that use memory of this package. All tensors of the memory share them, also
+/// through capsules, so that it is freed after the work of all.
+class memory_users {
+ public:
+  /// Adds a queue. If there are many, forgets those without work.
+  void add(const sycl::queue& queue) noexcept;
+  /// Waits until all queues are idle, and forgets them. Returns false if that cannot be known:
+  /// the memory must not be freed then. @pre the GIL is not held
+  bool wait() noexcept;
+
+ private:
+  std::mutex guard_;
+  std::vector<sycl::queue> queues_;
+  bool is_missing_one_ = false;  ///< a queue could not be remembered
 };
 
 /// Memory of a copy. USM is freed after the work of its queues, without the GIL, which that

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
-#include "dtypes.hpp"
-#include "process.hpp"
 #include "producer.hpp"
+#include "python_objects.hpp"
 #include "tensor.hpp"
 #include "trace.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace usm_dlpack::python {
 namespace {
 
 /// The values of an enumeration with the given names.
-/// @throws nb::python_error ValueError for an unknown name
+/// @throws nb::value_error for an unknown name
 template <class Enum>
 accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
                            const std::vector<std::string>& names) {
@@ -30,8 +31,10 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
     const auto* match = std::find_if(known.begin(), known.end(),
                                      [&](Enum value) { return name == to_string(value); });
     if (match == known.end()) {
-      refuse_argument(PyExc_ValueError, field, detail::names_of(accepted<Enum>(), known),
-                      '"' + name + '"', "correct the name");
+      const std::string sentence = std::string(field) + ": expected " +
+                                   detail::names_of(accepted<Enum>(), known) + ", found \"" +
+                                   name + "\"; correct the name";
+      throw nb::value_error(sentence.c_str());
     }
     chosen.insert(*match);
   }
@@ -64,35 +67,32 @@ allocation_object validate_content(const capsule_content& content, const require
   return {proof, (flags & flag::read_only) != 0};
 }
 
+using name_list = std::vector<std::string>;
+
 /// Python's `validate`, of a capsule, which is not consumed, or of an array.
-allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle backends,
-                                 nb::handle dtype, nb::handle ndim, nb::handle readonly,
-                                 nb::handle overlapping, nb::handle device) {
+allocation_object validate_array(nb::handle x, const std::optional<name_list>& usm_types,
+                                 const std::optional<name_list>& backends,
+                                 const std::optional<element_parts>& dtype,
+                                 std::optional<std::int32_t> ndim,
+                                 std::optional<bool> readonly, std::optional<bool> overlapping,
+                                 std::optional<std::int32_t> device_id) {
   trace* watching = take_trace();
-  check_process();  // before dpctl is used
-  const std::vector<std::string> kinds = read_names("usm_types", usm_types);
-  std::optional<std::vector<std::string>> some_backends;
-  if (!backends.is_none()) {
-    some_backends = read_names("backends", backends);
-  }
+  check_process();
   requirements wanted;
-  wanted.writable = read_flag("readonly", readonly) == false;
-  wanted.unique = read_flag("overlapping", overlapping) == false;
-  bool padded = false;
-  if (!dtype.is_none()) {
-    const element_type element = read_dtype(dtype);
+  wanted.writable = readonly == false;
+  wanted.unique = overlapping == false;
+  wanted.ndim = ndim;
+  wanted.device_id = device_id;
+  const element_type element = dtype ? to_element(*dtype) : element_type{};
+  if (dtype) {
     wanted.dtype = element.dtype;
-    padded = element.storage == subbyte::padded;
   }
-  if (!ndim.is_none()) {
-    wanted.ndim = read_int32("ndim", ndim);
+  const bool padded = element.storage == subbyte::padded;
+  if (usm_types) {
+    wanted.usm_types = to_accepted("usm_types", detail::known_kinds, *usm_types);
   }
-  if (!device.is_none()) {
-    wanted.device_id = read_device_id(device);
-  }
-  wanted.usm_types = to_accepted("usm_types", detail::known_kinds, kinds);
-  if (some_backends) {
-    wanted.backends = to_accepted("backends", detail::known_backends, *some_backends);
+  if (backends) {
+    wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
   detail::begin_step(watching, "producer");
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
@@ -188,49 +188,29 @@ void register_allocation(nb::module_& module) {
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")
-      .def("__repr__", [](const self& a) {
-        return std::string("UsmAllocation(usm_type='") + to_string(a.proof.usm_type()) +
-               "', device_id=" + std::to_string(a.proof.device_id()) +
-               ", nbytes=" + std::to_string(a.proof.structure().nbytes) +
-               ", size=" + std::to_string(a.proof.size()) + ", bounds='" +
-               name_of(a.proof.bounds_proved()) + "', device_proof='" +
-               name_of(a.proof.device_proved()) + (a.readonly ? "', read-only)" : "')");
-      });
+      .def("__repr__",
+           [](nb::handle_t<self> object) { return call_python("describe_proof", object); });
 }
 
 }  // namespace
 
 const char* name_of(bounds_proof bounds) {
-  switch (bounds) {
-    case bounds_proof::allocation: return "allocation";
-    case bounds_proof::chunk: return "chunk";
-    case bounds_proof::block: return "block";
-    case bounds_proof::both_ends: return "both_ends";
-    case bounds_proof::none: break;
-  }
-  return "none";
+  static constexpr const char* names[] = {"allocation", "chunk", "block", "both_ends", "none"};
+  return names[static_cast<std::size_t>(bounds)];
 }
 
 const char* name_of(device_proof device) {
-  switch (device) {
-    case device_proof::backend: return "backend";
-    case device_proof::only_device: return "only_device";
-    case device_proof::runtime: return "runtime";
-    case device_proof::none: break;
-  }
-  return "none";
+  static constexpr const char* names[] = {"backend", "only_device", "runtime", "none"};
+  return names[static_cast<std::size_t>(device)];
 }
 
 void register_exchange(nb::module_& module) {
   register_allocation(module);
-  module.def("validate", &validate_array, nb::arg("x").none(), nb::arg("usm_types").none(),
-             nb::arg("backends").none(), nb::arg("dtype").none(), nb::arg("ndim").none(),
-             nb::arg("readonly").none(), nb::arg("overlapping").none(),
-             nb::arg("device").none(),
-             nb::sig("def validate(x: typing.Any, usm_types: typing.Any, "
-                     "backends: typing.Any, dtype: typing.Any, ndim: typing.Any, "
-                     "readonly: typing.Any, overlapping: typing.Any, "
-                     "device: typing.Any) -> UsmAllocation"));
+  module.def("validate", &validate_array, nb::arg("x").none(),
+             nb::arg("usm_types") = nb::none(), nb::arg("backends") = nb::none(),
+             nb::arg("dtype") = nb::none(), nb::arg("ndim") = nb::none(),
+             nb::arg("readonly") = nb::none(), nb::arg("overlapping") = nb::none(),
+             nb::arg("device_id") = nb::none());
   module.def("bounds_of", &bounds_of, nb::arg("x"),
              nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
                      "tuple[int, int, int, int, int]"));
@@ -243,18 +223,11 @@ void register_exchange(nb::module_& module) {
       nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
   module.def(
       "root_device",
-      [](nb::handle id) {
-        const nb::object number = read_integer("device_id", id);
-        const wide_int wide = to_wide(number);
-        if (wide < INT32_MIN || wide > INT32_MAX) {
-          detail::refuse(errc::device_id_out_of_range, "device.device_id", "an int32_t",
-                         text_of(number), "pass an id of usm_dlpack.device_id");
-        }
+      [](std::int32_t id) {
         check_process();
-        return to_dpctl(root_device(static_cast<std::int32_t>(wide)));
+        return to_dpctl(root_device(id));
       },
-      nb::arg("device_id").none(),
-      nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
+      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
   module.def(
       "device_rows",
       [] {

@@ -3,14 +3,9 @@
 // C functions, through which nothing is thrown. They are called with the GIL held, wait for no
 // work, and return 0, or -1 with the Python error set.
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
-#include "exchange_api.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
 #include "copies.hpp"
-#include "export.hpp"
-#include "import.hpp"
-#include "memory_users.hpp"
-#include "process.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
@@ -111,26 +106,6 @@ work_streams& streams_of_thread() {
   return streams;
 }
 
-/// Like `guarded`, but a Python error may be set before: success keeps it.
-template <class Function>
-int answer(Function&& function) noexcept {
-  if (PyErr_Occurred() == nullptr) {
-    return guarded(function);
-  }
-  PyObject* before[3];
-  PyErr_Fetch(&before[0], &before[1], &before[2]);
-  const int status = guarded(function);
-  if (status == 0) {
-    PyErr_Restore(before[0], before[1], before[2]);
-  } else {
-    const nb::error_scope keep;
-    for (PyObject* part : before) {
-      Py_XDECREF(part);
-    }
-  }
-  return status;
-}
-
 constexpr const char* null_result =
     "out: expected a pointer to the result, found null; pass the address of a variable";
 
@@ -155,7 +130,7 @@ const tensor& tensor_in(void* object) {
 }
 
 int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
-  return answer([&] {
+  return guarded([&] {
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
@@ -165,7 +140,7 @@ int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) 
 }
 
 int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
-  return answer([&] {
+  return guarded([&] {
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
@@ -178,7 +153,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
 }
 
 int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept {
-  return answer([&] {
+  return guarded([&] {
     managed_tensor owned(managed);  // taken also if it is refused
     check_result(out);
     if (managed == nullptr) {
@@ -191,7 +166,7 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
 }
 
 int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) noexcept {
-  return answer([&] {
+  return guarded([&] {
     check_result(out);
     if (type == kDLCPU) {
       *out = nullptr;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
-#include "process.hpp"
+#include "python_objects.hpp"
 #include "queues.hpp"
 
 #include <string>
@@ -41,23 +40,6 @@ const char* const export_doc =
     "    If `stream` cannot be used.";
 
 namespace {
-
-/// Reads a tuple of two integers that fit int64_t. Propagates KeyboardInterrupt and the like.
-bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
-  if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < 2; ++i) {
-    const auto number =
-        attempt({PyExc_Exception}, [&] { return to_index(PyTuple_GetItem(object.ptr(), i)); });
-    const wide_int wide = number ? to_wide(*number) : wide_int{1} << 64;
-    pair[i] = static_cast<std::int64_t>(wide);
-    if (pair[i] != wide) {
-      return false;
-    }
-  }
-  return true;
-}
 
 bool wants_versioned(nb::handle max_version) {
   if (max_version.is_none()) {
@@ -105,12 +87,11 @@ copying read_copy(nb::handle copy) {
   if (copy.is_none()) {
     return copying::when_needed;
   }
-  const std::optional<bool> says = find_truth(copy);
-  if (!says) {
+  if (PyBool_Check(copy.ptr()) == 0) {
     detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
                    "pass one of these");
   }
-  return *says ? copying::always : copying::never;
+  return copy.is(Py_True) ? copying::always : copying::never;
 }
 
 template <class Owner>

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of nanobind/package.hpp: nothing is thrown through them.
-#include "extensions.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
 #include "capsule.hpp"
-#include "from_memory.hpp"
-#include "import.hpp"
-#include "process.hpp"
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "queues.hpp"

@@ -2,16 +2,17 @@
 //
 // The array interface and the arguments describe a view, which is then proved: well formed, in
 // the context and on the device that the object names, and within the object's bytes.
-#include "from_memory.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
-#include "dtypes.hpp"
-#include "process.hpp"
+#include "python_objects.hpp"
 #include "tensor.hpp"
 #include "trace.hpp"
 
-#include <algorithm>
-#include <limits>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -21,340 +22,141 @@
 namespace usm_dlpack::python {
 namespace {
 
-constexpr wide_int one_past_addresses = wide_int{1} << 64;
-
-bool is_address(wide_int address) noexcept {
-  return address >= 0 && address < one_past_addresses;
-}
-
-/// The array interface of an object; each field is checked on its own.
-struct array_interface {
-  std::uintptr_t data = 0;
-  bool readonly = false;
-  integers shape;
-  std::optional<integers> strides;  ///< in elements
-  element_type element;
-  std::int64_t bits = 0;      ///< of an element in memory
-  std::int64_t itemsize = 0;  ///< bytes of an element, rounded up
-  wide_int offset = 0;        ///< from `data` to the first element, in elements
-  nb::object syclobj;         ///< as in the interface; invalid for a DLPackTensor
-  const tensor* own = nullptr;
-  wide_int begin = 0, end = 0;  ///< address of the lowest element, and past the highest
-
-  wide_int first() const noexcept { return data + offset * itemsize; }
-  bool is_empty() const noexcept {
-    return std::find(shape.values.begin(), shape.values.end(), 0) != shape.values.end();
-  }
-};
-
-/// Whether the elements are in C order without gaps.
-bool is_compact(const array_interface& base) noexcept {
-  wide_int expected = 1;
-  for (std::size_t r = base.shape.values.size(); base.strides && r-- > 0;) {
-    const std::int64_t extent = base.shape.values[r];
-    if (extent != 1 && base.strides->values[r] != expected) {
-      return base.is_empty();
-    }
-    expected *= extent;  // fits: both factors were an int64_t
-  }
-  return true;
-}
-
-bool is_dpctl_memory(nb::handle object) {
-  static kept_object kinds;
-  return is_instance(object, kinds.get([] {
-    const nb::object memory = nb::module_::import_("dpctl.memory");
-    return nb::make_tuple(memory.attr("MemoryUSMDevice"), memory.attr("MemoryUSMHost"),
-                          memory.attr("MemoryUSMShared"));
-  }));
-}
-
-[[noreturn]] void refuse_field(const std::string& found) {
-  PyErr_SetString(PyExc_ValueError, found.c_str());
-  throw nb::python_error();
-}
-
-bool is_known_version(nb::handle version) {
-  // A NumPy array raises ValueError.
-  return attempt({PyExc_ValueError}, [&] { return version.equal(nb::int_(1)); })
-      .value_or(false);
-}
-
-/// Reads the address as a Python int, and the read-only flag.
-std::pair<nb::object, bool> read_data(nb::handle data) {
-  const auto found = attempt({PyExc_TypeError, PyExc_ValueError}, [&] {
-    const auto [address, readonly] = to_pair(data);
-    return std::pair(checked(PyNumber_Index(address.ptr())),
-                     static_cast<bool>(nb::bool_(readonly)));
-  });
-  if (!found) {
-    refuse_field("the data " + text_of(data));
-  }
-  return *found;
-}
-
-wide_int read_offset(nb::handle offset) {
-  const auto number =
-      attempt({PyExc_TypeError}, [&] { return checked(PyNumber_Index(offset.ptr())); });
-  if (!number) {
-    refuse_field("the offset " + text_of(offset));
-  }
-  return to_wide(*number);
-}
-
-/// Sets `begin` and `end`, limited to the range of addresses.
-void find_span(array_interface& made) {
-  const std::vector<std::int64_t>& shape = made.shape.values;
-  const bool empty = made.is_empty();
-  wide_int low = 0;
-  wide_int count = empty ? 0 : 1;
-  for (std::size_t r = 0; r < shape.size() && !empty; ++r) {
-    if (!made.strides) {
-      count = std::min(count * std::max<std::int64_t>(shape[r], 0), one_past_addresses - 1);
-    } else {
-      const wide_int reach = (wide_int{shape[r]} - 1) * made.strides->values[r];
-      low = std::max(low + std::min(reach, wide_int{0}), -one_past_addresses);
-      count = std::min(count + (reach < 0 ? -reach : reach), one_past_addresses - 1);
-    }
-  }
-  made.begin = made.first() + low * made.itemsize;
-  made.end = made.begin + count * made.itemsize;
-}
-
-void read_fields(nb::handle interface, array_interface& made) {
-  const nb::object version = interface["version"];
-  if (!is_known_version(version)) {
-    refuse_field("the version " + text_of(version));
-  }
-  nb::object address;
-  std::tie(address, made.readonly) = read_data(interface["data"]);
-  made.shape = read_integers("shape", interface["shape"]);
-  const nb::handle strides = PyDict_GetItemString(interface.ptr(), "strides");
-  if (strides.is_valid() && !strides.is_none()) {
-    made.strides = read_integers("strides", nb::borrow(strides));
-  }
-  const nb::object typestr = interface["typestr"];
-  const nb::object offset = nb::borrow(PyDict_GetItemString(interface.ptr(), "offset"));
-  made.offset = offset.is_valid() ? read_offset(offset) : 0;
-  made.syclobj = interface["syclobj"];
-  if (!is_address(to_wide(address))) {
-    refuse_field("the address " + text_of(address));
-  }
-  made.data = static_cast<std::uintptr_t>(to_wide(address));
-  if (PyUnicode_Check(typestr.ptr()) == 0) {  // NumPy reads None as float64
-    refuse_field("the typestr " + text_of(typestr));
-  }
-  const std::size_t ndim = made.shape.values.size();
-  if (made.strides && made.strides->values.size() != ndim) {
-    refuse_field(std::to_string(made.strides->values.size()) + " strides for " +
-                 std::to_string(ndim) + " dimensions");
-  }
-  std::tie(made.element.dtype, made.itemsize) = read_typestr(typestr);
-  made.bits = 8 * made.itemsize;
-  if (!is_address(made.first())) {
-    refuse_field("the offset " + text_of(offset) + ", which leads to no address");
-  }
-  find_span(made);
-}
-
-std::string text_of_error(const nb::python_error& error) {
-  const nb::object text = nb::str(error.value());
-  const char* plain = PyUnicode_AsUTF8AndSize(text.ptr(), nullptr);
-  PyErr_Clear();  // lone surrogates
-  return plain == nullptr ? text_of(text) : plain;
-}
-
-/// Reads a DLPackTensor, also of a dtype that has no type string.
-array_interface read_tensor(nb::handle object) {
-  check_ready(object);
-  const tensor& source = *nb::inst_ptr<tensor>(object);
-  const DLTensor described = source.get();
-  array_interface made;
-  made.own = &source;
-  made.data = reinterpret_cast<std::uintptr_t>(described.data);
-  made.element = {source.dtype(), detail::storage_of(source.flags())};
-  made.readonly = source.readonly();
-  made.shape.values.assign(source.shape(), source.shape() + source.ndim());
-  made.strides.emplace().values.assign(source.strides(), source.strides() + source.ndim());
-  made.bits = made.element.bits();
-  made.itemsize = (made.bits + 7) / 8;
-  made.begin = source.proof().structure().lowest;
-  made.end = made.begin + source.proof().structure().nbytes;
-  return made;
-}
-
-nb::object find_interface(nb::handle object) {
-  static PyObject* const name = PyUnicode_InternFromString("__sycl_usm_array_interface__");
-  nb::object found = nb::steal(PyObject_GetAttr(object.ptr(), name));
-  if (found.is_valid()) {
-    return found;
-  }
-  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
-    throw nb::python_error();
-  }
-  nb::python_error raised;
-  if (PyObject_HasAttr(object.type().ptr(), name) == 1) {  // the error says why it has none
-    const std::string text = text_of_error(raised);
-    nb::raise_from(raised, PyExc_TypeError, "%s", text.c_str());
-  }
-  return nb::none();
-}
-
-/// Reads an object's array interface, or a DLPackTensor of any dtype; valid as long as the
-/// object.
-/// @throws nb::python_error TypeError for an object without interface, ValueError for fields
-///         that are not as dpctl documents them, and what the object itself raises
-array_interface read_array_interface(nb::handle object) {
-  if (has_tensor_type(object)) {
-    return read_tensor(object);
-  }
-  const nb::object interface = find_interface(object);
-  if (PyDict_Check(interface.ptr()) == 0) {
-    refuse_argument(PyExc_TypeError, "obj", "an object with __sycl_usm_array_interface__",
-                    "one of type " + name_of_type(object),
-                    "pass dpctl.memory or a dpnp array, or use from_dlpack");
-  }
-  array_interface made;
-  try {
-    read_fields(interface, made);
-  } catch (nb::python_error& error) {
-    const bool missing = error.matches(PyExc_KeyError);
-    if (!missing && !error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) {
-      throw;
-    }
-    const std::string text = (missing ? "none of " : "") + text_of_error(error);
-    nb::raise_from(
-        error, PyExc_ValueError,
-        "__sycl_usm_array_interface__: expected data, shape, strides, typestr, "
-        "version 1 and syclobj as dpctl documents them, found %s; correct the object "
-        "that offers it",
-        text.c_str());
-  }
-  // dpctl.memory reports writable memory as read-only.
-  made.readonly = made.readonly && !is_dpctl_memory(object);
-  return made;
-}
-
-/// Finds the memory that an array is a part of, if the array's first element is in it.
-bool find_memory(nb::object& object, array_interface& base) {
-  // The attributes of dpctl.tensor and dpnp.tensor, of arrays like NumPy's, and of dpnp.
-  for (const char* name : {"usm_data", "base", "data"}) {
-    try {
-      const nb::object memory = nb::getattr(object, name);
-      array_interface found = read_array_interface(memory);
-      found.shape.check("shape", 0);
-      if (found.begin <= base.first() && base.first() <= found.end) {
-        object = memory;
-        base = std::move(found);
-        return true;
-      }
-    } catch (const nb::python_error& error) {
-      if (!error.matches(PyExc_Exception)) {
-        throw;
-      }
-    } catch (const conversion_error&) {  // a tensor without memory
-    }
-  }
-  return false;
-}
-
 /// Begin and end of an object's bytes.
 using byte_range = std::pair<std::uintptr_t, std::uintptr_t>;
 
-/// The bytes of an object, or of the memory that it is a part of.
-byte_range bytes_behind(nb::handle object, array_interface base) {
-  constexpr int longest_chain = 64;
-  nb::object holder = nb::borrow(object);
-  for (int i = 0; i < longest_chain; ++i) {
-    if (has_tensor_type(holder) || is_dpctl_memory(holder) || !find_memory(holder, base)) {
-      break;
-    }
-  }
-  return {static_cast<std::uintptr_t>(std::max(base.begin, wide_int{0})),
-          static_cast<std::uintptr_t>(std::min(base.end, one_past_addresses - 1))};
-}
-
-struct wanted_view {
+/// A view of an object's memory, as Python's `read_view` returns it.
+struct memory_view {
+  std::uintptr_t data = 0;  ///< the address that the object names
+  byte_range bytes;
   std::uintptr_t first = 0;
-  integers shape;
-  std::optional<integers> strides;
+  std::vector<std::int64_t> shape;
+  std::optional<std::vector<std::int64_t>> strides;
   element_type element;
+  bool readonly = false;
+  nb::object syclobj;  ///< a queue or context of dpctl or its capsule; None of a DLPackTensor
 };
 
-/// The one-dimensional shape of all bytes after `byte_offset`, in elements of another width.
-integers reinterpreted_shape(const array_interface& base, std::int64_t bits,
-                             nb::handle byte_offset) {
-  if (!is_compact(base)) {
-    refuse_argument(PyExc_ValueError, "shape", "one, since the array is not compact", "None",
-                    "pass shape and strides of the elements that are meant");
+bool is_dpctl_memory(nb::handle object) {
+  // No lock: an import lets other threads run, which would wait for it with the GIL held.
+  static std::atomic<PyObject*> kept{nullptr};
+  if (kept == nullptr) {
+    const nb::object memory = nb::module_::import_("dpctl.memory");
+    kept = nb::make_tuple(memory.attr("MemoryUSMDevice"), memory.attr("MemoryUSMHost"),
+                          memory.attr("MemoryUSMShared"))
+               .release()
+               .ptr();
   }
-  constexpr wide_int enough = wide_int{1} << 120;
-  wide_int all = base.bits;
-  for (const std::int64_t extent : base.shape.values) {
-    all = __builtin_mul_overflow(all, extent, &all) ? enough : std::min(all, enough);
-  }
-  all = (all + 7) / 8;
-  const wide_int bytes = all - to_wide(byte_offset);
-  if (bytes < 0) {
-    refuse_argument(PyExc_ValueError, "byte_offset",
-                    "at most " + std::string(detail::digits(all)) + ", the bytes of the array",
-                    text_of(byte_offset), "correct byte_offset");
-  }
-  if (bytes * 8 % bits != 0) {
-    refuse_argument(PyExc_ValueError, "shape",
-                    "a whole number of elements of " + std::to_string(bits) + " bits",
-                    std::string(detail::digits(bytes)) + " bytes behind byte_offset",
-                    "pass shape");
-  }
-  // With Python ints, because an offset may have any size.
-  const nb::object all_bits = (from_wide(all) - byte_offset) * nb::int_(8);
-  integers made;
-  made.append(checked(PyNumber_FloorDivide(all_bits.ptr(), nb::int_(bits).ptr())));
-  return made;
+  const nb::handle kinds(kept.load());
+  return object.type().is(kinds[0]) || object.type().is(kinds[1]) ||
+         object.type().is(kinds[2]);
 }
 
-/// Combines the arguments with the interface.
-/// @throws nb::python_error ValueError or TypeError
-wanted_view read_view(const array_interface& base, nb::handle shape, nb::handle dtype,
+/// Reads a tuple of ints that can be extents; false for anything else.
+bool read_extents(nb::handle shape, std::vector<std::int64_t>& extents) {
+  const bool is_tuple = PyTuple_CheckExact(shape.ptr()) != 0;
+  const Py_ssize_t ndim = is_tuple ? PyTuple_Size(shape.ptr()) : 0;
+  for (Py_ssize_t r = 0; r < ndim; ++r) {
+    const nb::handle extent = PyTuple_GetItem(shape.ptr(), r);
+    int overflow = PyLong_CheckExact(extent.ptr()) != 0 ? 0 : 1;
+    extents.push_back(overflow != 0 ? -1
+                                    : PyLong_AsLongLongAndOverflow(extent.ptr(), &overflow));
+    if (overflow != 0 || extents.back() < 0) {
+      return false;
+    }
+  }
+  return is_tuple;
+}
+
+/// Finds a common dtype; nothing for others. @throws nb::python_error as the dtype's hash
+std::optional<element_type> find_common(nb::handle dtype) {
+  PyObject* found =
+      PyDict_GetItemWithError(python_function("common_dtypes").ptr(), dtype.ptr());
+  if (found != nullptr) {
+    return to_element(nb::cast<element_parts>(nb::handle(found)));
+  }
+  if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+    throw nb::python_error();
+  }
+  PyErr_Clear();  // no hash
+  return std::nullopt;
+}
+
+/// Reads a DLPackTensor without arguments.
+memory_view read_tensor(nb::handle object) {
+  check_ready(object);
+  const tensor& own = *nb::inst_ptr<tensor>(object);
+  const DLTensor described = own.get();
+  const tensor_structure& spanned = own.proof().structure();
+  const auto data = reinterpret_cast<std::uintptr_t>(described.data);
+  const std::size_t ndim = own.ndim();
+  return {data,
+          {spanned.lowest, spanned.lowest + spanned.nbytes},
+          data,
+          {own.shape(), own.shape() + ndim},
+          std::vector(own.strides(), own.strides() + ndim),
+          own.element(),
+          own.readonly(),
+          nb::none()};
+}
+
+/// Reads dpctl's memory with common arguments; nothing for others.
+std::optional<memory_view> read_memory(nb::handle object, nb::handle shape, nb::handle dtype) {
+  memory_view view;
+  view.element.dtype = {kDLUInt, 8, 1};
+  if (!dtype.is_none()) {
+    const std::optional<element_type> found = find_common(dtype);
+    if (!found) {
+      return std::nullopt;
+    }
+    view.element = *found;
+  }
+  const nb::object interface = object.attr("__sycl_usm_array_interface__");
+  view.data = view.first = nb::cast<std::uintptr_t>(interface["data"][0]);
+  const auto nbytes = nb::cast<std::int64_t>(interface["shape"][0]);
+  view.bytes = {view.data, view.data + static_cast<std::uintptr_t>(nbytes)};
+  view.syclobj = interface["syclobj"];
+  const std::int64_t width = view.element.bits() / 8;
+  if (shape.is_none() && nbytes % width == 0) {
+    view.shape.push_back(nbytes / width);
+    return view;
+  }
+  return read_extents(shape, view.shape) ? std::optional(std::move(view)) : std::nullopt;
+}
+
+/// Reads by Python what is not common, and refuses what makes no sense.
+/// @throws nb::python_error as the object, or TypeError or ValueError
+memory_view read_any(nb::handle object, nb::handle shape, nb::handle dtype, nb::handle strides,
+                     nb::handle byte_offset) {
+  using parts = std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+                           std::vector<std::int64_t>, std::optional<std::vector<std::int64_t>>,
+                           element_parts, bool, nb::object>;
+  auto [data, begin, end, first, extents, steps, element, readonly, syclobj] =
+      nb::cast<parts>(call_python("read_view", object, shape, dtype, strides, byte_offset));
+  return {data,
+          {begin, end},
+          first,
+          std::move(extents),
+          std::move(steps),
+          to_element(element),
+          readonly,
+          std::move(syclobj)};
+}
+
+memory_view read_view(nb::handle object, nb::handle shape, nb::handle dtype,
                       nb::handle strides, nb::handle byte_offset) {
-  base.shape.check("shape", 0);
-  const nb::object offset = read_integer("byte_offset", byte_offset);
-  const wide_int bytes = to_wide(offset);
-  wanted_view view;
-  view.element = dtype.is_none() ? base.element : read_dtype(dtype);
-  const bool renewed = !shape.is_none() || !dtype.is_none() || bytes != 0;
-  if (!strides.is_none() && shape.is_none() && renewed) {
-    refuse_argument(PyExc_ValueError, "shape", "one, since strides are given", "None",
-                    "pass both");
+  static PyObject* const zero = PyLong_FromLong(0);  // CPython has one object of it
+  if (strides.is_none() && byte_offset.is(zero)) {
+    if (shape.is_none() && dtype.is_none() && has_tensor_type(object)) {
+      return read_tensor(object);
+    }
+    if (is_dpctl_memory(object)) {
+      if (auto view = read_memory(object, shape, dtype)) {
+        return *std::move(view);
+      }
+    }
   }
-  if (!shape.is_none()) {
-    view.shape = read_integers("shape", shape);
-  } else if (view.element.bits() != base.bits || bytes != 0) {
-    view.shape = reinterpreted_shape(base, view.element.bits(), offset);
-  } else {
-    view.shape = base.shape;
-    view.strides = base.strides;
-  }
-  if (!strides.is_none()) {
-    view.strides = read_integers("strides", strides);
-  }
-  const std::size_t ndim = view.shape.values.size();
-  if (view.strides && view.strides->values.size() != ndim) {
-    refuse_argument(PyExc_ValueError, "strides",
-                    std::to_string(ndim) + ", one for each dimension",
-                    std::to_string(view.strides->values.size()), "correct shape or strides");
-  }
-  view.shape.check("shape", 0);
-  if (view.strides) {
-    view.strides->check("strides", std::numeric_limits<std::int64_t>::min());
-  }
-  const wide_int first = base.first() + bytes;
-  if (!is_address(first)) {
-    refuse_argument(PyExc_ValueError, "byte_offset", "an address after it",
-                    text_of(from_wide(base.first()) + offset), "correct byte_offset");
-  }
-  view.first = static_cast<std::uintptr_t>(first);
-  return view;
+  return read_any(object, shape, dtype, strides, byte_offset);
 }
 
 /// Refuses a view that exceeds its object; an empty view may begin at the end.
@@ -414,60 +216,37 @@ struct memory_place {
   std::optional<sycl::queue> queue;
 };
 
-/// @param named the object's `syclobj`, resolved; unused for a DLPackTensor
-memory_place find_place(const array_interface& base, nb::handle named) {
-  if (base.own != nullptr) {
-    const tensor& own = *base.own;
+memory_place find_place(nb::handle obj, const memory_view& view) {
+  if (has_tensor_type(obj)) {
+    const tensor& own = *nb::inst_ptr<tensor>(obj);
     return {own.proof().context(), own.queue_knows_memory() ? own.queue() : std::nullopt};
   }
-  const sycl::queue* queue = find_queue(named);
+  const sycl::queue* queue = find_queue(view.syclobj);
   return queue != nullptr ? memory_place{queue->get_context(), *queue}
-                          : memory_place{to_context(named), std::nullopt};
+                          : memory_place{to_context(view.syclobj), std::nullopt};
 }
 
 }  // namespace
 
-nb::object resolve_syclobj(nb::handle syclobj) {
-  if (detail::in_dpctl<sycl::queue>(syclobj) != nullptr ||
-      detail::in_dpctl<sycl::context>(syclobj) != nullptr ||
-      PyType_Check(syclobj.ptr()) != 0) {
-    return nb::borrow(syclobj);
-  }
-  if (PyUnicode_Check(syclobj.ptr()) == 0) {
-    const nb::object get = nb::getattr(syclobj, "_get_capsule", nb::none());
-    return get.is_none() ? nb::borrow(syclobj) : get();
-  }
-  check_process();
-  const nb::object device = find_filtered(syclobj);
-  if (!device.is_valid()) {
-    refuse_argument(PyExc_ValueError, "syclobj", "the filter string of a device",
-                    text_of(syclobj), "correct the object that offers it");
-  }
-  return nb::module_::import_("dpctl").attr("SyclContext")(device);
-}
-
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {
   trace* watching = take_trace();
-  const array_interface base = read_array_interface(obj);
-  wanted_view view = read_view(base, shape, dtype, strides, byte_offset);
-  const byte_range bytes = bytes_behind(obj, base);
+  memory_view view = read_view(obj, shape, dtype, strides, byte_offset);
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  shown.flags = (base.readonly ? flag::read_only : 0) |
+  shown.flags = (view.readonly ? flag::read_only : 0) |
                 (view.element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0);
   DLTensor& described = shown.dl_tensor;
   described.data = reinterpret_cast<void*>(view.first);
-  described.ndim = static_cast<std::int32_t>(view.shape.values.size());
-  described.shape = view.shape.values.data();
-  described.strides = view.strides ? view.strides->values.data() : nullptr;
+  described.ndim = static_cast<std::int32_t>(view.shape.size());
+  described.shape = view.shape.data();
+  described.strides = view.strides ? view.strides->data() : nullptr;
   described.dtype = view.element.dtype;
-  const nb::object named = base.own == nullptr ? resolve_syclobj(base.syclobj) : nb::object();
   check_process();
   if (watching != nullptr) {
     watching->read(described);
-    watching->origin = base.data;
-    watching->object = bytes;
+    watching->origin = view.data;
+    watching->object = view.bytes;
   }
   detail::begin_step(watching, "structure");
   const tensor_structure structure = check_structure(described, view.element.storage);
@@ -475,13 +254,13 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
     watching->structure = structure;
   }
   detail::begin_step(watching, "context");
-  memory_place place = find_place(base, named);
+  memory_place place = find_place(obj, view);
   if (watching != nullptr) {
     watching->context = place.context;
   }
   const bool empty = structure.empty;
   // Looks up the object's own address: shape and offset may lead out of the object.
-  const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : base.data);
+  const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::export_device(pointer, empty, place.context,
                                            detail::device_table::get().find(place.context),
                                            sycl::usm::alloc::unknown, -1, watching);
@@ -495,9 +274,9 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
         find_device(pointer, empty, described.device, place.context, *place.queue);
   }
   detail::begin_step(watching, "bounds");
-  check_within(structure, bytes);
-  if (!empty && structure.first != base.data) {
-    check_offset(structure.first, base.data, described.device);
+  check_within(structure, view.bytes);
+  if (!empty && structure.first != view.data) {
+    check_offset(structure.first, view.data, described.device);
   }
   const usm_allocation proof = validate(shown);
   if (watching != nullptr) {
@@ -505,7 +284,8 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   }
   nb::object made = make_tensor(described, proof, shown.flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
-  filled.own(base.own == nullptr ? nb::borrow(obj) : base.own->owner_for_others(obj));
+  filled.own(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
+                                  : nb::borrow(obj));
   filled.set_queue(std::move(place.queue));
   return made;
 }

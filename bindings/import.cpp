@@ -2,17 +2,16 @@
 //
 // Everything is proved before anything is consumed: a refused capsule stays its producer's.
 // Memory elsewhere, in host memory or on another root device, is copied.
-#include "import.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
-#include "copies.hpp"
-#include "dtypes.hpp"
-#include "export.hpp"
-#include "process.hpp"
+#include "producer.hpp"
+#include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <string>
 #include <utility>
@@ -184,70 +183,32 @@ nb::object import_array(nb::handle x, const destination& wanted) {
   return import_offered(ask_producer(x, wanted.request), wanted);
 }
 
-sycl::usm::alloc read_kind(nb::handle name) {
-  if (PyUnicode_Check(name.ptr()) == 0) {
-    refuse_argument(PyExc_TypeError, "usm_type", "None or a str", text_of(name),
-                    "pass a name");
+std::optional<sycl::usm::alloc> read_kind(const std::optional<std::string>& name) {
+  if (!name) {
+    return std::nullopt;
   }
   for (const sycl::usm::alloc kind : detail::known_kinds) {
-    if (PyUnicode_CompareWithASCIIString(name.ptr(), to_string(kind)) == 0) {
+    if (*name == to_string(kind)) {
       return kind;
     }
   }
-  refuse_argument(PyExc_ValueError, "usm_type", "\"host\", \"device\" or \"shared\"",
-                  text_of(name), "correct the name");
-}
-
-/// Reads a device, or a queue and its device.
-void read_destination(nb::handle device, destination& wanted) {
-  if (names_device_type(device, kDLCPU)) {
-    detail::refuse(errc::request_unsupported, "device",
-                   "a root device as (14, device_id), since a DLPackTensor is USM",
-                   text_of(device),
-                   "copy to the host with numpy(), or numpy.from_dlpack(x, device=\"cpu\")");
-  }
-  wanted.request.host = true;
-  const auto* queue = detail::in_dpctl<sycl::queue>(device);
-  if (queue == nullptr) {
-    wanted.device_id = read_device_id(device);
-    return;
-  }
-  wanted.device_id = device_id(queue->get_device());
-  check_queue(*queue);
-  wanted.request.queue = *queue;
-  wanted.request.stream = nb::borrow(device);
+  const std::string sentence =
+      "usm_type: expected \"host\", \"device\" or \"shared\", found " +
+      text_of(nb::str(name->c_str())) + "; correct the name";
+  throw nb::value_error(sentence.c_str());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.
-nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::handle usm_type) {
-  destination wanted;
-  if (!copy.is_none()) {
-    wanted.request.copy = find_truth(copy);
-    if (!wanted.request.copy) {
-      refuse_argument(PyExc_TypeError, "copy", "None, True or False", text_of(copy),
-                      "pass one");
-    }
+nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
+                       std::optional<bool> copy, const std::optional<std::string>& usm_type) {
+  destination wanted{device_id, read_kind(usm_type), {copy, device_id.has_value()}};
+  check_process();
+  if (!queue.is_none()) {
+    wanted.request.queue = to_queue(queue);
+    wanted.request.stream = nb::borrow(queue);
+    check_queue(*wanted.request.queue);
   }
-  if (!usm_type.is_none()) {
-    wanted.usm_type = read_kind(usm_type);
-  }
-  check_process();  // before dpctl is used
-  if (device.is_none()) {
-    return import_array(x, wanted);
-  }
-  const nb::object dtype = find_ml_array(x);
-  read_destination(device, wanted);
-  if (!dtype.is_valid()) {
-    return import_array(x, wanted);
-  }
-  // NumPy exports only the bits of ml_dtypes numbers.
-  const std::string bits = "u" + std::to_string(nb::cast<int>(dtype.attr("itemsize")));
-  const nb::object made = import_array(x.attr("view")(bits), wanted);
-  const element_type element = *find_ml_dtype(dtype);
-  const std::uint64_t padding =
-      element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
-  return share(made, element.dtype, nb::inst_ptr<tensor>(made)->flags() | padding,
-               std::nullopt);
+  return import_array(x, wanted);
 }
 
 }  // namespace
@@ -260,10 +221,24 @@ nb::object import_managed(managed_tensor managed) {
 }
 
 void register_import(nb::module_& module) {
-  module.def("from_dlpack", &from_dlpack, nb::arg("x").none(), nb::arg("device").none(),
-             nb::arg("copy").none(), nb::arg("usm_type").none(),
-             nb::sig("def from_dlpack(x: typing.Any, device: typing.Any, copy: typing.Any, "
-                     "usm_type: typing.Any) -> DLPackTensor"));
+  module.def("from_dlpack", &from_dlpack, nb::arg("x").none(),
+             nb::arg("device_id") = nb::none(), nb::arg("queue") = nb::none(),
+             nb::arg("copy") = nb::none(), nb::arg("usm_type") = nb::none(),
+             nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
+                     "queue: dpctl.SyclQueue | None = None, copy: bool | None = None, "
+                     "usm_type: str | None = None) -> DLPackTensor"));
+  module.def(
+      "reinterpret",
+      [](nb::handle_t<tensor> x, const element_parts& dtype) {
+        const element_type element = to_element(dtype);
+        const std::uint64_t padding =
+            element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
+        return share(x, element.dtype, nb::inst_ptr<tensor>(x)->flags() | padding,
+                     std::nullopt);
+      },
+      nb::sig("def reinterpret(x: DLPackTensor, dtype: tuple[int, int, int, bool]) -> "
+              "DLPackTensor"),
+      "Make a tensor of the same elements with another dtype of the same width.");
 }
 
 }  // namespace usm_dlpack::python

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The module usm_dlpack._core, used by the Python package.
-#include "diagnosis.hpp"
-#include "dtypes.hpp"
-#include "exchange.hpp"
-#include "exchange_api.hpp"
-#include "extensions.hpp"
-#include "from_memory.hpp"
-#include "import.hpp"
-#include "process.hpp"
+#include "module.hpp"
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
@@ -48,14 +41,12 @@ NB_MODULE(_core_of_main, module) {
   const nb::object at_exit = nb::module_::import_("atexit").attr("register");
   at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
   at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
-  usm_dlpack::python::register_errors(module);
-  module.def("shown", &usm_dlpack::python::text_of, nb::arg("value").none());
-  module.def("type_name", &usm_dlpack::python::name_of_type, nb::arg("value").none());
-  usm_dlpack::python::register_producers(module);
+  module.def("check_process", &usm_dlpack::python::check_process);
+  usm_dlpack::python::register_python_objects(module);
+  usm_dlpack::python::prepare_producers();
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange_api();
   usm_dlpack::python::register_exchange(module);
-  usm_dlpack::python::register_dtypes(module);
   usm_dlpack::python::register_from_memory(module);
   usm_dlpack::python::register_import(module);
   usm_dlpack::python::register_trace(module);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process.hpp"
 
-#include "python_objects.hpp"
-
+#include <dlfcn.h>
 #include <link.h>
-#include <nanobind/nanobind.h>
 #include <pthread.h>
+#include <unistd.h>
 #include <usm_dlpack/core/error.hpp>
 
-#include <atomic>
+#include <chrono>
 #include <cstring>
 
 namespace usm_dlpack::python {
@@ -36,6 +35,60 @@ void in_child() noexcept {
   }
 }
 
+[[noreturn]] void wait_for_the_end_of_the_process() noexcept {
+  while (true) {
+    pause();
+  }
+}
+
+/// Stops the unwinding of a thread: the destructor does not return then.
+struct stop_of_unwinding {
+  bool returned = false;
+  ~stop_of_unwinding() {
+    if (!returned) {
+      wait_for_the_end_of_the_process();
+    }
+  }
+};
+
+/// Takes the GIL. Once the interpreter finishes, Python before 3.14 ends the thread here by
+/// unwinding it, through functions that cannot be unwound. Not inlined, because in a noexcept
+/// function the compiler may leave out the stop.
+[[gnu::noinline]] void take_gil(PyThreadState* state) {
+  stop_of_unwinding stop;
+  PyEval_RestoreThread(state);
+  stop.returned = true;
+}
+
+using state_query = PyThreadState* (*)();
+
+/// Finds a query of the current thread state, which the stable ABI lacks, or null.
+state_query find_state_query() noexcept {
+  for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
+    if (void* found = dlsym(RTLD_DEFAULT, name)) {
+      return reinterpret_cast<state_query>(found);
+    }
+  }
+  return nullptr;
+}
+
+/// Whether this thread has the GIL. Waits for it only if there is no such query.
+bool has_gil() noexcept {
+  const interpreter_gate gate;
+  if (!gate.open()) {
+    return false;
+  }
+  static const state_query current = find_state_query();
+  if (current != nullptr) {
+    // Before Python 3.12 this is the state of the thread that has the GIL.
+    PyThreadState* state = current();
+    return state != nullptr && state == PyGILState_GetThisThreadState();
+  }
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyGILState_Release(state);
+  return state == PyGILState_LOCKED;
+}
+
 }  // namespace
 
 bool process_is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
@@ -61,6 +114,31 @@ bool check_interpreter() noexcept {
       "usm_dlpack: expected the main interpreter, found a sub-interpreter, whose objects the "
       "SYCL runtime and dpctl would share with it; import the package in the main one");
   return false;
+}
+
+void interpreter_gate::close() {
+  closer_ = std::this_thread::get_id();
+  closed_ = true;
+  const nb::gil_scoped_release unlocked;
+  for (int tries = 0; inside_ != 0 && tries < 10000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+without_gil::~without_gil() {
+  if (!nb::is_alive()) {
+    wait_for_the_end_of_the_process();
+  }
+  take_gil(state_);
+}
+
+void run_unlocked(void (*function)(void*), void* argument) noexcept {
+  if (has_gil()) {
+    const without_gil unlocked;
+    function(argument);
+  } else {
+    function(argument);
+  }
 }
 
 }  // namespace usm_dlpack::python

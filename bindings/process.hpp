@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of the process and the interpreter: the SYCL runtime does not survive fork(), and its
-// objects belong to one interpreter.
+// The process and its interpreter: the SYCL runtime does not survive fork(), its objects
+// belong to one interpreter, and threads of the runtime may drop Python objects until the end.
 #pragma once
 
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
 namespace usm_dlpack::python {
+
+namespace nb = nanobind;
 
 /// Whether this is a fork()ed child of a process that used the SYCL runtime, whose threads and
 /// locks exist only in the parent.
@@ -18,5 +26,78 @@ void register_process();
 
 /// Whether this is the main interpreter; sets the Python error ImportError if not.
 bool check_interpreter() noexcept;
+
+/// Whether a native thread may still take the GIL. After the interpreter began to finish,
+/// Python ends each thread that asks for the GIL, whatever it is doing; so an atexit handler
+/// closes the gate before, and waits for the threads that are inside.
+class interpreter_gate {
+ public:
+  interpreter_gate() noexcept { ++inside_; }
+  interpreter_gate(const interpreter_gate&) = delete;
+  interpreter_gate& operator=(const interpreter_gate&) = delete;
+  ~interpreter_gate() { --inside_; }
+
+  /// The thread that finishes the interpreter holds the GIL, so the gate stays open for it.
+  bool open() const noexcept {
+    return nb::is_alive() && (!closed_ || std::this_thread::get_id() == closer_);
+  }
+  /// @pre the GIL is held; it is released while this waits, for ten seconds at most
+  static void close();
+  static bool is_closed() noexcept { return closed_; }
+  /// For a child made by fork(), in which the threads that were inside do not exist.
+  static void forget_other_threads() noexcept { inside_ = 0; }
+
+ private:
+  static inline std::atomic<int> inside_{0};
+  static inline std::atomic<bool> closed_{false};
+  static inline std::thread::id closer_{};
+};
+
+/// Releases the GIL for the lifetime of this object. Until all atexit handlers have run, the
+/// destructor takes it back; after that, a daemon thread waits here for the end of the
+/// process, as in Python 3.14.
+class without_gil {
+ public:
+  without_gil() noexcept : state_(PyEval_SaveThread()) {}
+  without_gil(const without_gil&) = delete;
+  without_gil& operator=(const without_gil&) = delete;
+  ~without_gil();
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Runs a function without the GIL, if this thread has it.
+void run_unlocked(void (*function)(void*), void* argument) noexcept;
+
+/// Owns one reference to a Python object. The destructor takes the GIL, and does nothing once
+/// the interpreter is finishing.
+class python_reference {
+ public:
+  /// @pre the GIL is held
+  explicit python_reference(nb::handle object) noexcept : object_(object.inc_ref().ptr()) {}
+  /// Takes over a reference, from any thread.
+  static python_reference adopt(PyObject* object) noexcept { return python_reference(object); }
+  nb::handle get() const noexcept { return object_; }
+  python_reference(python_reference&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)) {}
+  python_reference& operator=(python_reference&&) = delete;
+  ~python_reference() {
+    const interpreter_gate gate;
+    if (object_ != nullptr && gate.open()) {
+      const PyGILState_STATE state = PyGILState_Ensure();
+      {
+        const nb::error_scope keep;  // a deleter may run during an exception
+        Py_DECREF(object_);
+      }
+      PyGILState_Release(state);
+    }
+  }
+
+ private:
+  explicit python_reference(PyObject* adopted) noexcept : object_(adopted) {}
+
+  PyObject* object_;
+};
 
 }  // namespace usm_dlpack::python

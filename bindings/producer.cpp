@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "producer.hpp"
+#include "module.hpp"
 
-#include "arguments.hpp"
-#include "export.hpp"
+#include "python_objects.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
 
-#include <atomic>
-#include <cstring>
-#include <initializer_list>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -96,11 +92,6 @@ void keep_type(nb::handle type, producer_type made) {
   std::swap(known.types[type.ptr()], made);
 }
 
-bool has_method(nb::handle object, const char* name) {
-  const nb::object found = find_attribute(object, name);
-  return found.is_valid() && PyCallable_Check(found.ptr()) != 0;
-}
-
 /// A type's C exchange API of our major version, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   const nb::object capsule = find_attribute(type, "__dlpack_c_exchange_api__");
@@ -119,114 +110,67 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
   return complete ? api : nullptr;
 }
 
-/// The first of the names that a type or a base (not its metaclass) defines, or null.
-const char* find_definition(nb::handle type, std::initializer_list<const char*> names) {
-  for (const nb::handle base : type.attr("__mro__")) {
-    const nb::object attributes = base.attr("__dict__");
-    for (const char* name : names) {
-      if (PySequence_Contains(attributes.ptr(), nb::str(name).ptr()) == 1) {
-        return name;
-      }
-    }
+/// Reads a type, or an array with its own `__dlpack__`, by Python's `read_producer`; nothing
+/// for a type that has the method of its metaclass.
+std::optional<producer_type> read_producer(nb::handle owner, nb::handle method) {
+  const nb::object words = call_python("read_producer", owner, method);
+  if (words.is_none()) {
+    return std::nullopt;
   }
-  return nullptr;
-}
-
-bool defines_dlpack(nb::handle type) {
-  return find_definition(type, {"__dlpack__"}) != nullptr;
-}
-
-/// Whether a class defines `__dlpack__` but inherits the C exchange API, which does not know
-/// of the class's method.
-bool overrides_exchange_api(nb::handle type) {
-  const char* first = find_definition(type, {"__dlpack_c_exchange_api__", "__dlpack__"});
-  return first != nullptr && std::strcmp(first, "__dlpack__") == 0;
-}
-
-/// Python's reader of signatures: returns a method's keywords, and whether these are known.
-std::atomic<PyObject*> signature_reader{nullptr};
-
-/// Reads the attributes of a type, or of an array with its own `__dlpack__`.
-producer_type read_attributes(nb::handle object, nb::handle method) {
-  const nb::object read = nb::handle(signature_reader.load())(method);
-  const nb::object keywords = read[0];
-  const auto takes = [&](const char* name) {
-    return PySequence_Contains(keywords.ptr(), nb::str(name).ptr()) == 1;
+  const auto says = [&](const char* word) {
+    return PySequence_Contains(words.ptr(), nb::str(word).ptr()) == 1;
   };
   producer_type made;
-  made.takes_stream = takes("stream");
-  made.takes_max_version = takes("max_version");
-  made.takes_copy = takes("copy");
-  made.is_guessed = !nb::cast<bool>(read[1]);
-  made.says_device = find_attribute(object, "__dlpack_device__").is_valid();
-  made.may_say_queue = find_attribute(object, "sycl_queue").is_valid();
-  made.is_usm = find_attribute(object, "__sycl_usm_array_interface__").is_valid();
-  made.is_lazy = has_method(object, "is_conj") && has_method(object, "is_neg");
+  made.takes_stream = says("stream");
+  made.takes_max_version = says("max_version");
+  made.takes_copy = says("copy");
+  made.is_guessed = says("guessed");
+  made.says_device = says("device");
+  made.may_say_queue = says("queue");
+  made.is_usm = says("usm");
+  made.is_lazy = says("lazy");
+  made.tracks_gradients = says("gradients");
+  made.api = says("exchange_api") ? exchange_api_of(owner) : nullptr;
   return made;
 }
 
-/// Whether a type has `__getattr__` or the like, which may compute any attribute.
-bool computes_attributes(nb::handle type) {
-  void* const reader =
-      PyType_GetSlot(reinterpret_cast<PyTypeObject*>(type.ptr()), Py_tp_getattro);
-  return reader != reinterpret_cast<void*>(&PyObject_GenericGetAttr);
-}
-
-producer_type read_type(nb::handle type, nb::handle method) {
-  producer_type made = read_attributes(type, method);
-  made.type = identity(type);
-  made.method = identity(method);
-  made.may_say_queue = made.may_say_queue || computes_attributes(type);
-  made.tracks_gradients = find_attribute(type, "requires_grad").is_valid();
-  made.api = overrides_exchange_api(type) ? nullptr : exchange_api_of(type);
-  return made;
-}
-
-/// Whether `__dlpack__` is a method of the type itself: not of its metaclass, and not a
-/// property or slot, whose signature is unknown.
-bool is_method(nb::handle type, nb::handle found) {
-  return found.is_valid() && PyCallable_Check(found.ptr()) != 0 && defines_dlpack(type);
-}
-
-/// `__dlpack__` of an array itself, or an invalid object. Errors of a property pass through.
-nb::object find_own_method(nb::handle x) {
-  try {
-    return nb::getattr(x, "__dlpack__");
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_AttributeError) || defines_dlpack(x.type())) {
-      throw;
-    }
-    return {};
-  }
+bool is_callable(nb::handle method) {
+  return method.is_valid() && PyCallable_Check(method.ptr()) != 0;
 }
 
 /// Reads an array with its own `__dlpack__`, like a proxy; not cached. The `__dlpack__` of a
 /// class belongs to its instances.
 producer_type read_object(nb::handle x) {
-  const nb::object method = PyType_Check(x.ptr()) == 0 ? find_own_method(x) : nb::object();
-  if (!method.is_valid() || PyCallable_Check(method.ptr()) == 0) {
+  const nb::object method =
+      PyType_Check(x.ptr()) == 0 ? find_attribute(x, "__dlpack__") : nb::object();
+  if (!is_callable(method)) {
     const std::string sentence =
         "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
         "; pass the array itself, or use to_dlpack_tensor for memory";
     throw nb::type_error(sentence.c_str());
   }
-  return read_attributes(x, method);
+  return *read_producer(x, method);
 }
 
 /// @throws nb::type_error for an array without __dlpack__
 producer_type type_of(nb::handle x) {
-  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())));
+  const nb::handle type = x.type();
   const nb::object method = find_attribute(type, "__dlpack__");
-  std::optional<producer_type> known;
-  if (method.is_valid() && (known = find_type(type, method))) {
-    return *std::move(known);
-  }
-  if (!is_method(type, method)) {
+  if (!is_callable(method)) {
     return read_object(x);
   }
-  producer_type made = read_type(type, method);  // runs Python code, which may come here again
-  keep_type(type, made);
-  return made;
+  if (std::optional<producer_type> known = find_type(type, method)) {
+    return *std::move(known);
+  }
+  // Runs Python code, which may come here again.
+  std::optional<producer_type> made = read_producer(type, method);
+  if (!made) {
+    return read_object(x);
+  }
+  made->type = identity(type);
+  made->method = identity(method);
+  keep_type(type, *made);
+  return *std::move(made);
 }
 
 /// Arguments that every call passes.
@@ -316,6 +260,24 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   return offered;
 }
 
+/// The device that an array reports, if any.
+/// @throws conversion_error for an answer that is not a device
+std::optional<DLDevice> device_said_by(nb::handle x) {
+  const nb::object method = find_attribute(x, "__dlpack_device__");
+  if (!method.is_valid() || method.is_none()) {
+    return std::nullopt;
+  }
+  const nb::object answer = method();
+  std::int64_t pair[2] = {0, 0};
+  const auto fits = [](std::int64_t part) { return part >= INT32_MIN && part <= INT32_MAX; };
+  if (!read_pair(answer, pair) || !fits(pair[0]) || !fits(pair[1])) {
+    detail::refuse(errc::device_type_unsupported, "__dlpack_device__",
+                   "a tuple (device_type, device_id) of int32_t", text_of(answer),
+                   "correct the producer");
+  }
+  return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
+}
+
 /// Refuses an array that reports to be elsewhere, before its export.
 /// @return whether it reports to be in host memory, where no queue works
 bool is_on_host(nb::handle x, bool host) {
@@ -385,29 +347,6 @@ producer_tensor offer_own(nb::handle x) {
 
 }  // namespace
 
-std::optional<DLDevice> device_said_by(nb::handle x) {
-  const nb::object method = find_attribute(x, "__dlpack_device__");
-  if (!method.is_valid() || method.is_none()) {
-    return std::nullopt;
-  }
-  const nb::object answer = method();
-  const auto pair =
-      attempt({PyExc_TypeError, PyExc_ValueError}, [&] { return to_pair(answer); });
-  // A StopIteration of an element would look like the end of the pair.
-  const auto parts = attempt({PyExc_TypeError, PyExc_ValueError, PyExc_StopIteration}, [&] {
-    return pair ? std::pair(to_wide(to_index(pair->first)), to_wide(to_index(pair->second)))
-                : std::pair(wide_int{1} << 64, wide_int{0});
-  });
-  const auto fits = [](wide_int part) { return part >= INT32_MIN && part <= INT32_MAX; };
-  if (parts && fits(parts->first) && fits(parts->second)) {
-    return DLDevice{static_cast<DLDeviceType>(parts->first),
-                    static_cast<std::int32_t>(parts->second)};
-  }
-  detail::refuse(errc::device_type_unsupported, "__dlpack_device__",
-                 "a tuple (device_type, device_id) of int32_t", text_of(answer),
-                 "correct the producer");
-}
-
 producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
@@ -446,24 +385,7 @@ void check_context(const usm_allocation& proof, const producer_tensor& offered) 
   }
 }
 
-void register_producers(nb::module_& module) {
-  // Kept until the end of the process.
-  module.def(
-      "use_signature_reader",
-      [](nb::handle reader) { signature_reader = reader.inc_ref().ptr(); }, nb::arg("reader"));
-  module.def(
-      "device_of",
-      [](nb::handle x) {
-        const std::optional<DLDevice> device = device_said_by(x);
-        return device ? nb::object(nb::make_tuple(static_cast<int>(device->device_type),
-                                                  device->device_id))
-                      : nb::none();
-      },
-      nb::arg("x").none(), nb::sig("def device_of(x: typing.Any) -> tuple[int, int] | None"));
-  // Initialised now, because making a tuple may run the garbage collector, and with it other
-  // threads, which would wait for the static with the GIL held.
-  call_words::get();
-}
+void prepare_producers() { call_words::get(); }
 
 void forget_producers() noexcept {
   producer_types dropped;

@@ -68,10 +68,6 @@ class producer_tensor {
   managed_tensor managed_;
 };
 
-/// The device that an array reports, if any.
-/// @throws conversion_error for an answer that is not a device
-std::optional<DLDevice> device_said_by(nb::handle x);
-
 /// Exports an array. Its work is ordered before the request's queue if the producer takes a
 /// stream, or reports its own queue.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
@@ -81,8 +77,9 @@ producer_tensor ask_producer(nb::handle x, const import_request& request);
 /// @throws conversion_error `device_mismatch`, `context_not_default`
 void check_context(const usm_allocation& proof, const producer_tensor& offered);
 
-/// Adds functions to the module, and initialises statics before threads can use them.
-void register_producers(nb::module_& module);
+/// Initialises statics before threads can use them: making a tuple may run the garbage
+/// collector, and with it other threads, which would wait for the static with the GIL held.
+void prepare_producers();
 
 /// Forgets the cached types. @pre the GIL is held
 void forget_producers() noexcept;

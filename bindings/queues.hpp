@@ -46,8 +46,7 @@ struct consumer_stream {
 };
 
 /// Reads None, -1, a `dpctl.SyclQueue`, a capsule "SyclQueueRef", an object that has
-/// `_get_capsule()` or `sycl_queue`, or the address of a `sycl::queue`,
-/// which is trusted if it looks like a queue.
+/// `_get_capsule()` or `sycl_queue`, or the address of a `sycl::queue`, which is trusted.
 /// @throws nb::value_error for anything else, whatever it raised
 consumer_stream read_stream(nb::handle stream);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor.hpp"
+#include "module.hpp"
 
 #include "copies.hpp"
-#include "dtypes.hpp"
-#include "export.hpp"
-#include "process.hpp"
 #include "python_objects.hpp"
 
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <new>
@@ -181,8 +180,7 @@ DLTensor tensor::get() const {
 }
 
 std::int64_t tensor::nbytes() const noexcept {
-  const auto storage = detail::storage_of(flags_);
-  const std::int64_t bits = detail::bits_per_element(dtype_, storage);
+  const std::int64_t bits = element().bits();
   std::int64_t all = 0;
   if (__builtin_mul_overflow(size_, bits, &all) || __builtin_add_overflow(all, 7, &all)) {
     return std::numeric_limits<std::int64_t>::max();
@@ -222,10 +220,6 @@ nb::tuple device_tuple(const tensor& self) {
   return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
 }
 
-element_type element_of(const tensor& self) {
-  return {self.dtype(), detail::storage_of(self.flags())};
-}
-
 // `data` is the first element, `offset` 0, strides in elements.
 nb::object array_interface(const tensor& self) {
   const DLTensor described = self.get();
@@ -234,7 +228,8 @@ nb::object array_interface(const tensor& self) {
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
   made["shape"] = shape_tuple(self);
   made["strides"] = strides_tuple(self);
-  made["typestr"] = to_typestr(self.dtype());
+  made["typestr"] =
+      call_python("to_typestr", self.dtype().code, self.dtype().bits, self.dtype().lanes);
   made["offset"] = 0;
   made["version"] = 1;
   made["syclobj"] =
@@ -242,27 +237,17 @@ nb::object array_interface(const tensor& self) {
   return made;
 }
 
-nb::object to_numpy(const tensor& self) {
-  const auto [values, address] = make_numpy(element_of(self), shape_tuple(self));
+nb::object to_numpy(nb::handle_t<tensor> self) {
+  const nb::object made = call_python("empty_numpy", self);
   check_process();
-  write_compact(source_of(self), address);
-  return values;
+  write_compact(source_of(*nb::inst_ptr<tensor>(self)),
+                reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1])));
+  return made[0];
 }
 
-std::string describe(const tensor& self) {
-  const auto text = [](nb::handle object) { return std::string(nb::str(object).c_str()); };
-  std::string name = "?";  // in a child made by fork(), which must not use the runtime
-  if (!process_is_forked()) {
-    const auto device = self.proof().device().get_info<sycl::info::device::name>();
-    name = text(nb::repr(nb::str(device.c_str()).attr("strip")()));
-  }
-  const std::string id = std::to_string(self.proof().device_id());
-  return "DLPackTensor(shape=" + text(shape_tuple(self)) +
-         ", strides=" + text(strides_tuple(self)) + ", dtype=" + dtype_name(self.dtype()) +
-         ", usm_type='" + to_string(self.proof().usm_type()) + "', device=(14, " + id +
-         "), name=" + name + ", nbytes=" + std::to_string(self.nbytes()) +
-         ", byte_extent=" + std::to_string(self.proof().structure().nbytes) +
-         (self.readonly() ? ", read-only)" : ")");
+nb::object to_dtype(const tensor& self) {
+  const auto [code, bits, lanes, padded] = to_parts(self.element());
+  return call_python("to_numpy", code, bits, lanes, padded);
 }
 
 [[noreturn]] void refuse_pickling(const tensor&) {
@@ -324,8 +309,7 @@ void register_tensor(nb::module_& module) {
           "byte_extent", [](const tensor& self) { return self.proof().structure().nbytes; },
           "Bytes from the lowest element to the end of the highest, gaps counted.")
       .def_prop_ro(
-          "dtype", [](const tensor& self) { return to_python(element_of(self)); },
-          nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
+          "dtype", &to_dtype, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
           "NumPy's dtype where it or ml_dtypes has one, otherwise DLPack's name of it.")
       .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
       .def_prop_ro(
@@ -385,7 +369,18 @@ void register_tensor(nb::module_& module) {
            "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
-      .def("__repr__", &describe);
+      .def("__repr__",
+           [](nb::handle_t<tensor> self) { return call_python("describe_tensor", self); });
+  module.def(
+      "parts_of",
+      [](nb::handle_t<tensor> self) {
+        check_ready(self);
+        const tensor& own = *nb::inst_ptr<tensor>(self);
+        static_cast<void>(own.get());  // refuses a released one
+        const tensor_structure& view = own.proof().structure();
+        return std::make_tuple(to_parts(own.element()), view.lowest, view.nbytes);
+      },
+      "Return dtype, lowest address and size of a tensor.");
 }
 
 }  // namespace usm_dlpack::python

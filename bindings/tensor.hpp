@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <variant>
 
 namespace usm_dlpack::python {
@@ -16,6 +17,26 @@ namespace usm_dlpack::python {
 namespace nb = nanobind;
 
 class memory_users;
+
+/// A dtype and its storage.
+struct element_type {
+  DLDataType dtype{};
+  subbyte storage = subbyte::packed;
+
+  std::int64_t bits() const noexcept { return detail::bits_per_element(dtype, storage); }
+};
+
+/// Python's tuple of it: code, bits, lanes, and whether elements are padded.
+using element_parts = std::tuple<std::uint8_t, std::uint8_t, std::uint16_t, bool>;
+
+inline element_parts to_parts(element_type element) noexcept {
+  const DLDataType dtype = element.dtype;
+  return {dtype.code, dtype.bits, dtype.lanes, element.storage == subbyte::padded};
+}
+inline element_type to_element(const element_parts& parts) noexcept {
+  const auto [code, bits, lanes, padded] = parts;
+  return {{code, bits, lanes}, padded ? subbyte::padded : subbyte::packed};
+}
 
 /// A tensor whose memory was proved when it was made; the proof is valid as long as the owner.
 /// Neither copied nor moved: it is stored in its Python object.
@@ -60,6 +81,7 @@ class tensor {
 
   const usm_allocation& proof() const noexcept { return proof_; }
   DLDataType dtype() const noexcept { return dtype_; }
+  element_type element() const noexcept { return {dtype_, detail::storage_of(flags_)}; }
   std::uint64_t flags() const noexcept { return flags_; }
   bool readonly() const noexcept { return (flags_ & flag::read_only) != 0; }
   std::size_t ndim() const noexcept { return ndim_; }
@@ -96,7 +118,5 @@ bool is_tensor(nb::handle object) noexcept;
 /// Makes a DLPackTensor without owner; `own` gives it one.
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags);
-
-void register_tensor(nb::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace.hpp"
 
-#include "diagnosis.hpp"
-#include "exchange.hpp"
+#include "module.hpp"
+#include "python_objects.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -131,7 +131,7 @@ nb::dict trace::to_dict() const {
   found["size"] = proof.size();
   found["origin"] = origin;
   if (context) {
-    found["context"] = pointer_answer(structure->empty ? structure->first : *origin, *context);
+    found["context"] = to_dpctl(*context);
   }
   if (object) {
     found["object_base"] = object->first;

@@ -54,6 +54,4 @@ class trace : public detail::observer {
 /// Nested calls, by a producer, get none.
 trace* take_trace() noexcept;
 
-void register_trace(nb::module_& module);
-
 }  // namespace usm_dlpack::python

@@ -6,11 +6,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from usm_dlpack import _core, _driver
-from usm_dlpack._core import shown as shown
-from usm_dlpack._core import type_name as type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def type_name(value: object) -> str:
+    """Return the name of an object's type, in ASCII, whatever its metaclass says."""
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return ascii(name)[1:-1]
+
+
+def shown(value: object) -> str:
+    """Return the text of an object for a sentence, without addresses.
+
+    The error of a ``__repr__`` must not replace the refusal.
+    """
+    try:
+        text = ascii(value)
+    except Exception:
+        if type(value) is int:  # Python refuses to print one of too many digits
+            return f"an int of {value.bit_length()} bits"
+        text = "0x"
+    return f"an object of type {type_name(value)}" if "0x" in text else text
 
 
 class ConversionError(BufferError):
@@ -139,6 +157,3 @@ def from_arguments(
         for place, reason in told
     ]
     return ArgumentError("\n".join(lines), tuple(reason for _, reason in told))
-
-
-_core._set_errors(from_parts, from_arguments)

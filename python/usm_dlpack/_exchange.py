@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exchange functions, and the reader of ``__dlpack__`` signatures."""
+"""The exchange functions."""
 
 from __future__ import annotations
 
-import inspect
-import re
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from usm_dlpack import _core
+from usm_dlpack import _arguments, _core, _dtypes
+from usm_dlpack._arguments import refuse
+from usm_dlpack._errors import ConversionError, shown
 
 if TYPE_CHECKING:
     import dpctl
@@ -98,77 +97,6 @@ def to_dlpack_tensor(
     return _core.to_dlpack_tensor(obj, shape, dtype, strides, byte_offset, queue)
 
 
-_KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
-# The parser of Python 3.11 raises SystemError if two threads parse at once, and signatures of
-# compiled code are parsed. Reentrant, because garbage collection may call this again.
-_signatures = threading.RLock()
-
-
-_SIGNATURE = re.compile(r"\s*(?:def )?(?:\w+\.)*__dlpack__\(")
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
-# Brackets in types or defaults, whose commas do not separate parameters.
-_NESTED = re.compile(r"\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}")
-
-
-def _keywords_in(line: str) -> frozenset[str] | None:
-    """Return the keywords in a text that is a signature of ``__dlpack__``, or None.
-
-    The text need not be Python. ``**kwargs`` is ignored: pybind11 writes it for overloads.
-    """
-    head = _SIGNATURE.match(line)
-    if head is None:
-        return None
-    inside, removed = _QUOTED.sub("", line[head.end() :]), 1
-    while removed:
-        inside, removed = _NESTED.subn("", inside)
-    inside, end, _ = inside.partition(")")
-    if not end or "**" in inside:
-        return None
-    by_name = inside.rpartition("/")[2].split(",")
-    return _KEYWORDS & {re.split(r"[:=]", parameter)[0].strip() for parameter in by_name}
-
-
-def _written_keywords(method: object) -> frozenset[str] | None:
-    """Return the keywords in a compiled method's signature; of overloads, the longest set.
-
-    nanobind stores signatures as text; pybind11 and Cython begin the docstring with one.
-    """
-    overloads = getattr(method, "__nb_signature__", None)
-    kept = overloads if isinstance(overloads, tuple) else ()
-    texts = [overload[0] for overload in kept if isinstance(overload, tuple) and overload]
-    doc = getattr(method, "__doc__", None)
-    if not texts and isinstance(doc, str):
-        texts = [doc.strip().partition("\n")[0]]
-    named = [_keywords_in(text) for text in texts if isinstance(text, str)]
-    return max((known for known in named if known is not None), key=len, default=None)
-
-
-def _read_signature(method: Callable[..., Any]) -> tuple[frozenset[str], bool]:
-    """Return the keywords that ``__dlpack__`` takes, and whether that is known.
-
-    For a decorated method, only keywords that both the decorator and the method take.
-    """
-    try:
-        with _signatures:
-            signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
-    except Exception:  # Python's parser, or an attribute __signature__
-        named = _written_keywords(method)
-        return (frozenset({"max_version"}), False) if named is None else (named, True)
-    return _keywords_of(signatures[0]) & _keywords_of(signatures[1]), True
-
-
-def _keywords_of(signature: inspect.Signature) -> frozenset[str]:
-    parameters = signature.parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return _KEYWORDS
-    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
-    return named & _KEYWORDS
-
-
-_core.use_signature_reader(_read_signature)
-
-
 def from_dlpack(
     x: Any,
     /,
@@ -237,7 +165,21 @@ def from_dlpack(
     >>> usm_dlpack.from_dlpack(numpy.zeros(3), device=(14, 0)).usm_type
     'device'
     """
-    return _core.from_dlpack(x, device, copy, usm_type)
+    if device is None and copy is None and usm_type is None:
+        return _core.from_dlpack(x)
+    _arguments.flag("copy", copy)
+    if usm_type is not None and not isinstance(usm_type, str):
+        refuse(TypeError, "usm_type", "None or a str", shown(usm_type), "pass a name")
+    if device is None:
+        return _core.from_dlpack(x, None, None, copy, usm_type)
+    _core.check_process()
+    element = _dtypes.dtype_of_ml_array(x)
+    number, queue = _arguments.destination(device)
+    if element is None:
+        return _core.from_dlpack(x, number, queue, copy, usm_type)
+    # NumPy exports only the bits of ml_dtypes numbers.
+    bits = x.view(f"u{x.dtype.itemsize}")
+    return _core.reinterpret(_core.from_dlpack(bits, number, queue, copy, usm_type), element)
 
 
 def validate(
@@ -303,7 +245,18 @@ def validate(
         ...
     usm_dlpack.ConversionError: data: expected device USM, found host USM; ...
     """
-    return _core.validate(x, usm_types, backends, dtype, ndim, readonly, overlapping, device)
+    others = (backends, dtype, ndim, readonly, overlapping, device)
+    if usm_types is _USM_TYPES and others == (None,) * 6:
+        return _core.validate(x)
+    _core.check_process()
+    kinds = _arguments.names("usm_types", usm_types)
+    accepted = None if backends is None else _arguments.names("backends", backends)
+    _arguments.flag("readonly", readonly)
+    _arguments.flag("overlapping", overlapping)
+    element = None if dtype is None else _dtypes.read_dtype(dtype)
+    rank = None if ndim is None else _arguments.int32("ndim", ndim)
+    number = None if device is None else _arguments.device_id(device)
+    return _core.validate(x, kinds, accepted, element, rank, readonly, overlapping, number)
 
 
 def device_id(device: dpctl.SyclDevice, /) -> int:
@@ -348,4 +301,9 @@ def root_device(device_id: int, /) -> dpctl.SyclDevice:
         ...
     usm_dlpack.ConversionError: device.device_id: expected from 0 to ...
     """
-    return _core.root_device(device_id)
+    number = _arguments.integer("device_id", device_id)
+    if not -(2**31) <= number < 2**31:
+        remedy = "pass an id of usm_dlpack.device_id"
+        field = "device.device_id"
+        raise ConversionError("device_id_out_of_range", field, "an int32_t", shown(number), remedy)
+    return _core.root_device(number)

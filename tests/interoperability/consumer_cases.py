@@ -42,7 +42,7 @@ DTYPES = (*PLAIN_DTYPES, *OTHER_DTYPES)
 def dlpack_dtype(name: str) -> tuple[int, int, int]:
     """Return code, bits and lanes; two lanes for PyTorch's name of a pair."""
     element, _, lanes = name.partition("_x")
-    code, bits, *_ = _core.read_dtype(element)
+    code, bits, *_ = _dtypes.read_dtype(element)
     return code, bits, int(lanes or 1)
 
 

@@ -280,7 +280,7 @@ def test_host_copies_keep_the_order_of_the_elements(
 def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any, copy: Any) -> None:
     owner = allocate(usm_type, 48, queue)
     tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype="f4")
-    capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
+    capsule = tensor.__dlpack__(max_version=NEWEST, copy=True)
     assert flags_of(capsule) == IS_COPIED
     proof = validate(capsule)
     assert (proof.usm_type, proof.device_id) == (usm_type, 0)

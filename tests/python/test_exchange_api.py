@@ -209,7 +209,7 @@ def test_a_null_deleter_is_left_uncalled(api: ExchangeAPI, memory: Any) -> None:
     assert foreign.deletions == 0
 
 
-# --- null, and errors that were there before
+# --- null
 
 
 def call(api: ExchangeAPI, name: str, *arguments: int | None) -> int:

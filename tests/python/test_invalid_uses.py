@@ -123,7 +123,6 @@ UNPROVOKED = {
         "usm_type_not_accepted",
         "copy the elements to host or shared USM, or index in a kernel",
     ),
-    ("dtype_unsupported", "convert the array, or reinterpret its memory"),
 }
 LITERAL = r'"((?:[^"\\]|\\.)*)"'
 

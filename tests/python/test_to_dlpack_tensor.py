@@ -459,7 +459,7 @@ def test_names_mean_the_same_whatever_numpy_knows() -> None:
     for kind, code in codes.items():
         for bits in widths.get(kind, (32, 64, 128, 256 - 8)):
             for lanes in (1, 2, 16):
-                name = dtype_name(code, bits, lanes)
+                name = name_of(code, bits, lanes)
                 assert read_dtype(name) == (code, bits, lanes, False), name
     assert read_dtype("int") == (0, 64, 1, False)  # NumPy's
     for name in ("float4", "float0", "complex256", "x4", "float32x0", "int8x65536", "code3"):

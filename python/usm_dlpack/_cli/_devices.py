@@ -12,6 +12,7 @@ from typing import Any
 from usm_dlpack import ConversionError, _core
 from usm_dlpack._cli._selector import changes_of_selector
 from usm_dlpack._driver import remedy_of_late_import
+from usm_dlpack._explain._answers import ask_default_context, ask_partition
 from usm_dlpack._terminal import Progress, say_error, styled, wants_colour
 
 _NO_DEVICE = (
@@ -60,8 +61,7 @@ def list_details() -> list[dict[str, Any]]:
     details = []
     for row in _core.device_rows():
         number = row["device_id"]
-        context = {"failure": None} | _core.ask_default_context(number)
-        parts = {"failure": None} | _core.ask_partition(number)
+        context, parts = ask_default_context(number), ask_partition(number)
         further = {
             "default_context": {name: context[name] for name in sorted(context)},
             "usm": _usm_of(row["sycl_device"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from usm_dlpack import _core, _exchange
 from usm_dlpack._errors import shown, type_name
+from usm_dlpack._explain._answers import ask_context
 from usm_dlpack._explain._explanation import Explanation, Walk
 from usm_dlpack._explain._steps import Observed, is_capsule
 
@@ -64,6 +65,9 @@ def _walk(direction: str, x: Any, keywords: dict[str, Any]) -> Walk:
             error = raised.with_traceback(None)  # its frames keep the array alive
 
     steps, facts = _core.observe(call)
+    if (context := facts.get("context")) is not None:
+        address = facts["first"] if facts["empty"] else facts["origin"]
+        facts["context"] = ask_context(address, context)
     return Observed(direction, x, keywords, steps, facts, error).walk()
 
 

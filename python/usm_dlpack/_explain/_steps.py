@@ -13,7 +13,9 @@ from typing import Any
 
 from usm_dlpack import _core
 from usm_dlpack._errors import ConversionError, shown, type_name
+from usm_dlpack._explain._answers import Facts, ask_context, ask_platforms
 from usm_dlpack._explain._explanation import Step, Walk, error_text
+from usm_dlpack._interface import resolve_syclobj
 
 _VIEW = ("ndim", "dtype_name", "shape", "strides", "has_strides", "data", "byte_offset")
 _VIEW_FACTS = (*_VIEW, "nbytes", "empty")
@@ -99,7 +101,6 @@ _EXPORT: tuple[Rule, ...] = (
 )  # fmt: skip
 
 _OF_MEMORY = ("pointer", "kind", "device", "bounds")
-Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -271,12 +272,13 @@ class Observed:
         facts, told, own = self.facts, "", self.facts.get("context")
         address = facts["first"] if facts["empty"] or not facts["origin"] else facts["origin"]
         with contextlib.suppress(Exception):
-            own = own or _core.ask_context(address, (_interface(self.x) or {})["syclobj"])
+            place = (_interface(self.x) or {})["syclobj"]
+            own = own or ask_context(address, _core.context_of(resolve_syclobj(place)))
             told = f"; the array itself names {_context_words(own)}: {_pointer_words(own)}"
             if any(device["sub_device"] for device in own["devices"]):
                 told += "; a queue made from a sub-device, by dpctl or on OpenCL, has a context of "
                 told += "its own"
-        rows = _core.ask_platforms(address)
+        rows = ask_platforms(address)
         for row in filter(lambda row: "sycl" in row, rows):
             ids = ", ".join(str(device["device_id"]) for device in row["devices"])
             told += f'; default context of "{row["platform"]}" (device ids {ids}): '

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strict readers of arguments: a value of another kind is refused in a sentence that shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from usm_dlpack import _core
+from usm_dlpack._errors import ConversionError, shown
+
+if TYPE_CHECKING:
+    import dpctl
+
+_KDL_CPU = 1
+_KDL_ONEAPI = 14
+
+
+def refuse(
+    kind: type[Exception], field: str, expected: str, found: object, remedy: str
+) -> NoReturn:
+    """Raise ``<field>: expected <expected>, found <found>; <remedy>``."""
+    raise kind(f"{field}: expected {expected}, found {found}; {remedy}") from None
+
+
+def integer(field: str, value: Any) -> int:
+    """Return an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        refuse(TypeError, field, "an int", shown(value), "pass one")
+
+
+def int32(field: str, value: Any) -> int:
+    """Return an integer of 32 bits."""
+    number = integer(field, value)
+    if not -(2**31) <= number < 2**31:
+        refuse(ValueError, field, "an int32_t", shown(number), "correct the value")
+    return number
+
+
+def integers(field: str, values: Any) -> list[int]:
+    """Return a sequence of integers; one integer is a sequence of one, as for NumPy."""
+    try:
+        if isinstance(values, str | bytes | dict | set):
+            raise TypeError
+        try:
+            return [operator.index(values)]
+        except TypeError:
+            return [operator.index(value) for value in values]
+    except TypeError:
+        refuse(TypeError, field, "a sequence of integers", shown(values), "pass a tuple of int")
+
+
+def check_range(field: str, values: Sequence[int], lowest: int) -> None:
+    """Refuse values below `lowest` or beyond int64_t."""
+    for r, value in enumerate(values):
+        if not lowest <= value < 2**63:
+            expected = f"from {lowest} to {2**63 - 1} elements"
+            refuse(ValueError, f"{field}[{r}]", expected, shown(value), "correct the value")
+
+
+def names(field: str, values: Any) -> list[str]:
+    """Return one or several names."""
+    read = [values] if isinstance(values, str) else values
+    found: list[Any] = list(read) if isinstance(read, Iterable) else [None]
+    if not all(isinstance(name, str) for name in found):
+        refuse(TypeError, field, "a sequence of str", shown(values), "pass names")
+    return found
+
+
+def flag(field: str, value: Any) -> bool | None:
+    """Return None or a bool."""
+    if value is not None and not isinstance(value, bool):
+        refuse(TypeError, field, "None, True or False", shown(value), "pass one")
+    return value
+
+
+def filtered(text: str) -> dpctl.SyclDevice | None:
+    """Return the device of a filter string, or None."""
+    import dpctl
+
+    with contextlib.suppress(dpctl.SyclDeviceCreationError, ValueError):
+        return dpctl.SyclDevice(str(text))
+    return None
+
+
+def _is_of_type(device: Any, device_type: int) -> bool:
+    if not isinstance(device, tuple) or len(device) != 2:
+        return False
+    try:
+        return operator.index(device[0]) == device_type
+    except TypeError:
+        return False
+
+
+def device_id(device: Any) -> int:
+    """Return the DLPack id of a device, of its filter string, or of ``(14, device_id)``."""
+    import dpctl
+
+    if isinstance(device, tuple):
+        if not _is_of_type(device, _KDL_ONEAPI):
+            remedy = "pass the pair that __dlpack_device__ gives"
+            refuse(ValueError, "device", "(14, device_id)", shown(device), remedy)
+        return int32("device", device[1])
+    meant = filtered(device) if isinstance(device, str) else device
+    if meant is None:
+        remedy = "`python -m usm_dlpack devices` shows them"
+        refuse(ValueError, "device", "the filter string of a device", shown(device), remedy)
+    if not isinstance(meant, dpctl.SyclDevice):
+        named = device if type(device) is int and 0 <= device < 2**31 else "device_id"
+        expected = "(14, device_id), a filter string or a dpctl.SyclDevice"
+        refuse(TypeError, "device", expected, shown(device), f"pass (14, {named})")
+    number: int = _core.device_id(meant)
+    return number
+
+
+def destination(device: Any) -> tuple[int, dpctl.SyclQueue | None]:
+    """Return the DLPack id of a device, or of a queue's device, and the queue."""
+    import dpctl
+
+    if _is_of_type(device, _KDL_CPU):
+        raise ConversionError(
+            "request_unsupported",
+            "device",
+            "a root device as (14, device_id), since a DLPackTensor is USM",
+            shown(device),
+            'copy to the host with numpy(), or numpy.from_dlpack(x, device="cpu")',
+        )
+    if isinstance(device, dpctl.SyclQueue):
+        return _core.device_id(device.sycl_device), device
+    return device_id(device), None
