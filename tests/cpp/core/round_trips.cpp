@@ -60,7 +60,7 @@ auto mapping_of(const Extents& extents) {
   } else if constexpr (std::is_same_v<Layout, layout_relaxed>) {
     return mapping(extents, strides_for<std::int64_t>(extents, true));
   } else if constexpr (std::is_same_v<Layout, odd::layout_anchored>) {
-    return mapping(5, extents, strides_for<index_type>(extents, false));
+    return mapping(extents, strides_for<index_type>(extents, false), 5, 110);
   } else {
     return mapping(extents);
   }

@@ -44,10 +44,10 @@ TEST(ToDlpack, ExportsAFirstElementThatIsNotAtIndexZero) {
   std::array<int, 12> elements{};
   using anchored = odd::layout_anchored;
   expect_exported(md::mdspan<int, any_2d, anchored>(
-      elements.data(), anchored::mapping<any_2d>(6, any_2d(2, 3), {3, 1})));
+      elements.data(), anchored::mapping<any_2d>(any_2d(2, 3), {3, 1}, 6, 12)));
   using scalar = md::extents<int>;
   expect_exported(md::mdspan<int, scalar, anchored>(
-      elements.data(), anchored::mapping<scalar>(3, scalar(), {})));
+      elements.data(), anchored::mapping<scalar>(scalar(), {}, 3, 4)));
   expect_exported(md::mdspan<int, any_2d, layout_relaxed>(
       elements.data(), layout_relaxed::mapping<any_2d>(any_2d(2, 3), {-3, -1})));
   const md::mdspan<int, scalar, odd::layout_swapped> swapped(
