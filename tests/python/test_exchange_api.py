@@ -555,6 +555,24 @@ def borrow_pending(api: ExchangeAPI, pending: PendingFill) -> None:
     api.borrow(to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue))
 
 
+@AFTERWARDS
+def test_an_out_of_order_work_stream_is_behind_its_own_work_by_a_kernel(
+    host_task: bool, start: Any
+) -> None:
+    api = ExchangeAPI(DLPackTensor)
+    pending = start(new_queue(root_device(0)))
+    if host_task:
+        pending.keep_alive()
+    borrow_pending(api, pending)
+    stream = work_stream(api)
+    assert stream == pending.queue
+    reader = Reader(stream, pending.memory)
+    assert reader.is_held
+    assert pending.is_pending
+    pending.open()
+    assert reader.seen == VALUES
+
+
 def test_an_out_of_order_queue_that_is_no_work_stream_is_not_behind_its_work(start: Any) -> None:
     pending = start(new_queue(root_device(0)))
     assert Reader(pending.queue, pending.memory).seen == ZEROS
