@@ -6,6 +6,6 @@ from pathlib import Path
 
 import pytest
 
-# guide.py, which runs the examples of the pages here as it does there.
+# guide.py, which runs the examples of the pages here as it does there, and capsules.py.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
-pytest.register_assert_rewrite("exchange_contract", "extension_contract", "guide")
+pytest.register_assert_rewrite("exchange_contract", "guide")

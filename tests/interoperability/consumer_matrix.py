@@ -20,24 +20,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "devices"))
-
-from driver_copies import copy_driver
-
 HERE = Path(__file__).resolve().parent
+sys.path += [str(HERE.parent / "devices"), str(HERE.parent / "python")]
+
+from driver_copies import copy_driver  # noqa: E402
+
 DRIVER = Path(sys.prefix, "lib", "libintelocl.so")
 SECOND = copy_driver(DRIVER, Path(sys.prefix, "driver_copies", "second"), siblings=True)
 os.environ["OCL_ICD_FILENAMES"] = f"{DRIVER}:{SECOND}"
 
 from consumer_cases import (  # noqa: E402
     CASES,
-    HOST_EXCHANGES,
+    HOST_CASES,
     PLAIN_DTYPES,
     Case,
-    HostExchange,
     NotOfferedError,
     OnHost,
     Seen,
@@ -47,8 +45,6 @@ from consumer_cases import (  # noqa: E402
 from consumers import CONSUMERS, Consumer  # noqa: E402
 
 Outcome = dict[str, str]
-OURS_TO_THEIRS = "ours to theirs"
-THEIRS_TO_OURS = "theirs to ours"
 
 
 def compare(expected: Seen, found: Seen) -> Outcome:
@@ -91,109 +87,93 @@ def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
     return compare(seen, see_tensor(ours))
 
 
-def on_the_host(consumer: Consumer, exchange: HostExchange) -> Outcome:
-    """Let them take a tensor of ours as memory of the host."""
-    case = exchange.case
-    ours = make_tensor(case, "device")
-    if exchange.by == "capsule":
-        theirs = consumer.take_on_host(OnHost(ours, exchange))
-    else:
-        theirs = consumer.ask_for_host(ours, exchange.copy)
-    wanted = Seen(case.shape, case.dtype, case.seen.tobytes(), ours.data, False)
-    outcome = compare(wanted, consumer.see_on_host(theirs))
-    if exchange.copy and outcome["outcome"] == "same memory":
-        return {"outcome": "wrong", "reason": "no copy, which was asked for"}
-    return outcome
+def on_the_host(
+    take: Callable[[Consumer, object], object],
+) -> Callable[[Consumer, Case], Outcome]:
+    """Return a function that lets them take a tensor of ours as memory of the host."""
+
+    def act(consumer: Consumer, case: Case) -> Outcome:
+        ours = make_tensor(case, "shared")
+        wanted = Seen(case.shape, case.dtype, case.seen.tobytes(), ours.data, False)
+        return compare(wanted, consumer.see_on_host(take(consumer, ours)))
+
+    return act
 
 
-Act = Callable[[Consumer], Outcome]
+WAYS: dict[str, Callable[[Consumer, Case], Outcome]] = {
+    "ours to theirs": ours_to_theirs,
+    "theirs to ours": theirs_to_ours,
+    **{
+        f"{kind} capsule{words}": on_the_host(
+            lambda consumer, ours, more={**version, "copy": copy}: consumer.take_on_host(
+                OnHost(ours, **more)
+            )
+        )
+        for kind, version in (("legacy", {}), ("versioned", {"max_version": (1, 3)}))
+        for copy, words in ((None, ""), (True, ", copied"))
+    },
+    **{
+        f"keyword{words}": on_the_host(
+            lambda consumer, ours, copy=copy: consumer.ask_for_host(ours, copy)
+        )
+        for copy, words in ((None, ""), (True, ", copied"))
+    },
+}
+CELLS = [
+    (way, case)
+    for way in WAYS
+    for case in (CASES if way in ("ours to theirs", "theirs to ours") else HOST_CASES)
+]
 
 
-def attempt(consumer: Consumer, act: Act) -> Outcome:
-    """Return what became of one exchange."""
+def attempt(consumer: Consumer, way: str, case: Case) -> Outcome:
+    """Return what became of one exchange, if the library has its element type."""
+    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
+        return {"outcome": ""}
     try:
-        return act(consumer)
+        outcome = WAYS[way](consumer, case)
     except NotOfferedError:
         return {"outcome": ""}
     except Exception as error:
         return {"outcome": "refused", "reason": f"{type(error).__name__}: {error}"}
-
-
-WAYS = {OURS_TO_THEIRS: ours_to_theirs, THEIRS_TO_OURS: theirs_to_ours}
-
-
-def try_case(way: str, case: Case, consumer: Consumer) -> Outcome:
-    """Exchange an array, if the library has its element type."""
-    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
-        raise NotOfferedError
-    return WAYS[way](consumer, case)
-
-
-CELLS = [(way, case) for way in WAYS for case in CASES]
-ACTS: tuple[Act, ...] = (
-    *(partial(try_case, way, case) for way, case in CELLS),
-    *(partial(on_the_host, exchange=exchange) for exchange in HOST_EXCHANGES),
-)
+    if way.endswith(", copied") and outcome["outcome"] == "same memory":
+        return {"outcome": "wrong", "reason": "no copy, which was asked for"}
+    return outcome
 
 
 def measure_from(environment: str, place: int, first: int) -> None:
     """Print what became of each exchange with one consumer, from one of them on."""
     consumer = CONSUMERS[environment][place]()
     print(json.dumps({"title": consumer.title, "version": consumer.version}), flush=True)
-    for act in ACTS[first:]:
-        print(json.dumps(attempt(consumer, act)), flush=True)
+    for way, case in CELLS[first:]:
+        print(json.dumps(attempt(consumer, way, case)), flush=True)
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a program that may crash, but must not fail."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode > 0:
+        words = shlex.join(map(str, command))
+        raise SystemExit(f"{words}: {done.stdout}\n{done.stderr}")
+    return done
 
 
 def measure(environment: str, place: int) -> dict[str, object]:
     """Return the row of one consumer, measured in a process that may crash."""
     head: dict[str, str] = {}
     found: list[Outcome] = []
-    while len(found) < len(ACTS):
-        command = [sys.executable, __file__, environment, "--place", str(place)]
-        done = subprocess.run(
-            [*command, "--first", str(len(found))],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode > 0 or not lines:
-            raise SystemExit(f"{shlex.join(command)}: {done.stdout}\n{done.stderr}")
-        head, *outcomes = map(json.loads, lines)
+    while len(found) < len(CELLS):
+        where = [environment, f"--place={place}", f"--first={len(found)}"]
+        done = run(sys.executable, __file__, *where)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        head, *outcomes = lines
         found += outcomes
-        if done.returncode < 0 and len(found) < len(ACTS):
+        if done.returncode < 0 and len(found) < len(CELLS):
             found.append({"outcome": "crash", "reason": signal.strsignal(-done.returncode) or ""})
-    cells: dict[str, dict[str, Outcome]] = {direction: {} for direction in WAYS}
-    for (direction, case), outcome in zip(CELLS, found[: len(CELLS)], strict=True):
-        cells[direction][case.name] = outcome
-    host = [
-        {
-            "by": exchange.by,
-            "view": exchange.case.name,
-            "usm_type": exchange.case.usm_type,
-            "version": exchange.version,
-            "copy": exchange.copy,
-            **outcome,
-        }
-        for exchange, outcome in zip(HOST_EXCHANGES, found[len(CELLS) :], strict=True)
-    ]
-    return {**head, "numpy": PLAIN_DTYPES, "cells": cells, "host": host}
-
-
-def measure_mpi() -> dict[str, object]:
-    """Return the row of mpi4py: two ranks, each of them a process."""
-    mpiexec = Path(sys.prefix, "bin", "mpiexec")
-    done = subprocess.run(
-        [mpiexec, "-n", "2", sys.executable, HERE / "mpi_ranks.py"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"mpi_ranks.py: {done.stdout}\n{done.stderr}")
-    return {**json.loads(done.stdout), "numpy": PLAIN_DTYPES, "host": []}
+    cells: dict[str, dict[str, Outcome]] = {way: {} for way in WAYS}
+    for (way, case), outcome in zip(CELLS, found, strict=True):
+        cells[way][case.name] = outcome
+    return {**head, "numpy": PLAIN_DTYPES, "cells": cells}
 
 
 def main() -> None:
@@ -209,7 +189,9 @@ def main() -> None:
         return
     rows = [measure(options.environment, i) for i in range(len(CONSUMERS[options.environment]))]
     if options.environment == "consumers":
-        rows.append(measure_mpi())
+        mpiexec = Path(sys.prefix, "bin", "mpiexec")
+        done = run(mpiexec, "-n", "2", sys.executable, HERE / "mpi_ranks.py")
+        rows.append({**json.loads(done.stdout), "numpy": PLAIN_DTYPES})
     options.part.write_text(json.dumps(rows, indent=1))
 
 

@@ -7,13 +7,17 @@ has no counterpart of raises `NotOfferedError`, and its cell stays empty.
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import usm_dlpack
+from capsules import READ_ONLY, content_of
+from peers import Peer
+from usm_here import queue_of
+
 from consumer_cases import (
     DTYPES,
     OTHER_DTYPES,
@@ -23,53 +27,25 @@ from consumer_cases import (
     OnHost,
     Seen,
     dlpack_dtype,
-    flags_of,
     gather,
     make_tensor,
     name_of_dtype,
-    queue_of,
     see_tensor,
 )
-from peers import load_peer
-from usm_here import described
 
-READ_ONLY = 1
-# How Dr.Jit ends the names of its types.
-DRJIT_NAMES = {
-    "bool": "b",
-    "int8": "i8",
-    "int32": "i",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint32": "u",
-    "uint64": "u64",
-    "float16": "f16",
-    "float32": "f",
-    "float64": "f64",
-}
+Tensor = usm_dlpack.DLPackTensor
+FLOAT8 = tuple(name for name in OTHER_DTYPES if name.startswith("float8"))
 
 
-class Consumer(ABC):
-    """One library.
-
-    Attributes
-    ----------
-    title
-        What the page calls it.
-    distribution
-        The package whose release the page names.
-    on_host
-        Whether its arrays are in host memory.
-    dtypes
-        The element types that it has.
-    usm_type
-        The kind of USM that a case is of that names none.
-    """
+class Consumer:
+    """One library, which the page calls by `title` and the release of `distribution`."""
 
     title: str
     distribution: str
-    on_host = False
     dtypes: tuple[str, ...] = PLAIN_DTYPES
+    # The cases that it makes no array of.
+    lacks: tuple[str, ...] = ()
+    # The kind of USM that a case is of that names none.
     usm_type = "device"
 
     @property
@@ -78,23 +54,23 @@ class Consumer(ABC):
         version = importlib.metadata.version(self.distribution).partition("+")[0]
         return f"{self.distribution} {version}"
 
-    @abstractmethod
     def make(self, case: Case) -> Any:
         """Return an array of theirs as a case says."""
+        raise NotOfferedError
 
-    @abstractmethod
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        """Return what they make of a tensor of ours."""
+    def take(self, tensor: Tensor) -> Any:
+        """Return what they make of a tensor of ours, or of memory of the host."""
+        raise NotImplementedError
 
-    @abstractmethod
     def see(self, array: Any) -> Seen:
         """Return what they say of an array of theirs."""
+        raise NotImplementedError
 
     def take_on_host(self, array: OnHost) -> Any:
         """Return what they make of memory of the host."""
-        raise NotOfferedError
+        return self.take(array)  # type: ignore[arg-type]
 
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
         """Return what a keyword of theirs for the host makes of a tensor of ours."""
         raise NotOfferedError
 
@@ -102,21 +78,18 @@ class Consumer(ABC):
         """Return what they say of an array in memory of the host."""
         return self.see(array)
 
-    def give(self, array: Any, case: Case) -> usm_dlpack.DLPackTensor:
+    def give(self, array: Any, case: Case) -> Tensor:
         """Return what we make of an array of theirs."""
-        if not self.on_host:
-            return usm_dlpack.from_dlpack(array)
-        kind = case.usm_type or "device"
-        return usm_dlpack.from_dlpack(array, device=(14, case.device_id), usm_type=kind)
+        return usm_dlpack.from_dlpack(array)
 
 
 class UsmArrays(Consumer):
     """dpctl.tensor and what became of it."""
 
-    def __init__(self, title: str, name: str, distribution: str) -> None:
+    def __init__(self, title: str, distribution: str) -> None:
         self.title = title
         self.distribution = distribution
-        self.peer = load_peer(name)
+        self.peer = Peer(title)
 
     def make(self, case: Case) -> Any:
         place = {"usm_type": case.usm_type or "device", "sycl_queue": queue_of(case.device_id)}
@@ -127,26 +100,18 @@ class UsmArrays(Consumer):
             self.peer.set_readonly(array)
         return array
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+    def take(self, tensor: Tensor) -> Any:
         return self.peer.namespace.from_dlpack(tensor)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.peer.namespace.from_dlpack(array)
-
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
+    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
         return self.peer.namespace.from_dlpack(tensor, device=(1, 0), copy=copy)
 
-    def see_on_host(self, array: Any) -> Seen:
-        return NumPy().see(array) if isinstance(array, np.ndarray) else self.see(array)
-
     def see(self, array: Any) -> Seen:
-        return Seen(
-            tuple(array.shape),
-            array.dtype.name,
-            self.peer.to_numpy(array).tobytes(),
-            self.peer.address(array),
-            not array.flags.writable,
-        )
+        if isinstance(array, np.ndarray):
+            return see_numpy(array)
+        values, readonly = self.peer.to_numpy(array), not array.flags.writable
+        address = self.peer.address(array)
+        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), address, readonly)
 
 
 class OneDal(Consumer):
@@ -166,66 +131,95 @@ class OneDal(Consumer):
     def make(self, case: Case) -> Any:
         return self.take(make_tensor(case, "device"))
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+    def take(self, tensor: Tensor) -> Any:
         return self.backend.to_table(tensor, None)
 
     def see(self, array: Any) -> Seen:
-        interface = array.__sycl_usm_array_interface__
-        address, readonly = interface["data"]
+        address, readonly = array.__sycl_usm_array_interface__["data"]
         found = see_tensor(usm_dlpack.from_dlpack(array))
         return Seen(tuple(array.shape), array.dtype.name, found.bytes, address, readonly)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.backend.to_table(array, None)
-
     def see_on_host(self, array: Any) -> Seen:
-        tensor = described(array.__dlpack__())
+        tensor = content_of(array.__dlpack__()).dl_tensor
         values = self.backend.from_table(array)
         address = tensor.data + tensor.byte_offset
         return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), address, False)
 
 
-class NumPy(Consumer):
-    title = "NumPy"
-    distribution = "numpy"
-    on_host = True
+def see_numpy(array: np.ndarray) -> Seen:
+    """Return what NumPy says of an array."""
+    readonly = not array.flags.writeable
+    return Seen(array.shape, array.dtype.name, array.tobytes(), array.ctypes.data, readonly)
+
+
+class OnHostConsumer(Consumer):
+    """A library whose arrays are in memory of the host."""
+
     usm_type = "shared"
+    # What its ``from_dlpack`` calls the host, if it has such a keyword.
+    host: Any = None
+
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        """Call their function."""
+        raise NotImplementedError
+
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        """Return an array of theirs with these values."""
+        raise NotOfferedError
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        """Return an array of NumPy that sees theirs."""
+        return np.from_dlpack(array)
 
     def make(self, case: Case) -> Any:
-        if case.dtype in OTHER_DTYPES:
+        if case.name in self.lacks:
             raise NotOfferedError
-        array = case.seen.view()
+        return self.from_numpy(case.seen, case)
+
+    def take(self, tensor: Tensor) -> Any:
+        return self.from_dlpack(tensor) if self.host is None else self.ask_for_host(tensor, None)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.from_dlpack(array)
+
+    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
+        if self.host is None:
+            raise NotOfferedError
+        return self.from_dlpack(tensor, device=self.host, copy=copy)
+
+    def see(self, array: Any) -> Seen:
+        return see_numpy(self.to_numpy(array))
+
+    def give(self, array: Any, case: Case) -> Tensor:
+        kind = case.usm_type or "device"
+        return usm_dlpack.from_dlpack(array, device=(14, case.device_id), usm_type=kind)
+
+
+class NumPy(OnHostConsumer):
+    title = "NumPy"
+    distribution = "numpy"
+    host = "cpu"
+
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return np.from_dlpack(x, **keywords)
+
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        array = values.view()
         array.flags.writeable = not case.readonly and case.name != "broadcast"
         return array
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return np.from_dlpack(tensor, device="cpu")
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return np.from_dlpack(array)
-
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
-        return np.from_dlpack(tensor, device="cpu", copy=copy)
-
     def see(self, array: Any) -> Seen:
-        return Seen(
-            array.shape,
-            array.dtype.name,
-            array.tobytes(),
-            array.ctypes.data,
-            not array.flags.writeable,
-        )
+        return see_numpy(array)
 
 
-class PyTorch(Consumer):
+class PyTorch(OnHostConsumer):
     title = "PyTorch CPU"
     distribution = "torch"
-    on_host = True
-    usm_type = "shared"
+    host = "cpu"
+    lacks = ("reversed", "read-only")
     dtypes = (
-        *PLAIN_DTYPES,
-        *("bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
-        *("float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+        *(*PLAIN_DTYPES, "bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz"),
+        *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
     )
 
     def __init__(self) -> None:
@@ -234,52 +228,39 @@ class PyTorch(Consumer):
         self.torch = torch
         self.names = {getattr(torch, name): name for name in self.dtypes}
 
-    def make(self, case: Case) -> Any:
-        if case.name in ("reversed", "read-only"):
-            raise NotOfferedError
-        array = self.torch.from_numpy(case.values.copy())
-        if case.dtype in OTHER_DTYPES:
-            array = array.view(getattr(self.torch, case.dtype))
-        return array if case.view is None else case.view(self.torch, array)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.torch.from_dlpack(x, **keywords)
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        if not hasattr(tensor, "__dlpack__"):  # a capsule
-            return self.torch.from_dlpack(tensor)
-        return self.torch.from_dlpack(tensor, device="cpu")
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        array = self.torch.from_numpy(values)
+        return array.view(getattr(self.torch, case.dtype)) if case.dtype in OTHER_DTYPES else array
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.torch.from_dlpack(array)
-
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
-        return self.torch.from_dlpack(tensor, device="cpu", copy=copy)
+    def take(self, tensor: Tensor) -> Any:
+        is_capsule = not hasattr(tensor, "__dlpack__")
+        return self.from_dlpack(tensor) if is_capsule else self.from_dlpack(tensor, device="cpu")
 
     def see(self, array: Any) -> Seen:
-        raw = array.contiguous().reshape(-1).view(self.torch.uint8).numpy()
-        return Seen(
-            tuple(array.shape), self.names[array.dtype], raw.tobytes(), array.data_ptr(), False
-        )
+        raw = array.contiguous().reshape(-1).view(self.torch.uint8).numpy().tobytes()
+        return Seen(tuple(array.shape), self.names[array.dtype], raw, array.data_ptr(), False)
 
 
-class Jax(Consumer):
+class Jax(OnHostConsumer):
     title = "JAX CPU"
     distribution = "jax"
-    on_host = True
-    usm_type = "shared"
-    dtypes = (
-        *(*PLAIN_DTYPES, "bfloat16", "float4_e2m1fn"),
-        *(name for name in OTHER_DTYPES if name.startswith("float8")),
-    )
+    lacks = ("strided", "reversed", "broadcast", "read-only")
+    dtypes = (*PLAIN_DTYPES, "bfloat16", *FLOAT8, "float4_e2m1fn")
 
     def __init__(self) -> None:
         import jax
 
         jax.config.update("jax_enable_x64", True)
         self.jax = jax
+        self.host = jax.devices("cpu")[0]
 
-    def make(self, case: Case) -> Any:
-        if case.view is not None or case.readonly:
-            raise NotOfferedError
-        values = case.values
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.jax.dlpack.from_dlpack(x, **keywords)
+
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         if case.dtype in OTHER_DTYPES:
             import ml_dtypes
 
@@ -288,15 +269,8 @@ class Jax(Consumer):
             values = values.view(getattr(ml_dtypes, case.dtype))
         return self.jax.numpy.asarray(values).block_until_ready()
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.jax.dlpack.from_dlpack(tensor)
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.jax.dlpack.from_dlpack(array)
-
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
-        cpu = self.jax.devices("cpu")[0]
-        return self.jax.dlpack.from_dlpack(tensor, device=cpu, copy=copy)
+    def take(self, tensor: Tensor) -> Any:
+        return self.from_dlpack(tensor)
 
     def see(self, array: Any) -> Seen:
         values = np.asarray(array)
@@ -308,167 +282,118 @@ class Jax(Consumer):
         return Seen(array.shape, values.dtype.name, content, array.unsafe_buffer_pointer(), True)
 
 
-class ArrayApiStrict(Consumer):
+class ArrayApiStrict(OnHostConsumer):
     title = "array-api-strict"
     distribution = "array-api-strict"
-    on_host = True
-    usm_type = "shared"
+    lacks = ("read-only",)
     dtypes = tuple(name for name in PLAIN_DTYPES if name != "float16")
 
     def __init__(self) -> None:
         import array_api_strict
 
         self.namespace = array_api_strict
-        self.numpy = NumPy()
+        self.host = array_api_strict.Device("CPU_DEVICE")
 
-    def make(self, case: Case) -> Any:
-        if case.readonly:
-            raise NotOfferedError
-        array = self.namespace.asarray(case.values.copy())
-        return array if case.view is None else case.view(self.namespace, array)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.namespace.from_dlpack(x, **keywords)
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.ask_for_host(tensor, None)
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.namespace.from_dlpack(array)
-
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
-        device = self.namespace.Device("CPU_DEVICE")
-        return self.namespace.from_dlpack(tensor, device=device, copy=copy)
-
-    def see(self, array: Any) -> Seen:
-        return self.numpy.see(np.from_dlpack(array))
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        return self.namespace.asarray(values)
 
 
-class PyArrow(Consumer):
+class PyArrow(OnHostConsumer):
     title = "pyarrow"
     distribution = "pyarrow"
-    on_host = True
-    usm_type = "shared"
+    host = (1, 0)
+    lacks = ("reversed", "read-only")
     dtypes = tuple(n for n in PLAIN_DTYPES if n != "bool" and not n.startswith("complex"))
 
     def __init__(self) -> None:
         import pyarrow
 
         self.namespace = pyarrow.Tensor
-        self.numpy = NumPy()
 
-    def make(self, case: Case) -> Any:
-        if case.name in ("reversed", "read-only"):
-            raise NotOfferedError
-        return self.namespace.from_numpy(case.seen)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.namespace.from_dlpack(x, **keywords)
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.ask_for_host(tensor, None)
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        return self.namespace.from_numpy(values)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.namespace.from_dlpack(array)
-
-    def ask_for_host(self, tensor: usm_dlpack.DLPackTensor, copy: bool | None) -> Any:
-        return self.namespace.from_dlpack(tensor, device=(1, 0), copy=copy)
-
-    def see(self, array: Any) -> Seen:
-        return self.numpy.see(array.to_numpy())
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array.to_numpy()
 
 
-class Awkward(Consumer):
+class Awkward(OnHostConsumer):
     """Its arrays have no ``__dlpack__``."""
 
     title = "awkward"
     distribution = "awkward"
-    on_host = True
-    usm_type = "shared"
 
-    def __init__(self) -> None:
-        import awkward
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return importlib.import_module("awkward").from_dlpack(x)
 
-        self.namespace = awkward
-        self.numpy = NumPy()
-
-    def make(self, case: Case) -> Any:
-        raise NotOfferedError
-
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.namespace.from_dlpack(tensor)
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.namespace.from_dlpack(array)
-
-    def see(self, array: Any) -> Seen:
-        return self.numpy.see(array.layout.data)
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array.layout.data
 
 
-class DrJit(Consumer):
+class DrJit(OnHostConsumer):
     """The tensors of its scalar backend, which compiles nothing."""
 
     title = "Dr.Jit"
     distribution = "drjit"
-    on_host = True
-    usm_type = "shared"
-    dtypes = tuple(DRJIT_NAMES)
+    lacks = Jax.lacks
+    # How Dr.Jit ends the names of its types.
+    names = {"bool": "b", "int8": "i8", "int32": "i", "int64": "i64", "uint8": "u8"} | {
+        "uint32": "u",
+        "uint64": "u64",
+        "float16": "f16",
+        "float32": "f",
+        "float64": "f64",
+    }
+    dtypes = tuple(names)
 
-    def __init__(self) -> None:
-        import drjit.scalar
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.tensor_of(x, (x.tensor if isinstance(x, OnHost) else x).dtype)
 
-        self.namespace = drjit.scalar
-        self.numpy = NumPy()
+    def tensor_of(self, x: Any, dtype: np.dtype) -> Any:
+        """Return a tensor of theirs."""
+        namespace = importlib.import_module("drjit.scalar")
+        return getattr(namespace, f"TensorX{self.names[dtype.name]}")(x)
 
-    def tensor_of(self, array: Any, dtype: np.dtype) -> Any:
-        return getattr(self.namespace, f"TensorX{DRJIT_NAMES[dtype.name]}")(array)
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        return self.tensor_of(values, values.dtype)
 
-    def make(self, case: Case) -> Any:
-        if case.view is not None or case.readonly:
-            raise NotOfferedError
-        return self.tensor_of(case.values, case.values.dtype)
-
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.tensor_of(tensor, tensor.dtype)
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.tensor_of(array, array.tensor.dtype)
-
-    def see(self, array: Any) -> Seen:
-        return self.numpy.see(array.numpy())
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array.numpy()
 
 
-class TensorFlow(Consumer):
+class TensorFlow(OnHostConsumer):
     """It takes capsules alone, and its tensors are never written."""
 
     title = "TensorFlow CPU"
     distribution = "tensorflow-cpu"
-    on_host = True
-    usm_type = "shared"
+    lacks = Jax.lacks
 
     def __init__(self) -> None:
         import tensorflow
 
         self.namespace = tensorflow
-        self.from_dlpack = tensorflow.experimental.dlpack.from_dlpack
 
-    def make(self, case: Case) -> Any:
-        if case.view is not None or case.readonly:
-            raise NotOfferedError
-        return self.namespace.constant(case.values)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        where = {} if isinstance(x, OnHost) else {"dl_device": (1, 0)}
+        return self.namespace.experimental.dlpack.from_dlpack(x.__dlpack__(**where))
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.from_dlpack(tensor.__dlpack__(dl_device=(1, 0)))
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        return self.namespace.constant(values)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.from_dlpack(array.__dlpack__())
-
-    def see(self, array: Any) -> Seen:
-        values = np.asarray(array)
-        return Seen(
-            tuple(array.shape), array.dtype.name, values.tobytes(), values.ctypes.data, True
-        )
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return np.asarray(array)
 
 
-class Warp(Consumer):
+class Warp(OnHostConsumer):
     title = "Warp"
     distribution = "warp-lang"
-    on_host = True
-    usm_type = "shared"
+    lacks = ("0-d", "read-only")
     dtypes = PyArrow.dtypes
 
     def __init__(self) -> None:
@@ -477,27 +402,18 @@ class Warp(Consumer):
         warp.config.quiet = True
         self.namespace = warp
 
-    def make(self, case: Case) -> Any:
-        if case.shape == () or case.readonly:
-            raise NotOfferedError
-        return self.namespace.array(case.seen, device="cpu", copy=False)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.namespace.from_dlpack(x)
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.namespace.from_dlpack(tensor)
+    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+        return self.namespace.array(values, device="cpu", copy=False)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.namespace.from_dlpack(array)
-
-    def see(self, array: Any) -> Seen:
-        values = array.numpy()
-        return Seen(array.shape, values.dtype.name, values.tobytes(), array.ptr or 0, False)
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array.numpy()
 
 
-class Indirect(Consumer):
+class Indirect(OnHostConsumer):
     """A library that does not take ours as they are, by another way."""
-
-    on_host = True
-    usm_type = "shared"
 
     def __init__(
         self, consumer: Consumer, way: str, prepare: Callable[[Any], Any], dtypes: tuple[str, ...]
@@ -508,11 +424,11 @@ class Indirect(Consumer):
         self.distribution = consumer.distribution
         self.dtypes = tuple(name for name in consumer.dtypes if name in dtypes)
 
-    def make(self, case: Case) -> Any:
-        raise NotOfferedError
-
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+    def take(self, tensor: Tensor) -> Any:
         return self.consumer.take(self.prepare(tensor))
+
+    def take_on_host(self, array: OnHost) -> Any:
+        raise NotOfferedError
 
     def see(self, array: Any) -> Seen:
         return self.consumer.see(array)
@@ -520,26 +436,19 @@ class Indirect(Consumer):
 
 def through_numpy(consumer: Consumer) -> Consumer:
     """Return a library that takes arrays of NumPy that see our memory."""
-
-    def prepare(tensor: usm_dlpack.DLPackTensor) -> Any:
-        return np.from_dlpack(tensor, device="cpu")
-
-    return Indirect(consumer, "through NumPy", prepare, PLAIN_DTYPES)
+    return Indirect(consumer, "through NumPy", NumPy().take, PLAIN_DTYPES)
 
 
 def through_a_capsule(consumer: Consumer) -> Consumer:
     """Return a library that takes our capsules for the host."""
-
-    def prepare(tensor: usm_dlpack.DLPackTensor) -> Any:
-        return tensor.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
-
-    return Indirect(consumer, "through a capsule", prepare, DTYPES)
+    place = {"dl_device": (1, 0), "max_version": (1, 0)}
+    return Indirect(consumer, "through a capsule", lambda x: x.__dlpack__(**place), DTYPES)
 
 
 class DlpackAlone:
     """A tensor of ours without its array interface, which some libraries look for first."""
 
-    def __init__(self, tensor: usm_dlpack.DLPackTensor) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
     def __dlpack__(self, **keywords: Any) -> Any:
@@ -561,14 +470,14 @@ class DescribesUsm(Consumer):
 
     def see(self, array: Any) -> Seen:
         capsule = array.__dlpack__(max_version=(1, 3))
-        tensor = described(capsule)
-        code, bits, low, high = tensor.dtype
+        content = content_of(capsule)
+        tensor = content.dl_tensor
         return Seen(
             tuple(tensor.shape[: tensor.ndim]),
-            name_of_dtype(code, bits, low + high * 256),
+            name_of_dtype(tensor.code, tensor.bits, tensor.lanes),
             see_tensor(usm_dlpack.from_dlpack(array)).bytes,
             tensor.data + tensor.byte_offset,
-            bool(flags_of(capsule) & READ_ONLY),
+            bool(getattr(content, "flags", 0) & READ_ONLY),
         )
 
 
@@ -576,22 +485,14 @@ class TvmFfi(DescribesUsm):
     title = "apache-tvm-ffi"
     distribution = "apache-tvm-ffi"
 
-    def __init__(self) -> None:
-        import tvm_ffi
-
-        self.namespace = tvm_ffi
-
     def make(self, case: Case) -> Any:
         return self.take(make_tensor(case, "device"))
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
-        return self.namespace.from_dlpack(tensor)
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.namespace.from_dlpack(array)
+    def take(self, tensor: Tensor) -> Any:
+        return importlib.import_module("tvm_ffi").from_dlpack(tensor)
 
     def see_on_host(self, array: Any) -> Seen:
-        return NumPy().see(np.from_dlpack(array))
+        return see_numpy(np.from_dlpack(array))
 
 
 class Nanobind(DescribesUsm):
@@ -601,18 +502,15 @@ class Nanobind(DescribesUsm):
     distribution = "nanobind"
 
     def __init__(self) -> None:
-        import nanobind_consumer
-
-        self.extension = nanobind_consumer
+        self.extension: Any = importlib.import_module("nanobind_consumer")
 
     def make(self, case: Case) -> Any:
         tensor = make_tensor(case, "device")
         hand_out = self.extension.hand_out_readonly if case.readonly else self.extension.hand_out
         place = (tensor.data, tensor.shape, tensor.strides)
-        dtype = dlpack_dtype(case.dtype)
-        return hand_out(*place, dtype, tensor.device[1], tensor)
+        return hand_out(*place, dlpack_dtype(case.dtype), tensor.device[1], tensor)
 
-    def take(self, tensor: usm_dlpack.DLPackTensor) -> Any:
+    def take(self, tensor: Tensor) -> Any:
         try:
             return tensor, self.extension.describe(tensor), False
         except TypeError:  # an ndarray that may be written does not take read-only memory
@@ -625,29 +523,24 @@ class Nanobind(DescribesUsm):
         tensor, (address, shape, strides, dtype, device_id), readonly = array
         if (tensor.strides, tensor.device) != (tuple(strides), (14, device_id)):
             raise ValueError(f"strides {strides} on device {device_id}")
-        name = name_of_dtype(*dtype)
-        return Seen(tuple(shape), name, see_tensor(tensor).bytes, address, readonly)
+        bytes_ = see_tensor(tensor).bytes
+        return Seen(tuple(shape), name_of_dtype(*dtype), bytes_, address, readonly)
 
     def take_on_host(self, array: OnHost) -> Any:
         return self.extension.keep_on_host(array)
 
     def see_on_host(self, array: Any) -> Seen:
-        address, shape, strides, dtype, _ = array.describe()
-        code, bits, lanes = dtype
+        address, shape, strides, (code, bits, lanes), _ = array.describe()
         found = gather(address, shape, strides, bits * lanes)
         return Seen(tuple(shape), name_of_dtype(code, bits, lanes), found, address, True)
 
 
 CONSUMERS: dict[str, tuple[Callable[[], Consumer], ...]] = {
     "dpctl-tensor": (
-        lambda: UsmArrays("dpctl.tensor", "dpctl.tensor", "dpctl"),
-        OneDal,
-        lambda: through_dlpack(OneDal()),
+        lambda: UsmArrays("dpctl.tensor", "dpctl"),
+        *(OneDal, lambda: through_dlpack(OneDal())),
     ),
-    "dpnp": (
-        lambda: UsmArrays("dpnp", "dpnp", "dpnp"),
-        lambda: UsmArrays("dpnp.tensor", "dpnp.tensor", "dpnp"),
-    ),
+    "dpnp": (lambda: UsmArrays("dpnp", "dpnp"), lambda: UsmArrays("dpnp.tensor", "dpnp")),
     "consumers": (
         *(TvmFfi, Nanobind, NumPy),
         *(PyTorch, lambda: through_a_capsule(PyTorch())),

@@ -28,6 +28,8 @@ from upstream_defects import EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
 PASSED = ("same memory", "copy", "arrived", "sent", "received", "")
+DIRECTIONS = ("ours to theirs", "theirs to ours")
+HOST_WAYS = ("legacy capsule", "versioned capsule", "keyword")
 HEAD = """\
 # Consumers: what passes between this package and other libraries
 
@@ -51,17 +53,14 @@ theirs is a message sent out of our memory to the other rank, theirs to ours one
 both shared USM; it takes all USM for host memory unseen, and device USM passes here because the
 device is the CPU. The second device is another root device, on a platform of its own.
 """
-
-
 HOST = """\
-A tensor of ours that a library takes as memory of the host, of each USM kind, with `copy` None and
-True; the values are compared. *Capsule*: the library takes an object whose `__dlpack__` gives our
-legacy, and then our versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the
-tensor, and is asked for the host by its own `device=`, with its own `copy=`. *Same memory* is true
-of host and shared USM without `copy=True`; everything else is a copy, as it must be. A table of
-oneDAL tells no address of host memory, and stands as a copy.
+A tensor of ours in shared USM that a library takes as memory of the host, without / with
+`copy=True`; the values are compared. *Capsule*: the library takes an object whose `__dlpack__`
+gives our legacy or our versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the
+tensor, and is asked for the host by its own `device=`, with its own `copy=`. A table of oneDAL
+tells no address of host memory, and stands as a copy.
+
 """
-EXTENDED = "extended"
 EXTENDED_HEADING = "## Extended run"
 EXTENDED_TEXT = """\
 The libraries that are too large for every run: `python3 dev.py interoperability --extended`
@@ -71,10 +70,12 @@ OWN_TESTS = """\
 ## Their own tests
 
 The DLPack tests in the wheels of dpctl and dpnp, run with `usm_dlpack` in place of their exporter
-(ours is the producer) or of their importer. The cases that do not fit, each of which was seen not
-to pass or not to reach ours, stand with their reasons in
-[peers_unfit_tests.py](../tests/interoperability/peers_unfit_tests.py).
+(ours is the producer) or of their importer. The cases that do not fit skip, have nothing of ours in
+them, or stand with the reason in
+[peers_own_tests.py](../tests/interoperability/peers_own_tests.py).
 """
+
+Row = dict[str, Any]
 
 
 class Explained:
@@ -82,37 +83,41 @@ class Explained:
 
     def __init__(self, anchor: str) -> None:
         self.anchor = anchor
-        self.numbers: dict[int, int] = {}
+        self.numbers: dict[str, int] = {}
+        self.fitting: dict[str, None] = {}
         self.problems: list[str] = []
 
-    def mark(self, title: str, direction: str, cell: str, outcome: dict[str, Any]) -> str:
+    def mark(self, row: Row, direction: str, cell: str) -> str:
         """Return what stands in a cell."""
-        found = [
-            place
-            for place, (titles, ways, pattern, _) in enumerate(EXPLANATIONS)
-            if title in titles and direction in ways and fnmatchcase(cell, pattern)
-        ]
+        outcome = row["cells"].get(direction, {}).get(cell, {"outcome": ""})
+        where = f"{row['title']} | {direction} | {cell}"
+        fits = (
+            sentence
+            for sentence, patterns in EXPLANATIONS.items()
+            if any(fnmatchcase(where, pattern) for pattern in patterns)
+        )
+        sentence = next(fits, None)
+        if sentence is not None:
+            self.fitting[sentence] = None
         word: str = outcome["outcome"]
         if word in PASSED:
             return word
-        if word == "wrong" or not found:
-            where = f"{title}, {direction}, {cell}"
-            passes = "a cell that passes" + (" or is explained" if word != "wrong" else "")
-            remedy = "explain it in upstream_defects.py" if word != "wrong" else "mend the export"
+        if word == "wrong" or sentence is None:
             self.problems.append(
-                f"{where}: expected {passes}, found {word} ({outcome.get('reason')}); {remedy}"
+                f"{where}: expected a cell that passes or is explained, found {word} "
+                f"({outcome.get('reason')}); mend the export, or explain it in upstream_defects.py"
             )
             return word
-        number = self.numbers.setdefault(found[0], len(self.numbers) + 1)
+        number = self.numbers.setdefault(sentence, len(self.numbers) + 1)
         return f"{word} [{number}](#{self.anchor})"
 
-    def unused(self, measured: set[str]) -> list[str]:
-        """Return a sentence for each explanation of measured libraries whose cells all pass."""
+    def unused(self) -> list[str]:
+        """Return what to say of each explanation whose cells all pass."""
         return [
-            f"upstream_defects.py: expected a cell that does not pass, found none for {entry[:3]}; "
-            "take the entry out"
-            for place, entry in enumerate(EXPLANATIONS)
-            if place not in self.numbers and measured.intersection(entry[0])
+            "upstream_defects.py: expected a cell that does not pass, found none for "
+            f"`{sentence}`; take the entry out"
+            for sentence in self.fitting
+            if sentence not in self.numbers
         ]
 
 
@@ -131,140 +136,70 @@ def listed(dtypes: list[str], of_numpy: list[str]) -> str:
     return ", ".join(["NumPy's" + "".join(f" but {name}" for name in missing), *others])
 
 
-def of_dtypes(row: dict[str, Any], direction: str, explained: Explained) -> list[str]:
+def of_dtypes(row: Row, direction: str, explained: Explained) -> list[str]:
     """Return the dtypes that pass, and those that do not, by what became of them."""
     found: dict[str, list[str]] = {}
-    outcomes = row["cells"][direction]
-    for cell, outcome in outcomes.items():
+    for cell, outcome in row["cells"][direction].items():
         kind, _, dtype = cell.partition(" ")
         if kind == "dtype" and outcome["outcome"] != "":
-            mark = explained.mark(row["title"], direction, cell, outcome)
+            mark = explained.mark(row, direction, cell)
             found.setdefault("" if mark in PASSED else mark, []).append(dtype)
     passed = found.pop("", [])
     others = [f"{mark}: {listed(dtypes, row['numpy'])}" for mark, dtypes in found.items()]
     return [row["title"], direction, listed(passed, row["numpy"]), "; ".join(others)]
 
 
-# The words for what was varied.
-FACTORS: dict[str, tuple[str, dict[Any, str]]] = {
-    "usm_type": ("{} USM", {"device": "device", "host": "host", "shared": "shared"}),
-    "version": ("{}", {"legacy": "legacy", "versioned": "versioned", None: ""}),
-    "copy": ("{}", {None: "without a copy", True: "with `copy=True`"}),
-}
+def host_rows(row: Row, views: list[str], explained: Explained) -> list[list[str]]:
+    """Return how a library takes memory of the host: a row for all ways that are alike."""
+    ways: dict[tuple[str, ...], list[str]] = {}
+    for way in HOST_WAYS:
+        pairs = [
+            dict.fromkeys(
+                explained.mark(row, f"{way}{copied}", view) for copied in ("", ", copied")
+            )
+            for view in views
+        ]
+        cells = tuple(" / ".join(pair) for pair in pairs)
+        if any(cells):
+            ways.setdefault(cells, []).append(way)
+    return [[row["title"], ", ".join(alike), *cells] for cells, alike in ways.items()]
 
 
-def which(some: list[dict[str, Any]], every: list[dict[str, Any]]) -> str:
-    """Return in words which of the exchanges of a cell these are."""
-    words = []
-    size = 1
-    for factor, (phrase, names) in FACTORS.items():
-        values = list(dict.fromkeys(one[factor] for one in some))
-        size *= len(values)
-        if len(values) < len({one[factor] for one in every}):
-            words.append(phrase.format(" and ".join(names[value] for value in values)))
-    if size == len(some):
-        return ", ".join(words)
-    each = [
-        [phrase.format(names[one[f]]) for f, (phrase, names) in FACTORS.items()] for one in some
-    ]
-    return ", ".join(" ".join(filter(None, words)) for words in each)
-
-
-def of_host(every: list[dict[str, Any]]) -> str:
-    """Return what stands for all exchanges of one view, whose marks are known."""
-    marks: dict[str, list[dict[str, Any]]] = {}
-    for one in every:
-        marks.setdefault(one["mark"], []).append(one)
-    passed = [one for mark in PASSED for one in marks.pop(mark, [])]
-    in_place = [one for one in passed if one["usm_type"] != "device" and not one["copy"]]
-    words = dict.fromkeys(one["outcome"] for one in in_place or passed)
-    failed = [
-        f"{which(some, every)}: {mark}" if len(some) < len(every) else mark
-        for mark, some in marks.items()
-    ]
-    return "; ".join([" or ".join(words), *failed] if words else failed)
-
-
-def host_rows(row: dict[str, Any], explained: Explained) -> list[list[str]]:
-    """Return how a library takes memory of the host: a row for each way that it has.
-
-    A kind of capsule that it never takes is told once, in front.
-    """
-    rows = []
-    for by in dict.fromkeys(one["by"] for one in row["host"] if one["outcome"]):
-        every = [one for one in row["host"] if one["by"] == by]
-        for one in every:
-            cell = ", ".join(filter(None, (one["view"], one["version"])))
-            one["mark"] = explained.mark(row["title"], f"by {by}", cell, one)
-        views = list(dict.fromkeys(one["view"] for one in every))
-        way = by
-        for version in ("legacy", "versioned") if by == "capsule" else ():
-            marks = {one["mark"] for one in every if one["version"] == version}
-            if len(marks) == 1 and not marks.intersection(PASSED):
-                way += f"; {version}: {marks.pop()}"
-                every = [one for one in every if one["version"] != version]
-        cells = [of_host([one for one in every if one["view"] == view]) for view in views]
-        rows.append([row["title"], way, *cells])
-    return rows
-
-
-def render(rows: list[dict[str, Any]], level: str, suffix: str) -> tuple[str, list[str]]:
+def render(rows: list[Row], level: str, suffix: str) -> tuple[str, list[str]]:
     """Return the tables of some libraries, and what keeps them from being true.
 
-    Parameters
-    ----------
-    rows
-        What was measured of each library.
-    level
-        The marks of a heading.
-    suffix
-        What the headings end with.
+    ``level`` is the marks of a heading, ``suffix`` what the headings end with.
     """
     explained = Explained(f"Reasons{suffix}".lower().replace(" ", "-"))
     cells = [cell for cell in rows[0]["cells"]["ours to theirs"] if not cell.startswith("dtype ")]
-    directions = ("ours to theirs", "theirs to ours")
+    views = list(rows[0]["cells"]["keyword"])
     # A library that is taken only by way of another has no arrays of its own here.
     ways = [
         (row, direction)
         for row in rows
-        for direction in directions
+        for direction in DIRECTIONS
         if any(outcome["outcome"] for outcome in row["cells"][direction].values())
     ]
     arrays = [
-        [row["title"], direction]
-        + [explained.mark(row["title"], direction, c, row["cells"][direction][c]) for c in cells]
+        [row["title"], direction, *(explained.mark(row, direction, cell) for cell in cells)]
         for row, direction in ways
     ]
-    host = [line for row in rows for line in host_rows(row, explained)]
-    views = list(dict.fromkeys(one["view"] for one in rows[0]["host"]))
+    host = [line for row in rows for line in host_rows(row, views, explained)]
     dtypes = [of_dtypes(row, direction, explained) for row, direction in ways]
-    ordered = sorted(explained.numbers.items(), key=lambda item: item[1])
-    reasons = "".join(f"{number}. {EXPLANATIONS[place][3]}\n" for place, number in ordered)
-    versions = list(dict.fromkeys(row["version"] for row in rows))
+    reasons = "".join(f"{number}. {text}\n" for text, number in explained.numbers.items())
+    versions = dict.fromkeys(row["version"] for row in rows)
     page = (
         f"Releases: {', '.join(versions)}.\n\n{level} Arrays{suffix}\n\n"
         f"{table(['library', 'direction', *cells], arrays)}\n"
         f"{level} Memory of the host{suffix}\n\n"
-        f"{'' if suffix else HOST + chr(10)}{table(['library', 'by', *views], host)}\n"
+        f"{'' if suffix else HOST}{table(['library', 'by', *views], host)}\n"
         f"{level} Element types{suffix}\n\n"
         "Every element type that the library and DLPack have in common was tried. NumPy's are "
         f"{', '.join(rows[0]['numpy'])}.\n\n"
         f"{table(['library', 'direction', 'passes', 'does not pass'], dtypes)}\n"
         f"{level} Reasons{suffix}\n\n{reasons}"
     )
-    return page, explained.problems + explained.unused({row["title"] for row in rows})
-
-
-def of_own_tests(folders: list[Path]) -> str:
-    """Return how the DLPack tests in the peers' wheels fared."""
-    lines = []
-    for folder in folders:
-        for side in ("producer", "consumer"):
-            file = folder / f"own_tests_{side}.json"
-            if file.exists():
-                found = json.loads(file.read_text())
-                lines.append([found["release"], side, str(found["passed"]), str(found["unfit"])])
-    return f"{OWN_TESTS}\n{table(['wheel', 'ours is the', 'pass', 'do not fit'], lines)}"
+    return page, explained.problems + explained.unused()
 
 
 def main() -> int:
@@ -274,30 +209,35 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     options = parser.parse_args()
     parts = {f: json.loads((f / "consumers.json").read_text()) for f in options.folders}
-    extended = [part for f, part in parts.items() if f.name.endswith(EXTENDED)]
+    extended = [part for f, part in parts.items() if f.name.endswith("extended")]
     usual = [row for part in parts.values() if part not in extended for row in part]
+    own = [
+        list(json.loads(file.read_text()).values())
+        for folder in options.folders
+        for file in sorted(folder.glob("own_tests_*.json"), reverse=True)
+    ]
     committed = PAGE.read_text() if PAGE.exists() else ""
     tables, problems = render(usual, "##", "")
-    page = f"{HEAD}\n{tables}\n{of_own_tests(options.folders)}\n"
+    own_table = table(["wheel", "ours is the", "pass", "do not fit"], own)
+    page = f"{HEAD}\n{tables}\n{OWN_TESTS}\n{own_table}\n"
     if extended:
         tables, more = render(extended[0], "###", " of the extended run")
         page += f"{EXTENDED_HEADING}\n\n{EXTENDED_TEXT}\n{tables}"
         problems += more
     else:
         page += "".join(committed.partition(EXTENDED_HEADING)[1:])
-    for problem in problems:
-        print(problem)
+    print("\n".join(problems))
     if problems:
         return 1
     if options.write:
         PAGE.write_text(page)
         return 0
-    if committed == page:
-        return 0
     changes = difflib.unified_diff(
         committed.splitlines(), page.splitlines(), "docs/consumers.md", "this run", lineterm="", n=0
     )
     print("\n".join(changes))
+    if committed == page:
+        return 0
     print(
         "docs/consumers.md: expected what this run found, found the differences above; renew it "
         "with `python3 tests/interoperability/run.py --write` if they are right"

@@ -11,7 +11,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
 import numpy as np
 from consumer_cases import CASES, PLAIN_DTYPES, Case, make_tensor, see_tensor
@@ -22,66 +27,41 @@ OURS, THEIRS = 0, 1
 DATA, STATUS = 1, 2
 
 
-def take(word: str, start: Any, tensor: Any) -> tuple[Any, dict[str, str]]:
-    """Start a message with a tensor; return the request, or why mpi4py refused the tensor."""
+def message(word: str, start: Callable[..., Any], case: Case) -> dict[str, str]:
+    """Be rank 0 in one message, and compare what rank 1 says of it with the tensor's bytes."""
+    tensor = make_tensor(case, "shared")
     try:
-        request, outcome = start(tensor), {"outcome": word}
+        request = start(tensor, THEIRS, DATA)
     except Exception as error:
-        request = None
-        outcome = {"outcome": "refused", "reason": f"{type(error).__name__}: {error}"}
-    COMM.send(outcome, THEIRS, STATUS)
-    return request, outcome
-
-
-def verdict(word: str, expected: bytes, found: bytes) -> dict[str, str]:
-    """Return what became of a message that mpi4py took."""
-    if found != expected:
-        return {"outcome": "wrong", "reason": f"{found!r} instead of {expected!r}"}
+        COMM.send("refused", THEIRS, STATUS)
+        return {"outcome": "refused", "reason": f"{type(error).__name__}: {error}"}
+    COMM.send(word, THEIRS, STATUS)
+    request.Wait()
+    theirs, ours = COMM.recv(source=THEIRS, tag=STATUS), see_tensor(tensor).bytes
+    if theirs != ours:
+        return {"outcome": "wrong", "reason": f"{theirs!r} there, and {ours!r} here"}
     return {"outcome": word}
-
-
-def with_tensors(case: Case) -> tuple[dict[str, str], dict[str, str]]:
-    """Be rank 0 in both messages of a case."""
-    ours = make_tensor(case, "shared")
-    request, sent = take("sent", lambda x: COMM.Isend(x, THEIRS, DATA), ours)
-    if request is not None:
-        request.Wait()
-        sent = verdict("sent", see_tensor(ours).bytes, COMM.recv(source=THEIRS, tag=STATUS))
-    target = make_tensor(case, "shared")
-    request, received = take("received", lambda x: COMM.Irecv(x, THEIRS, DATA), target)
-    if request is not None:
-        request.Wait()
-        received = verdict(
-            "received", COMM.recv(source=THEIRS, tag=STATUS), see_tensor(target).bytes
-        )
-    return sent, received
 
 
 def with_numpy(case: Case) -> None:
     """Be rank 1 in both messages of a case."""
-    if COMM.recv(source=OURS, tag=STATUS)["outcome"] != "refused":
-        received = np.empty(case.shape, case.seen.dtype)
-        COMM.Recv(received, OURS, DATA)
-        COMM.send(received.tobytes(), OURS, STATUS)
-    if COMM.recv(source=OURS, tag=STATUS)["outcome"] != "refused":
-        values = np.flip(case.seen).copy()
-        COMM.Send(values, OURS, DATA)
-        COMM.send(values.tobytes(), OURS, STATUS)
+    values = np.flip(case.seen).copy()
+    for act, array in ((COMM.Recv, np.empty_like(values)), (COMM.Send, values)):
+        if COMM.recv(source=OURS, tag=STATUS) != "refused":
+            act(array, OURS, DATA)
+            COMM.send(array.tobytes(), OURS, STATUS)
 
 
 def main() -> None:
     """Exchange every case whose dtype NumPy has; rank 0 prints the row."""
-    sent: dict[str, Any] = {}
-    received: dict[str, Any] = {}
+    cells: dict[str, dict[str, Any]] = {"ours to theirs": {}, "theirs to ours": {}}
     for case in CASES:
-        if case.dtype not in PLAIN_DTYPES:
-            sent[case.name] = received[case.name] = {"outcome": ""}
-        elif COMM.Get_rank() == OURS:
-            sent[case.name], received[case.name] = with_tensors(case)
-        else:
+        if case.dtype in PLAIN_DTYPES and COMM.Get_rank() == THEIRS:
             with_numpy(case)
+        elif case.dtype in PLAIN_DTYPES:
+            cells["ours to theirs"][case.name] = message("sent", COMM.Isend, case)
+            cells["theirs to ours"][case.name] = message("received", COMM.Irecv, case)
     if COMM.Get_rank() == OURS:
-        cells = {"ours to theirs": sent, "theirs to ours": received}
         version = f"mpi4py {importlib.metadata.version('mpi4py')}"
         print(json.dumps({"title": "mpi4py, two ranks", "version": version, "cells": cells}))
 

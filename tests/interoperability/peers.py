@@ -9,29 +9,25 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 
-@dataclass(frozen=True)
 class Peer:
-    """One library.
+    """``dpctl.tensor``, ``dpnp`` or ``dpnp.tensor``."""
 
-    Attributes
-    ----------
-    namespace
-        The module whose functions make arrays and take them from others.
-    ndarray
-        The type of its arrays.
-    capsules
-        Its module of functions that take bare capsules.
-    """
-
-    namespace: Any
-    ndarray: Any
-    capsules: Any
+    def __init__(self, name: str) -> None:
+        self.name = name
+        tensor = "dpctl.tensor" if name == "dpctl.tensor" else "dpnp.tensor"
+        with warnings.catch_warnings():
+            # dpctl.tensor announces that it moves to dpnp.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.namespace: Any = importlib.import_module(name)
+            # The functions that take bare capsules.
+            self.capsules: Any = importlib.import_module(f"{tensor}._dlpack")
+        ndarray = "ndarray" if name == "dpnp" else "usm_ndarray"
+        self.ndarray: Any = getattr(self.namespace, ndarray)
 
     def usm_ndarray(self, array: Any) -> Any:
         """Return the array that knows its address, and counts its strides in elements."""
@@ -58,15 +54,3 @@ class Peer:
     def set_readonly(self, array: Any) -> None:
         """Forbid writing to an array."""
         self.usm_ndarray(array).flags["W"] = False
-
-
-def load_peer(name: str) -> Peer:
-    """Import ``dpctl.tensor``, ``dpnp`` or ``dpnp.tensor``."""
-    with warnings.catch_warnings():
-        # dpctl.tensor announces that it moves to dpnp.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        namespace = importlib.import_module(name)
-    tensor = "dpctl.tensor" if name == "dpctl.tensor" else "dpnp.tensor"
-    capsules = importlib.import_module(f"{tensor}._dlpack")
-    ndarray = namespace.ndarray if name == "dpnp" else namespace.usm_ndarray
-    return Peer(namespace, ndarray, capsules)

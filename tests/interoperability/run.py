@@ -7,10 +7,10 @@ build of this package. In each the page docs/consumers.md is measured; with dpct
 our tests run, and the DLPack tests that their wheels carry; with dpnp also those of the examples
 of an extension and of oneDNN. The examples of docs/how-to/ run where their peer is.
 
-``python3 dev.py interoperability`` runs this program, and compares the page with what was measured;
-``--write`` renews the page. ``--extended`` measures also the libraries that are too large for every
-run. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one of
-them, with further arguments for pytest, and does not look at the page.
+``python3 dev.py interoperability`` runs this program, two environments at once, and compares the
+page with what was measured; ``--write`` renews the page. ``--extended`` measures also the libraries
+that are too large for every run. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one
+of them, with further arguments for pytest, and does not look at the page.
 """
 
 from __future__ import annotations
@@ -24,23 +24,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from peers_unfit_tests import MODULES  # noqa: E402
-
 from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-PEERS = ("dpctl-tensor", "dpnp", "consumers")
-EXTENDED = "extended"  # consumers_page.py knows the name too
-# The test files of each; those of the guide run the examples of docs/how-to/.
+# The tests of each environment.
 TESTS = {
-    "dpctl-tensor": ["dpctl_tensor", "guide_dpctl_tensor"],
-    "dpnp": ["dpnp", "onednn", "guide_dpnp"],
-    "consumers": ["guide_consumers", "pytorch"],
+    "dpnp": ("guide_examples", "dpnp", "onednn"),
+    "consumers": ("guide_examples", "pytorch"),
+    "dpctl-tensor": ("guide_examples", "dpctl_tensor"),
+}
+EXTENDED = "extended"
+PAGE_ORDER = ("dpctl-tensor", "dpnp", "consumers", EXTENDED)
+# The modules of DLPack tests in the peers' wheels.
+OWN_TESTS = {
+    "dpctl-tensor": ["dpctl.tests.test_usm_ndarray_dlpack"],
+    "dpnp": [
+        "dpnp.tests.tensor.test_usm_ndarray_dlpack",
+        "dpnp.tests.test_dlpack",
+        "dpnp.tests.third_party.cupy.core_tests.test_dlpack",
+    ],
 }
 NO_TESTS = 5  # pytest's exit status
 
@@ -48,11 +56,7 @@ NO_TESTS = 5  # pytest's exit status
 def build_package(environment: Environment) -> None:
     """Build this package against the environment's SYCL runtime, and install it there.
 
-    Parameters
-    ----------
-    environment
-        Where the runtime, the build tools and the headers are. The build folder is inside, so that
-        a second build takes only what has changed.
+    The build folder is inside, so that a second build takes only what has changed.
     """
     environment.run(
         environment.python,
@@ -65,24 +69,7 @@ def build_package(environment: Environment) -> None:
 def run_pytest(
     environment: Environment, *command: str | Path, arguments: list[str], **variables: str
 ) -> None:
-    """Run a command of pytest with more arguments, which may leave no test of its own.
-
-    Parameters
-    ----------
-    environment
-        Where it runs.
-    command
-        What runs.
-    arguments
-        More for pytest.
-    variables
-        Of the process.
-
-    Raises
-    ------
-    RefusalError
-        If a test failed, or there was none although none was deselected.
-    """
+    """Run a command of pytest with more arguments, which may leave no test of its own."""
     status = environment.run(*command, *arguments, check=False, **variables)
     if status not in ((0, NO_TESTS) if arguments else (0,)):
         raise RefusalError(
@@ -91,34 +78,14 @@ def run_pytest(
 
 
 def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
-    """Run the tests of one peer.
-
-    Parameters
-    ----------
-    environment
-        Where the peer and this package are installed.
-    peer
-        One of `PEERS`.
-    arguments
-        More for pytest.
-    """
+    """Run our tests of one peer."""
     files = [HERE / f"test_{name}.py" for name in TESTS[peer]]
     pytest = (environment.python, "-m", "pytest", "--durations=5")
     run_pytest(environment, *pytest, *files, arguments=arguments)
 
 
 def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
-    """Run the DLPack tests that the peer's wheel carries, with ours on either side.
-
-    Parameters
-    ----------
-    environment
-        Where the peer and this package are installed.
-    peer
-        One of `MODULES`.
-    arguments
-        More for pytest.
-    """
+    """Run the DLPack tests that the peer's wheel carries, with ours on either side."""
     for side in ("producer", "consumer"):
         run_pytest(
             environment,
@@ -126,9 +93,9 @@ def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> 
             # Their tests are configured by nothing of ours.
             *("-c", os.devnull, "--rootdir", environment.folder, "-p", "no:cacheprovider"),
             *(f"--ours={side}", f"--counts={environment.folder / f'own_tests_{side}.json'}"),
-            *("--pyargs", *MODULES[peer]),
+            *("--pyargs", *OWN_TESTS[peer]),
             arguments=arguments,
-            PYTHONPATH=str(HERE),
+            PYTHONPATH=f"{HERE}{os.pathsep}{ROOT / 'tests' / 'python'}",
         )
 
 
@@ -155,29 +122,22 @@ def copy_example(environment: Environment, name: str) -> Path:
 
 
 def run_example(environment: Environment) -> None:
-    """Build the example of an extension for the environment's runtime, and test it there.
+    """Build the example of an extension for the environment's runtime; test it with dpnp's arrays.
 
-    Its tests take arrays of every library that they find.
+    Its other tests are run by tests/python/test_examples.py.
     """
     example = copy_example(environment, "extension")
     environment.run(
         *(environment.python, "-m", "pip", "install", "-q"),
         *("--no-build-isolation", "--no-deps", example),
     )
-    environment.run(environment.python, "-m", "pytest", "-q", example)
+    environment.run(environment.python, "-m", "pytest", "-q", "-k", "dpnp", example)
 
 
 def run_onednn_example(environment: Environment, arguments: list[str]) -> None:
     """Type the commands of the README of the oneDNN example, in a copy of it.
 
     They build the extension and the C++ program for the environment's runtime, and test both.
-
-    Parameters
-    ----------
-    environment
-        Where oneDNN and this package are installed.
-    arguments
-        More for pytest.
     """
     example = copy_example(environment, "onednn")
     readme = (example / "README.md").read_text(encoding="utf-8")
@@ -196,30 +156,14 @@ def measure(environment: Environment, peer: str) -> None:
     environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
 
 
-def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
-    """Make the environment of one peer and run its tests there.
-
-    Parameters
-    ----------
-    peer
-        One of `PEERS`, or `EXTENDED`.
-    arguments
-        More for pytest.
-
-    Returns
-    -------
-    :
-        The steps and how many seconds each took.
-
-    Raises
-    ------
-    RefusalError
-        If a step failed.
-    """
+def exchange_with(peer: str, arguments: list[str]) -> None:
+    """Make the environment of one peer and run its tests there; print what took how long."""
+    start = time.monotonic()
     environment = make_environment(f"interoperability-{peer}")
     requirements = f"requirements/interoperability-{peer}.txt"
     steps: dict[str, Callable[[], None]] = {
-        "install": lambda: environment.install("-r", requirements),
+        # What is imported is compiled then; the rest of these libraries never is.
+        "install": lambda: environment.install("-q", "--no-compile", "-r", requirements),
         "build": lambda: build_package(environment),
     }
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
@@ -227,71 +171,64 @@ def exchange_with(peer: str, arguments: list[str]) -> list[tuple[str, float]]:
         steps["oneDNN"] = lambda: run_onednn_example(environment, arguments)
     if peer in TESTS:
         steps["test"] = lambda: run_tests(environment, peer, arguments)
-    if peer in MODULES:
+    if peer in OWN_TESTS:
         steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
     if peer == "consumers":
         steps["build nanobind's side"] = lambda: build_nanobind_consumer(environment)
     steps["measure"] = lambda: measure(environment, peer)
-    taken = []
+    taken = [f"venv {time.monotonic() - start:.0f} s"]
     for step, act in steps.items():
         print(f"\n=== {peer}: {step}", flush=True)
         start = time.monotonic()
         act()
-        taken.append((step, time.monotonic() - start))
-    return taken
+        taken.append(f"{step} {time.monotonic() - start:.0f} s")
+    print(f"\n{peer}: {', '.join(taken)}")
 
 
-def compare_page(peers: tuple[str, ...], write: bool) -> int:
-    """Compare docs/consumers.md with what all environments measured, or renew it.
+def exchange_apart(peer: str, arguments: list[str]) -> str:
+    """Run one environment in a process of its own; print what it printed, return the last line."""
+    done = subprocess.run(
+        [sys.executable, __file__, peer, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, flush=True)
+    return f"{peer}: FAILED" if done.returncode else done.stdout.splitlines()[-1]
 
-    Parameters
-    ----------
-    peers
-        The environments.
-    write
-        Whether it is renewed.
 
-    Returns
-    -------
-    :
-        0 if the page is true.
-    """
-    folders = [DEV / f"interoperability-{peer}" for peer in peers]
+def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
+    """Run all environments, and compare the page with what they measured, or renew it."""
+    peers = [*TESTS, *([EXTENDED] if extended else [])]
+    # Two, because pip and most tests have one thread.
+    with ThreadPoolExecutor(2) as pool:
+        summary = list(pool.map(lambda peer: exchange_apart(peer, arguments), peers))
+    print("\n".join(summary), flush=True)
+    if any(line.endswith("FAILED") for line in summary):
+        return 1
+    folders = [DEV / f"interoperability-{peer}" for peer in PAGE_ORDER if peer in peers]
     wanted = ["--write"] if write else []
     return run(sys.executable, HERE / "consumers_page.py", *wanted, *folders, check=False)
 
 
 def main() -> int:
-    """Exchange arrays with the peers that were asked for, and print what took how long.
-
-    Returns
-    -------
-    :
-        0 if all tests of all of them passed, otherwise 1.
-    """
+    """Exchange arrays with the peers that were asked for; return 0 if all tests passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "peer", nargs="?", choices=(*PEERS, EXTENDED), help="one of them; all if not given"
+        "peer", nargs="?", choices=(*TESTS, EXTENDED), help="one of them; all if not given"
     )
     parser.add_argument("--extended", action="store_true", help="the large libraries too")
     parser.add_argument("--write", action="store_true", help="renew docs/consumers.md")
     chosen, arguments = parser.parse_known_args()
-    summary = []
-    failures = 0
-    peers = (*PEERS, EXTENDED) if chosen.extended else PEERS
-    for peer in peers if chosen.peer is None else [chosen.peer]:
-        try:
-            steps = exchange_with(peer, arguments)
-            summary.append((peer, ", ".join(f"{step} {taken:.0f} s" for step, taken in steps)))
-        except RefusalError as refusal:
-            failures += 1
-            summary.append((peer, f"FAILED: {refusal}"))
-    if chosen.peer is None and failures == 0:
-        failures += compare_page(peers, chosen.write)
-    print()
-    for peer, outcome in summary:
-        print(f"{peer}: {outcome}")
-    return 1 if failures else 0
+    if chosen.peer is None:
+        return exchange_with_all(chosen.extended, chosen.write, arguments)
+    try:
+        exchange_with(chosen.peer, arguments)
+    except RefusalError as refusal:
+        print(refusal, file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,167 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a cell of docs/consumers.md does not pass: a defect upstream, named in one sentence.
 
-Each entry is (titles, directions, cell, sentence): the cell is a pattern, "dtype *" for all element
-types, "*, versioned" for all views as versioned capsules for the host, and the first entry that
-fits a cell explains it.
+Each sentence has the patterns of its cells, ``<title> | <direction> | <cell>``; of the sentences
+that fit a cell, the first one explains it.
 """
 
 from __future__ import annotations
 
-Explanation = tuple[tuple[str, ...], tuple[str, ...], str, str]
-
-OUT = ("ours to theirs",)
-IN = ("theirs to ours",)
-CAPSULE = ("by capsule",)
-KEYWORD = ("by keyword",)
-ONEDAL = ("oneDAL", "oneDAL, through DLPack")
-
-EXPLANATIONS: tuple[Explanation, ...] = (
-    (
-        ("apache-tvm-ffi",),
-        OUT,
-        "read-only",
-        "apache-tvm-ffi drops the flag READ_ONLY: its tensors say of no memory that it must not be "
-        "written.",
+EXPLANATIONS: dict[str, tuple[str, ...]] = {
+    "apache-tvm-ffi drops the flag READ_ONLY: its tensors say of no memory that it must not be "
+    "written.": ("apache-tvm-ffi | ours to theirs | read-only",),
+    'torch.from_dlpack(x, device="cpu") passes `dl_device` only to a producer that is on that '
+    "device already, and then looks in the build for XPU, which the one for the CPU has not; "
+    "pass `x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))`, the capsule, instead.": (
+        "PyTorch CPU | ours to theirs | *",
+        "PyTorch CPU | keyword* | *",
     ),
-    (
-        ("PyTorch CPU",),
-        OUT + KEYWORD,
-        "*",
-        'torch.from_dlpack(x, device="cpu") passes `dl_device` only to a producer that is on that '
-        "device already, and then looks in the build for XPU, which the one for the CPU has not; "
-        "pass `x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))`, the capsule, instead.",
+    "PyTorch has no negative strides, and ends the process where a capsule has them; copy the "
+    "array first.": (
+        "PyTorch CPU, through a capsule | ours to theirs | reversed",
+        "PyTorch CPU | * capsule | reversed",
     ),
-    (
-        ("PyTorch CPU, through a capsule", "PyTorch CPU"),
-        OUT + CAPSULE,
-        "reversed*",
-        "PyTorch has no negative strides, and ends the process where a capsule has them; copy the "
-        "array first.",
+    "PyTorch has no read-only tensors, and drops the flag READ_ONLY.": (
+        "PyTorch CPU, through a capsule | ours to theirs | read-only",
     ),
-    (
-        ("PyTorch CPU, through a capsule",),
-        OUT,
-        "read-only",
-        "PyTorch has no read-only tensors, and drops the flag READ_ONLY.",
+    "jax.dlpack.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.": (
+        "JAX CPU | ours to theirs | *",
+        "JAX CPU | keyword* | *",
     ),
-    (
-        ("JAX CPU",),
-        OUT + KEYWORD,
-        "*",
-        "jax.dlpack.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.",
+    "jax.dlpack.from_dlpack passes no `max_version`, and NumPy has no legacy capsule for "
+    "read-only memory; copy it first.": ("JAX CPU, through NumPy | ours to theirs | read-only",),
+    "No defect: it passes no `max_version`, and takes the legacy capsule that it then gets.": (
+        "apache-tvm-ffi | versioned capsule* | *",
+        "JAX CPU | versioned capsule* | *",
+        "TensorFlow CPU | versioned capsule* | *",
+        "Warp | versioned capsule* | *",
     ),
-    (
-        ("JAX CPU, through NumPy",),
-        OUT,
-        "read-only",
-        "jax.dlpack.from_dlpack passes no `max_version`, and NumPy has no legacy capsule for "
-        "read-only memory; copy it first.",
+    "jax.dlpack.from_dlpack takes compact arrays and their transpositions only; copy the array "
+    "first.": ("JAX CPU, through NumPy | ours to theirs | *", "JAX CPU | legacy capsule | *"),
+    "array_api_strict.from_dlpack calls np.from_dlpack(x) without the device that it was "
+    "given; go through NumPy.": (
+        "array-api-strict | ours to theirs | *",
+        "array-api-strict | keyword* | *",
     ),
-    (
-        ("apache-tvm-ffi", "JAX CPU", "TensorFlow CPU", "Warp"),
-        CAPSULE,
-        "*, versioned",
-        "No defect: it passes no `max_version`, and takes the legacy capsule that it then gets.",
+    "No defect: a message is not received into read-only memory.": (
+        "mpi4py, two ranks | theirs to ours | read-only",
     ),
-    (
-        ("JAX CPU, through NumPy", "JAX CPU"),
-        OUT + CAPSULE,
-        "*",
-        "jax.dlpack.from_dlpack takes compact arrays and their transpositions only; copy the array "
-        "first.",
+    "mpi4py makes no MPI datatype of strides, and sends and receives compact arrays only; send "
+    "a copy.": ("mpi4py, two ranks | * | *",),
+    "oneDAL drops the flag of read-only memory in `__sycl_usm_array_interface__`.": (
+        "oneDAL | ours to theirs | read-only",
     ),
-    (
-        ("array-api-strict",),
-        OUT + KEYWORD,
-        "*",
-        "array_api_strict.from_dlpack calls np.from_dlpack(x) without the device that it was "
-        "given; go through NumPy.",
+    "It takes legacy capsules, and there is none for read-only memory; copy the array first.": (
+        "oneDAL, through DLPack | ours to theirs | read-only",
+        "TensorFlow CPU | ours to theirs | read-only",
     ),
-    (
-        ("mpi4py, two ranks",),
-        IN,
-        "read-only",
-        "No defect: a message is not received into read-only memory.",
+    "oneDAL has tables of rows and columns in C or in F order without gaps, and no empty ones; "
+    "reshape or copy the array first.": ("oneDAL* | * | *",),
+    "No defect: it passes `max_version`, and takes the versioned capsule that it then gets.": (
+        "pyarrow | legacy capsule* | *",
     ),
-    (
-        ("mpi4py, two ranks",),
-        OUT + IN,
-        "*",
-        "mpi4py makes no MPI datatype of strides, and sends and receives compact arrays only; send "
-        "a copy.",
+    "pyarrow has no negative strides; copy the array first.": ("pyarrow | * | reversed",),
+    "No defect: awkward has no arrays without dimensions.": ("awkward | * capsule* | 0-d",),
+    "awkward.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.": (
+        "awkward | ours to theirs | *",
     ),
-    (
-        ("oneDAL",),
-        OUT,
-        "read-only",
-        "oneDAL drops the flag of read-only memory in `__sycl_usm_array_interface__`.",
+    "Dr.Jit takes compact arrays in C order only; copy the array first.": (
+        "Dr.Jit | *capsule* | *",
     ),
-    (
-        ("oneDAL, through DLPack", "TensorFlow CPU"),
-        OUT,
-        "read-only",
-        "It takes legacy capsules, and there is none for read-only memory; copy the array first.",
+    "Dr.Jit knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.": (
+        "Dr.Jit | ours to theirs | *",
     ),
-    (
-        ONEDAL,
-        OUT + IN + CAPSULE,
-        "*",
-        "oneDAL has tables of rows and columns in C or in F order without gaps, and no empty ones; "
-        "reshape or copy the array first.",
+    "TensorFlow takes compact arrays in C order only; copy the array first.": (
+        "TensorFlow CPU | ours to theirs | *",
+        "TensorFlow CPU | legacy capsule* | *",
     ),
-    (
-        ("pyarrow",),
-        CAPSULE,
-        "*, legacy",
-        "No defect: it passes `max_version`, and takes the versioned capsule that it then gets.",
+    "warp.from_dlpack fails for arrays without dimensions; reshape them first.": (
+        "Warp | legacy capsule* | 0-d",
     ),
-    (
-        ("pyarrow",),
-        OUT + CAPSULE + KEYWORD,
-        "reversed*",
-        "pyarrow has no negative strides; copy the array first.",
+    "warp.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.": (
+        "Warp | ours to theirs | *",
     ),
-    (
-        ("awkward",),
-        CAPSULE,
-        "0-d*",
-        "No defect: awkward has no arrays without dimensions.",
-    ),
-    (
-        ("awkward",),
-        OUT,
-        "*",
-        "awkward.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.",
-    ),
-    (
-        ("Dr.Jit",),
-        CAPSULE,
-        "*",
-        "Dr.Jit takes compact arrays in C order only; copy the array first.",
-    ),
-    (
-        ("Dr.Jit",),
-        OUT,
-        "*",
-        "Dr.Jit knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.",
-    ),
-    (
-        ("TensorFlow CPU",),
-        OUT + CAPSULE,
-        "*",
-        "TensorFlow takes compact arrays in C order only; copy the array first.",
-    ),
-    (
-        ("Warp",),
-        CAPSULE,
-        "0-d*",
-        "warp.from_dlpack fails for arrays without dimensions; reshape them first.",
-    ),
-    (
-        ("Warp",),
-        OUT,
-        "*",
-        "warp.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.",
-    ),
-)
+}

@@ -2,7 +2,8 @@
 """Runs the examples of the tutorial and the how-to pages as a reader would, each in a new process.
 
 What docs/examples/<name>.py prints must be docs/examples/output/<name>.txt. Each of them is run by
-tests/python/test_guide_examples.py, or, if it needs a peer, by tests/interoperability/test_guide_*.
+tests/python/test_guide_examples.py, or, if it needs a peer, by the test of the same name in
+tests/interoperability/.
 """
 
 from __future__ import annotations
