@@ -15,9 +15,6 @@ from typing import Any
 import numpy as np
 import usm_dlpack
 from capsules import READ_ONLY, content_of
-from peers import Peer
-from usm_here import queue_of
-
 from consumer_cases import (
     DTYPES,
     OTHER_DTYPES,
@@ -32,6 +29,8 @@ from consumer_cases import (
     name_of_dtype,
     see_tensor,
 )
+from peers import Peer
+from usm_here import queue_of
 
 Tensor = usm_dlpack.DLPackTensor
 FLOAT8 = tuple(name for name in OTHER_DTYPES if name.startswith("float8"))
