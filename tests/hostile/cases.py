@@ -78,22 +78,11 @@ class Call:
 # --- keywords
 
 
-def _wrong_requirement(plan: Plan) -> dict[str, Any]:
+def _wrong(plan: Plan, *keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return keywords that make no sense, or raise by themselves."""
     plan.outcomes |= {"TypeError", "ValueError", "request_unsupported"}
-    wrongs: list[dict[str, Any]] = [
-        {"usm_types": plan.dice.choice([None, "gpu", ["device", "x"], "\udc80"])},
-        {"backends": plan.dice.choice([5, ["opencl", ""]])},
-        {"dtype": plan.dice.choice(["nonsense", (2, 2**40, 1), object])},
-        {"ndim": plan.dice.choice([2.0, 2**31, ()])},
-        {"readonly": plan.dice.choice([0, "no"])},
-        {"overlapping": Bottomless()},
-        {"device": plan.dice.choice([(1, 0), (1, 0), (14, 2**40), Bottomless()])},
-        {"stranger": None},
-    ]
-    if isinstance(plan.exception, Exception):
-        return plan.dice.choice(wrongs)
     plan.loose |= {RAISED}
-    return plan.dice.choice([{"ndim": Index(plan.raise_it)}, *wrongs])
+    return plan.dice.choice(keywords)
 
 
 def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
@@ -128,7 +117,12 @@ def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
 def _validation(plan: Plan, x: Any) -> Call:
     keywords, wanted = _requirements(plan)
     if plan.dice.random() < 0.05:
-        keywords |= _wrong_requirement(plan)
+        keywords |= _wrong(
+            plan,
+            *({"usm_types": None}, {"usm_types": "\udc80"}, {"backends": [b"opencl"]}),
+            *({"dtype": (2, 2**40, 1)}, {"ndim": Index(plan.raise_it)}, {"readonly": 0}),
+            *({"overlapping": Bottomless()}, {"device": (1, 0)}, {"stranger": None}),
+        )
     return Call(validate, x, keywords, wanted)
 
 
@@ -136,7 +130,14 @@ def _import(plan: Plan, x: Any) -> Call:
     choice = plan.dice.random()
     if choice < 0.25:
         return Call(from_dlpack, x, *_destination(plan))
-    return Call(from_dlpack, x, _wrong_destination(plan) if choice < 0.28 else {})
+    if choice < 0.28:
+        keywords = _wrong(
+            plan,
+            *({"device": (14, Index(plan.raise_it))}, {"device": (1, 0)}, {"device": (14, 2**31)}),
+            *({"usm_type": "\udc80"}, {"copy": Bottomless()}, {"stream": Bottomless()}),
+        )
+        return Call(from_dlpack, x, keywords)
+    return Call(from_dlpack, x)
 
 
 def _destination(plan: Plan) -> tuple[dict[str, Any], Requirements]:
@@ -162,31 +163,6 @@ def _destination(plan: Plan) -> tuple[dict[str, Any], Requirements]:
             plan.foreign.tensor.device_type = 2
     plan.deeds, plan.steady = [], True
     return keywords, Requirements(**meant)
-
-
-def _wrong_destination(plan: Plan) -> dict[str, Any]:
-    """Return a keyword of ``from_dlpack`` that makes no sense."""
-
-    class Raising:
-        __bool__ = __eq__ = __index__ = __str__ = plan.raise_it
-        __hash__ = None  # type: ignore[assignment]
-
-    plan.outcomes |= {"TypeError", "ValueError", "request_unsupported"}
-    plan.loose |= {RAISED}
-    odd = {
-        "device": [
-            (1, 0),
-            (1, 0),
-            (14, 2**31),
-            (14, Index(plan.raise_it)),
-            (Raising(), 0),
-            "\udc80",
-        ],
-        "usm_type": ["gpu", 5, "\udc80", Raising()],
-        "copy": [2, "no", Raising(), Bottomless()],
-    }
-    keyword = plan.dice.choice(list(odd))
-    return {keyword: plan.dice.choice(odd[keyword])}
 
 
 def _swapped(plan: Plan) -> Call:

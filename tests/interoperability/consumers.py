@@ -37,26 +37,14 @@ FLOAT8 = tuple(name for name in OTHER_DTYPES if name.startswith("float8"))
 
 
 class Consumer:
-    """One library.
-
-    Attributes
-    ----------
-    title
-        What the page calls it.
-    distribution
-        The package whose release the page names.
-    dtypes
-        The element types that it has.
-    lacks
-        The cases that it makes no array of.
-    usm_type
-        The kind of USM that a case is of that names none.
-    """
+    """One library, which the page calls by `title` and the release of `distribution`."""
 
     title: str
     distribution: str
     dtypes: tuple[str, ...] = PLAIN_DTYPES
+    # The cases that it makes no array of.
     lacks: tuple[str, ...] = ()
+    # The kind of USM that a case is of that names none.
     usm_type = "device"
 
     @property
@@ -164,15 +152,10 @@ def see_numpy(array: np.ndarray) -> Seen:
 
 
 class OnHostConsumer(Consumer):
-    """A library whose arrays are in memory of the host.
-
-    Attributes
-    ----------
-    host
-        What its ``from_dlpack`` calls the host, if it has such a keyword.
-    """
+    """A library whose arrays are in memory of the host."""
 
     usm_type = "shared"
+    # What its ``from_dlpack`` calls the host, if it has such a keyword.
     host: Any = None
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
@@ -452,20 +435,13 @@ class Indirect(OnHostConsumer):
 
 def through_numpy(consumer: Consumer) -> Consumer:
     """Return a library that takes arrays of NumPy that see our memory."""
-
-    def prepare(tensor: Tensor) -> Any:
-        return np.from_dlpack(tensor, device="cpu")
-
-    return Indirect(consumer, "through NumPy", prepare, PLAIN_DTYPES)
+    return Indirect(consumer, "through NumPy", NumPy().take, PLAIN_DTYPES)
 
 
 def through_a_capsule(consumer: Consumer) -> Consumer:
     """Return a library that takes our capsules for the host."""
-
-    def prepare(tensor: Tensor) -> Any:
-        return tensor.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
-
-    return Indirect(consumer, "through a capsule", prepare, DTYPES)
+    place = {"dl_device": (1, 0), "max_version": (1, 0)}
+    return Indirect(consumer, "through a capsule", lambda x: x.__dlpack__(**place), DTYPES)
 
 
 class DlpackAlone:

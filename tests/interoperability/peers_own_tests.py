@@ -74,16 +74,21 @@ UNFIT = {
 }
 
 
+def _our_dlpack(array: Any, /, **keywords: Any) -> Any:
+    CALLS["ours"] += 1
+    return usm_dlpack.to_dlpack_tensor(array).__dlpack__(**keywords)
+
+
+def _our_dlpack_device(array: Any, /) -> tuple[int, int]:
+    CALLS["ours"] += 1
+    return usm_dlpack.to_dlpack_tensor(array).__dlpack_device__()
+
+
 class ArrayExportedByUs(TENSOR.usm_ndarray):  # type: ignore[misc, name-defined]
     """An array of theirs, whose DLPack methods are ours."""
 
-    def __dlpack__(self, **keywords: Any) -> Any:
-        CALLS["ours"] += 1
-        return usm_dlpack.to_dlpack_tensor(self).__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        CALLS["ours"] += 1
-        return usm_dlpack.to_dlpack_tensor(self).__dlpack_device__()
+    __dlpack__ = _our_dlpack
+    __dlpack_device__ = _our_dlpack_device
 
     def __getitem__(self, key: Any) -> Any:
         return exported_by_us(super().__getitem__(key))
@@ -184,7 +189,7 @@ def _ours_for_dpnp(x: Any, /, **keywords: Any) -> Any:
 class Exchanged(ModuleType):
     """A namespace of theirs with some names exchanged."""
 
-    def __init__(self, namespace: ModuleType, names: dict[str, Any], pass_on: Any) -> None:
+    def __init__(self, namespace: ModuleType, names: dict[str, Any], pass_on: Any = None) -> None:
         super().__init__(namespace.__name__)
         self.__dict__.update(_namespace=namespace, _names=names, _pass_on=pass_on)
 
@@ -196,23 +201,16 @@ class Exchanged(ModuleType):
             return value
 
         def called(*arguments: Any, **keywords: Any) -> Any:
-            return self._pass_on(value(*arguments, **keywords))
+            made = value(*arguments, **keywords)
+            return made if self._pass_on is None else self._pass_on(made)
 
         return called
-
-
-def _exported(array: Any) -> Any:
-    return array.__dlpack__()
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 def exchange_names(side: str) -> dict[ModuleType, ModuleType]:
     """Return what stands for each namespace of theirs."""
     if side == "producer":
-        capsules: dict[str, Any] = {"to_dlpack_capsule": _exported}
+        capsules: dict[str, Any] = {"to_dlpack_capsule": lambda array: array.__dlpack__()}
         tensor: dict[str, Any] = {"sycl_device_to_dldevice": _counted_device_id}
         top: dict[str, Any] = {}
     else:
@@ -220,30 +218,14 @@ def exchange_names(side: str) -> dict[ModuleType, ModuleType]:
         tensor = {"from_dlpack": _ours, "dldevice_to_sycl_device": _counted_root_device}
         top = {"from_dlpack": _ours_for_dpnp}
     made: dict[ModuleType, ModuleType] = {
-        TENSOR: Exchanged(TENSOR, tensor, exported_by_us if side == "producer" else _unchanged),
-        CAPSULES: Exchanged(CAPSULES, capsules, _unchanged),
+        TENSOR: Exchanged(TENSOR, tensor, exported_by_us if side == "producer" else None),
+        CAPSULES: Exchanged(CAPSULES, capsules),
     }
     if TENSOR.__name__ == "dpnp.tensor":
         import dpnp
 
-        made[dpnp] = Exchanged(dpnp, top, _unchanged)
+        made[dpnp] = Exchanged(dpnp, top)
     return made
-
-
-def export_dpnp_arrays_by_us() -> None:
-    """Make the public arrays of dpnp, whose type is a Python class, export by ours."""
-    import dpnp
-
-    def dlpack(self: Any, /, **keywords: Any) -> Any:
-        CALLS["ours"] += 1
-        return usm_dlpack.to_dlpack_tensor(self).__dlpack__(**keywords)
-
-    def dlpack_device(self: Any, /) -> tuple[int, int]:
-        CALLS["ours"] += 1
-        return usm_dlpack.to_dlpack_tensor(self).__dlpack_device__()
-
-    dpnp.ndarray.__dlpack__ = dlpack
-    dpnp.ndarray.__dlpack_device__ = dlpack_device
 
 
 class Verdicts:
@@ -257,7 +239,11 @@ class Verdicts:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         made = exchange_names(self.side)
         if self.side == "producer" and TENSOR.__name__ == "dpnp.tensor":
-            export_dpnp_arrays_by_us()
+            # The type of its public arrays is a Python class.
+            import dpnp
+
+            dpnp.ndarray.__dlpack__ = _our_dlpack
+            dpnp.ndarray.__dlpack_device__ = _our_dlpack_device
         for module in {item.module for item in items}:  # type: ignore[attr-defined]
             for name, value in vars(module).items():
                 if isinstance(value, ModuleType) and value in made:

@@ -43,13 +43,7 @@ WHEEL_LIMIT = 1_000_000
 
 
 def find_interpreter(version: str) -> Path | None:
-    """Return an interpreter that can build extensions: this one's version, pyenv's, or on PATH.
-
-    Parameters
-    ----------
-    version
-        Such as ``3.12``.
-    """
+    """Return an interpreter that can build extensions: this one's version, pyenv's, or on PATH."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     newest_first = sorted(
         pyenv.glob(f"{version}.*"),
@@ -76,13 +70,7 @@ def find_interpreter(version: str) -> Path | None:
 
 
 def require_interpreters() -> None:
-    """Install from the system's packages the versions of Python that are missing, or refuse.
-
-    Raises
-    ------
-    RefusalError
-        If a version is not to be had.
-    """
+    """Install from the system's packages the versions of Python that are missing, or refuse."""
     for version in VERSIONS:
         packages = [f"python{version}", f"python{version}-dev", f"python{version}-venv"]
         if find_interpreter(version) is None and shutil.which("apt-cache") is not None:
@@ -106,35 +94,14 @@ def make_sdist() -> None:
 
 
 def pip(environment: Environment, *words: str | Path) -> None:
-    """Let pip build with what is in the environment alone: no isolation, no index.
-
-    Parameters
-    ----------
-    environment
-        Where the build requirements are.
-    words
-        The command and its arguments.
-    """
+    """Let pip build with what is in the environment alone: no isolation, no index."""
     alone = ("--no-build-isolation", "--no-index", "--no-deps", "--force-reinstall")
     command = [*words, *(alone if words[0] == "install" else alone[:-1])]
     environment.run(environment.python, "-m", "pip", *command)
 
 
 def build_wheel(environment: Environment, folder: Path) -> Path:
-    """Build the wheel from the sdist.
-
-    Parameters
-    ----------
-    environment
-        Where the build requirements are.
-    folder
-        Where the wheel goes.
-
-    Raises
-    ------
-    RefusalError
-        If it is too large, or for one version of Python only.
-    """
+    """Build the wheel from the sdist; refuse one that is large, or for one version of Python."""
     pip(environment, "wheel", "--wheel-dir", folder, *WORK.glob("usm_dlpack-*.tar.gz"))
     (wheel,) = folder.glob("usm_dlpack-*.whl")
     size = wheel.stat().st_size
@@ -148,15 +115,7 @@ def build_wheel(environment: Environment, folder: Path) -> Path:
 
 
 def build_extension_as_users_do(environment: Environment, wheels: Path) -> None:
-    """Build an extension that requires our wheel in pip's isolated build, and use it.
-
-    Parameters
-    ----------
-    environment
-        Where our wheel is installed.
-    wheels
-        Where the isolated build finds it.
-    """
+    """Build an extension that requires our wheel in pip's isolated build, and use it."""
     links = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
     command = ("-m", "pip", "install", "-q", "--no-deps", HERE / "extension")
     environment.run(environment.python, *command, PIP_FIND_LINKS=links)
@@ -164,15 +123,7 @@ def build_extension_as_users_do(environment: Environment, wheels: Path) -> None:
 
 
 def test(environment: Environment, *subjects: str) -> None:
-    """Run the round trip as a program, and tests.
-
-    Parameters
-    ----------
-    environment
-        Where the package is installed.
-    subjects
-        The tests of what.
-    """
+    """Run the round trip as a program, and tests."""
     # What the package and its tests need to run; the package itself is there.
     environment.install("-q", "usm-dlpack[cpu,test]")
     environment.run(environment.python, "-m", "usm_dlpack")
@@ -182,13 +133,7 @@ def test(environment: Environment, *subjects: str) -> None:
 
 
 def try_version(version: str) -> None:
-    """Install the package for one version in the ways that are its part, and test each.
-
-    Parameters
-    ----------
-    version
-        One of `VERSIONS`.
-    """
+    """Install the package for one version in the ways that are its part, and test each."""
     interpreter = find_interpreter(version)
     assert interpreter is not None, "require_interpreters has seen it"
     environment = make_environment(f"python-{version}", interpreter)
@@ -217,18 +162,7 @@ def try_version(version: str) -> None:
 
 
 def try_apart(version: str) -> tuple[str, bool, float]:
-    """Try one version in a process of its own, which writes a log.
-
-    Parameters
-    ----------
-    version
-        One of `VERSIONS`.
-
-    Returns
-    -------
-    :
-        The version, whether all passed, and the seconds that it took.
-    """
+    """Try one version in a process of its own, which writes a log; return whether all passed."""
     start = time.monotonic()
     with (WORK / f"{version}.log").open("wb") as log:
         done = subprocess.run(
