@@ -16,7 +16,6 @@ from pathlib import Path
 
 import clean_environment
 import pytest
-import usm_dlpack
 
 pytestmark = pytest.mark.extended
 
@@ -150,23 +149,6 @@ def test_an_own_function_takes_less_than_ten_lines(run: Run) -> None:
     kernel, function, call = own_function()
     assert len((kernel + function).splitlines()) < 10
     assert run_python(run, call) == ""
-
-
-@pytest.mark.usefixtures("printed")
-def test_the_kernels_of_icpx_go_through_its_device_compiler(run: Run, folder: Path) -> None:
-    # In place of kernels.cpp: the kernel compiler reads the code of the host too.
-    source = folder / "extension" / "src" / "kernels_ahead_of_time.cpp"
-    folders = [source.parent, Path(usm_dlpack.get_include())]
-    folders += [folders[1].parent / "third_party" / name for name in ("dlpack", "mdspan")]
-    code = f"""
-import dpctl, numpy, usm_dlpack
-from grid_kernels import _extension
-_extension.set_kernel_source({str(source)!r}, {[str(folder) for folder in folders]})
-queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
-x = usm_dlpack.from_dlpack(numpy.arange(5, dtype="float32"), device=queue)
-print(_extension.total(queue, x))
-"""
-    assert run_python(run, code) == "10.0\n"
 
 
 @pytest.mark.usefixtures("printed")
