@@ -16,7 +16,6 @@ from pathlib import Path
 
 import clean_environment
 import pytest
-import usm_dlpack
 
 pytestmark = pytest.mark.extended
 
@@ -130,6 +129,7 @@ def test_the_calls_of_the_readme_do_what_it_says(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("printed")
+<<<<<<< HEAD
 def test_the_kernels_of_icpx_go_through_its_device_compiler(run: Run, folder: Path) -> None:
     # In place of kernels.cpp: the kernel compiler reads the code of the host too.
     source = folder / "extension" / "src" / "kernels_ahead_of_time.cpp"
@@ -147,6 +147,8 @@ print(_extension.total(queue, x))
 
 
 @pytest.mark.usefixtures("printed")
+=======
+>>>>>>> h-docs
 def test_the_stub_names_arrays_and_queues(installed: Path) -> None:
     stub = (installed / "_extension.pyi").read_text(encoding="utf-8")
     assert "def negate(queue: dpctl.SyclQueue, x: Annotated[usm_dlpack.UsmArray, " in stub

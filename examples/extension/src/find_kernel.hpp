@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels by name. CMakeLists.txt chooses who answers: the file for kernels that were compiled
-// with the extension, or the file for kernels that are compiled when they are first needed.
+// Kernels by name, compiled when they are first needed.
 #pragma once
 
 #include <sycl/sycl.hpp>

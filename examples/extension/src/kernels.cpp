@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels: SYCL free functions over views. This file is compiled when the extension is
-// built where the compiler is icpx, and otherwise at run time, by the SYCL runtime.
+// The kernels: SYCL free functions over views. The SYCL runtime compiles this file.
 #include "views.hpp"
 
 #include <sycl/sycl.hpp>

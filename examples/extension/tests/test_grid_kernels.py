@@ -110,18 +110,18 @@ def test_matmul_is_behind_the_queues_of_both_arrays(queue: Any, slow_fill: SlowF
 
 
 def test_a_result_keeps_what_its_kernel_reads(queue: Any, slow_fill: SlowFill) -> None:
-    owner = Memory(36, queue=queue)
-    watched = weakref.ref(owner)
-    filled = slow_fill(queue, owner, 4)
-    product = grid_kernels.matmul(floats(owner, 1, 1, 9), floats(owner, 1, 9, 1))
-    filled.wait()  # dpctl keeps what its own kernels use
-    del owner
+    owners = [Memory(36, queue=queue), Memory(36, queue=queue)]
+    watched = [weakref.ref(owner) for owner in owners]
+    filled = [slow_fill(queue, owner, 4) for owner in owners]
+    product = grid_kernels.matmul(floats(owners[0], 1, 1, 9), floats(owners[1], 1, 9, 1))
+    dpctl.SyclEvent.wait_for(filled)  # dpctl keeps what its own kernels use
+    del owners
     gc.collect()
-    assert watched() is not None
+    assert all(reference() is not None for reference in watched)
     assert product.numpy().item() == 9 * 16
     del product
     gc.collect()
-    assert watched() is None
+    assert all(reference() is None for reference in watched)
 
 
 # --- What is refused ------------------------------------------------------------------------

@@ -294,18 +294,18 @@ def test_another_library_is_behind_a_primitive(
 
 
 def test_a_result_keeps_what_its_primitive_reads(queue: Any, slow_fill: SlowFill) -> None:
-    owner = Memory(36, queue=queue)
-    watched = weakref.ref(owner)
-    filled = slow_fill(queue, owner, 4)
-    product = onednn_ops.matmul(floats(owner, queue), floats(owner, queue))
-    filled.wait()  # dpctl keeps what its own kernels use
-    del owner
+    owners = [Memory(36, queue=queue), Memory(36, queue=queue)]
+    watched = [weakref.ref(owner) for owner in owners]
+    filled = [slow_fill(queue, owner, 4) for owner in owners]
+    product = onednn_ops.matmul(*(floats(owner, queue) for owner in owners))
+    dpctl.SyclEvent.wait_for(filled)  # dpctl keeps what its own kernels use
+    del owners
     gc.collect()
-    assert watched() is not None
+    assert all(reference() is not None for reference in watched)
     assert product.numpy()[0, 0] == 48
     del product
     gc.collect()
-    assert watched() is None
+    assert all(reference() is None for reference in watched)
 
 
 def test_a_result_that_goes_waits_for_its_primitive(queue: Any, slow_fill: SlowFill) -> None:

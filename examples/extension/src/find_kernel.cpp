@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For compilers without SYCL: DPC++'s kernel compiler, which is in the SYCL runtime, builds
-// kernels.cpp once for each context and device. Source: the extension
+// DPC++'s kernel compiler, which is in the SYCL runtime, builds kernels.cpp once for each
+// context and device, so the extension needs no SYCL compiler. Source:
 // sycl_ext_oneapi_kernel_compiler.
 #include "find_kernel.hpp"
 
