@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import usm_dlpack
 from capsules import content_of
-from usm_dlpack import _core
+from usm_dlpack import _dtypes
 from usm_here import MemoryOwner, allocate, queue_of
 
 GRID = np.arange(24, dtype="i4").reshape(4, 6)

@@ -129,26 +129,6 @@ def test_the_calls_of_the_readme_do_what_it_says(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("printed")
-<<<<<<< HEAD
-def test_the_kernels_of_icpx_go_through_its_device_compiler(run: Run, folder: Path) -> None:
-    # In place of kernels.cpp: the kernel compiler reads the code of the host too.
-    source = folder / "extension" / "src" / "kernels_ahead_of_time.cpp"
-    folders = [source.parent, Path(usm_dlpack.get_include())]
-    folders += [folders[1].parent / "third_party" / name for name in ("dlpack", "mdspan")]
-    code = f"""
-import dpctl, numpy, usm_dlpack
-from grid_kernels import _extension
-_extension.set_kernel_source({str(source)!r}, {[str(folder) for folder in folders]})
-queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
-x = usm_dlpack.from_dlpack(numpy.arange(5, dtype="float32"), device=queue)
-print(_extension.total(queue, x))
-"""
-    assert run(*PYTHON, code) == "10.0\n"
-
-
-@pytest.mark.usefixtures("printed")
-=======
->>>>>>> h-docs
 def test_the_stub_names_arrays_and_queues(installed: Path) -> None:
     stub = (installed / "_extension.pyi").read_text(encoding="utf-8")
     assert "def negate(queue: dpctl.SyclQueue, x: Annotated[usm_dlpack.UsmArray, " in stub

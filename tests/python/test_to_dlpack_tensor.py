@@ -28,7 +28,7 @@ from dpctl import memory as dpctl_memory
 from memory_sources import UNPOOLED, Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
-from usm_dlpack._core import dtype_name, read_dtype
+from usm_dlpack._dtypes import name_of, read_dtype
 
 # --- what a tensor says
 
