@@ -87,11 +87,12 @@ copying read_copy(nb::handle copy) {
   if (copy.is_none()) {
     return copying::when_needed;
   }
-  if (PyBool_Check(copy.ptr()) == 0) {
+  const nb::object says = call_python("truth", copy);
+  if (says.is_none()) {
     detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
                    "pass one of these");
   }
-  return copy.is(Py_True) ? copying::always : copying::never;
+  return says.is(Py_True) ? copying::always : copying::never;
 }
 
 template <class Owner>

@@ -137,8 +137,10 @@ bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
     return false;
   }
   for (Py_ssize_t i = 0; i < 2; ++i) {
+    const nb::handle item = PyTuple_GetItem(object.ptr(), i);
     const auto number = attempt(PyExc_Exception, [&] {
-      return checked(PyNumber_Index(PyTuple_GetItem(object.ptr(), i)));
+      return PyLong_CheckExact(item.ptr()) != 0 ? nb::borrow(item)
+                                                : call_python("index", item);
     });
     int overflow = 0;
     pair[i] = number ? PyLong_AsLongLongAndOverflow(number->ptr(), &overflow) : 0;

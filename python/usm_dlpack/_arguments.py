@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import operator
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,10 +26,24 @@ def refuse(
     raise kind(f"{field}: expected {expected}, found {found}; {remedy}") from None
 
 
+def index(value: Any) -> int:
+    """Return an integer, also of an Enum, which device types are in the array API."""
+    return operator.index(value.value if isinstance(value, enum.Enum) else value)
+
+
+def truth(value: Any) -> bool | None:
+    """Return a bool of Python or NumPy, or 0 or 1, as a bool, and None for anything else."""
+    if isinstance(value, int):
+        return bool(value) if value in (0, 1) else None
+    import numpy as np
+
+    return bool(value) if isinstance(value, np.bool_) else None
+
+
 def integer(field: str, value: Any) -> int:
     """Return an integer."""
     try:
-        return operator.index(value)
+        return index(value)
     except TypeError:
         refuse(TypeError, field, "an int", shown(value), "pass one")
 
@@ -73,9 +88,12 @@ def names(field: str, values: Any) -> list[str]:
 
 def flag(field: str, value: Any) -> bool | None:
     """Return None or a bool."""
-    if value is not None and not isinstance(value, bool):
+    if value is None:
+        return None
+    says = truth(value)
+    if says is None:
         refuse(TypeError, field, "None, True or False", shown(value), "pass one")
-    return value
+    return says
 
 
 def filtered(text: str) -> dpctl.SyclDevice | None:
@@ -91,7 +109,7 @@ def _is_of_type(device: Any, device_type: int) -> bool:
     if not isinstance(device, tuple) or len(device) != 2:
         return False
     try:
-        return operator.index(device[0]) == device_type
+        return index(device[0]) == device_type
     except TypeError:
         return False
 

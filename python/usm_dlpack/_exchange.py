@@ -167,7 +167,7 @@ def from_dlpack(
     """
     if device is None and copy is None and usm_type is None:
         return _core.from_dlpack(x)
-    _arguments.flag("copy", copy)
+    copy = _arguments.flag("copy", copy)
     if usm_type is not None and not isinstance(usm_type, str):
         refuse(TypeError, "usm_type", "None or a str", shown(usm_type), "pass a name")
     if device is None:

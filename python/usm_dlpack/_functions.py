@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from usm_dlpack import _core, _dtypes, _errors, _interface, _producers
+from usm_dlpack import _arguments, _core, _dtypes, _errors, _interface, _producers
 
 if TYPE_CHECKING:
     from usm_dlpack._core import DLPackTensor, UsmAllocation
@@ -38,6 +38,8 @@ def describe_tensor(tensor: DLPackTensor) -> str:
 _core._set_functions(
     from_parts=_errors.from_parts,
     from_arguments=_errors.from_arguments,
+    index=_arguments.index,
+    truth=_arguments.truth,
     shown=_errors.shown,
     type_name=_errors.type_name,
     read_view=_interface.read_view,
