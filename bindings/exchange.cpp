@@ -113,16 +113,19 @@ nb::object usm_type_of(const allocation_object& self) {
   return nb::str(to_string(self.proof.usm_type()));
 }
 
-/// A row of the device table for Python's `devices`.
-nb::dict device_row(std::int32_t id) {
-  const detail::device_entry& entry =
-      detail::device_table::get().devices[static_cast<std::size_t>(id)];
-  nb::dict row;
-  row["device_id"] = id;
-  row["failure"] =
-      entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
-  row["sycl_device"] = to_dpctl(entry.device);
-  return row;
+/// The device table for Python's `devices`.
+nb::list device_rows() {
+  check_process();
+  nb::list rows;
+  for (const detail::device_entry& entry : detail::device_table::get().devices) {
+    nb::dict row;
+    row["device_id"] = nb::len(rows);
+    row["failure"] =
+        entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
+    row["sycl_device"] = to_dpctl(entry.device);
+    rows.append(row);
+  }
+  return rows;
 }
 
 /// Base and size of the bounds; lowest address, size in bytes and first element of the view.
@@ -188,8 +191,10 @@ void register_allocation(nb::module_& module) {
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")
-      .def("__repr__",
-           [](nb::handle_t<self> object) { return call_python("describe_proof", object); });
+      .def(
+          "__repr__",
+          [](nb::handle_t<self> object) { return call_python("describe_proof", object); },
+          nb::sig("def __repr__(self) -> str"));
 }
 
 }  // namespace
@@ -228,18 +233,8 @@ void register_exchange(nb::module_& module) {
         return to_dpctl(root_device(id));
       },
       nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
-  module.def(
-      "device_rows",
-      [] {
-        check_process();
-        nb::list rows;
-        const auto count = detail::device_table::get().devices.size();
-        for (std::size_t id = 0; id < count; ++id) {
-          rows.append(device_row(static_cast<std::int32_t>(id)));
-        }
-        return rows;
-      },
-      nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
+  module.def("device_rows", &device_rows,
+             nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
 }
 
 }  // namespace usm_dlpack::python

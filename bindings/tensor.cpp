@@ -369,8 +369,10 @@ void register_tensor(nb::module_& module) {
            "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
-      .def("__repr__",
-           [](nb::handle_t<tensor> self) { return call_python("describe_tensor", self); });
+      .def(
+          "__repr__",
+          [](nb::handle_t<tensor> self) { return call_python("describe_tensor", self); },
+          nb::sig("def __repr__(self) -> str"));
   module.def(
       "parts_of",
       [](nb::handle_t<tensor> self) {

@@ -14,7 +14,7 @@ from usm_dlpack._cli import _program  # noqa: E402
 
 if not _program.is_doctor():
     try:
-        import usm_dlpack._functions  # noqa: F401 (_core calls them)
+        from usm_dlpack import _functions  # noqa: F401 (_core calls them)
         from usm_dlpack._arrays import UsmArray
         from usm_dlpack._card import card as _card_of
         from usm_dlpack._core import DLPackTensor, UsmAllocation
