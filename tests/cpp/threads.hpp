@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs tests' work on several threads that start at once. For tests of what threads may do at
-// the same time, which stand in files named `concurrency`: those are built with
-// ThreadSanitizer, too.
+// Runs tests' work on several threads that start at once, for sycl/test_concurrency.cpp, which
+// is built with ThreadSanitizer too, and for other tests with threads.
 #pragma once
 
 #include <array>

@@ -150,14 +150,10 @@ TEST(ToMdspan, TakesSubbyteElementsAsATypeStoredSoAlone) {
 TEST(ToMdspan, IgnoresThePaddingFlagForElementsOfWholeBytes) {
   valid_managed_tensor valid;
   valid.managed.flags = flag::is_subbyte_type_padded;
-  for (const DLDataType dtype : {DLDataType{kDLInt, 8, 1}, {kDLFloat, 32, 1}}) {
-    valid.managed.dl_tensor.dtype = dtype;
-    const bool bytes = dtype.bits == 8;
-    EXPECT_NO_THROW(bytes
-                        ? static_cast<void>(
-                              to_mdspan<view<layout_relaxed, int, std::int8_t>>(valid.managed))
-                        : static_cast<void>(to_mdspan<view<layout_relaxed>>(valid.managed)));
-  }
+  EXPECT_NO_THROW(static_cast<void>(to_mdspan<view<layout_relaxed>>(valid.managed)));
+  valid.managed.dl_tensor.dtype = {kDLInt, 8, 1};
+  using bytes = view<layout_relaxed, int, std::int8_t>;
+  EXPECT_NO_THROW(static_cast<void>(to_mdspan<bytes>(valid.managed)));
 }
 
 // dpctl and dpnp read the wrong address, PyTorch refuses.
