@@ -152,7 +152,8 @@ def test_a_copy_flag_of_the_producer_is_not_passed_on(memory: Any) -> None:
 
 def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
     names: list[Any] = [None, tensor.__dlpack_device__(), (np.int32(14), 0)]
-    names.append((enum.Enum("DeviceType", {"ONE_API": 14}).ONE_API, 0))  # type: ignore[attr-defined]
+    of_the_array_api = enum.Enum("DeviceType", {"ONE_API": 14})
+    names.append((of_the_array_api(14), 0))
     for device in names:
         capsule = tensor.__dlpack__(dl_device=device)
         inside = content_of(capsule).dl_tensor
