@@ -223,15 +223,23 @@ template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
 
+/// Whether `padding_value` is non-static: g++ makes its use as a constant a hard error.
+template <class Mapping, class = void>
+inline constexpr bool keeps_padding = false;
+template <class Mapping>
+inline constexpr bool keeps_padding<
+    Mapping, std::enable_if_t<std::is_member_pointer_v<decltype(&Mapping::padding_value)>>> =
+    true;
+
 template <std::size_t>
 using if_number = void;
 
 /// The padding of a padded layout (P2642 `padding_value`, maybe `dynamic_extent`), or 0.
-template <class Mapping, class = void>
+template <class Mapping, class = void, bool = keeps_padding<Mapping>>
 inline constexpr std::size_t padding_of = 0;
 template <class Mapping>
 inline constexpr std::size_t
-    padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>> =
+    padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
         static_cast<std::size_t>(Mapping::padding_value);
 
 template <class Mapping>

@@ -39,13 +39,21 @@ namespace detail {
 template <std::size_t Number>
 using if_power_of_two = std::enable_if_t<Number != 0 && (Number & (Number - 1)) == 0>;
 
+/// Whether the alignment is a non-static member: g++ makes its use as a constant a hard error.
+template <class Accessor, class = void>
+inline constexpr bool keeps_alignment = false;
+template <class Accessor>
+inline constexpr bool keeps_alignment<
+    Accessor,
+    std::enable_if_t<std::is_member_pointer_v<decltype(&Accessor::byte_alignment)>>> = true;
+
 /// The alignment of the handle in bytes that an accessor promises by a constant, as
 /// `std::aligned_accessor` does; otherwise 1.
-template <class Accessor, class = void>
+template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
 inline constexpr std::size_t promised_alignment = 1;
 template <class Accessor>
 inline constexpr std::size_t
-    promised_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>> =
+    promised_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
         static_cast<std::size_t>(Accessor::byte_alignment);
 
 /// Whether the accessor is a `usm_accessor`, whose views need a device query.

@@ -84,6 +84,9 @@ struct variable_of_that_name : md::default_accessor<float> {
   static std::size_t byte_alignment;
 };
 std::size_t variable_of_that_name::byte_alignment = 64;
+struct state_of_that_name : md::default_accessor<float> {
+  std::size_t byte_alignment = 64;
+};
 struct function_of_that_name : md::default_accessor<float> {
   static constexpr std::size_t byte_alignment() { return 64; }
 };
@@ -96,7 +99,8 @@ inline constexpr std::size_t promised = usm_dlpack::detail::promised_alignment<A
 static_assert(promised<md::default_accessor<float>> == 1);
 static_assert(promised<odd::aligned_accessor<float>> == 64);
 static_assert(promised<number_of_that_name<32>> == 32);
-static_assert(promised<variable_of_that_name> == 1 && promised<function_of_that_name> == 1);
+static_assert(promised<variable_of_that_name> == 1 && promised<state_of_that_name> == 1);
+static_assert(promised<function_of_that_name> == 1);
 static_assert(promised<number_of_that_name<-64>> == 1 &&
               promised<number_of_that_name<48>> == 1);
 
