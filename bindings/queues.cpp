@@ -3,10 +3,14 @@
 
 #include "python_objects.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -28,15 +32,35 @@ constexpr const char* expected_stream =
   throw nb::value_error(sentence.c_str());
 }
 
-/// The queue at an address, which is trusted. Smaller numbers are those that other libraries
-/// give their streams, larger ones are not of this process: no addresses of objects.
+/// Smaller addresses are stream numbers of other libraries, never objects.
+constexpr std::uintptr_t lowest_address = 4096;
+
+/// Whether the page of an address is mapped, so that it can be read unless guarded.
+bool is_mapped(std::uintptr_t address) noexcept {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return address >= lowest_address &&
+         msync(reinterpret_cast<void*>(address / page * page), page, MS_ASYNC) == 0;
+}
+
+/// The queue at an address, which must be aligned and mapped, like the targets of the two
+/// pointers that a `sycl::queue` consists of. More cannot be checked.
 sycl::queue queue_at(nb::handle address) {
-  constexpr std::uintptr_t lowest = 4096, highest = std::uintptr_t{1} << 47;
+  static_assert(sizeof(sycl::queue) == 2 * sizeof(std::uintptr_t));
   const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
-  const bool fits = PyErr_Occurred() == nullptr;
-  PyErr_Clear();
-  if (!fits || value < lowest || value >= highest || value % alignof(sycl::queue) != 0) {
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
     refuse_stream(address);
+  }
+  if (value % alignof(sycl::queue) != 0 || !is_mapped(value) ||
+      !is_mapped(value + sizeof(sycl::queue) - 1)) {
+    refuse_stream(address);
+  }
+  std::uintptr_t parts[2];
+  std::memcpy(&parts, reinterpret_cast<const void*>(value), sizeof parts);
+  for (const std::uintptr_t part : parts) {
+    if (part % alignof(std::uintptr_t) != 0 || !is_mapped(part)) {
+      refuse_stream(address);
+    }
   }
   return *reinterpret_cast<const sycl::queue*>(value);
 }

@@ -83,7 +83,8 @@ def names(field: str, values: Any) -> list[str]:
     found: list[Any] = list(read) if isinstance(read, Iterable) else [None]
     if not all(isinstance(name, str) for name in found):
         refuse(TypeError, field, "a sequence of str", shown(values), "pass names")
-    return found
+    # Lone surrogates, which are names of nothing, cannot go to C++.
+    return [name.encode("ascii", "backslashreplace").decode() for name in found]
 
 
 def flag(field: str, value: Any) -> bool | None:
@@ -100,8 +101,9 @@ def filtered(text: str) -> dpctl.SyclDevice | None:
     """Return the device of a filter string, or None."""
     import dpctl
 
+    # dpctl reads only up to the first zero character.
     with contextlib.suppress(dpctl.SyclDeviceCreationError, ValueError):
-        return dpctl.SyclDevice(str(text))
+        return None if "\0" in text else dpctl.SyclDevice(str(text))
     return None
 
 
@@ -128,7 +130,8 @@ def device_id(device: Any) -> int:
         remedy = "`python -m usm_dlpack devices` shows them"
         refuse(ValueError, "device", "the filter string of a device", shown(device), remedy)
     if not isinstance(meant, dpctl.SyclDevice):
-        named = device if type(device) is int and 0 <= device < 2**31 else "device_id"
+        is_number = hasattr(device, "__index__") and not isinstance(device, bool)
+        named = index(device) if is_number else "device_id"
         expected = "(14, device_id), a filter string or a dpctl.SyclDevice"
         refuse(TypeError, "device", expected, shown(device), f"pass (14, {named})")
     number: int = _core.device_id(meant)

@@ -6,10 +6,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import re
-import shutil
-import subprocess
 import sys
-import sysconfig
 import threading
 import weakref
 from typing import Any
@@ -23,7 +20,6 @@ from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     READ_ONLY,
-    DLTensor,
     ForeignArray,
     ForeignTensor,
     call_deleter,
@@ -261,43 +257,6 @@ def test_no_place_for_an_object_is_a_value_error_and_the_tensor_is_freed(
     with wrong_argument(ValueError, "out", "found null"):
         call(api, "managed_tensor_to_py_object_no_sync", ctypes.addressof(foreign.managed), None)
     assert foreign.deletions == 1
-
-
-_with_error = """
-#include <Python.h>
-typedef int (*function)(void*, void*);
-int with_error(void* address, void* first, void* second) {
-  PyErr_SetString(PyExc_LookupError, "from before");
-  return ((function)address)(first, second);
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def with_error(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a function that calls another, of two pointers, with a Python error set."""
-    folder = tmp_path_factory.mktemp("with_error")
-    source, built = folder / "with_error.c", folder / "with_error.so"
-    source.write_text(_with_error)
-    compiler = shutil.which("cc")
-    assert compiler is not None
-    include = f"-isystem{sysconfig.get_path('include')}"
-    subprocess.run([compiler, "-shared", "-fPIC", include, source, "-o", built], check=True)
-    function = ctypes.PyDLL(str(built)).with_error
-    function.argtypes = [ctypes.c_void_p] * 3
-    return function
-
-
-def test_a_refusal_replaces_an_error_from_before_and_success_leaves_it(
-    api: ExchangeAPI, with_error: Any, tensor: DLPackTensor, read_only: DLPackTensor
-) -> None:
-    borrow = ctypes.cast(api.table.dltensor_from_py_object_no_sync, ctypes.c_void_p)
-    lent = DLTensor()
-    with refused("read_only", "flags", found="read-only"):
-        with_error(borrow, id(read_only), ctypes.addressof(lent))
-    with pytest.raises(LookupError, match="from before"):
-        with_error(borrow, id(tensor), ctypes.addressof(lent))
-    assert lent.data == tensor.data
 
 
 # --- the queue to work on
