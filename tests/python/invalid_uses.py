@@ -113,13 +113,11 @@ def compile_use(name: str) -> Use:
 
 
 def sentence_of_compiler(printed: str) -> str:
-    """Return the first house sentence of a diagnostic: said whole, or quoted from the header."""
-    whole = re.search(r"static assertion failed: (\w[^:\n]*: expected .*)", printed)
-    if whole is not None:
-        return whole[1]
-    quoted = re.search(r"throw (\".*?), 0;", printed, re.DOTALL)
-    assert quoted is not None, printed
-    return "".join(re.findall(r'"([^"]*)"', quoted[1]))
+    """Return the first house sentence of a diagnostic."""
+    found = re.search(r"static assertion failed: (\w[^:\n]*: expected .*)", printed)
+    found = found or re.search(r'throw_if\(.*?"(\w[^"]*: expected [^"]*)"', printed)
+    assert found is not None, printed
+    return found[1]
 
 
 # --- Commands
