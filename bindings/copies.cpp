@@ -73,7 +73,7 @@ copy_layout layout_of_copy(const copy_source& source) {
 /// @pre the GIL is not held
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
   if (pending) {
-    wait_in_turn(*pending);
+    detail::wait_in_turn(*pending);
   }
 }
 
@@ -225,7 +225,7 @@ bool memory_users::wait() noexcept {
   return std::all_of(queues.begin(), queues.end(), [](const sycl::queue& queue) {
     try {
       if (!detail::is_idle(queue)) {
-        wait_in_turn(queue);
+        detail::wait_in_turn(queue);
       }
       return true;
     } catch (...) {

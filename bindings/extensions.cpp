@@ -164,6 +164,16 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
   return made;
 }
 
+void free_after_work(const sycl::queue& queue, void* address) noexcept {
+  std::pair<const sycl::queue*, void*> block{&queue, address};
+  run_unlocked(
+      [](void* given) {
+        const auto& [queue_of, memory] = *static_cast<decltype(block)*>(given);
+        detail::free_after_work(*queue_of, memory);
+      },
+      &block);
+}
+
 void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }
 
 }  // namespace
@@ -174,7 +184,7 @@ void register_package_interface(nb::module_& module) {
                                            &find_queue_of,
                                            &make_known_tensor,
                                            &drop,
-                                           &run_unlocked,
+                                           &free_after_work,
                                            &set_error,
                                            &set_argument_error};
   module.attr("_package_interface") = checked(PyCapsule_New(

@@ -8,10 +8,7 @@
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <algorithm>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <new>
@@ -200,7 +197,7 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
   const without_gil unlocked;
   detail::ask_runtime("stream", [&] {
     if (producer.get_context() != consumer.get_context()) {
-      wait_in_turn(producer);
+      detail::wait_in_turn(producer);
       return;
     }
     const sycl::event pending = producer.ext_oneapi_submit_barrier();
@@ -217,32 +214,9 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
   });
 }
 
-void wait_in_turn(sycl::queue queue) {
-  static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
-  static auto& ended = *new std::condition_variable;
-  static auto& waited_for = *new std::vector<sycl::queue>;
-  std::unique_lock<std::mutex> lock(mutex);
-  const auto find = [&] { return std::find(waited_for.begin(), waited_for.end(), queue); };
-  ended.wait(lock, [&] { return find() == waited_for.end(); });
-  waited_for.push_back(queue);
-  lock.unlock();
-  std::exception_ptr thrown;
-  try {
-    queue.wait();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  lock.lock();
-  waited_for.erase(find());
-  ended.notify_all();
-  if (thrown != nullptr) {
-    std::rethrow_exception(thrown);
-  }
-}
-
 void wait_for(const sycl::queue& queue) {
   const without_gil unlocked;
-  detail::ask_runtime("queue", [&] { wait_in_turn(queue); });
+  detail::ask_runtime("queue", [&] { detail::wait_in_turn(queue); });
 }
 
 }  // namespace usm_dlpack::python

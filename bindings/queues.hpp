@@ -67,13 +67,6 @@ void hand_over(sycl::queue producer, sycl::queue consumer);
 /// @throws conversion_error `runtime_error`
 void order_behind(sycl::queue producer, sycl::queue consumer);
 
-/// Waits for a queue's present work. Threads wait for one queue in turn, because clFinish of
-/// the OpenCL CPU driver crashes if several call it at once for an out-of-order queue
-/// (intel-opencl-rt 2026.2).
-/// @pre the GIL is not held
-/// @throws sycl::exception
-void wait_in_turn(sycl::queue queue);
-
 /// Waits for a queue's present work, without the GIL.
 /// @throws conversion_error `runtime_error`
 void wait_for(const sycl::queue& queue);

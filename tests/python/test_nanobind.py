@@ -934,13 +934,13 @@ except ImportError as error:
         ("sys.modules['usm_dlpack'] = None", "No module named 'usm_dlpack._core'"),
         (
             "import usm_dlpack._core as core; del core._package_interface",
-            "usm_dlpack: expected a package with the interface 3, found none; "
+            "usm_dlpack: expected a package with the interface 4, found none; "
             "build the extension with the installed package",
         ),
         (
             "import usm_dlpack._core as core; core._package_interface = core.DLPackTensor."
             "__dlpack_c_exchange_api__",
-            "usm_dlpack: expected a package with the interface 3, found none; ",
+            "usm_dlpack: expected a package with the interface 4, found none; ",
         ),
     ],
 )

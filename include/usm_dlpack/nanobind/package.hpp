@@ -40,7 +40,7 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 3;
+  static constexpr std::uint32_t known_version = 4;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -55,8 +55,9 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Runs a function without the GIL, if this thread has it.
-  void (*run_unlocked)(void (*function)(void*), void* argument) noexcept;
+  /// Frees USM after the work of its queue, without the GIL, and with waits for one queue in
+  /// turn in all extensions.
+  void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
   /// Sets the Python error of a refusal, by the name of its code. If making the error raises
   /// (an interrupt, for example), sets that instead.
   void (*set_error)(const char* code, const char* field, const char* expected,
@@ -75,7 +76,7 @@ struct package_interface {
     if (table == nullptr) {
       table = find();
       kept().store(table, std::memory_order_release);
-      runner_of_waits.store(table->run_unlocked, std::memory_order_release);
+      free_behind_work.store(table->free_after_work, std::memory_order_release);
     }
     return *table;
   }

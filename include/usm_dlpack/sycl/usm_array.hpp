@@ -15,12 +15,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace usm_dlpack::detail {
 
@@ -98,13 +102,6 @@ inline std::int32_t export_id(const sycl::queue& queue) {
   return device_id(queue.get_device());
 }
 
-/// Calls a function with its argument, and returns once it has returned.
-using function_runner = void (*)(void (*function)(void*), void* argument) noexcept;
-
-/// Runs waits for a queue; null runs them directly. The queue's host tasks may need a lock of
-/// this thread: in Python the GIL, which the package's runner releases (nanobind/package.hpp).
-inline std::atomic<function_runner> runner_of_waits{nullptr};
-
 /// Whether all work of a queue is done. A recording queue says so of work that never began.
 inline bool is_idle(const sycl::queue& queue) noexcept {
   using sycl::ext::oneapi::experimental::queue_state;
@@ -115,41 +112,59 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
+/// Waits for a queue, for each queue on one thread after the other: the OpenCL CPU driver
+/// crashes if several wait for one out-of-order queue (intel-opencl-rt 2026.2).
+inline void wait_in_turn(sycl::queue queue) {
+  static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
+  static auto& ended = *new std::condition_variable;
+  static auto& waited_for = *new std::vector<sycl::queue>;
+  std::unique_lock<std::mutex> lock(mutex);
+  const auto find = [&] { return std::find(waited_for.begin(), waited_for.end(), queue); };
+  ended.wait(lock, [&] { return find() == waited_for.end(); });
+  waited_for.push_back(queue);
+  lock.unlock();
+  std::exception_ptr thrown;
+  try {
+    queue.wait();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  lock.lock();
+  waited_for.erase(find());
+  ended.notify_all();
+  if (thrown != nullptr) {
+    std::rethrow_exception(thrown);
+  }
+}
+
+/// Frees USM after the work of its queue. Waits, as the backend's free may do too, for kernels
+/// of any queue. Not by a barrier, which can miss a running host task of an out-of-order queue
+/// (DPC++ 2026.2). If waiting fails, the memory is not freed: a kernel may still write to it.
+inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
+  try {
+    if (!is_idle(queue)) {
+      wait_in_turn(queue);
+    }
+    sycl::free(address, queue.get_context());
+  } catch (...) {  // a destructor cannot report it
+  }
+}
+
+/// What frees the memory of a queue that has work. Its host tasks may need a lock of this
+/// thread: in Python the GIL, which the package's function releases (nanobind/package.hpp).
+/// With an idle queue nothing is released, because that lets other threads run, which may wait
+/// for a lock of this one.
+inline std::atomic<decltype(&free_after_work)> free_behind_work{&free_after_work};
+
 /// USM to be freed once by `free()`, after the work of its queue.
 struct pending_free {
   sycl::queue queue;
   void* address;
 
-  /// Frees at once if the queue is idle: releasing the GIL lets other threads run, which may
-  /// wait for a lock of this thread.
   void free() noexcept {
-    const function_runner run = runner_of_waits.load(std::memory_order_acquire);
-    if (run == nullptr) {
-      free_when_idle();
-    } else if (is_idle(queue)) {
-      give_back();
-    } else {
-      run([](void* block) { static_cast<pending_free*>(block)->free_when_idle(); }, this);
-    }
-  }
-
- private:
-  /// Waits, as the backend's free may do too, for kernels of any queue. Not by a barrier,
-  /// which can miss a running host task of an out-of-order queue (DPC++ 2026.2). If waiting
-  /// fails, the memory is not freed: a kernel may still write to it.
-  void free_when_idle() noexcept {
-    try {
-      queue.wait();
-      give_back();
-    } catch (...) {
-    }
-  }
-
-  void give_back() noexcept {
-    try {
-      sycl::free(address, queue.get_context());
-    } catch (...) {  // a destructor cannot report it
-    }
+    const auto by =
+        is_idle(queue) ? &free_after_work : free_behind_work.load(std::memory_order_acquire);
+    by(queue, address);
   }
 };
 

@@ -178,4 +178,20 @@ TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {
   }
 }
 
+/// Each array waits for the queue, which the CPU driver does not let several threads do at
+/// once.
+TEST(Concurrency, EightThreadsFreeArraysOfOneQueueThatHasWork) {
+  using array = usm_dlpack::usm_array<md::mdspan<float, md::dextents<std::int64_t, 1>>>;
+  constexpr std::size_t count = std::size_t{1} << 16;
+  sycl::queue queue = queue_on();
+  const std::vector<float> source(count);
+  on_eight_threads([&](std::size_t) {
+    for (int i = 0; i < 50; ++i) {
+      const array made(queue, md::dextents<std::int64_t, 1>(count), alloc::device);
+      queue.copy(source.data(), made.data(), count);
+    }
+  });
+  EXPECT_TRUE(usm_dlpack::detail::is_idle(queue));
+}
+
 }  // namespace test_concurrency

@@ -337,61 +337,61 @@ TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
   EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
 }
 
-// --- The runner of waits, by which Python's lock is given up --------------------------------
+// --- The function that frees, by which Python's lock is given up ----------------------------
 
-/// Counts what runs, and looks at an array meanwhile, as other threads may.
-struct runner_log {
+/// Counts what is freed, and looks at an array meanwhile, as other threads may.
+struct free_log {
   int runs = 0;
   const device_array* seen = nullptr;
   std::vector<const void*> addresses;
 
-  static runner_log& get() {
-    static runner_log log;
+  static free_log& get() {
+    static free_log log;
     return log;
   }
-  static void run(void (*function)(void*), void* argument) noexcept {
-    runner_log& log = get();
+  static void free(const sycl::queue& queue, void* address) noexcept {
+    free_log& log = get();
     ++log.runs;
     if (log.seen != nullptr) {
       log.addresses.push_back(log.seen->data());
     }
-    function(argument);
+    detail::free_after_work(queue, address);
   }
 };
 
-/// Sets the runner for as long as it is there.
-struct set_runner {
-  set_runner() {
-    EXPECT_EQ(detail::runner_of_waits, nullptr);  // no Python: nothing to give up
-    runner_log::get() = {};
-    detail::runner_of_waits = &runner_log::run;
+/// Sets the function for as long as it is there.
+struct set_free {
+  set_free() {
+    EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
+    free_log::get() = {};
+    detail::free_behind_work = &free_log::free;
   }
-  set_runner(const set_runner&) = delete;
-  set_runner& operator=(const set_runner&) = delete;
-  ~set_runner() { detail::runner_of_waits = nullptr; }
+  set_free(const set_free&) = delete;
+  set_free& operator=(const set_free&) = delete;
+  ~set_free() { detail::free_behind_work = &detail::free_after_work; }
 };
 
-TEST(UsmArray, WhatWaitsRunsThroughTheRunnerThatIsSetUnpooled) {
+TEST(UsmArray, WhatWaitsIsFreedByTheFunctionThatIsSetUnpooled) {
   sycl::queue queue = queue_on();
   std::atomic<bool> begun{false};
   const void* address = nullptr;
-  const set_runner set;
+  const set_free set;
   {
     device_array made(queue, extents(4, 6));
     address = made.data();
     const device_array taken(std::move(made));
     submit_slow_work(queue, taken, begun);
   }
-  EXPECT_EQ(runner_log::get().runs, 1);  // none for the array that was moved from
+  EXPECT_EQ(free_log::get().runs, 1);  // none for the array that was moved from
   EXPECT_TRUE(begun);
   EXPECT_EQ(kind_at(address, queue), alloc::unknown);
 }
 
-TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdleUnpooled) {
+TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
   // Kept for good: the OpenCL adapter leaks in-order queues.
   static const auto& in_order =
       *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  const set_runner set;
+  const set_free set;
   for (sycl::queue queue : {queue_on(), in_order}) {
     const void* address = nullptr;
     {
@@ -399,18 +399,18 @@ TEST(UsmArray, NothingRunsThroughTheRunnerWhereTheQueueIsIdleUnpooled) {
       address = made.data();
       queue.copy(source.data(), made.data(), 24).wait();
     }
-    EXPECT_EQ(runner_log::get().runs, 0);
+    EXPECT_EQ(free_log::get().runs, 0);
     EXPECT_EQ(kind_at(address, queue), alloc::unknown);
   }
 }
 
 TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
-  for (const bool with_runner : {false, true}) {
+  for (const bool by_another : {false, true}) {
     sycl::queue queue = queue_on();
     sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
                                                          queue.get_device());
-    std::optional<set_runner> set;
-    if (with_runner) set.emplace();
+    std::optional<set_free> set;
+    if (by_another) set.emplace();
     float* data = nullptr;
     {
       const device_array made(queue, extents(4, 6));
@@ -419,8 +419,8 @@ TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
       queue.copy(source.data(), data, 24);
     }
     graph.end_recording(queue);
-    if (with_runner) {
-      EXPECT_EQ(runner_log::get().runs, 1) << "it is taken for an idle one";
+    if (by_another) {
+      EXPECT_EQ(free_log::get().runs, 1) << "it is taken for an idle one";
     }
     EXPECT_EQ(kind_at(data, queue), alloc::device);
     sycl::free(data, queue);
@@ -430,14 +430,14 @@ TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
 TEST(UsmArray, AnAssignedArrayShowsTheNewMemoryWhileTheOldWaits) {
   sycl::queue queue = queue_on();
   std::atomic<bool> begun{false};
-  const set_runner set;
+  const set_free set;
   device_array array(queue, extents(4, 6));
   submit_slow_work(queue, array, begun);
   device_array other(queue, extents(4, 6));
   const void* const address = other.data();
-  runner_log::get().seen = &array;
+  free_log::get().seen = &array;
   array = std::move(other);
-  EXPECT_EQ(runner_log::get().addresses, std::vector<const void*>{address});
+  EXPECT_EQ(free_log::get().addresses, std::vector<const void*>{address});
   EXPECT_EQ(array.data(), address);
   EXPECT_EQ(kind_at(address, queue), alloc::device);
 }
