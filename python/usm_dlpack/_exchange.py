@@ -246,7 +246,7 @@ def validate(
     usm_dlpack.ConversionError: data: expected device USM, found host USM; ...
     """
     others = (backends, dtype, ndim, readonly, overlapping, device)
-    if usm_types is _USM_TYPES and others == (None,) * 6:
+    if usm_types is _USM_TYPES and all(other is None for other in others):
         return _core.validate(x)
     _core.check_process()
     kinds = _arguments.names("usm_types", usm_types)

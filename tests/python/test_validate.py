@@ -184,6 +184,8 @@ def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
     ("wanted", "code", "field", "expected", "found"),
     [
         ({"dtype": "f8"}, "dtype_mismatch", "dtype", "float64", "float32"),
+        # NumPy says that it equals None.
+        ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float64", "float32"),
         ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 2", "lanes 1"),
         ({"ndim": 1}, "rank_mismatch", "ndim", "1 dimensions", "2"),
         ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "1", "0"),
