@@ -34,8 +34,8 @@ class memory_users {
  public:
   /// Adds a queue. If there are many, forgets those without work.
   void add(const sycl::queue& queue) noexcept;
-  /// Waits until all queues are idle, and forgets them. Returns false if that cannot be known:
-  /// the memory must not be freed then. @pre the GIL is not held
+  /// Waits until all queues are idle, and forgets them. False: a queue may have work, and the
+  /// memory must not be freed. @pre the GIL is not held
   bool wait() noexcept;
 
  private:

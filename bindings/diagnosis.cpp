@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries of the SYCL runtime for `explain` and `devices`; what fails is Python's to tell.
+// Queries of the SYCL runtime for `explain` and `devices`; Python reports what they throw.
 #include "module.hpp"
 #include "python_objects.hpp"
 

@@ -46,9 +46,9 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::prepare_producers();
   usm_dlpack::python::register_tensor(module);
   usm_dlpack::python::register_exchange_api();
-  usm_dlpack::python::register_exchange(module);
-  usm_dlpack::python::register_from_memory(module);
-  usm_dlpack::python::register_import(module);
+  usm_dlpack::python::register_validate(module);
+  usm_dlpack::python::register_to_dlpack_tensor(module);
+  usm_dlpack::python::register_from_dlpack(module);
   usm_dlpack::python::register_trace(module);
   usm_dlpack::python::register_diagnosis(module);
   usm_dlpack::python::register_package_interface(module);

@@ -12,10 +12,11 @@
 // the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
 // try; a wrong device, context, USM kind, bounds or a read-only array raises
 // `usm_dlpack.ConversionError`. Containers (std::optional, std::vector) must not throw during
-// conversion, so for an array in one the last overload raises it (see `explain_refusals`); for
-// a view that may be None, prefer `const View*` with `"x"_a.none()`. Nothing is converted,
-// copied or synchronised: submit kernels to the array's queue, or wait for it. A view and a
-// queue are separate arguments, so call `check_queue` to check that they fit together.
+// conversion, so a refused array in one is reported by the last overload (see
+// `explain_refusals`); for a view that may be None, prefer `const View*` with `"x"_a.none()`.
+// Nothing is converted, copied or synchronised: submit kernels to the array's queue, or wait
+// for it. A view and a queue are separate arguments, so call `check_queue` to check that they
+// fit together.
 #pragma once
 
 // clang-format off: the order says which header may include which

@@ -10,9 +10,9 @@ from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
-from usm_dlpack._cli import _program  # noqa: E402
+from usm_dlpack._cli import _import_failure  # noqa: E402
 
-if not _program.is_doctor():
+if not _import_failure.is_doctor():
     try:
         from usm_dlpack import _functions  # noqa: F401 (_core calls them)
         from usm_dlpack._arrays import UsmArray
@@ -30,9 +30,9 @@ if not _program.is_doctor():
         from usm_dlpack._explain import Explanation, explain
         from usm_dlpack._paths import get_cmake_dir, get_include
     except ImportError as _failure:
-        _program.failure = _failure  # which the program's commands say in one sentence
-        if not _program.is_this_package():
-            raise _program.refusal(_failure) from _failure
+        _import_failure.failure = _failure  # which the program's commands say in one sentence
+        if not _import_failure.is_this_package():
+            raise _import_failure.refusal(_failure) from _failure
     else:
         __version__ = _version
         for _kind in (DLPackTensor, UsmAllocation, Explanation):

@@ -128,9 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(options)
     except ImportError as error:  # of _core or its libraries
         from usm_dlpack import _terminal
-        from usm_dlpack._cli import _program
+        from usm_dlpack._cli import _import_failure
 
-        _terminal.say_error(_program.sentence(_program.failure or error))
+        _terminal.say_error(_import_failure.sentence(_import_failure.failure or error))
         return 1
 
 

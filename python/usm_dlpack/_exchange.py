@@ -33,9 +33,9 @@ def to_dlpack_tensor(
     Without a keyword the tensor is the array that `obj` describes. With ``shape``, ``dtype``,
     ``strides`` or ``byte_offset`` its memory is read anew, from `obj`'s first element on. Every
     byte of the result must lie within the bytes of `obj`, whatever the allocation holds beyond
-    them: those of dpctl.memory; of an array those of the memory that its ``usm_data``, ``base`` or
-    ``data`` is, or else from its lowest to its highest element, as of a DLPackTensor. An empty
-    tensor may begin at their end.
+    them. These are all bytes of a dpctl.memory; of an array, all of its ``usm_data``, ``base`` or
+    ``data``; without such, and of a DLPackTensor, those from the lowest to the highest element. An
+    empty tensor may begin at their end.
 
     Parameters
     ----------
@@ -43,10 +43,9 @@ def to_dlpack_tensor(
         An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array; or a
         DLPackTensor of any dtype.
     shape
-        Extents, in elements. None keeps shape and strides of `obj`, also with a ``dtype`` of the
-        same width; with one of another width, or a ``byte_offset`` other than 0, it is one
-        dimension that takes all the bytes of `obj`, which must then be compact, behind
-        ``byte_offset``.
+        Extents, in elements. None keeps shape and strides of `obj`, if the ``dtype`` has the same
+        width and ``byte_offset`` is 0. Otherwise None is one dimension of all bytes of `obj` behind
+        ``byte_offset``; `obj` must then be compact.
     dtype
         A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn", "float32x4"), as
         ``DLPackTensor.dtype`` gives it, or a tuple (code, bits, lanes); None is the dtype of `obj`,
@@ -110,9 +109,9 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``, of its type or its own, whose keywords are those of its
-        signature, or whose type has the C exchange API. Its memory is USM, or with ``device`` host
-        memory; then a NumPy array of ml_dtypes is taken too, though NumPy does not export it.
+        An array with ``__dlpack__``, on the type or on the object, or whose type has the C exchange
+        API. It is passed the keywords that its signature has. Its memory is USM, or with ``device``
+        host memory; then a NumPy array of ml_dtypes is taken too, though NumPy does not export it.
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
         of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or

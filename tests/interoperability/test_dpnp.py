@@ -13,7 +13,7 @@ class DpnpContract(ExchangeContract):
     """What is the same for both kinds of array."""
 
     def test_their_0d_array_is_exported_readonly_although_it_is_writable(self) -> None:
-        # A defect of theirs, which docs/how-to/dpnp.md names; the array interface tells the truth.
+        # A defect of theirs, which docs/how-to/dpctl.md names; the array interface tells the truth.
         theirs = self.peer.namespace.asarray(2.5)
         assert theirs.flags.writable
         assert usm_dlpack.from_dlpack(theirs).readonly

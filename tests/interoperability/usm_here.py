@@ -17,7 +17,6 @@ _ALLOCATE = {
     "host": dpctl.memory.MemoryUSMHost,
     "shared": dpctl.memory.MemoryUSMShared,
 }
-USM_TYPES = tuple(_ALLOCATE)
 
 
 @cache

@@ -239,11 +239,6 @@ def test_an_object_that_has_the_protocols_itself_is_explained(memory: Any) -> No
         check_walk(walk, None)
 
 
-def offering(value: Any) -> Any:
-    """Return an object with this array interface."""
-    return types.SimpleNamespace(__sycl_usm_array_interface__=value)
-
-
 EXPORTS: dict[str, tuple[str | None, Callable[[Any, Any], tuple[Any, dict[str, Any]]]]] = {
     "good": (None, lambda memory, _: (memory, {})),
     "empty": (None, lambda memory, _: (memory, {"shape": 0})),

@@ -313,8 +313,8 @@ bool holds_padding(const strided_shape<Rank>& given, std::size_t r, std::int64_t
          holds_product<Index>(given, r, sum);
 }
 
-/// Whether a padded mapping may be made with a padded extent, which replaces the extent of the
-/// dimension of stride 1 in `plain`: the last (right) or the first (left), or either.
+/// Whether a padded mapping may be made with a padded extent. The padded dimension is the one
+/// whose stride in `plain` is 1: the last (right) or the first (left).
 template <class Index, class Mapping, std::size_t Rank>
 bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
   const bool left = plain.stride(0) == 1;

@@ -179,8 +179,8 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
   return span;
 }
 
-/// Writes compact strides, by default row-major ones. Only empty or refused shapes saturate
-/// the product.
+/// Writes compact strides, by default row-major ones. A product that overflows becomes the
+/// largest int64_t, only in shapes that are empty or refused later.
 constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
                                      std::size_t ndim, bool column_major = false) noexcept {
   std::int64_t product = 1;

@@ -134,9 +134,9 @@ constexpr bool is_of_type(errc rule) noexcept {
          rule == errc::layout_mismatch;
 }
 
-/// Raises why no overload took a call's arguments: first what no other overload could accept,
-/// an error of the array itself (an interrupt, for example) or a refusal that does not depend
-/// on the view's type. An argument that some overload took is not at fault.
+/// Raises why no overload took a call's arguments: an error of an array itself (an interrupt,
+/// for example), else a refusal that all overloads share, else an ArgumentError. An argument
+/// that some overload took is not at fault.
 [[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
                                         second_round round, const nb::kwargs& kwargs) {
   const auto found = recorded_calls().find(round.call);

@@ -203,7 +203,8 @@ struct level_zero_platform {
 };
 
 /// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
-/// one byte: a pool takes the smallest sizes first, and only device-read-only shared USM.
+/// one byte, the likeliest size to be pooled. Shared USM is pooled only if the device only
+/// reads it.
 /// @param context the default context
 inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
                         sycl::usm::alloc kind) noexcept {

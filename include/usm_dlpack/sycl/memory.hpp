@@ -185,8 +185,8 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   using answer = memory_pools::answer;
   const memory_pools& pools = entry.level_zero.pools;
   range.proof = bounds_proof::block;
-  // Inside a chunk, the second byte has one byte less after it; an uncut allocation has one
-  // size everywhere. Far inside a large chunk, at `lowest`, libumf answers as if uncut.
+  // Asked at base + 1, libumf answers the size less 1 in a chunk, and the size of uncut
+  // memory. Far inside a large chunk, at `lowest`, it answers as if uncut.
   const std::size_t skipped = range.size > 1 ? 1 : 0;
   std::size_t usable = 0;
   const answer told = pools.ask(range.base + skipped, usable);

@@ -127,7 +127,7 @@ struct memory_place {
   std::int32_t device_id = -1;  ///< of the root device; -1 if unknown
 };
 
-/// Finds the memory's device: with one query for most device and shared USM, whose kind is
+/// Finds the memory's device: with one query for most device and shared USM. Its kind is
 /// queried only if the view's type names one.
 /// @param kind unknown for a view of any kind or without elements
 /// @pre `entry.context` is not null
@@ -230,7 +230,7 @@ inline DLDevice export_device(const void* pointer, bool empty,
                  "allocate with a queue made from a root device alone, or pass the context");
 }
 
-/// Describes a view, and finds its device by one of the three functions above.
+/// Describes a view, and finds its device by the `export_device` of its place.
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
   const auto described = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});

@@ -102,7 +102,8 @@ inline std::int32_t export_id(const sycl::queue& queue) {
   return device_id(queue.get_device());
 }
 
-/// Whether all work of a queue is done. A recording queue says so of work that never began.
+/// Whether all work of a queue is done. False for a queue that records a graph, which looks
+/// idle.
 inline bool is_idle(const sycl::queue& queue) noexcept {
   using sycl::ext::oneapi::experimental::queue_state;
   try {

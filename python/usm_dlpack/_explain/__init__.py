@@ -99,7 +99,7 @@ def explain(
         An array with ``__dlpack__`` or a DLPack capsule, whose import is explained; an object with
         ``__sycl_usm_array_interface__``, whose export is; or an array with both.
     direction
-        "import" or "export"; None is what `x` or the other keywords are of, or both.
+        "import" or "export"; None goes by the other keywords, else by what `x` has, maybe both.
     dtype
         As in `validate` or in `to_dlpack_tensor`, whichever is called.
     usm_types, backends, ndim, readonly, overlapping, device

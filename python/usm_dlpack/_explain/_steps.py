@@ -78,7 +78,7 @@ _EXPORT: tuple[Rule, ...] = (
     ("context", "the object names a context", "the protocol begins with a bound pointer",
      '__sycl_usm_array_interface__["syclobj"]', "{named}", ("context",)),
     ("pointer", "that context knows the pointer",
-     "memory that was freed, or is of another context, is nothing that it can name",
+     "the context does not know memory that was freed, or is of another context",
      "that context", "{kind} USM", ("kind", "empty", "context")),
     ("default", "it is the default context of its platform",
      "a consumer knows the device id only, and finds no other context by it",

@@ -38,7 +38,6 @@ template <class View, class... Others>
 View make_view(const DLTensor&, Others&&...) {
   return View();
 }
-[[maybe_unused]] static void write_header(DLManagedTensorVersioned&, std::uint64_t) {}
 [[maybe_unused]] static void write_tensor(const DLTensor&, std::int64_t*, DLTensor&) {}
 
 #include <refusal.hpp>

@@ -220,7 +220,7 @@ nb::object import_managed(managed_tensor managed) {
   return made;
 }
 
-void register_import(nb::module_& module) {
+void register_from_dlpack(nb::module_& module) {
   module.def("from_dlpack", &from_dlpack, nb::arg("x").none(),
              nb::arg("device_id") = nb::none(), nb::arg("queue") = nb::none(),
              nb::arg("copy") = nb::none(), nb::arg("usm_type") = nb::none(),

@@ -209,7 +209,7 @@ const char* name_of(device_proof device) {
   return names[static_cast<std::size_t>(device)];
 }
 
-void register_exchange(nb::module_& module) {
+void register_validate(nb::module_& module) {
   register_allocation(module);
   module.def("validate", &validate_array, nb::arg("x").none(),
              nb::arg("usm_types") = nb::none(), nb::arg("backends") = nb::none(),

@@ -290,7 +290,7 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   return made;
 }
 
-void register_from_memory(nb::module_& module) {
+void register_to_dlpack_tensor(nb::module_& module) {
   module.def("to_dlpack_tensor", &to_dlpack_tensor, nb::arg("obj").none(),
              nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("strides").none(),
              nb::arg("byte_offset").none(), nb::arg("queue").none(),
