@@ -12,7 +12,6 @@ import pytest
 
 # The module that an example needs, by the example.
 NEEDED = {
-    "with_dpctl_tensor": "dpctl.tensor",
     "with_dpnp": "dpnp",
     "with_mpi": "mpi4py",
     "with_pytorch": "torch",
@@ -22,7 +21,5 @@ NEEDED = {
 
 @pytest.mark.parametrize("name", [name for name, module in NEEDED.items() if find_spec(module)])
 def test_an_example_prints_what_its_page_shows(name: str, tmp_path: Path) -> None:
-    # dpctl.tensor announces that it moves to dpnp.
-    quiet = ("-W", "ignore::DeprecationWarning") if name == "with_dpctl_tensor" else ()
     ranks = (Path(sys.prefix, "bin", "mpiexec"), "-n", "2") if name == "with_mpi" else ()
-    assert guide.run(name, tmp_path, *quiet, launcher=ranks) == guide.expected(name)
+    assert guide.run(name, tmp_path, launcher=ranks) == guide.expected(name)
