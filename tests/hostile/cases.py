@@ -121,7 +121,7 @@ def _validation(plan: Plan, x: Any) -> Call:
         keywords |= _wrong(
             plan,
             *({"usm_types": None}, {"usm_types": "\udc80"}, {"backends": [b"opencl"]}),
-            *({"dtype": (2, 2**40, 1)}, {"ndim": Index(plan.raise_it)}, {"readonly": 0}),
+            *({"dtype": (2, 2**40, 1)}, {"ndim": Index(plan.raise_it)}, {"readonly": 2}),
             *({"overlapping": Bottomless()}, {"device": (1, 0)}, {"stranger": None}),
         )
     return Call(validate, x, keywords, wanted)
