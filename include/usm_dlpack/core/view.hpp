@@ -47,14 +47,17 @@ inline constexpr bool keeps_alignment<
     Accessor,
     std::enable_if_t<std::is_member_pointer_v<decltype(&Accessor::byte_alignment)>>> = true;
 
-/// The alignment of the handle in bytes that an accessor promises by a constant, as
-/// `std::aligned_accessor` does; otherwise 1.
 template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
-inline constexpr std::size_t promised_alignment = 1;
+inline constexpr std::size_t constant_alignment = 1;
 template <class Accessor>
 inline constexpr std::size_t
-    promised_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
+    constant_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
         static_cast<std::size_t>(Accessor::byte_alignment);
+
+/// The alignment of the handle in bytes that an accessor promises by a constant, as
+/// `std::aligned_accessor` does; otherwise 1.
+template <class Accessor>
+inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
 
 /// Whether the accessor is a `usm_accessor`, whose views need a device query.
 template <class Accessor>

@@ -31,7 +31,7 @@ inline constexpr sycl::usm::alloc usm_kind_of<usm_accessor<Kind, Accessor>> = Ki
 
 /// A wrapper promises the alignment of the accessor within.
 template <sycl::usm::alloc Kind, class Accessor>
-inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>, void> =
+inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>> =
     promised_alignment<Accessor>;
 
 /// Stores an accessor, without space if it is stateless. Not a base class, because a class
