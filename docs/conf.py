@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -24,11 +25,19 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "cpp_reference",
+    "breathe",
     "python_reference",
     "site_markup",
 ]
 exclude_patterns = ["examples"]
+# One project a folder of headers: Breathe finds a namespace once in each.
+breathe_projects = {
+    folder: f"{os.environ['USM_DLPACK_DOXYGEN_XML']}/{folder}"
+    for folder in ("core", "sycl", "opencl", "nanobind")
+}
+breathe_show_include = False
+# Each page opens the namespace anew.
+suppress_warnings = ["duplicate_declaration.cpp"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Names of other projects and of the languages, whose documentation is not at hand.
