@@ -58,6 +58,7 @@ myst_url_schemes = {"http": None, "https": None, "repository": None}
 
 html_theme = "furo"
 html_title = "usm_dlpack"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
