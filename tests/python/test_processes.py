@@ -288,22 +288,6 @@ def test_in_a_child(name: str, forking: Succeed) -> None:
     assert forking(CHILDREN[name]) == ""
 
 
-def test_a_pool_of_forked_processes_says_why_it_cannot(forking: Succeed) -> None:
-    pool = """
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-
-def shape_in_child():
-    return from_dlpack(tensor).shape
-
-with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as executor:
-    error = executor.submit(shape_in_child).exception()
-print(type(error).__name__, error.code, error.field)
-use()
-"""
-    assert forking(USED + pool) == "ConversionError process_forked process\n"
-
-
 # --- sub-interpreters
 
 SUB_INTERPRETER = """
