@@ -104,9 +104,8 @@ something else ran.
 """
 
 
-def make_environment() -> None:
-    """Make the environment with this package in it, and ask the driver for its device."""
-    rig.make()
+def install() -> None:
+    """Install this package in the environment, and ask the driver for its device."""
     VENV.install("-q", "-r", "requirements/test.txt", ".[cpu,test]")
     print("drivers:", rig.versions(rig.DRIVERS))
     rig.require_device()
@@ -274,16 +273,19 @@ def main() -> int:
     NOT_RUN.unlink(missing_ok=True)
     start = time.monotonic()
     try:
-        make_environment()
+        rig.make()
+    except (RefusalError, OSError) as reason:
+        NOT_RUN.write_text(f"Level Zero: {reason}\n")
+        print(f"\n##### Level Zero: NOT RUN: {reason}")
+        return 0
+    try:
+        install()
         build()
         page = "\n".join([HEAD, run_cpp(), run_python(), run_configured(), left_out()])
         if write:
             PAGE.write_text(page, encoding="utf-8")
         else:
             compare_page(page)
-    except rig.NotRunError as reason:
-        NOT_RUN.write_text(f"Level Zero: {reason}\n")
-        print(f"\n##### Level Zero: NOT RUN: {reason}")
     except RefusalError as refusal:
         print(f"\nFAILED: {refusal}")
         return 1
