@@ -8,35 +8,24 @@ examples/, which have the installed package, are built by tests of their own.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
+import clean_environment
 import pytest
 
 pytestmark = pytest.mark.extended
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECTS = ROOT / "tests" / "packaging"
-# The scripts folder of this interpreter, where the build tools of the environment are.
-TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 PYTHON = f"-DPython_EXECUTABLE={sys.executable}"
 
 
 def attempt(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command where nothing of ours is near, with the tools of this environment."""
-    hidden = ("LD_LIBRARY_PATH", "PYTHONPATH", "CMAKE_PREFIX_PATH", "usm_dlpack_DIR")
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    return subprocess.run(
-        [str(word) for word in command],
-        env=kept | {"PATH": TOOLS} | variables,
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return clean_environment.run(*command, cwd="/", timeout=900, **variables)
 
 
 def succeed(*command: str | Path, **variables: str) -> str:
@@ -161,14 +150,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the unpacked sdist of this tree."""
     folder = tmp_path_factory.mktemp("sdist")
     build = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
-    done = subprocess.run(
-        [sys.executable, "-c", build, str(folder)],
-        env=os.environ | {"PATH": TOOLS},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = clean_environment.run(sys.executable, "-c", build, folder, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     (archive,) = folder.glob("usm_dlpack-*.tar.gz")
     succeed("tar", "-x", "-f", archive, "-C", folder)

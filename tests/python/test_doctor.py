@@ -32,13 +32,8 @@ REINSTALL = f"{PIP} --force-reinstall --no-deps"
 
 def examined(commands: str = "", python: str = sys.executable, **variables: str) -> Any:
     """Return what the doctor finds in a new process, after some commands of a shell."""
-    done = subprocess.run(
-        ["sh", "-c", f'{commands}\nexec "$0" "$@" --json', python, *DOCTOR],
-        env=clean_environment.without() | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    script = f'{commands}\nexec "$0" "$@" --json'
+    done = clean_environment.run("sh", "-c", script, python, *DOCTOR, **variables)
     assert done.stderr == ""
     found = json.loads(done.stdout)
     for finding in found["findings"]:

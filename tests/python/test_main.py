@@ -344,10 +344,7 @@ def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
     command = [sys.executable, *MAIN, *arguments]
 
     def run(closed: str) -> list[Any]:
-        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]
-        done = subprocess.run(
-            shell, env=clean_environment.without(), capture_output=True, text=True, check=False
-        )
+        done = clean_environment.run("sh", "-c", f'exec "$@" {closed}', "sh", *command)
         return [done.returncode, done.stdout, done.stderr]
 
     status, said, error = run("")
