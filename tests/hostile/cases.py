@@ -11,7 +11,6 @@ import functools
 import gc
 import random
 import re
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,10 +32,7 @@ from producers import (
     ACCEPTED,
     EXCEPTIONS,
     RAISED,
-    Bottomless,
-    Index,
     Plan,
-    api_producer,
     fuzzed_producer,
     own_capsule,
 )
@@ -77,13 +73,6 @@ class Call:
 # --- keywords
 
 
-def _wrong(plan: Plan, *keywords: dict[str, Any]) -> dict[str, Any]:
-    """Return keywords that make no sense, or raise by themselves."""
-    plan.outcomes |= {"TypeError", "ValueError", "request_unsupported"}
-    plan.loose |= {RAISED}
-    return plan.dice.choice(keywords)
-
-
 def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
     """Return keywords of ``validate`` that make sense, and what they stand for."""
     dice, tensor = plan.dice, plan.foreign.tensor
@@ -114,27 +103,12 @@ def _requirements(plan: Plan) -> tuple[dict[str, Any], Requirements]:
 
 def _validation(plan: Plan, x: Any) -> Call:
     keywords, wanted = _requirements(plan)
-    if plan.dice.random() < 0.05:
-        keywords |= _wrong(
-            plan,
-            *({"usm_types": None}, {"usm_types": "\udc80"}, {"backends": [b"opencl"]}),
-            *({"dtype": (2, 2**40, 1)}, {"ndim": Index(plan.raise_it)}, {"readonly": 2}),
-            *({"overlapping": Bottomless()}, {"device": (1, 0)}, {"stranger": None}),
-        )
     return Call(validate, x, keywords, wanted)
 
 
 def _import(plan: Plan, x: Any) -> Call:
-    choice = plan.dice.random()
-    if choice < 0.25:
+    if plan.dice.random() < 0.25:
         return Call(from_dlpack, x, *_destination(plan))
-    if choice < 0.28:
-        keywords = _wrong(
-            plan,
-            *({"device": (14, Index(plan.raise_it))}, {"device": (1, 0)}, {"device": (14, 2**31)}),
-            *({"usm_type": "\udc80"}, {"copy": Bottomless()}, {"stream": Bottomless()}),
-        )
-        return Call(from_dlpack, x, keywords)
     return Call(from_dlpack, x)
 
 
@@ -185,9 +159,6 @@ def _stranger(plan: Plan) -> Call:
 def choose_call(plan: Plan) -> Call:
     """Return one of all the calls there are, most often with a producer or a capsule."""
     kind = plan.dice.random()
-    if kind < 0.04:
-        producer = api_producer(plan)
-        return plan.dice.choice([_import, _validation])(plan, producer)
     if kind < 0.45:
         return _import(plan, fuzzed_producer(plan))
     if kind < 0.6:
@@ -208,22 +179,6 @@ def _in_a_thread(_: Plan, act: Callable[[], None]) -> None:
     thread = threading.Thread(target=act)
     thread.start()
     thread.join()
-
-
-def _with_little_stack(plan: Plan, act: Callable[[], None]) -> None:
-    if plan.kept:  # callbacks that need the stack
-        return act()
-    plan.deeds = []  # whose own deleters need the stack
-    plan.loose |= {"RecursionError", "ArgumentError"}  # the second is from ctypes
-    depth, frame = 0, sys._getframe()
-    while frame is not None:
-        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(depth + plan.dice.randrange(6, 40))
-    try:
-        act()
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def _with_a_busy_collector(plan: Plan, act: Callable[[], None]) -> None:
@@ -260,7 +215,7 @@ def _with_a_busy_collector(plan: Plan, act: Callable[[], None]) -> None:
         gc.callbacks.remove(meddle)
 
 
-CIRCUMSTANCES = [*[_plainly] * 22, _in_a_thread, _with_little_stack, _with_a_busy_collector]
+CIRCUMSTANCES = [*[_plainly] * 22, _in_a_thread, _with_a_busy_collector]
 
 
 # --- what came of it
@@ -358,13 +313,12 @@ def settle(plan: Plan, holder: list[Any], owned: bool, copied: bool) -> None:
     capsule owned; ``copied``: it copied that, and gave it back.
     """
     foreign, capsule = plan.foreign, plan.given
-    given = capsule is not None or plan.handed_over
-    runs = 1 if foreign.managed.deleter and given else 0
+    runs = 1 if foreign.managed.deleter and capsule is not None else 0
     if capsule is not None:
         used = owned or plan.consumed or plan.taken is not None
         expected = b"used_" + foreign.name if used else foreign.name
         require(name_of(capsule) == expected, f"the capsule is named {name_of(capsule)!r}")
-    now = runs if copied or (plan.handed_over and not owned) else 0
+    now = runs if copied else 0
     require(foreign.deletions == now, f"deletions after the call: {foreign.deletions}, not {now}")
     del capsule
     if owned:

@@ -7,7 +7,6 @@ An outcome is a code, the name of Python's own error, or ``raised``: the produce
 
 from __future__ import annotations
 
-import ctypes
 import datetime
 import random
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from capsules import DLManagedTensorVersioned, ForeignTensor, OldArray, consume, new_capsule
+from capsules import ForeignTensor, OldArray, consume, new_capsule
 from oracle import Requirements, Verdict
 from tensors import Places, mutate
 from usm_dlpack import ConversionError, from_dlpack, validate
@@ -55,8 +54,6 @@ class Plan:
     given: Any = None  # the capsule; held, so that it dies when no exception is on its way
     taken: Any = None  # the tensor, if the producer took its own capsule
     consumed: bool = False  # by the producer, in C's way: its to free
-    handed_over: bool = False  # without a capsule
-    kept: list[Any] = field(default_factory=list)
     says_host: bool = False  # whether it says that it is in host memory
     steady: bool = False  # its tensor must not change while it is taken
     wanted: Requirements = field(default_factory=Requirements)
@@ -241,54 +238,3 @@ def fuzzed_producer(plan: Plan) -> Any:
         members[dice.choice(["__dlpack__", "__getattribute__"])] = plan.raise_it
     _choose_device(plan, members)
     return type("Array", (), members)()
-
-
-# --- DLPack's C exchange API. A managed tensor that comes this way has no capsule: whoever got it
-# frees it, refused or not.
-
-_FromPyObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
-_WorkStream = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
-)
-
-
-class ExchangeTable(ctypes.Structure):
-    """``DLPackExchangeAPI`` of dlpack.h, with its header; functions that nobody calls are 1."""
-
-    _fields_ = (
-        ("version", ctypes.c_uint32 * 2),
-        ("prev_api", ctypes.c_void_p),
-        ("managed_tensor_allocator", ctypes.c_void_p),
-        ("managed_tensor_from_py_object_no_sync", _FromPyObject),
-        ("managed_tensor_to_py_object_no_sync", ctypes.c_void_p),
-        ("dltensor_from_py_object_no_sync", ctypes.c_void_p),
-        ("current_work_stream", _WorkStream),
-    )
-
-
-def api_producer(plan: Plan) -> Any:
-    """Return an object whose type has the C exchange API, which may fail, if its tensor can."""
-    fails = plan.dice.random() < 0.2
-    status = plan.dice.choice([0, -1, 1]) if fails else 0
-    stream = plan.dice.choice([None, plan.places.queues[0].addressof_ref()])
-
-    def give(_: int, out: Any) -> int:
-        if not fails:
-            out[0] = ctypes.addressof(plan.foreign.managed)
-            plan.handed_over = True
-        return status
-
-    def tell(kind: int, number: int, out: Any) -> int:
-        out[0] = stream
-        return 0
-
-    table = ExchangeTable((1, 3), None, 1, _FromPyObject(give), 1, 1, _WorkStream(tell))
-    members = {"__dlpack__": lambda self, *, max_version=None: plan.give()}
-    if isinstance(plan.foreign.managed, DLManagedTensorVersioned):
-        plan.outcomes |= {"capsule_unusable"} if fails else set()
-        members["__dlpack_c_exchange_api__"] = new_capsule(
-            ctypes.addressof(table), b"dlpack_exchange_api"
-        )
-    plan.kept.append(table)
-    plan.steady = True
-    return type("Exchanged", (), members)()
