@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
