@@ -147,25 +147,16 @@ def _swapped(plan: Plan) -> Call:
     return Call(validate, own_capsule(plan))
 
 
-def _stranger(plan: Plan) -> Call:
-    """Return a call with no array at all."""
-    plan.outcomes |= {"TypeError"}
-    if plan.dice.random() < 0.5:
-        return Call(from_dlpack, own_capsule(plan))
-    strangers = [None, 5, b"dltensor", memoryview(b"ab"), DLPackTensor]
-    return Call(plan.dice.choice([from_dlpack, validate]), plan.dice.choice(strangers))
-
-
 def choose_call(plan: Plan) -> Call:
-    """Return one of all the calls there are, most often with a producer or a capsule."""
+    """Return one of all the calls there are."""
     kind = plan.dice.random()
     if kind < 0.45:
         return _import(plan, fuzzed_producer(plan))
     if kind < 0.6:
         return _validation(plan, fuzzed_producer(plan))
-    if kind < 0.94:
+    if kind < 0.97:
         return _validation(plan, own_capsule(plan))
-    return _swapped(plan) if kind < 0.97 else _stranger(plan)
+    return _swapped(plan)
 
 
 # --- under which circumstances
