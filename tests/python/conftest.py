@@ -122,15 +122,8 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     ) -> subprocess.CompletedProcess[str]:
         if code is not None:
             arguments = ("-c", textwrap.dedent(code), *arguments)
-        return subprocess.run(
-            [sys.executable, "-W", "error", *arguments],
-            env=clean_environment.without() | variables,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        command = (sys.executable, "-W", "error", *arguments)
+        return clean_environment.run(*command, cwd=folder, **variables)
 
     return run
 

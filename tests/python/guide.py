@@ -8,7 +8,6 @@ tests/interoperability/.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,25 +22,12 @@ def expected(name: str) -> str:
     return (EXAMPLES / "output" / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def run(
-    name: str,
-    folder: Path,
-    *options: str,
-    launcher: tuple[str | Path, ...] = (),
-    **variables: str,
-) -> str:
+def run(name: str, folder: Path, *, launcher: tuple[str | Path, ...] = (), **variables: str) -> str:
     """Run an example in a folder, require success and silence, and return what it printed.
 
-    The options are Python's; the launcher stands before Python, as ``mpirun`` does.
+    The launcher stands before Python, as ``mpirun`` does.
     """
-    done = subprocess.run(
-        [*launcher, sys.executable, *options, EXAMPLES / f"{name}.py"],
-        env=clean_environment.without() | variables,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = (*launcher, sys.executable, EXAMPLES / f"{name}.py")
+    done = clean_environment.run(*command, cwd=folder, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -1,44 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of users in tests/packaging build against what they have of ours, and run.
+"""What CMake finds for a project that has the sources, an installed prefix or the sdist of ours.
 
-They have the sources, an installed prefix, or the installed package; each is built where nothing
-else of ours is found, and run without ``LD_LIBRARY_PATH``.
+Each is built where nothing else of ours is found. The projects of docs/examples/cmake and of
+examples/, which have the installed package, are built by tests of their own.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 
+import clean_environment
 import pytest
-import usm_dlpack
 
 pytestmark = pytest.mark.extended
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECTS = ROOT / "tests" / "packaging"
-# The scripts folder of this interpreter, where the build tools of the environment are.
-TOOLS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 PYTHON = f"-DPython_EXECUTABLE={sys.executable}"
 
 
 def attempt(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command where nothing of ours is near, with the tools of this environment."""
-    hidden = ("LD_LIBRARY_PATH", "PYTHONPATH", "CMAKE_PREFIX_PATH", "usm_dlpack_DIR")
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    return subprocess.run(
-        [str(word) for word in command],
-        env=kept | {"PATH": TOOLS} | variables,
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return clean_environment.run(*command, cwd="/", timeout=900, **variables)
 
 
 def succeed(*command: str | Path, **variables: str) -> str:
@@ -46,17 +33,6 @@ def succeed(*command: str | Path, **variables: str) -> str:
     done = attempt(*command, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def build_and_run(project: str, build: Path, driver: Path, *choices: str) -> str:
-    """Build a project in `PROJECTS`, run its program on the device, return its CMake cache."""
-    succeed("cmake", "-S", PROJECTS / project, "-B", build, *choices)
-    succeed("cmake", "--build", build)
-    succeed(build / "consumer", OCL_ICD_FILENAMES=str(driver))
-    needed = succeed("readelf", "--dynamic", "--wide", build / "consumer")
-    assert "libsycl" in needed
-    assert "OpenCL" not in needed
-    return (build / "CMakeCache.txt").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -80,53 +56,48 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
     tmp_path: Path, driver: Path
 ) -> None:
-    build_and_run("by_subdirectory", tmp_path, driver, f"-DUSM_DLPACK_SOURCES={ROOT}", PYTHON)
+    project, sources = PROJECTS / "by_subdirectory", f"-DUSM_DLPACK_SOURCES={ROOT}"
+    succeed("cmake", "-S", project, "-B", tmp_path, sources, PYTHON)
+    succeed("cmake", "--build", tmp_path)
+    program = tmp_path / "consumer"
+    succeed(program, OCL_ICD_FILENAMES=str(driver))
+    needed = succeed("readelf", "--dynamic", "--wide", program)
+    assert "libsycl" in needed
+    assert "OpenCL" not in needed
 
 
-def test_a_project_builds_from_an_installed_prefix_and_from_the_package(
-    tmp_path: Path, driver: Path, prefix: Path
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("-U__GNUC__", "compiler: expected g++ or clang (icpx is one), found another; build with"),
+        ("-fno-exceptions", "compiler flags: expected exceptions, found -fno-exceptions; remove"),
+    ],
+)
+def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(
+    tmp_path: Path, flag: str, sentence: str
 ) -> None:
-    choices = (f"-DCMAKE_PREFIX_PATH={prefix}", PYTHON)
-    cache = build_and_run("by_find_package", tmp_path / "prefix", driver, *choices)
-    assert f"usm_dlpack_DIR:PATH={prefix}/share/cmake/usm_dlpack\n" in cache
-    choices = (f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}", PYTHON)
-    build_and_run("by_find_package", tmp_path / "package", driver, *choices)
-
-
-@pytest.fixture
-def extension() -> Iterator[None]:
-    """Install the extension that finds us by its build requirements alone."""
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    options = ("--no-build-isolation", "--no-deps", "--no-index", "--force-reinstall")
-    quickly = "--config-settings=cmake.build-type=Debug"
-    succeed(*pip, "install", *options, quickly, PROJECTS / "extension")
-    yield
-    succeed(*pip, "uninstall", "--yes", "columns-of-usm")
-
-
-@pytest.mark.usefixtures("extension")
-def test_an_extension_built_by_scikit_build_core_finds_us_and_libsycl(driver: Path) -> None:
-    program = PROJECTS / "use_extension.py"
-    succeed(sys.executable, program, OCL_ICD_FILENAMES=str(driver))
+    source = tmp_path / "user.cpp"
+    source.write_text("#include <usm_dlpack/core/config.hpp>\n")
+    done = attempt("g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", flag, source)
+    assert done.returncode != 0
+    assert f"#error {sentence}" in done.stderr
 
 
 def configure(folder: Path, python: Path, prefix: Path, *choices: str) -> tuple[int, str]:
     """Configure the project that asks an installed prefix for SYCL; return what was said."""
     done = attempt(
-        *("cmake", "-S", PROJECTS / "by_find_package", "-B", folder),
+        *("cmake", "-S", ROOT / "docs/examples/cmake/program", "-B", folder),
         *(f"-DCMAKE_PREFIX_PATH={prefix}", f"-DPython_EXECUTABLE={python}", *choices),
     )
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-def test_sycl_found_nowhere_stops_with_the_cures(
+def test_headers_that_an_installed_prefix_carries_are_found_where_it_was_moved_to(
     tmp_path: Path, bare_python: Path, prefix: Path
 ) -> None:
     status, said = configure(tmp_path, bare_python, prefix)
     assert status != 0
     assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found headers" in said
-    assert "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python" in said
-    # The headers of others were found, with no donor in reach: the prefix carries them.
     for name in ("dlpack", "mdspan"):
         assert f"{prefix}/third_party/{name} " in said
 
@@ -179,14 +150,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the unpacked sdist of this tree."""
     folder = tmp_path_factory.mktemp("sdist")
     build = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
-    done = subprocess.run(
-        [sys.executable, "-c", build, str(folder)],
-        env=os.environ | {"PATH": TOOLS},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = clean_environment.run(sys.executable, "-c", build, folder, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     (archive,) = folder.glob("usm_dlpack-*.tar.gz")
     succeed("tar", "-x", "-f", archive, "-C", folder)

@@ -106,28 +106,19 @@ _FOREIGN = ctypes.create_string_buffer(64)
 SPOILS: list[tuple[str | None, str, Any]] = [
     (None, "minor", 9),
     ("header", "major", 2),
-    ("header", "flags", 1 << 40),
     ("device_type", "device_type", 2),
-    ("structure", "ndim", -1),
-    ("structure", "data", None),
     ("structure", "strides", (2**62, 2**62)),
     ("root", "device_id", 1),
-    ("root", "device_id", -1),
     ("pointer", "data", ctypes.addressof(_FOREIGN) // 16 * 16 + 16),
     ("bounds", "byte_offset", 4),
-    ("bounds", "strides", (-4, 1)),
     (None, "strides", None),
     (None, "shape", (0, 4)),
 ]
 REQUESTS: list[tuple[str | None, dict[str, Any]]] = [
-    (None, {}),
     (None, {"usm_types": ("device", "shared"), "dtype": "f4", "ndim": 2, "device": (14, 0)}),
     ("requirements", {"dtype": "f8"}),
-    ("requirements", {"ndim": 3}),
-    ("requirements", {"device": (14, 7)}),
     ("backend", {"backends": ["level_zero"]}),
     ("kind", {"usm_types": "host"}),
-    ("request", {"usm_types": "gpu"}),
     ("request", {"ndim": "2"}),
 ]
 
@@ -169,19 +160,18 @@ def test_the_error_is_that_of_the_call(
     assert vars(told) == vars(real)
 
 
-@pytest.mark.parametrize("code", [RuntimeError("busy"), TypeError("no"), BufferError("\udc80")])
-def test_what_a_producer_raises_is_the_stop(code: Exception) -> None:
+@pytest.mark.parametrize("raised", [RuntimeError("busy"), BufferError("\udc80")])
+def test_what_a_producer_raises_is_the_stop(raised: Exception) -> None:
     class Raising:
         def __dlpack__(self, **keywords: Any) -> Any:
-            raise code
+            raise raised
 
     explanation = explain(Raising())
-    assert explanation.error is code
+    assert explanation.error is raised
     check_walk(explanation.walks[0], "producer")
     assert str(explanation).isascii()
     told = json.loads(explanation.as_json())["walks"][0]["error"]
-    assert (told["type"], told["page"]) == (type(code).__name__, None)
-    assert "docs/errors" not in str(explanation)
+    assert (told["type"], told["page"]) == (type(raised).__name__, None)
 
 
 def test_a_keyboard_interrupt_is_not_explained_away() -> None:
@@ -228,47 +218,30 @@ def test_an_array_of_both_kinds_is_explained_in_both_directions(memory: Any) -> 
     assert [walk.direction for walk in explain(memory).walks] == ["export"]
 
 
-def test_an_object_that_has_the_protocols_itself_is_explained(memory: Any) -> None:
+def test_an_object_that_has_the_protocols_by_itself_is_explained(memory: Any) -> None:
     tensor = to_dlpack_tensor(memory)
-    holder = types.SimpleNamespace(
-        __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
-    )
-    for x in (holder, weakref.proxy(tensor)):
-        (walk,) = explain(x).walks
-        assert walk.direction == "import"
-        check_walk(walk, None)
+    (walk,) = explain(weakref.proxy(tensor)).walks
+    assert walk.direction == "import"
+    check_walk(walk, None)
 
 
-EXPORTS: dict[str, tuple[str | None, Callable[[Any, Any], tuple[Any, dict[str, Any]]]]] = {
-    "good": (None, lambda memory, _: (memory, {})),
-    "empty": (None, lambda memory, _: (memory, {"shape": 0})),
-    "queue": (None, lambda memory, other: (memory, {"queue": memory.sycl_queue})),
-    "foreign": ("default", lambda memory, other: (allocate("device", 48, other), {})),
-    "foreign queue": ("queue", lambda memory, other: (memory, {"queue": other})),
-    "beyond": ("bounds", lambda memory, _: (memory, {"shape": 4, "byte_offset": 2**40})),
-    "misaligned": (
-        "structure",
-        lambda memory, _: (memory, {"shape": 2, "dtype": "f4", "byte_offset": 2}),
-    ),
-    "no dtype": ("request", lambda memory, _: (memory, {"dtype": "nonsense"})),
-    "nothing": ("interface", lambda memory, _: (object(), {})),
-    "no dictionary": (
-        "interface",
-        lambda memory, _: (types.SimpleNamespace(__sycl_usm_array_interface__=5), {}),
-    ),
-    "stack": ("pointer", lambda memory, _: (TypedArray(memory, data=(4096, False)), {})),
-    "no context": ("context", lambda memory, _: (TypedArray(memory, syclobj=5), {})),
-    "no device": ("interface", lambda memory, _: (TypedArray(memory, syclobj="gpu:9"), {})),
-    "filter string": (None, lambda memory, _: (TypedArray(memory, syclobj="cpu"), {})),
-    "foreign context": ("pointer", lambda memory, other: (TypedArray(memory, syclobj=other), {})),
-}
-
-
-@pytest.mark.parametrize("name", EXPORTS)
-def test_an_export_stops_at_the_broken_rule(memory: Any, foreign_queue: Any, name: str) -> None:
-    stop, make = EXPORTS[name]
-    obj, keywords = make(memory, foreign_queue)
-    check_walk(explain(obj, direction="export", **keywords).walks[0], stop)
+def test_an_export_stops_at_the_broken_rule(memory: Any, foreign_queue: Any) -> None:
+    exports: list[tuple[str | None, Any, dict[str, Any]]] = [
+        (None, memory, {"shape": 0}),
+        (None, memory, {"queue": memory.sycl_queue}),
+        (None, TypedArray(memory, syclobj="cpu"), {}),
+        ("interface", object(), {}),
+        ("interface", types.SimpleNamespace(__sycl_usm_array_interface__=5), {}),
+        ("request", memory, {"dtype": "nonsense"}),
+        ("structure", memory, {"shape": 2, "dtype": "f4", "byte_offset": 2}),
+        ("context", TypedArray(memory, syclobj=5), {}),
+        ("pointer", TypedArray(memory, data=(4096, False)), {}),
+        ("default", allocate("device", 48, foreign_queue), {}),
+        ("queue", memory, {"queue": foreign_queue}),
+        ("bounds", memory, {"shape": 4, "byte_offset": 2**40}),
+    ]
+    for stop, obj, keywords in exports:
+        check_walk(explain(obj, direction="export", **keywords).walks[0], stop)
 
 
 class Hostile:
@@ -281,10 +254,9 @@ class Hostile:
     __getitem__ = __hash__ = __call__ = _refuse
 
 
-@pytest.mark.parametrize("field", ["data", "shape", "strides", "offset", "typestr", "syclobj"])
+@pytest.mark.parametrize("field", ["data", "shape", "typestr", "syclobj"])
 def test_hostile_interfaces_are_explained(memory: Any, field: str) -> None:
-    values = (Hostile(), 2**200, -1, None, (Hostile(), 2), (), "\udc80", {}, (2**64, True))
-    for value in values:
+    for value in (Hostile(), 2**200, (Hostile(), 2), "\udc80"):
         obj = TypedArray(memory, **{field: value})
         explanation = explain(obj, direction="export")
         assert repr(explanation.error) == repr(raised_by(lambda obj=obj: to_dlpack_tensor(obj)))
@@ -292,65 +264,37 @@ def test_hostile_interfaces_are_explained(memory: Any, field: str) -> None:
         assert explanation._repr_html_().replace("\n", "").isprintable()
 
 
-def test_a_type_whose_name_raises_is_explained() -> None:
-    class Nameless(type):
-        __name__ = property(Hostile._refuse)  # type: ignore[assignment]
-
-    class Thing(metaclass=Nameless):
-        pass
-
-    explanation = explain(Thing())
-    assert explanation.subject == "an object of type Thing"
-    check_walk(explanation.walks[0], "producer")
-
-
 def test_the_page_of_a_refusal_is_named_wherever_it_is_shown(memory: Any) -> None:
     for keywords, code, page in (
         ({"shape": 49}, "out_of_bounds", "docs/errors/out_of_bounds.md"),
         ({"shape": "a"}, "TypeError", "docs/errors/python_arguments.md"),
-        ({"shape": -1}, "ValueError", "docs/errors/python_arguments.md"),
     ):
         explanation = explain(memory, direction="export", **keywords)
-        assert f"           code      {code}; {page}\n" in str(explanation)
-        assert f"{code}; {page}" in explanation._repr_html_()
+        for text in (str(explanation), explanation._repr_html_()):
+            assert f"{code}; {page}" in text
         assert explanation.to_dict()["walks"][0]["error"]["page"] == page
-    assert "docs/errors" not in str(explain(memory))
 
 
 def test_an_array_that_says_where_it_is_stops_for_that_reason() -> None:
-    class Elsewhere:
-        def __dlpack_device__(self) -> tuple[int, int]:
-            return (2, 0)
-
-        def __dlpack__(self, **keywords: Any) -> Any:
-            raise AssertionError
-
-    reasons = []
-    for array in (np.zeros(3), Elsewhere(), 5):
+    for array, reason in (
+        (np.zeros(3), "in host memory: __dlpack_device__ says so"),
+        (5, "only its producer knows the memory"),
+    ):
         stop = explain(array).walks[0].stop
         assert stop is not None
         assert stop.name == "producer"
-        reasons.append(stop.reason)
-    told = "__dlpack_device__ says so before a capsule is asked for"
-    assert reasons == [
-        f"the array is in host memory: {told}",
-        f"the array is in no memory of SYCL: {told}",
-        "only its producer knows the memory",
-    ]
+        assert reason in stop.reason
 
 
 def test_another_device_in_the_capsule_is_shown_and_counts(memory: Any) -> None:
     foreign = ForeignTensor(address_of(memory))
-    other, same = (explain(ForeignArray(foreign, device=device)) for device in ((14, 7), (14, 0)))
-    assert (other.error, same.error) == (None, None)
-    assert validate(ForeignArray(foreign, device=(14, 7))).device_id == 0
-    (step,) = [step for step in other.steps if step.name == "device_type"]
-    told = "__dlpack_device__ says (14, 7), the capsule (14, 0), which counts"
-    assert step.answer == f"kDLOneAPI (14); {told}"
-    assert step.facts == {"device_type": 14, "dlpack_device": [14, 7]}
-    assert told in " ".join(str(other).split())
-    (step,) = [step for step in same.steps if step.name == "device_type"]
-    assert (step.answer, step.facts) == ("kDLOneAPI (14)", {"device_type": 14})
+    for said in ((14, 7), (14, 0)):
+        explanation = explain(ForeignArray(foreign, device=said))
+        assert explanation.error is None
+        (step,) = [step for step in explanation.steps if step.name == "device_type"]
+        differs = said != (14, 0)
+        assert ("__dlpack_device__ says (14, 7), the capsule (14, 0)" in step.answer) is differs
+        assert step.facts == {"device_type": 14} | ({"dlpack_device": [14, 7]} if differs else {})
 
 
 @pytest.mark.parametrize("of_sub_device", [False, True])

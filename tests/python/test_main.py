@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -26,47 +25,26 @@ DEVICES = (*MAIN, "devices", "--json")
 
 def test_the_program_shows_devices_a_round_trip_and_refusals(succeed: Callable[..., str]) -> None:
     lines = succeed(arguments=MAIN).splitlines()
-    device = dpctl.get_devices()[0]
-    assert lines[2].split(maxsplit=3) == ["0", "opencl:cpu:0", "opencl", device.name.strip()]
     steps = [line for line in lines if line.startswith("  ok  ")]
     assert len(steps) == 6
-    assert steps[0] == "  ok  a kernel filled device USM"
     assert steps[2] == "  ok  the consumer's pointer is the producer's: no copy"
     refusals = [line.strip() for line in lines if re.match(r"      \S+: expected ", line)]
     assert len(refusals) == len(set(refusals)) == 8
     assert all(SENTENCE.fullmatch(sentence) for sentence in refusals)
     assert lines[-1] == "All of this happened on this machine."
-    assert all(line == line.rstrip() and line.isprintable() for line in lines)
 
 
 # --- devices
-
-TABLE = """\
-Root devices (their place is the DLPack device id)
-  id  filter string  backend  name
-  0   opencl:cpu:0   opencl   {name}
-
-Device 0 is (14, 0) in DLPack
-  platform         {platform}
-  type             cpu
-  default context  of it alone; exchanged memory lives in it, and in no other context of the
-                   platform
-  USM              {kinds}
-  sub-devices      at most {most} ({by}); they have the id of their root
-
-ONEAPI_DEVICE_SELECTOR is not set: every root device is listed.
-"""
 
 
 def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
     real = dpctl.get_devices()[0]
     kinds = ("device", "host", "shared", "system")
     usm = {kind: getattr(real, f"has_aspect_usm_{kind}_allocations") for kind in kinds}
-    most = real.partition_max_sub_devices
     name, platform = real.name.strip(), real.sycl_platform.name
     listed = json.loads(succeed(arguments=DEVICES))
     (parts,) = (device.pop("sub_devices") for device in listed["devices"])
-    assert parts["most"] == most == len(real.create_sub_devices(partition=1))
+    assert parts["most"] == len(real.create_sub_devices(partition=1))
     nothing = {"value": None, "hidden": [], "without": None, "failure": None, "others": []}
     assert listed == {
         "ONEAPI_DEVICE_SELECTOR": None,
@@ -87,9 +65,10 @@ def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
             }
         ],
     }
-    there, by = ", ".join(kind for kind in kinds if usm[kind]), ", ".join(parts["by"])
-    table = TABLE.format(name=name, platform=platform, kinds=there, most=most, by=by)
-    assert succeed(arguments=(*MAIN, "devices")) == table
+    table = succeed(arguments=(*MAIN, "devices"))
+    assert f"\n  0   opencl:cpu:0   opencl   {name}\n" in table
+    assert f"\n  USM              {', '.join(kind for kind in kinds if usm[kind])}\n" in table
+    assert table.endswith("\nONEAPI_DEVICE_SELECTOR is not set: every root device is listed.\n")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +100,6 @@ def test_what_a_selector_hides_and_moves_is_said(
     done = new_process(arguments=(*MAIN, "devices"), **chosen)
     assert done.returncode == (selector == "level_zero:*")
     assert text in " ".join(done.stdout.split())
-    assert max(map(len, done.stdout.splitlines())) <= 100
     assert ("without it, this device would be 2" in done.stdout) is (without == [0, 2])
 
 
@@ -225,7 +203,6 @@ def test_explain_takes_a_file_and_its_status_is_the_answer(
     done = new_process(arguments=(*MAIN, "explain", f"{arrays}:foreign"))
     assert (done.returncode, done.stderr) == (1, "")
     assert "\n  stop  6. it is the default context of its platform\n" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
 
 
 def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(
@@ -236,26 +213,16 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(
     options = ("--direction", "import", "--json")
     told = json.loads(succeed(arguments=(*MAIN, "explain", target, *options)))
     assert told["passed"] is True
-    (walk,) = told["walks"]
-    assert walk["direction"] == "import"
-    (structure,) = [step for step in walk["steps"] if step["name"] == "structure"]
-    assert structure["facts"]["shape"] == [16]
+    assert [walk["direction"] for walk in told["walks"]] == ["import"]
 
 
 @pytest.mark.parametrize(
     ("target", "part", "remedy"),
     [
-        ("no_colon", "expected MODULE:EXPR", "name a module"),
-        ("no_such_module:x", "ModuleNotFoundError", "correct the name"),
-        ("math.no_such_module:x", "ModuleNotFoundError", "correct the name"),
         ("./no_such_file.py:x", "FileNotFoundError", "correct the name"),
-        ("./raises.txt:x", "ModuleNotFoundError", "correct the name"),
         ("{folder}/raises.py:x", "ValueError", "correct what it raises"),
-        ("{folder}/opens.py:x", "FileNotFoundError", "correct what it raises"),
         ("{folder}/imports.py:x", "ModuleNotFoundError", "correct what it raises"),
         ("{folder}/leaves.py:x", "SystemExit", "correct what it raises"),
-        ("math:nothing", "NameError", "correct the expression"),
-        ("math:1 +", "SyntaxError", "correct the expression"),
         ("math:1 / 0", "ZeroDivisionError", "correct what it raises"),
     ],
 )
@@ -263,7 +230,6 @@ def test_what_explain_cannot_find_is_told_from_what_raises(
     new_process: Callable[..., Any], tmp_path: Path, target: str, part: str, remedy: str
 ) -> None:
     (tmp_path / "raises.py").write_text("raise ValueError('no')\n")
-    (tmp_path / "opens.py").write_text("open('no_such_file')\n")
     (tmp_path / "imports.py").write_text("import no_such_module\n")
     (tmp_path / "leaves.py").write_text("raise SystemExit(0)\n")
     done = new_process(arguments=(*MAIN, "explain", target.format(folder=tmp_path)))
@@ -271,16 +237,6 @@ def test_what_explain_cannot_find_is_told_from_what_raises(
     assert SENTENCE.fullmatch(done.stderr.strip()), done.stderr
     assert part in done.stderr
     assert f"; {remedy}" in done.stderr
-
-
-@pytest.mark.parametrize("target", ["{arrays}:good", "dpctl.memory:MemoryUSMDevice(48)"])
-def test_what_raises_because_there_is_no_device_is_said_to(
-    new_process: Callable[..., Any], arrays: Path, target: str
-) -> None:
-    arguments = (*MAIN, "explain", target.format(arrays=arrays))
-    done = new_process(arguments=arguments, ONEAPI_DEVICE_SELECTOR="level_zero:*")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "`python -m usm_dlpack doctor`, because this process has no root device" in done.stderr
 
 
 def test_what_the_users_code_prints_is_not_read_as_the_explanation(
@@ -330,42 +286,7 @@ def test_an_explained_file_is_loaded_as_python_loads_a_program(
 # --- terminals and streams
 
 
-def run_on_terminal(arguments: list[str], **variables: str) -> tuple[str, str]:
-    """Run the program with stdout and stderr on terminals; return what was written to each."""
-    variables = {"TERM": "xterm", **variables}
-    names = ("NO_COLOR", "FORCE_COLOR", "TERM")
-    kept = {name: value for name, value in os.environ.items() if name not in names}
-    ends = [pty.openpty() for _ in range(2)]
-    process = subprocess.Popen(
-        [sys.executable, *MAIN, *arguments],
-        env=kept | variables,
-        stdout=ends[0][1],
-        stderr=ends[1][1],
-    )
-    for _, slave in ends:
-        os.close(slave)
-    written = [b"", b""]
-    for place, (master, _) in enumerate(ends):
-        while True:
-            try:
-                read = os.read(master, 4096)
-            except OSError:  # the other end is closed
-                break
-            written[place] += read
-        os.close(master)
-    process.wait()
-    return written[0].decode(), written[1].decode()
-
-
-def test_colours_and_progress_are_for_terminals(succeed: Callable[..., str]) -> None:
-    selector = {"ONEAPI_DEVICE_SELECTOR": "opencl:cpu"}
-    coloured, progress = run_on_terminal(["devices"], **selector)
-    assert "\x1b[1m" in coloured
-    assert "listing devices without ONEAPI_DEVICE_SELECTOR" in progress
-    assert progress.endswith("\r\x1b[2K")
-    plain, silent = run_on_terminal(["devices"], TERM="dumb", **selector)
-    assert "\x1b" not in plain
-    assert silent == ""
+def test_a_file_gets_colours_only_if_it_is_told_to(succeed: Callable[..., str]) -> None:
     assert "\x1b" not in succeed(arguments=(*MAIN, "devices"))
     assert "\x1b[1m" in succeed(arguments=(*MAIN, "devices", "--color", "always"))
 
@@ -406,30 +327,17 @@ def test_colours_follow_the_option_then_the_variables(
 
 @pytest.mark.parametrize("command", [(), ("devices",), ("explain",), ("doctor",)])
 def test_help_says_the_exit_statuses(succeed: Callable[..., str], command: tuple[str, ...]) -> None:
-    printed = succeed(arguments=(*MAIN, *command, "--help"))
-    assert "exit status:" in printed
-    assert max(map(len, printed.splitlines())) <= 100
+    assert "exit status:" in succeed(arguments=(*MAIN, *command, "--help"))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("devices",),
-        ("explain", "dpctl:get_devices()[0]"),
-        ("explain", "no.such:module"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [("devices",), ("explain", "no.such:module")], ids=" ".join)
 def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
     arguments: tuple[str, ...],
 ) -> None:
     command = [sys.executable, *MAIN, *arguments]
 
     def run(closed: str) -> list[Any]:
-        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]
-        done = subprocess.run(
-            shell, env=clean_environment.without(), capture_output=True, text=True, check=False
-        )
+        done = clean_environment.run("sh", "-c", f'exec "$@" {closed}', "sh", *command)
         return [done.returncode, done.stdout, done.stderr]
 
     status, said, error = run("")
@@ -450,16 +358,3 @@ def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (1, b"")
-
-
-@pytest.mark.parametrize("arguments", [("devices",), ("explain", "math:pi")])
-def test_a_stdout_that_is_full_is_said_in_one_sentence(arguments: tuple[str, ...]) -> None:
-    command = [sys.executable, *MAIN, *arguments]
-    kept: dict[str, Any] = {"env": clean_environment.without(), "text": True}
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, **kept)
-        both = subprocess.run(command, stdout=full, stderr=full, check=False, **kept)
-    assert done.returncode == both.returncode == 3
-    assert SENTENCE.fullmatch(done.stderr.strip())
-    assert "\n" not in done.stderr.strip()
-    assert done.stderr.startswith("stdout: expected a file with space for what is said, found ")

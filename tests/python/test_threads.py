@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm_ffi
-import usm_dlpack
 from c_exchange_api import ExchangeAPI
 from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume
 from memory_sources import TypedArray, address_of, allocate, new_queue
@@ -181,13 +180,6 @@ def test_copies_of_all_threads_hold_their_own_values(queue: Any) -> None:
         return same
 
     assert at_once(work) == [True] * THREADS
-
-
-def test_the_package_queue_is_one_for_all_threads() -> None:
-    api = ExchangeAPI(DLPackTensor)
-    streams = at_once(lambda number: api.stream(usm_dlpack.device_id(usm_dlpack.root_device(0))))
-    assert len(set(streams)) == 1
-    assert streams[0]
 
 
 def test_signatures_are_read_by_one_thread_at_a_time() -> None:
