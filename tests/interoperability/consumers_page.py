@@ -28,6 +28,8 @@ from upstream_defects import EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
 PASSED = ("same memory", "copy", "arrived", "sent", "received", "")
+NONE = "no such array"
+HOST_HEAD = "without / with `copy=True`"
 DIRECTIONS = ("ours to theirs", "theirs to ours")
 HOST_WAYS = ("legacy capsule", "versioned capsule", "keyword")
 HEAD = """\
@@ -38,27 +40,30 @@ when a cell is not as it stands here; `python3 tests/interoperability/run.py --w
 
 - *same memory*: the array arrived, its values, shape and dtype unchanged, at the same address.
 - *copy*: it arrived in memory of its own.
-- *arrived*: it is empty, so that nothing is shared or copied.
 - *sent*, *received*: the message was read from, or written to, the memory itself.
 - *refused*, *writable* (read-only memory that can be written on the other side), *crash*: a number
   leads to the reason. Wrong values fail the run.
-- An empty cell: the library has no such array.
+
+Each library was given arrays in device, host and shared USM and on a second root device, of a
+platform of its own; empty, 0-d, strided, reversed, broadcast and read-only ones. A cell says
+what became of those that are not named after it. An empty array only arrives.
 
 Ours to theirs: USM libraries take a tensor by their `from_dlpack`; host libraries are asked for
-their CPU device, and but for the columns that say so take shared USM. Theirs to ours is
+their CPU device, and take shared USM where no kind is named. Theirs to ours is
 `usm_dlpack.from_dlpack(x)`, and for host libraries `from_dlpack(x, device=(14, id), usm_type=...)`,
 which copies. *Through NumPy* is `from_dlpack(numpy.from_dlpack(x, device="cpu"))`, *through a
 capsule* `from_dlpack(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0)))`. For mpi4py, ours to
 theirs is a message sent out of our memory to the other rank, theirs to ours one received into it,
 both shared USM; it takes all USM for host memory unseen, and device USM passes here because the
-device is the CPU. The second device is another root device, on a platform of its own.
+device is the CPU.
 """
 HOST = """\
 A tensor of ours in shared USM that a library takes as memory of the host, without / with
-`copy=True`; the values are compared. *Capsule*: the library takes an object whose `__dlpack__`
-gives our legacy or our versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the
-tensor, and is asked for the host by its own `device=`, with its own `copy=`. A table of oneDAL
-tells no address of host memory, and stands as a copy.
+`copy=True`: in C and F order, reversed, with gaps, broadcast, 0-d and empty. The values are
+compared. *Capsule*: the library takes an object whose `__dlpack__` gives our legacy or our
+versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the tensor, and is asked for
+the host by its own `device=`, with its own `copy=`. A table of oneDAL tells no address of host
+memory, and stands as a copy.
 
 """
 EXTENDED_HEADING = "## Extended run"
@@ -136,7 +141,7 @@ def listed(dtypes: list[str], of_numpy: list[str]) -> str:
     return ", ".join(["NumPy's" + "".join(f" but {name}" for name in missing), *others])
 
 
-def of_dtypes(row: Row, direction: str, explained: Explained) -> list[str]:
+def of_dtypes(row: Row, direction: str, explained: Explained) -> str:
     """Return the dtypes that pass, and those that do not, by what became of them."""
     found: dict[str, list[str]] = {}
     for cell, outcome in row["cells"][direction].items():
@@ -146,12 +151,26 @@ def of_dtypes(row: Row, direction: str, explained: Explained) -> list[str]:
             found.setdefault("" if mark in PASSED else mark, []).append(dtype)
     passed = found.pop("", [])
     others = [f"{mark}: {listed(dtypes, row['numpy'])}" for mark, dtypes in found.items()]
-    return [row["title"], direction, listed(passed, row["numpy"]), "; ".join(others)]
+    return "; ".join([listed(passed, row["numpy"])] * bool(passed) + others)
+
+
+def summed_up(marks: dict[str, str]) -> str:
+    """Return what became of most arrays that passed, then the others with their names."""
+    groups: dict[str, list[str]] = {}
+    for name, mark in marks.items():
+        groups.setdefault(mark or NONE, []).append(name)
+    groups.pop("arrived", None)  # of an empty array, of which no more can be said
+    most = max(groups, key=lambda mark: (mark != NONE, "[" not in mark, len(groups[mark])))
+    if most == NONE:
+        return ""
+    return "; ".join(
+        [most, *(f"{mark}: {', '.join(names)}" for mark, names in groups.items() if mark != most)]
+    )
 
 
 def host_rows(row: Row, views: list[str], explained: Explained) -> list[list[str]]:
     """Return how a library takes memory of the host: a row for all ways that are alike."""
-    ways: dict[tuple[str, ...], list[str]] = {}
+    ways: dict[str, list[str]] = {}
     for way in HOST_WAYS:
         pairs = [
             dict.fromkeys(
@@ -159,10 +178,10 @@ def host_rows(row: Row, views: list[str], explained: Explained) -> list[list[str
             )
             for view in views
         ]
-        cells = tuple(" / ".join(pair) for pair in pairs)
-        if any(cells):
+        cells = summed_up(dict(zip(views, (" / ".join(pair) for pair in pairs), strict=True)))
+        if cells:
             ways.setdefault(cells, []).append(way)
-    return [[row["title"], ", ".join(alike), *cells] for cells, alike in ways.items()]
+    return [[row["title"], ", ".join(alike), cells] for cells, alike in ways.items()]
 
 
 def render(rows: list[Row], level: str, suffix: str) -> tuple[str, list[str]]:
@@ -173,30 +192,32 @@ def render(rows: list[Row], level: str, suffix: str) -> tuple[str, list[str]]:
     explained = Explained(f"Reasons{suffix}".lower().replace(" ", "-"))
     cells = [cell for cell in rows[0]["cells"]["ours to theirs"] if not cell.startswith("dtype ")]
     views = list(rows[0]["cells"]["keyword"])
-    # A library that is taken only by way of another has no arrays of its own here.
-    ways = [
-        (row, direction)
-        for row in rows
-        for direction in DIRECTIONS
-        if any(outcome["outcome"] for outcome in row["cells"][direction].values())
-    ]
     arrays = [
-        [row["title"], direction, *(explained.mark(row, direction, cell) for cell in cells)]
-        for row, direction in ways
+        [
+            row["title"],
+            *(
+                summed_up({cell: explained.mark(row, direction, cell) for cell in cells})
+                for direction in DIRECTIONS
+            ),
+        ]
+        for row in rows
     ]
     host = [line for row in rows for line in host_rows(row, views, explained)]
-    dtypes = [of_dtypes(row, direction, explained) for row, direction in ways]
+    dtypes = [
+        [row["title"], *(of_dtypes(row, direction, explained) for direction in DIRECTIONS)]
+        for row in rows
+    ]
     reasons = "".join(f"{number}. {text}\n" for text, number in explained.numbers.items())
     versions = dict.fromkeys(row["version"] for row in rows)
     page = (
         f"Releases: {', '.join(versions)}.\n\n{level} Arrays{suffix}\n\n"
-        f"{table(['library', 'direction', *cells], arrays)}\n"
+        f"{table(['library', *DIRECTIONS], arrays)}\n"
         f"{level} Memory of the host{suffix}\n\n"
-        f"{'' if suffix else HOST}{table(['library', 'by', *views], host)}\n"
+        f"{'' if suffix else HOST}{table(['library', 'by', HOST_HEAD], host)}\n"
         f"{level} Element types{suffix}\n\n"
         "Every element type that the library and DLPack have in common was tried. NumPy's are "
         f"{', '.join(rows[0]['numpy'])}.\n\n"
-        f"{table(['library', 'direction', 'passes', 'does not pass'], dtypes)}\n"
+        f"{table(['library', *DIRECTIONS], dtypes)}\n"
         f"{level} Reasons{suffix}\n\n{reasons}"
     )
     return page, explained.problems + explained.unused()
