@@ -48,6 +48,6 @@ void register_from_dlpack(nb::module_& module);
 /// Adds the table of functions for extensions that include <usm_dlpack/nanobind/views.hpp>.
 void register_package_interface(nb::module_& module);
 void register_tensor(nb::module_& module);
-void register_trace(nb::module_& module);
+void register_observer(nb::module_& module);
 
 }  // namespace usm_dlpack::python
