@@ -50,7 +50,7 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_to_dlpack_tensor(module);
   usm_dlpack::python::register_from_dlpack(module);
   usm_dlpack::python::register_observer(module);
-  usm_dlpack::python::register_diagnosis(module);
+  usm_dlpack::python::register_devices(module);
   usm_dlpack::python::register_package_interface(module);
 }
 

@@ -230,7 +230,12 @@ sycl_place find_sycl_place(nb::handle obj, const memory_view& view) {
 
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {
-  call_observer* observer = take_observer();
+  call_observer* const observer = take_observer();
+  const auto note = [&](auto&& finding) {
+    if (observer != nullptr) {
+      finding(*observer);
+    }
+  };
   memory_view view = read_view(obj, shape, dtype, strides, byte_offset);
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -243,30 +248,24 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   described.strides = view.strides ? view.strides->data() : nullptr;
   described.dtype = view.element.dtype;
   check_process();
-  if (observer != nullptr) {
-    observer->read(described);
-    observer->origin = view.data;
-    observer->object = view.bytes;
-  }
+  note([&](call_observer& seen) {
+    seen.read(described);
+    seen.origin = view.data;
+    seen.object = view.bytes;
+  });
   detail::begin_step(observer, "structure");
   const tensor_structure structure = check_structure(described, view.element.storage);
-  if (observer != nullptr) {
-    observer->structure = structure;
-  }
+  note([&](call_observer& seen) { seen.structure = structure; });
   detail::begin_step(observer, "context");
   sycl_place place = find_sycl_place(obj, view);
-  if (observer != nullptr) {
-    observer->context = place.context;
-  }
+  note([&](call_observer& seen) { seen.context = place.context; });
   const bool empty = structure.empty;
   // Looks up the object's own address: shape and offset may lead out of the object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::export_device(pointer, empty, place.context,
                                            detail::device_table::get().find(place.context),
                                            sycl::usm::alloc::unknown, -1, observer);
-  if (observer != nullptr) {
-    observer->device_id = described.device.device_id;
-  }
+  note([&](call_observer& seen) { seen.device_id = described.device.device_id; });
   detail::begin_step(observer, "queue");
   if (!queue.is_none()) {
     place.queue = to_queue(queue);
@@ -279,9 +278,7 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
     check_offset(structure.first, view.data, described.device);
   }
   const usm_allocation proof = validate(shown);
-  if (observer != nullptr) {
-    observer->proof = proof;
-  }
+  note([&](call_observer& seen) { seen.proof = proof; });
   nb::object made = make_tensor(described, proof, shown.flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
   filled.own(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)

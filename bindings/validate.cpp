@@ -113,21 +113,6 @@ nb::object usm_type_of(const allocation_object& self) {
   return nb::str(to_string(self.proof.usm_type()));
 }
 
-/// The device table for Python's `devices`.
-nb::list device_rows() {
-  check_process();
-  nb::list rows;
-  for (const detail::device_entry& entry : detail::device_table::get().devices) {
-    nb::dict row;
-    row["device_id"] = nb::len(rows);
-    row["failure"] =
-        entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
-    row["sycl_device"] = to_dpctl(entry.device);
-    rows.append(row);
-  }
-  return rows;
-}
-
 /// Base and size of the bounds; lowest address, size in bytes and first element of the view.
 nb::tuple bounds_of(nb::handle x) {
   const usm_allocation& proof =
@@ -219,22 +204,6 @@ void register_validate(nb::module_& module) {
   module.def("bounds_of", &bounds_of, nb::arg("x"),
              nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
                      "tuple[int, int, int, int, int]"));
-  module.def(
-      "device_id",
-      [](nb::handle device) {
-        check_process();
-        return device_id(to_device(device));
-      },
-      nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
-  module.def(
-      "root_device",
-      [](std::int32_t id) {
-        check_process();
-        return to_dpctl(root_device(id));
-      },
-      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
-  module.def("device_rows", &device_rows,
-             nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
 }
 
 }  // namespace usm_dlpack::python
