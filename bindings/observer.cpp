@@ -6,6 +6,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <string_view>
@@ -32,17 +33,6 @@ class current_observer {
   call_observer* before_;
 };
 
-nb::object to_list(const std::optional<std::vector<std::int64_t>>& values) {
-  if (!values) {
-    return nb::none();
-  }
-  nb::list made;
-  for (const std::int64_t value : *values) {
-    made.append(value);
-  }
-  return made;
-}
-
 /// Calls a function; returns the steps and findings of this thread's protocols.
 nb::tuple observe(const nb::callable& call) {
   call_observer seen;
@@ -50,11 +40,7 @@ nb::tuple observe(const nb::callable& call) {
     const current_observer here(seen);
     call();
   }
-  nb::list steps;
-  for (const char* step : seen.steps) {
-    steps.append(step);
-  }
-  return nb::make_tuple(steps, seen.to_dict());
+  return nb::make_tuple(seen.steps, seen.to_dict());
 }
 
 }  // namespace
@@ -97,7 +83,7 @@ void call_observer::read(const capsule_content& content) {
 
 nb::dict call_observer::to_dict() const {
   nb::dict found;
-  found["name"] = name_ == nullptr ? nb::none() : nb::object(nb::str(name_));
+  found["name"] = name_;
   if (version_) {
     found["version"] = nb::make_tuple(version_->major, version_->minor);
   }
@@ -113,9 +99,9 @@ nb::dict call_observer::to_dict() const {
     found["dtype_name"] = to_string(tensor_->dtype);
     found["data"] = reinterpret_cast<std::uintptr_t>(tensor_->data);
     found["byte_offset"] = tensor_->byte_offset;
-    found["shape"] = to_list(shape_);
+    found["shape"] = shape_;
     found["has_strides"] = tensor_->strides != nullptr;
-    found["strides"] = to_list(strides_);
+    found["strides"] = strides_;
   }
   const auto described = began("requirements") ? std::optional(proof.structure()) : structure;
   if (described) {

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -196,7 +195,9 @@ inline std::string sentence_of(const refusal& parts) {
 class conversion_error : public std::invalid_argument {
  public:
   conversion_error(errc code, const refusal& parts)
-      : conversion_error(code, std::make_shared<const refusal>(parts)) {}
+      : std::invalid_argument(detail::sentence_of(parts)),
+        code_(code),
+        parts_(std::make_shared<const refusal>(parts)) {}
   // Copied even if it could be moved: a moved-from exception would have no parts.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
@@ -209,11 +210,6 @@ class conversion_error : public std::invalid_argument {
   const std::string& remedy() const noexcept { return parts_->remedy; }
 
  private:
-  conversion_error(errc code, std::shared_ptr<const refusal> parts)
-      : std::invalid_argument(detail::sentence_of(*parts)),
-        code_(code),
-        parts_(std::move(parts)) {}
-
   errc code_;
   std::shared_ptr<const refusal> parts_;  // shared: copying the exception must not throw
 };
