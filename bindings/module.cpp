@@ -2,10 +2,10 @@
 //
 // The module usm_dlpack._core, used by the Python package.
 #include "module.hpp"
+#include "observer.hpp"
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
-#include "trace.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -49,8 +49,8 @@ NB_MODULE(_core_of_main, module) {
   usm_dlpack::python::register_validate(module);
   usm_dlpack::python::register_to_dlpack_tensor(module);
   usm_dlpack::python::register_from_dlpack(module);
-  usm_dlpack::python::register_trace(module);
-  usm_dlpack::python::register_diagnosis(module);
+  usm_dlpack::python::register_observer(module);
+  usm_dlpack::python::register_devices(module);
   usm_dlpack::python::register_package_interface(module);
 }
 

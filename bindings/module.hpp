@@ -39,7 +39,7 @@ nb::object import_managed(managed_tensor managed);
 const char* name_of(bounds_proof bounds);
 const char* name_of(device_proof device);
 
-void register_diagnosis(nb::module_& module);
+void register_devices(nb::module_& module);
 void register_validate(nb::module_& module);
 /// Sets `__dlpack_c_exchange_api__`, a table of five C functions, of the class DLPackTensor.
 void register_exchange_api();
@@ -48,6 +48,6 @@ void register_from_dlpack(nb::module_& module);
 /// Adds the table of functions for extensions that include <usm_dlpack/nanobind/views.hpp>.
 void register_package_interface(nb::module_& module);
 void register_tensor(nb::module_& module);
-void register_trace(nb::module_& module);
+void register_observer(nb::module_& module);
 
 }  // namespace usm_dlpack::python

@@ -62,7 +62,8 @@ struct stop_of_unwinding {
 
 using state_query = PyThreadState* (*)();
 
-/// Finds a query of the current thread state, which the stable ABI lacks, or null.
+/// Finds a query of the current thread state, which the stable ABI lacks; every CPython has
+/// one.
 state_query find_state_query() noexcept {
   for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
     if (void* found = dlsym(RTLD_DEFAULT, name)) {
@@ -72,21 +73,16 @@ state_query find_state_query() noexcept {
   return nullptr;
 }
 
-/// Whether this thread has the GIL. Waits for it only if there is no such query.
+/// Whether this thread has the GIL. Does not wait for it.
 bool has_gil() noexcept {
   const interpreter_gate gate;
   if (!gate.open()) {
     return false;
   }
   static const state_query current = find_state_query();
-  if (current != nullptr) {
-    // Before Python 3.12 this is the state of the thread that has the GIL.
-    PyThreadState* state = current();
-    return state != nullptr && state == PyGILState_GetThisThreadState();
-  }
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PyGILState_Release(state);
-  return state == PyGILState_LOCKED;
+  // Before Python 3.12 this is the state of the thread that has the GIL.
+  PyThreadState* state = current();
+  return state != nullptr && state == PyGILState_GetThisThreadState();
 }
 
 }  // namespace

@@ -170,23 +170,23 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer) {
 
 namespace {
 
-void wait_in(sycl::queue& consumer, const sycl::event& pending) {
-  consumer.submit([&](sycl::handler& handler) {
-    handler.depends_on(pending);
-    handler.ext_oneapi_barrier();
-  });
+/// Returns at once, even if the producer has a host task. A barrier alone orders later
+/// commands of its own queue.
+void order_by_event(sycl::queue& producer, sycl::queue& consumer) {
+  const sycl::event pending = producer.ext_oneapi_submit_barrier();
+  if (producer != consumer) {
+    consumer.submit([&](sycl::handler& handler) {
+      handler.depends_on(pending);
+      handler.ext_oneapi_barrier();
+    });
+  }
 }
 
 }  // namespace
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {
   const without_gil unlocked;
-  detail::ask_runtime("stream", [&] {
-    const sycl::event pending = producer.ext_oneapi_submit_barrier();
-    if (producer != consumer) {
-      wait_in(consumer, pending);
-    }
-  });
+  detail::ask_runtime("stream", [&] { order_by_event(producer, consumer); });
 }
 
 void hand_over(sycl::queue producer, sycl::queue consumer) {
@@ -198,18 +198,12 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
   detail::ask_runtime("stream", [&] {
     if (producer.get_context() != consumer.get_context()) {
       detail::wait_in_turn(producer);
-      return;
-    }
-    const sycl::event pending = producer.ext_oneapi_submit_barrier();
-    if (same) {
-      return;  // the barrier itself orders later commands of an out-of-order queue
-    }
-    if (consumer.is_in_order()) {
-      wait_in(consumer, pending);  // returns at once, even if the producer has a host task
+    } else if (same || consumer.is_in_order()) {
+      order_by_event(producer, consumer);
     } else {
       // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
       // overtake a barrier that depends on one (DPC++ 2026.2).
-      consumer.ext_oneapi_submit_barrier({pending});
+      consumer.ext_oneapi_submit_barrier({producer.ext_oneapi_submit_barrier()});
     }
   });
 }

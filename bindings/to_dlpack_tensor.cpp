@@ -4,9 +4,9 @@
 // the context and on the device that the object names, and within the object's bytes.
 #include "module.hpp"
 
+#include "observer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
-#include "trace.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -201,8 +201,8 @@ void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) 
 /// Refuses a queue of another context or root device than the memory's. Compares contexts,
 /// because the Level Zero driver knows a pointer in each context of its platform.
 /// @param context a default context, which knows the memory
-DLDevice find_device(const void* pointer, bool empty, DLDevice device,
-                     const sycl::context& context, const sycl::queue& queue) {
+DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
+                          const sycl::context& context, const sycl::queue& queue) {
   check_queue(queue);
   if (!empty && queue.get_context() != context) {
     detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
@@ -211,26 +211,31 @@ DLDevice find_device(const void* pointer, bool empty, DLDevice device,
 }
 
 /// The context of the memory, and the queue that works on it, if known.
-struct memory_place {
+struct sycl_place {
   sycl::context context;
   std::optional<sycl::queue> queue;
 };
 
-memory_place find_place(nb::handle obj, const memory_view& view) {
+sycl_place find_sycl_place(nb::handle obj, const memory_view& view) {
   if (has_tensor_type(obj)) {
     const tensor& own = *nb::inst_ptr<tensor>(obj);
     return {own.proof().context(), own.queue_knows_memory() ? own.queue() : std::nullopt};
   }
   const sycl::queue* queue = find_queue(view.syclobj);
-  return queue != nullptr ? memory_place{queue->get_context(), *queue}
-                          : memory_place{to_context(view.syclobj), std::nullopt};
+  return queue != nullptr ? sycl_place{queue->get_context(), *queue}
+                          : sycl_place{to_context(view.syclobj), std::nullopt};
 }
 
 }  // namespace
 
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {
-  trace* watching = take_trace();
+  call_observer* const observer = take_observer();
+  const auto note = [&](auto&& finding) {
+    if (observer != nullptr) {
+      finding(*observer);
+    }
+  };
   memory_view view = read_view(obj, shape, dtype, strides, byte_offset);
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -243,45 +248,37 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   described.strides = view.strides ? view.strides->data() : nullptr;
   described.dtype = view.element.dtype;
   check_process();
-  if (watching != nullptr) {
-    watching->read(described);
-    watching->origin = view.data;
-    watching->object = view.bytes;
-  }
-  detail::begin_step(watching, "structure");
+  note([&](call_observer& seen) {
+    seen.read(described);
+    seen.origin = view.data;
+    seen.object = view.bytes;
+  });
+  detail::begin_step(observer, "structure");
   const tensor_structure structure = check_structure(described, view.element.storage);
-  if (watching != nullptr) {
-    watching->structure = structure;
-  }
-  detail::begin_step(watching, "context");
-  memory_place place = find_place(obj, view);
-  if (watching != nullptr) {
-    watching->context = place.context;
-  }
+  note([&](call_observer& seen) { seen.structure = structure; });
+  detail::begin_step(observer, "context");
+  sycl_place place = find_sycl_place(obj, view);
+  note([&](call_observer& seen) { seen.context = place.context; });
   const bool empty = structure.empty;
   // Looks up the object's own address: shape and offset may lead out of the object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::export_device(pointer, empty, place.context,
                                            detail::device_table::get().find(place.context),
-                                           sycl::usm::alloc::unknown, -1, watching);
-  if (watching != nullptr) {
-    watching->device_id = described.device.device_id;
-  }
-  detail::begin_step(watching, "queue");
+                                           sycl::usm::alloc::unknown, -1, observer);
+  note([&](call_observer& seen) { seen.device_id = described.device.device_id; });
+  detail::begin_step(observer, "queue");
   if (!queue.is_none()) {
     place.queue = to_queue(queue);
     described.device =
-        find_device(pointer, empty, described.device, place.context, *place.queue);
+        device_for_queue(pointer, empty, described.device, place.context, *place.queue);
   }
-  detail::begin_step(watching, "bounds");
+  detail::begin_step(observer, "bounds");
   check_within(structure, view.bytes);
   if (!empty && structure.first != view.data) {
     check_offset(structure.first, view.data, described.device);
   }
   const usm_allocation proof = validate(shown);
-  if (watching != nullptr) {
-    watching->proof = proof;
-  }
+  note([&](call_observer& seen) { seen.proof = proof; });
   nb::object made = make_tensor(described, proof, shown.flags);
   tensor& filled = *nb::inst_ptr<tensor>(made);
   filled.own(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.hpp"
 
+#include "observer.hpp"
 #include "producer.hpp"
 #include "python_objects.hpp"
 #include "tensor.hpp"
-#include "trace.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -47,19 +47,19 @@ struct allocation_object {
 };
 
 allocation_object validate_content(const capsule_content& content, const requirements& wanted,
-                                   bool padded, trace* watching) {
+                                   bool padded, call_observer* observer) {
   const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content);
   usm_allocation own;
-  usm_allocation& proof = watching == nullptr ? own : watching->proof;
-  if (watching != nullptr) {
-    watching->read(content);
+  usm_allocation& proof = observer == nullptr ? own : observer->proof;
+  if (observer != nullptr) {
+    observer->read(content);
   }
   std::visit(
-      [&](const auto* managed) { detail::import_managed(*managed, wanted, proof, watching); },
+      [&](const auto* managed) { detail::import_managed(*managed, wanted, proof, observer); },
       content);
   const std::uint64_t flags = versioned != nullptr ? (*versioned)->flags : 0;
   if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
-    detail::begin_step(watching, "requirements");
+    detail::begin_step(observer, "requirements");
     const std::string name = to_string(*wanted.dtype);
     detail::refuse(errc::dtype_mismatch, "dtype", name + " with a byte for each element",
                    "packed elements", "convert the array");
@@ -76,7 +76,7 @@ allocation_object validate_array(nb::handle x, const std::optional<name_list>& u
                                  std::optional<std::int32_t> ndim,
                                  std::optional<bool> readonly, std::optional<bool> overlapping,
                                  std::optional<std::int32_t> device_id) {
-  trace* watching = take_trace();
+  call_observer* observer = take_observer();
   check_process();
   requirements wanted;
   wanted.writable = readonly == false;
@@ -94,38 +94,23 @@ allocation_object validate_array(nb::handle x, const std::optional<name_list>& u
   if (backends) {
     wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
-  detail::begin_step(watching, "producer");
+  detail::begin_step(observer, "producer");
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
-    detail::begin_step(watching, "capsule");
+    detail::begin_step(observer, "capsule");
     const nb::ft_object_guard alone(x);
-    return validate_content(read_capsule(x), wanted, padded, watching);
+    return validate_content(read_capsule(x), wanted, padded, observer);
   }
   const producer_tensor offered = ask_producer(x, {});
-  detail::begin_step(watching, "capsule");
+  detail::begin_step(observer, "capsule");
   const allocation_object found =
-      validate_content(offered.content(), wanted, padded, watching);
-  detail::begin_step(watching, "pointer");  // again, with the producer's queue
+      validate_content(offered.content(), wanted, padded, observer);
+  detail::begin_step(observer, "pointer");  // again, with the producer's queue
   check_context(found.proof, offered);
   return found;
 }
 
 nb::object usm_type_of(const allocation_object& self) {
   return nb::str(to_string(self.proof.usm_type()));
-}
-
-/// The device table for Python's `devices`.
-nb::list device_rows() {
-  check_process();
-  nb::list rows;
-  for (const detail::device_entry& entry : detail::device_table::get().devices) {
-    nb::dict row;
-    row["device_id"] = nb::len(rows);
-    row["failure"] =
-        entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
-    row["sycl_device"] = to_dpctl(entry.device);
-    rows.append(row);
-  }
-  return rows;
 }
 
 /// Base and size of the bounds; lowest address, size in bytes and first element of the view.
@@ -219,22 +204,6 @@ void register_validate(nb::module_& module) {
   module.def("bounds_of", &bounds_of, nb::arg("x"),
              nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
                      "tuple[int, int, int, int, int]"));
-  module.def(
-      "device_id",
-      [](nb::handle device) {
-        check_process();
-        return device_id(to_device(device));
-      },
-      nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
-  module.def(
-      "root_device",
-      [](std::int32_t id) {
-        check_process();
-        return to_dpctl(root_device(id));
-      },
-      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
-  module.def("device_rows", &device_rows,
-             nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
 }
 
 }  // namespace usm_dlpack::python

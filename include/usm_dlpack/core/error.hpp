@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -183,11 +182,6 @@ struct refusal {
 
 namespace detail {
 
-/// The text before its first 0, where `what()` ends too.
-inline std::string until_zero(std::string_view text) {
-  return std::string(text.substr(0, text.find('\0')));
-}
-
 inline std::string sentence_of(const refusal& parts) {
   std::string sentence = parts.field;
   sentence.append(": expected ").append(parts.expected);
@@ -200,12 +194,10 @@ inline std::string sentence_of(const refusal& parts) {
 /// Thrown for every refused input; nothing was converted, consumed or freed before.
 class conversion_error : public std::invalid_argument {
  public:
-  /// @param parts each is cut at its first 0 character
   conversion_error(errc code, const refusal& parts)
-      : conversion_error(
-            code, std::make_shared<const refusal>(refusal{
-                      detail::until_zero(parts.field), detail::until_zero(parts.expected),
-                      detail::until_zero(parts.found), detail::until_zero(parts.remedy)})) {}
+      : std::invalid_argument(detail::sentence_of(parts)),
+        code_(code),
+        parts_(std::make_shared<const refusal>(parts)) {}
   // Copied even if it could be moved: a moved-from exception would have no parts.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
@@ -218,11 +210,6 @@ class conversion_error : public std::invalid_argument {
   const std::string& remedy() const noexcept { return parts_->remedy; }
 
  private:
-  conversion_error(errc code, std::shared_ptr<const refusal> parts)
-      : std::invalid_argument(detail::sentence_of(*parts)),
-        code_(code),
-        parts_(std::move(parts)) {}
-
   errc code_;
   std::shared_ptr<const refusal> parts_;  // shared: copying the exception must not throw
 };

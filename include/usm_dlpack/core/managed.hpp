@@ -49,20 +49,12 @@ struct managed_block {
   }
 
   static void* allocate(std::size_t ndim) {
-    const std::size_t size = arrays_at() + 2 * ndim * sizeof(std::int64_t);
-    if constexpr (alignof(managed_block) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
-      return ::operator new(size, std::align_val_t{alignof(managed_block)});
-    } else {
-      return ::operator new(size);
-    }
+    return ::operator new(arrays_at() + 2 * ndim * sizeof(std::int64_t),
+                          std::align_val_t{alignof(managed_block)});
   }
 
   static void deallocate(void* memory) noexcept {
-    if constexpr (alignof(managed_block) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
-      ::operator delete(memory, std::align_val_t{alignof(managed_block)});
-    } else {
-      ::operator delete(memory);
-    }
+    ::operator delete(memory, std::align_val_t{alignof(managed_block)});
   }
 
   /// The `deleter`: `manager_ctx` is the block.

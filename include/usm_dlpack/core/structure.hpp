@@ -129,7 +129,7 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 /// Accepts most tensors at once: elements of whole bytes, nested dimensions, aligned memory.
 /// Leaves all others to `check_in_full`.
 /// @returns whether the tensor is accepted and `result` written
-inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noexcept {
+inline bool accept_common_case(const DLTensor& tensor, tensor_structure& result) noexcept {
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   if (tensor.ndim < 0 || tensor.data == nullptr || !detail::has_whole_bytes(tensor.dtype) ||
       (ndim != 0 && (tensor.shape == nullptr || tensor.strides == nullptr)) ||
@@ -216,8 +216,8 @@ inline bool accept_nested(const DLTensor& tensor, tensor_structure& result) noex
 inline tensor_structure check_structure(const DLTensor& tensor,
                                         subbyte storage = subbyte::packed) {
   tensor_structure result;
-  return detail::accept_nested(tensor, result) ? result
-                                               : detail::check_in_full(tensor, storage);
+  return detail::accept_common_case(tensor, result) ? result
+                                                    : detail::check_in_full(tensor, storage);
 }
 
 }  // namespace usm_dlpack

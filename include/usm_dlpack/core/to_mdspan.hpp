@@ -168,10 +168,10 @@ template <class View>
                                  storage);
 }
 
-/// Whether `accept_nested` handles a view type: elements of whole bytes, no promised
+/// Whether `accept_common_case` handles a view type: elements of whole bytes, no promised
 /// alignment, a mapping made from strides or determined by extents.
 template <class View, class Mapping = typename View::mapping_type>
-inline constexpr bool may_be_accepted =
+inline constexpr bool has_common_case =
     data_type_v<typename View::element_type>.bits >= 8 &&
     promised_alignment<accessor_of<View>> <= alignof(typename View::element_type) &&
     (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
@@ -187,10 +187,10 @@ constexpr bool holds_reach(std::int64_t reach) noexcept {
   return holds;
 }
 
-/// Accepts most tensors at once, like `accept_nested` in structure.hpp.
+/// Accepts most tensors at once, like `accept_common_case` in structure.hpp.
 /// @returns the address of the first element, or 0
 template <class View>
-std::uintptr_t accept_nested(const DLTensor& tensor) noexcept {
+std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
   using element_type = typename View::element_type;
   constexpr DLDataType dtype = data_type_v<element_type>;
   constexpr std::size_t rank = View::rank();
@@ -239,10 +239,10 @@ View convert(const DLTensor& tensor, subbyte storage) {
   static_assert(std::is_default_constructible_v<accessor_of<View>>,
                 "accessor: expected one that is made of nothing, found another; construct the "
                 "view by hand after validate");
-  if constexpr (may_be_accepted<View>) {
+  if constexpr (has_common_case<View>) {
     using mapping_type = typename View::mapping_type;
     constexpr std::make_index_sequence<View::rank()> ranks{};
-    if (const std::uintptr_t first = detail::accept_nested<View>(tensor); first != 0) {
+    if (const std::uintptr_t first = detail::accept_common_case<View>(tensor); first != 0) {
       const mapping_type mapping = nested_mapping<mapping_type>(tensor, ranks);
       if (has_strides(mapping, tensor.strides, ranks)) {
         return View(reinterpret_cast<typename View::data_handle_type>(first), mapping);

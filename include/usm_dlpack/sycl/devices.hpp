@@ -167,9 +167,6 @@ inline memory_pools find_memory_pools() noexcept {
              : memory_pools{};
 }
 
-/// Whether SYCL pools allocations of a USM kind: cuts several from one of the driver's.
-enum class pooling { not_asked, pooled, unpooled };
-
 /// The Level Zero objects of a platform's default context, and the queries that SYCL lacks.
 struct level_zero_platform {
   // Both return a ze_result_t, 0 for success.
@@ -181,8 +178,6 @@ struct level_zero_platform {
   properties_query query = nullptr;         ///< null: not Level Zero
   range_query range = nullptr;              ///< null: not Level Zero
   std::vector<ze_device_handle_t> devices;  ///< by device id; null for other platforms
-  memory_pools pools;
-  std::shared_ptr<std::array<std::atomic<pooling>, 4>> kinds;  ///< by USM kind
 
   /// USM kind and true device; the kind is unknown for other memory. The driver knows the
   /// memory of every context of its platform.
@@ -202,33 +197,6 @@ struct level_zero_platform {
   }
 };
 
-/// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
-/// one byte, the likeliest size to be pooled. Shared USM is pooled only if the device only
-/// reads it.
-/// @param context the default context
-inline bool is_unpooled(const level_zero_platform& native, const sycl::context& context,
-                        sycl::usm::alloc kind) noexcept {
-  std::atomic<pooling>& state = native.kinds->at(static_cast<std::size_t>(kind));
-  if (state == pooling::not_asked) {
-    bool whole = false;
-    try {
-      sycl::property_list properties;
-      if (kind == sycl::usm::alloc::shared) {
-        properties = {sycl::ext::oneapi::property::usm::device_read_only()};
-      }
-      void* const byte =
-          sycl::malloc(1, context.get_devices().front(), context, kind, properties);
-      std::uintptr_t base = 0;
-      std::size_t size = 0;
-      whole = byte != nullptr && native.get_range(byte, base, size) && size == 1;
-      sycl::free(byte, context);
-    } catch (const sycl::exception&) {  // no such memory: counts as pooled
-    }
-    state = whole ? pooling::unpooled : pooling::pooled;
-  }
-  return state == pooling::unpooled;
-}
-
 /// @param context the default context
 /// @param roots working root devices, by device id; null for all others
 /// @pre the context is of the backend ext_oneapi_level_zero
@@ -243,8 +211,6 @@ inline level_zero_platform make_level_zero_platform(
   }
   made.context = sycl::get_native<backend>(context);
   made.devices = native_devices<backend>(roots);
-  made.pools = find_memory_pools();
-  made.kinds = std::make_shared<std::array<std::atomic<pooling>, 4>>();
   return made;
 }
 
@@ -266,6 +232,9 @@ sycl::context default_context_of(const Platform& platform) {
   }
 }
 
+/// Whether SYCL pools allocations of a USM kind: cuts several from one of the driver's.
+enum class pooling { not_asked, pooled, unpooled };
+
 struct platform_entry {
   sycl::platform platform;
   /// Null if the platform failed to make it. SYCL already compiles shared_ptr, not optional.
@@ -277,7 +246,37 @@ struct platform_entry {
   /// Native handles, found once: `get_native` takes microseconds. If null, SYCL is queried.
   opencl_platform opencl{};
   level_zero_platform level_zero{};
+  /// Of Level Zero alone: the pools that SYCL may cut memory from.
+  memory_pools pools{};
+  std::shared_ptr<std::array<std::atomic<pooling>, 4>> pooling_of_kind{};  ///< by USM kind
 };
+
+/// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
+/// one byte, the likeliest size to be pooled. Shared USM is pooled only if the device only
+/// reads it.
+/// @pre the platform is of the backend ext_oneapi_level_zero
+inline bool is_unpooled(const platform_entry& entry, sycl::usm::alloc kind) noexcept {
+  std::atomic<pooling>& state = entry.pooling_of_kind->at(static_cast<std::size_t>(kind));
+  const sycl::context& context = *entry.context;
+  if (state == pooling::not_asked) {
+    bool whole = false;
+    try {
+      sycl::property_list properties;
+      if (kind == sycl::usm::alloc::shared) {
+        properties = {sycl::ext::oneapi::property::usm::device_read_only()};
+      }
+      void* const byte =
+          sycl::malloc(1, context.get_devices().front(), context, kind, properties);
+      std::uintptr_t base = 0;
+      std::size_t size = 0;
+      whole = byte != nullptr && entry.level_zero.get_range(byte, base, size) && size == 1;
+      sycl::free(byte, context);
+    } catch (const sycl::exception&) {  // no such memory: counts as pooled
+    }
+    state = whole ? pooling::unpooled : pooling::pooled;
+  }
+  return state == pooling::unpooled;
+}
 
 struct device_entry {
   sycl::device device;
@@ -381,6 +380,8 @@ struct device_table {
       }
       if (entry.context && entry.backend == sycl::backend::ext_oneapi_level_zero) {
         entry.level_zero = make_level_zero_platform(*entry.context, roots);
+        entry.pools = find_memory_pools();
+        entry.pooling_of_kind = std::make_shared<std::array<std::atomic<pooling>, 4>>();
       }
     } catch (const sycl::exception&) {  // keeps no handles
     }

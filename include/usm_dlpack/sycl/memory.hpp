@@ -183,7 +183,7 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
                                              const platform_entry& entry,
                                              allocation_range range) noexcept {
   using answer = memory_pools::answer;
-  const memory_pools& pools = entry.level_zero.pools;
+  const memory_pools& pools = entry.pools;
   range.proof = bounds_proof::block;
   // Asked at base + 1, libumf answers the size less 1 in a chunk, and the size of uncut
   // memory. Far inside a large chunk, at `lowest`, it answers as if uncut.
@@ -191,7 +191,7 @@ inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::a
   std::size_t usable = 0;
   const answer told = pools.ask(range.base + skipped, usable);
   if ((told == answer::told && usable == range.size) ||
-      (told == answer::none && is_unpooled(entry.level_zero, *entry.context, kind))) {
+      (told == answer::none && is_unpooled(entry, kind))) {
     range.proof = bounds_proof::allocation;
   }
   const bool inside = lowest >= range.base && lowest - range.base < range.size;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lets Python's `explain` watch the import and export protocols.
+// Lets Python's `explain` observe the import and export protocols.
 #pragma once
 
 namespace usm_dlpack::detail {
 
 /// Receives the name of each protocol step as it begins, the refusing one included.
-struct observer {
-  void (*begin)(observer& self, const char* step);
+struct step_observer {
+  void (*begin)(step_observer& self, const char* step);
 };
 
-/// @param watching may be null
-inline void begin_step(observer* watching, const char* step) {
-  if (watching != nullptr) {
-    watching->begin(*watching, step);
+/// @param observer may be null
+inline void begin_step(step_observer* observer, const char* step) {
+  if (observer != nullptr) {
+    observer->begin(*observer, step);
   }
 }
 

@@ -92,7 +92,7 @@ namespace detail {
 /// Refuses other contexts than default ones: a consumer can find no other by a device id.
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(
     const void* pointer, bool empty, const sycl::context& context, std::int32_t queue_id,
-    observer* watching = nullptr) {
+    step_observer* observer = nullptr) {
   const bool known =
       empty || ask_runtime("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
@@ -100,7 +100,7 @@ namespace detail {
   if (!known) {
     refuse_unknown(pointer, queue_id);
   }
-  begin_step(watching, "default");
+  begin_step(observer, "default");
   const std::size_t count =
       ask_runtime("context", [&] { return context.get_devices().size(); });
   refuse(errc::context_not_default, "context",
@@ -158,21 +158,21 @@ inline DLDevice export_device(const memory_place& found, const platform_entry& e
 /// Runs the export protocol for a context.
 /// @param entry the platform whose default context `context` is, or null
 /// @param queue_id device id of the queue, or -1 if only a context was given
-/// @param watching may be null
+/// @param observer may be null
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               const platform_entry* entry, sycl::usm::alloc kind,
-                              std::int32_t queue_id, observer* watching = nullptr) {
-  begin_step(watching, "pointer");
+                              std::int32_t queue_id, step_observer* observer = nullptr) {
+  begin_step(observer, "pointer");
   if (entry == nullptr) {
-    refuse_context(pointer, empty, context, queue_id, watching);
+    refuse_context(pointer, empty, context, queue_id, observer);
   }
   const memory_place found = find_place(pointer, *entry, kind);
   if (!found.known && !empty) {
     refuse_unknown(pointer, queue_id);
   }
-  begin_step(watching, "default");
-  begin_step(watching, "device");
-  begin_step(watching, "root");
+  begin_step(observer, "default");
+  begin_step(observer, "device");
+  begin_step(observer, "root");
   return export_device(found, *entry, queue_id);
 }
 

@@ -137,8 +137,8 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
 class import_protocol {
  public:
   import_protocol(const DLTensor& tensor, const requirements& wanted, usm_allocation& result,
-                  observer* watching) noexcept
-      : tensor_(tensor), wanted_(wanted), result_(result), watching_(watching) {}
+                  step_observer* observer) noexcept
+      : tensor_(tensor), wanted_(wanted), result_(result), observer_(observer) {}
 
   void run(subbyte storage) {
     begin("device_type");
@@ -149,7 +149,7 @@ class import_protocol {
     if (wanted_.dtype || wanted_.ndim || wanted_.unique) {
       check_wanted_description();
     }
-    const platform_entry& entry = find_device();
+    const platform_entry& entry = check_device_id();
     begin("pointer");
     if (result_.structure_.empty && result_.structure_.first == 0) {
       return;
@@ -173,7 +173,7 @@ class import_protocol {
   }
 
  private:
-  void begin(const char* step) const { begin_step(watching_, step); }
+  void begin(const char* step) const { begin_step(observer_, step); }
 
   // Out of line: most consumers have no such requirements.
   [[gnu::noinline]] void check_wanted_description() const {
@@ -192,7 +192,7 @@ class import_protocol {
     }
   }
 
-  const platform_entry& find_device() {
+  const platform_entry& check_device_id() {
     const std::int32_t id = tensor_.device.device_id;
     if (wanted_.device_id && *wanted_.device_id != id) {
       refuse(errc::device_not_accepted, "device.device_id",
@@ -284,7 +284,7 @@ class import_protocol {
   const DLTensor& tensor_;
   const requirements& wanted_;
   usm_allocation& result_;
-  observer* watching_;
+  step_observer* observer_;
 };
 
 inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
@@ -334,17 +334,17 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 /// Runs the import protocol for a managed tensor.
 /// @tparam Managed `DLManagedTensorVersioned`, or `DLManagedTensor` without version and flags
 /// @param result after a refusal, holds the results of the steps before
-/// @param watching may be null
+/// @param observer may be null
 template <class Managed>
 void import_managed(const Managed& managed, const requirements& wanted, usm_allocation& result,
-                    observer* watching) {
-  begin_step(watching, "header");
+                    step_observer* observer) {
+  begin_step(observer, "header");
   subbyte storage = subbyte::packed;
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     check_managed(managed, wanted);
     storage = detail::storage_of(managed.flags);
   }
-  import_protocol(managed.dl_tensor, wanted, result, watching).run(storage);
+  import_protocol(managed.dl_tensor, wanted, result, observer).run(storage);
 }
 
 }  // namespace detail

@@ -43,8 +43,9 @@ void* operator new(std::size_t size) {
   return count_and_allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* const memory = count_and_allocate(size, static_cast<std::size_t>(alignment));
   ++aligned;
-  return count_and_allocate(size, static_cast<std::size_t>(alignment));
+  return memory;
 }
 void operator delete(void* memory) noexcept { count_and_free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { count_and_free(memory); }

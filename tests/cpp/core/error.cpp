@@ -75,11 +75,4 @@ TEST(Error, KeepsNothingWhereThereIsNoMemoryForIt) {
   EXPECT_GT(failed, 5) << "the parts and the sentence are allocated";
 }
 
-TEST(Error, TakesEachTextUpToItsFirstZero) {
-  const std::string found("a\0b", 3);
-  const conversion_error error(errc::runtime_error, {"queue", "no error", found, "read it"});
-  EXPECT_EQ(error.found(), "a");
-  EXPECT_STREQ(error.what(), "queue: expected no error, found a; read it");
-}
-
 }  // namespace

@@ -129,11 +129,11 @@ TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
 
 // --- Where libumf, or the driver, does not tell ---------------------------------------------
 
-void forget_libumf(device_table& table) { table.platforms.at(0).level_zero.pools = {}; }
+void forget_libumf(device_table& table) { table.platforms.at(0).pools = {}; }
 
 /// As if memory were not of a pool of SYCL's.
 void know_no_pool(device_table& table) {
-  table.platforms.at(0).level_zero.pools.pool_of = [](const void*, void**) { return 5; };
+  table.platforms.at(0).pools.pool_of = [](const void*, void**) { return 5; };
 }
 
 TEST(LevelZero, WithoutLibumfMemoryOfAPooledKindIsBoundedByTheDriversBlock) {
@@ -178,9 +178,8 @@ int refuse_to_say(void*, const void*, std::size_t*) { return 5; }
 TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
   const usm_memory memory(alloc::device, 1000, queue_on());
   for (const auto usable_size : {&answer<0>, &answer<65537>, &refuse_to_say}) {
-    const changed_table changed([&](device_table& table) {
-      table.platforms.at(0).level_zero.pools.usable_size = usable_size;
-    });
+    const changed_table changed(
+        [&](device_table& table) { table.platforms.at(0).pools.usable_size = usable_size; });
     EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
   }
   const changed_table unknown(know_no_pool);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries of the SYCL runtime for `explain` and `devices`; Python reports what they throw.
+// Root devices and platforms, and what SYCL itself says of a pointer, for `explain` and
+// `devices`; Python reports what these queries throw.
 #include "module.hpp"
 #include "python_objects.hpp"
 
@@ -51,6 +52,21 @@ nb::tuple ask_pointer(std::uintptr_t address, nb::handle place) {
                             : to_dpctl(sycl::get_pointer_device(pointer, context)));
 }
 
+/// The device table for Python's `devices`.
+nb::list device_rows() {
+  check_process();
+  nb::list rows;
+  for (const detail::device_entry& entry : detail::device_table::get().devices) {
+    nb::dict row;
+    row["device_id"] = nb::len(rows);
+    row["failure"] =
+        entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
+    row["sycl_device"] = to_dpctl(entry.device);
+    rows.append(row);
+  }
+  return rows;
+}
+
 /// Of each platform the default context or None, the backend, and the first device id.
 nb::list platforms() {
   check_process();
@@ -64,7 +80,23 @@ nb::list platforms() {
 
 }  // namespace
 
-void register_diagnosis(nb::module_& module) {
+void register_devices(nb::module_& module) {
+  module.def(
+      "device_id",
+      [](nb::handle device) {
+        check_process();
+        return device_id(to_device(device));
+      },
+      nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
+  module.def(
+      "root_device",
+      [](std::int32_t id) {
+        check_process();
+        return to_dpctl(root_device(id));
+      },
+      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
+  module.def("device_rows", &device_rows,
+             nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
   module.def("partitions", &partitions, nb::arg("device_id"));
   module.def("ask_pointer", &ask_pointer, nb::arg("address"), nb::arg("place"));
   module.def("platforms", &platforms);

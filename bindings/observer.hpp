@@ -16,9 +16,9 @@ namespace usm_dlpack::python {
 
 /// The steps that a call began, and its findings. Holds copies and no Python objects, because
 /// making a Python object may run code that takes the capsule.
-class trace : public detail::observer {
+class call_observer : public detail::step_observer {
  public:
-  trace() noexcept : detail::observer{&append} {}
+  call_observer() noexcept : detail::step_observer{&append} {}
 
   /// Copies the fields of a managed tensor that its version and flags make readable.
   void read(const capsule_content& content);
@@ -37,8 +37,8 @@ class trace : public detail::observer {
   std::optional<std::pair<std::uintptr_t, std::uintptr_t>> object;
 
  private:
-  static void append(detail::observer& self, const char* step) {
-    static_cast<trace&>(self).steps.push_back(step);
+  static void append(detail::step_observer& self, const char* step) {
+    static_cast<call_observer&>(self).steps.push_back(step);
   }
   bool began(const char* step) const;
 
@@ -50,8 +50,8 @@ class trace : public detail::observer {
   std::optional<std::vector<std::int64_t>> strides_;
 };
 
-/// Takes the trace for this thread's next call of `validate` or `to_dlpack_tensor`, or null.
+/// Takes the observer of this thread's next call of `validate` or `to_dlpack_tensor`, or null.
 /// Nested calls, by a producer, get none.
-trace* take_trace() noexcept;
+call_observer* take_observer() noexcept;
 
 }  // namespace usm_dlpack::python

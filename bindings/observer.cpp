@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace.hpp"
+#include "observer.hpp"
 
 #include "module.hpp"
 #include "python_objects.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <string_view>
@@ -17,55 +18,41 @@ namespace {
 /// Arrays of more dimensions are not copied: the producer has probably not filled them.
 constexpr std::int32_t most_dimensions = 64;
 
-thread_local trace* current = nullptr;
+thread_local call_observer* current = nullptr;
 
-/// Makes a trace the current one during its lifetime.
-class current_trace {
+/// Makes an observer the current one during its lifetime.
+class current_observer {
  public:
-  explicit current_trace(trace& made) noexcept : before_(std::exchange(current, &made)) {}
-  current_trace(const current_trace&) = delete;
-  current_trace& operator=(const current_trace&) = delete;
-  ~current_trace() { current = before_; }
+  explicit current_observer(call_observer& made) noexcept
+      : before_(std::exchange(current, &made)) {}
+  current_observer(const current_observer&) = delete;
+  current_observer& operator=(const current_observer&) = delete;
+  ~current_observer() { current = before_; }
 
  private:
-  trace* before_;
+  call_observer* before_;
 };
-
-nb::object to_list(const std::optional<std::vector<std::int64_t>>& values) {
-  if (!values) {
-    return nb::none();
-  }
-  nb::list made;
-  for (const std::int64_t value : *values) {
-    made.append(value);
-  }
-  return made;
-}
 
 /// Calls a function; returns the steps and findings of this thread's protocols.
 nb::tuple observe(const nb::callable& call) {
-  trace seen;
+  call_observer seen;
   {
-    const current_trace here(seen);
+    const current_observer here(seen);
     call();
   }
-  nb::list steps;
-  for (const char* step : seen.steps) {
-    steps.append(step);
-  }
-  return nb::make_tuple(steps, seen.to_dict());
+  return nb::make_tuple(seen.steps, seen.to_dict());
 }
 
 }  // namespace
 
-trace* take_trace() noexcept { return std::exchange(current, nullptr); }
+call_observer* take_observer() noexcept { return std::exchange(current, nullptr); }
 
-bool trace::began(const char* step) const {
+bool call_observer::began(const char* step) const {
   return std::any_of(steps.begin(), steps.end(),
                      [&](std::string_view other) { return other == step; });
 }
 
-void trace::read(const DLTensor& tensor) {
+void call_observer::read(const DLTensor& tensor) {
   tensor_ = tensor;
   if (tensor.ndim < 0 || tensor.ndim > most_dimensions || tensor.shape == nullptr) {
     return;
@@ -76,7 +63,7 @@ void trace::read(const DLTensor& tensor) {
   }
 }
 
-void trace::read(const capsule_content& content) {
+void call_observer::read(const capsule_content& content) {
   if (const auto* legacy = std::get_if<DLManagedTensor*>(&content)) {
     name_ = "dltensor";
     read((*legacy)->dl_tensor);
@@ -94,9 +81,9 @@ void trace::read(const capsule_content& content) {
   }
 }
 
-nb::dict trace::to_dict() const {
+nb::dict call_observer::to_dict() const {
   nb::dict found;
-  found["name"] = name_ == nullptr ? nb::none() : nb::object(nb::str(name_));
+  found["name"] = name_;
   if (version_) {
     found["version"] = nb::make_tuple(version_->major, version_->minor);
   }
@@ -112,9 +99,9 @@ nb::dict trace::to_dict() const {
     found["dtype_name"] = to_string(tensor_->dtype);
     found["data"] = reinterpret_cast<std::uintptr_t>(tensor_->data);
     found["byte_offset"] = tensor_->byte_offset;
-    found["shape"] = to_list(shape_);
+    found["shape"] = shape_;
     found["has_strides"] = tensor_->strides != nullptr;
-    found["strides"] = to_list(strides_);
+    found["strides"] = strides_;
   }
   const auto described = began("requirements") ? std::optional(proof.structure()) : structure;
   if (described) {
@@ -140,7 +127,7 @@ nb::dict trace::to_dict() const {
   return found;
 }
 
-void register_trace(nb::module_& module) {
+void register_observer(nb::module_& module) {
   module.def("observe", &observe, nb::arg("call"),
              nb::sig("def observe(call: collections.abc.Callable[[], object]) -> "
                      "tuple[list[str], dict[str, typing.Any]]"));
