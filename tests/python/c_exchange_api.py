@@ -6,15 +6,15 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from capsules import DLManagedTensorVersioned, DLTensor
+from capsules import DLManagedTensorVersioned, DLTensor, get_pointer
 
 _Pointer = ctypes.c_void_p
 _Out = ctypes.POINTER(ctypes.c_void_p)
 _Managed = ctypes.POINTER(DLManagedTensorVersioned)
-_SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 # All are called with the GIL held. Objects go in as objects, and come out as addresses.
 _Allocate = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(_Managed), _Pointer, _SetError
+    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(_Managed), _Pointer, SetError
 )
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed))
 _ToObject = ctypes.PYFUNCTYPE(ctypes.c_int, _Pointer, _Out)
@@ -37,22 +37,17 @@ class DLPackExchangeAPI(ctypes.Structure):
     )
 
 
-_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-
-
 class ExchangeAPI:
     """The table of a type. A function that fails raises what it has set as the Python error."""
 
     def __init__(self, kind: type) -> None:
-        capsule = kind.__dlpack_c_exchange_api__  # type: ignore[attr-defined]
-        self.table = DLPackExchangeAPI.from_address(_get_pointer(capsule, b"dlpack_exchange_api"))
+        capsule = kind.__dlpack_c_exchange_api__
+        self.table = DLPackExchangeAPI.from_address(get_pointer(capsule, b"dlpack_exchange_api"))
 
     def allocate(self, prototype: DLTensor) -> Any:
         """Return a managed tensor of new memory, whose deleter the caller runs."""
         errors: list[str] = []
-        set_error = _SetError(
+        set_error = SetError(
             lambda context, kind, text: errors.append(
                 f"{kind.decode()}: {text.decode()}" if context == 77 else "another context"
             )

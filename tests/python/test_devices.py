@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import clean_environment
 import dpctl
 import pytest
+from capsules import IS_COPIED
 from refusals import refused, wrong_argument
 from usm_dlpack import device_id, root_device
 
@@ -51,7 +53,8 @@ BEGIN = """
 import json
 import dpctl, dpctl.memory, numpy
 import usm_dlpack
-from capsules import ForeignTensor, OldArray
+from capsules import ForeignTensor, OldArray, content_of
+from memory_sources import new_queue
 from usm_dlpack import ConversionError, device_id, from_dlpack, root_device, to_dlpack_tensor
 from usm_dlpack import validate
 
@@ -63,9 +66,14 @@ KINDS = {
 }
 
 def allocate(device, kind="device", nbytes=64):
-    memory = KINDS[kind](nbytes, queue=dpctl.SyclQueue(device))
+    memory = KINDS[kind](nbytes, queue=new_queue(device))
     memory.copy_from_host(numpy.arange(nbytes, dtype=numpy.uint8))
     return memory
+
+values = numpy.arange(64, dtype=numpy.uint8).view("f4").reshape(4, 4)
+
+def make(number, kind):
+    return to_dlpack_tensor(allocate(devices[number], kind), shape=(4, 4), dtype="f4")
 
 class Claims:
     def __init__(self, memory, syclobj):
@@ -259,3 +267,94 @@ for act in (lambda: root_device(0), lambda: from_dlpack(array), lambda: validate
     assert codes == [["no_device", "device.device_id"]] * 3
     assert "intel-opencl-rt" in remedy
     assert "OCL_ICD_FILENAMES" in remedy
+
+
+# --- copies from one root device to another
+
+# Host USM is of a whole platform, and all simulated devices are of one.
+OF_A_ROOT = ["device", "shared"] if clean_environment.IS_SIMULATED else ["device", "shared", "host"]
+
+
+def test_arrays_are_copied_between_root_devices_of_each_kind(
+    several_devices: Callable[[int], dict[str, str]], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        several_devices(2),
+        f"OF_A_ROOT = {OF_A_ROOT}"
+        """
+answer = []
+for start, end in ((0, 1), (1, 0)):
+    queue = new_queue(devices[end])
+    for kind in OF_A_ROOT:
+        tensor = make(start, kind)
+        for wanted in (None, *KINDS):
+            for device in ((14, end), devices[end], queue, devices[end].get_filter_string()):
+                made = from_dlpack(tensor, device=device, usm_type=wanted)
+                assert (made.device, made.sycl_device) == ((14, end), devices[end])
+                assert made.usm_type == (wanted or kind)
+                assert validate(made).device_id == end
+                assert numpy.array_equal(made.numpy(), values)
+                assert made.sycl_queue == (queue if device is queue else None)
+            assert from_dlpack(values[::-1], device=(14, end), usm_type=wanted).device == (14, end)
+        answer.append(refusal(lambda: from_dlpack(tensor, device=(14, end), copy=False))[1:3])
+        gaps = dict(shape=(2, 2), strides=(-8, 2), dtype="f4", byte_offset=32)
+        made = from_dlpack(to_dlpack_tensor(allocate(devices[start], kind), **gaps), device=queue)
+        assert (made.strides, made.numpy().tolist()) == ((2, 1), values[2::-2, ::2].tolist())
+        empty = from_dlpack(to_dlpack_tensor(tensor, shape=(0, 3)), device=(14, end))
+        assert (empty.shape, empty.device) == ((0, 3), (14, end))
+""",
+    )
+    assert found == [["copy_needed", "copy"]] * 2 * len(OF_A_ROOT)
+
+
+def test_dl_device_of_another_root_device_is_a_copy_there(
+    several_devices: Callable[[int], dict[str, str]], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        several_devices(2),
+        f"OF_A_ROOT = {OF_A_ROOT}"
+        """
+answer = []
+for start, end in ((0, 1), (1, 0)):
+    for kind in OF_A_ROOT:
+        tensor = make(start, kind)
+        for copy in (None, True):
+            capsule = tensor.__dlpack__(dl_device=(14, end), max_version=(1, 3), copy=copy)
+            inside = content_of(capsule)
+            assert inside.dl_tensor.device_id == end and validate(capsule).usm_type == kind
+            answer.append(inside.flags)
+            made = from_dlpack(OldArray(capsule))
+            assert numpy.array_equal(made.numpy(), values)
+            assert made.sycl_device == devices[end]
+        legacy = tensor.__dlpack__(dl_device=(14, end), stream=new_queue(devices[end]))
+        assert numpy.array_equal(from_dlpack(OldArray(legacy)).numpy(), values)
+        same = tensor.__dlpack__(dl_device=(14, start), max_version=(1, 3))
+        assert content_of(same).flags == 0
+        refused = refusal(lambda: tensor.__dlpack__(dl_device=(14, end), copy=False))
+        assert refused[1:3] == ["copy_needed", "copy"]
+        assert refusal(lambda: tensor.__dlpack__(dl_device=(14, 2)))[1] == "device_id_out_of_range"
+""",
+    )
+    assert found == [IS_COPIED] * 4 * len(OF_A_ROOT)
+
+
+def test_pending_work_is_waited_for_before_a_copy_to_another_root_device(
+    several_devices: Callable[[int], dict[str, str]], answer: Callable[..., Any]
+) -> None:
+    found = answer(
+        several_devices(2),
+        """
+from pending_work import PendingFill, VALUES, Waiting
+answer = []
+for start, end in ((0, 1), (1, 0)):
+    for kind in KINDS:
+        pending = PendingFill(new_queue(devices[start]), kind)
+        tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
+        queue = new_queue(devices[end])
+        copying = Waiting(lambda: from_dlpack(tensor, device=queue).numpy().tolist())
+        assert copying.is_waiting() and pending.is_pending
+        pending.end()
+        answer.append(copying.end() == VALUES)
+""",
+    )
+    assert found == [True] * 6
