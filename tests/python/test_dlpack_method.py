@@ -317,19 +317,6 @@ def test_no_value_of_a_known_keyword_is_a_type_error(tensor: DLPackTensor, keywo
 # --- lifetime
 
 
-def test_every_capsule_of_a_tensor_lets_go_by_itself(memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    tensor = to_dlpack_tensor(owner)
-    capsules = [tensor.__dlpack__(max_version=version) for version in (None, NEWEST) * 5]
-    del owner, tensor
-    while capsules:
-        gc.collect()
-        assert gone() is not None
-        capsules.pop(len(capsules) // 2)
-    assert gone() is None
-
-
 def test_a_refused_export_keeps_nothing(read_only: DLPackTensor, memory: Any) -> None:
     owner = TypedArray(memory, data=(address_of(memory), True))
     gone = weakref.ref(owner)

@@ -125,6 +125,8 @@ def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any) -> None:
         assert (tensor.shape, tensor.strides, tensor.size) == (shape, (2**62, 2**62, 1), 0)
         assert (tensor.nbytes, tensor.data) == (0, address_of(unpooled) + byte_offset)
         assert tensor.usm_type == ("shared" if byte_offset < 48 else "unknown")
+    nowhere = to_dlpack_tensor(TypedArray(unpooled, data=(0, False), shape=(3, 0)))
+    assert (nowhere.data, nowhere.shape, nowhere.usm_type) == (0, (3, 0), "unknown")
 
 
 def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory: Any) -> None:
@@ -185,6 +187,11 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue:
     source = TypedArray(owner, shape=(4,), typestr="|u1", offset=distance)
     with refused(*FIRST, expected="the object's address", found=f"{distance} from"):
         to_dlpack_tensor(source)
+
+
+def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
+    with wrong_argument(ValueError, "shape", "not compact"):
+        to_dlpack_tensor(TypedArray(memory, shape=(3, 2), strides=(4, 1)), dtype="u2")
 
 
 # --- the bytes behind an object
@@ -463,12 +470,6 @@ def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory: Any
     assert (again.sycl_queue, again.readonly) == (known, True)
 
 
-def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
-    source = TypedArray(memory, shape=(3, 2), strides=(4, 1))
-    with wrong_argument(ValueError, "shape", "not compact"):
-        to_dlpack_tensor(source, dtype="u2")
-
-
 def test_numpy_makes_no_array_of_a_tensor_by_itself(memory: Any) -> None:
     with pytest.raises(TypeError, match=r"^DLPackTensor: expected .*, found NumPy.*; .*numpy\(\)"):
         np.array(to_dlpack_tensor(memory))
@@ -488,6 +489,8 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*VIEW, "bytes 0 to 51", {"shape": (13,)}),
     (*VIEW, "bytes 4 to 51", {"offset": 1}),
     ("data_null", "data", "null", {"data": (0, False)}),
+    ("pointer_unknown", "data", "unknown to it", {"data": (16, False)}),
+    ("pointer_unknown", "data", "unknown to it", {"data": (2**64 - 64, False)}),
     (ValueError, INTERFACE, "", {"data": None}),
     (ValueError, INTERFACE, "", {"data": (1.5, False)}),
     (ValueError, INTERFACE, "", {"data": (2**64, False)}),
@@ -565,13 +568,6 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
         to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
 
 
-def test_memory_that_is_no_usm_is_refused(memory: Any) -> None:
-    heap = ctypes.create_string_buffer(4096)
-    for address in (ctypes.addressof(heap) // 16 * 16, 16, 2**64 - 64):
-        with refused("pointer_unknown", "data", found="unknown to it"):
-            to_dlpack_tensor(TypedArray(memory, data=(address, False), shape=(4,)))
-
-
 def test_freed_memory_is_refused(queue: Any, memory: Any) -> None:
     freed = allocate("device", UNPOOLED, queue)
     address = address_of(freed)
@@ -581,17 +577,6 @@ def test_freed_memory_is_refused(queue: Any, memory: Any) -> None:
     gc.collect()
     with refused("pointer_unknown", "data"):
         to_dlpack_tensor(source)
-
-
-def test_null_is_taken_where_there_are_no_elements(memory: Any) -> None:
-    empty = to_dlpack_tensor(TypedArray(memory, data=(0, False), shape=(3, 0)))
-    assert (empty.data, empty.shape, empty.usm_type) == (0, (3, 0), "unknown")
-
-
-def test_a_queue_on_the_memorys_device_is_taken(memory: Any, queue: Any) -> None:
-    another = dpctl.SyclQueue(queue.sycl_device, property="in_order")
-    for place in (queue, another, queue._get_capsule()):
-        assert to_dlpack_tensor(memory, queue=place).device == (14, 0)
 
 
 # --- lifetime
