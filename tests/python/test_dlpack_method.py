@@ -255,15 +255,6 @@ def test_the_memory_of_a_copy_is_freed_with_its_capsule(queue: Any) -> None:
         validate(OldArray(there.capsule()))
 
 
-def test_an_empty_tensor_is_copied_without_memory(memory: Any) -> None:
-    empty = to_dlpack_tensor(memory, shape=(0, 4), dtype="f4")
-    for device in (None, HOST):
-        capsule = empty.__dlpack__(max_version=NEWEST, copy=True, dl_device=device)
-        assert flags_of(capsule) == IS_COPIED
-        assert integers(content_of(capsule).dl_tensor.shape, 2) == (0, 4)
-    assert np.from_dlpack(empty, device="cpu").shape == (0, 4)
-
-
 # --- never a TypeError: NumPy and dpctl take one for "old producer" and ask again without keywords
 
 

@@ -9,7 +9,6 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -184,54 +183,29 @@ def test_a_null_deleter_is_left_uncalled(api: ExchangeAPI, memory: Any) -> None:
     assert foreign.deletions == 0
 
 
-NULL_OBJECT = ctypes.py_object()
-# Calls with null, of which each function of a table refuses some.
-NULLS: dict[str, tuple[Callable[[Any, Any, Any], Any], type[Exception], str]] = {
-    "export to": (
-        lambda table, tensor, _: table.managed_tensor_from_py_object_no_sync(tensor, None),
-        ValueError, "out",
-    ),
-    "borrow to": (
-        lambda table, tensor, _: table.dltensor_from_py_object_no_sync(tensor, None),
-        ValueError, "out",
-    ),
-    "export of": (
-        lambda table, _, out: table.managed_tensor_from_py_object_no_sync(NULL_OBJECT, out),
-        TypeError, "py_object",
-    ),
-    "borrow of": (
-        lambda table, *_: table.dltensor_from_py_object_no_sync(NULL_OBJECT, DLTensor()),
-        TypeError, "py_object",
-    ),
-    "stream to": (lambda table, *_: table.current_work_stream(14, 0, None), ValueError, "out"),
-    "stream of the host to": (
-        lambda table, *_: table.current_work_stream(1, 0, None), ValueError, "out",
-    ),
-    "take of": (
-        lambda table, *_: table.managed_tensor_to_py_object_no_sync(None, ctypes.c_void_p()),
-        ValueError, "tensor",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NULLS)
 def test_null_is_no_object_and_no_place_for_a_result(
-    api: ExchangeAPI, tensor: DLPackTensor, name: str
-) -> None:
-    call, kind, field = NULLS[name]
-    out = ctypes.POINTER(DLManagedTensorVersioned)()
-    with wrong_argument(kind, field, "found null"):
-        call(api.table, tensor, out)
-    assert not out
-
-
-def test_no_place_for_an_object_is_a_value_error_and_the_tensor_is_freed(
-    api: ExchangeAPI, memory: Any
+    api: ExchangeAPI, tensor: DLPackTensor, memory: Any
 ) -> None:
     foreign = ForeignTensor(address_of(memory))
-    with wrong_argument(ValueError, "out", "found null"):
-        api.table.managed_tensor_to_py_object_no_sync(ctypes.addressof(foreign.managed), None)
-    assert foreign.deletions == 1
+    out, nothing = ctypes.POINTER(DLManagedTensorVersioned)(), ctypes.py_object()
+    export = api.table.managed_tensor_from_py_object_no_sync
+    borrow = api.table.dltensor_from_py_object_no_sync
+    take = api.table.managed_tensor_to_py_object_no_sync
+    calls: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
+        (export, (tensor, None), ValueError, "out"),
+        (export, (nothing, out), TypeError, "py_object"),
+        (borrow, (tensor, None), ValueError, "out"),
+        (borrow, (nothing, DLTensor()), TypeError, "py_object"),
+        (api.table.current_work_stream, (14, 0, None), ValueError, "out"),
+        (api.table.current_work_stream, (1, 0, None), ValueError, "out"),
+        (take, (None, ctypes.c_void_p()), ValueError, "tensor"),
+        (take, (ctypes.addressof(foreign.managed), None), ValueError, "out"),
+    ]
+    for function, arguments, kind, field in calls:
+        with wrong_argument(kind, field, "found null"):
+            function(*arguments)
+    assert not out
+    assert foreign.deletions == 1  # stolen all the same
 
 
 # --- the queue to work on
@@ -293,13 +267,14 @@ def test_the_allocator_gives_new_memory_like_a_prototype(
 def test_the_allocator_refuses_null_and_also_for_who_hears_no_error(api: ExchangeAPI) -> None:
     allocate = api.table.managed_tensor_allocator
     deaf = SetError()  # null
-    out = ctypes.POINTER(DLManagedTensorVersioned)()
     prototype = prototype_of((3,))
     assert allocate(prototype, None, None, deaf) == -1
-    assert allocate(None, out, None, deaf) == -1
-    prototype.device_type = 1
-    assert allocate(prototype, out, None, deaf) == -1
-    assert not out
+    of_the_host = prototype_of((3,))
+    of_the_host.device_type = 1
+    for wrong in (None, of_the_host):
+        out = ctypes.pointer(DLManagedTensorVersioned())
+        assert allocate(wrong, out, None, deaf) == -1
+        assert not out
 
 
 def test_memory_of_the_allocator_is_freed_by_the_deleter(api: ExchangeAPI) -> None:
@@ -472,12 +447,13 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
     host_task: bool, second: bool, start: Any
 ) -> None:
     api = ExchangeAPI(DLPackTensor)
-    api.stream(0)
     all_pending = [
         start(new_queue(root_device(0), in_order=True)),
         start(new_queue(root_device(0))),
         start(new_queue(root_device(0), in_order=second)),
     ]
+    borrow_pending(api, all_pending[0])
+    api.stream(0)  # before the first is borrowed again
     for pending in all_pending:
         if host_task:
             pending.keep_alive()

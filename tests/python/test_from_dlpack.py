@@ -388,16 +388,6 @@ def test_an_answer_that_is_no_fresh_capsule_is_refused() -> None:
         assert name_of(capsule) == name
 
 
-def test_a_capsule_is_taken_once(versioned: ForeignTensor) -> None:
-    array = OldArray(versioned.capsule())
-    tensor = from_dlpack(array)
-    found = 'one named "used_dltensor_versioned"'
-    with refused("capsule_unusable", "capsule", found=found, remedy="ask the producer for a new"):
-        from_dlpack(array)
-    del tensor
-    assert versioned.deletions == 1
-
-
 def test_the_capsule_decides_over_a_lying_device(versioned: ForeignTensor) -> None:
     assert from_dlpack(ForeignArray(versioned, device=(14, 7))).device == (14, 0)
     with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):

@@ -28,19 +28,13 @@ from capsules import (
     content_of,
     integers,
 )
-from dpctl import memory as dpctl_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_sources import UNPOOLED, TypedArray, address_of
+from memory_sources import KINDS, UNPOOLED, TypedArray, address_of
 from refusals import refused
 from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
 
 SIZE = UNPOOLED - 48  # bytes of each allocation; its end, and what is before it, are no USM
-KINDS = {
-    "device": dpctl_memory.MemoryUSMDevice,
-    "shared": dpctl_memory.MemoryUSMShared,
-    "host": dpctl_memory.MemoryUSMHost,
-}
 # What to_dlpack_tensor is asked for, and the (code, bits, lanes) that this is.
 DTYPES: list[tuple[Any, tuple[int, int, int]]] = [
     *((f"i{size}", (0, 8 * size, 1)) for size in (1, 2, 4, 8)),
@@ -88,10 +82,14 @@ class View:
     strides: tuple[int, ...] | None
 
     @property
+    def compact(self) -> tuple[int, ...]:
+        """What null strides stand for."""
+        return compact_strides([max(1, extent) for extent in self.shape])
+
+    @property
     def steps(self) -> tuple[int, ...]:
         """The strides, null ones written out."""
-        filled = compact_strides([max(1, extent) for extent in self.shape])
-        return filled if self.strides is None else self.strides
+        return self.compact if self.strides is None else self.strides
 
     def indices(self) -> Any:
         """Return where each element is, in elements from the first, as NumPy counts it."""
@@ -269,8 +267,7 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
     places = view.indices().ravel()
     dense = end - low == copied.nbytes and len(np.unique(places)) == len(places)
     kept = min(view.steps, default=0) >= 0 and (dense or 0 in view.shape)
-    compact = compact_strides([max(1, extent) for extent in view.shape])
-    assert copied.strides == (view.steps if kept else compact)
+    assert copied.strides == (view.steps if kept else view.compact)
     assert np.array_equal(host_copy(copied, width), expected)
     if not isinstance(copied.dtype, str):
         assert copied.numpy().shape == view.shape

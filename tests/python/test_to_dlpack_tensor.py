@@ -242,6 +242,7 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "a part beside a failure": (lambda memory: Failing(memory, 8, 24, usm_data=memory), -8, 39),
     "a part of nothing": (lambda memory: Array(memory, 8, 24, base=7, data="text"), 0, 15),
     "a part of another part": (lambda x: Array(x, 8, 24, usm_data=Array(x, 25, 48)), 0, 15),
+    "a part behind another part": (lambda x: Array(x, 8, 24, base=Array(x, 0, 7)), 0, 15),
     "a part of other memory": (
         lambda memory: Array(memory, 8, 24, usm_data=dpctl_memory.MemoryUSMDevice(4096)), 0, 15,
     ),
