@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
-from capsules import DLManagedTensorVersioned, DLTensor, get_pointer
+from capsules import DLManagedTensorVersioned, DLTensor, get_pointer, new_capsule
 
 _Pointer = ctypes.c_void_p
 _Out = ctypes.POINTER(ctypes.c_void_p)
@@ -35,6 +36,19 @@ class DLPackExchangeAPI(ctypes.Structure):
         ("dltensor_from_py_object_no_sync", _Borrow),
         ("current_work_stream", _Stream),
     )
+
+
+def table_of(export: Callable[..., int], stream: Callable[..., int]) -> DLPackExchangeAPI:
+    """Return a table of the two functions that are asked for."""
+    made = DLPackExchangeAPI(1, 3)
+    made.managed_tensor_from_py_object_no_sync = _FromObject(export)
+    made.current_work_stream = _Stream(stream)
+    return made
+
+
+def capsule_of(table: DLPackExchangeAPI) -> Any:
+    """Return the capsule that offers a table."""
+    return new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
 
 
 class ExchangeAPI:

@@ -14,7 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError
+from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError, capsule_of, table_of
 from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
@@ -316,10 +316,7 @@ class Table:
         self.gives = True
         self.stream: int | None = None
         self.calls: list[str] = []
-        types = {name: kind for name, kind, *_ in DLPackExchangeAPI._fields_}
-        self.struct = DLPackExchangeAPI(*NEWEST)
-        for name, function in ((EXPORT, self._export), (STREAM, self._stream)):
-            setattr(self.struct, name, types[name](function))
+        self.struct = table_of(self._export, self._stream)
 
     def _export(self, _: Any, out: Any) -> int:
         self.calls.append("export")
@@ -336,14 +333,6 @@ class Table:
         """Return an object of a new type that offers the table, and `__dlpack__` besides."""
         members["__dlpack_c_exchange_api__"] = capsule or capsule_of(self.struct)
         return type("Offering", (ForeignArray,), members)(self.foreign)
-
-
-EXPORT, STREAM = "managed_tensor_from_py_object_no_sync", "current_work_stream"
-
-
-def capsule_of(struct: Any) -> Any:
-    """Return the capsule that offers a table."""
-    return new_capsule(ctypes.addressof(struct), b"dlpack_exchange_api")
 
 
 @pytest.fixture
@@ -568,7 +557,8 @@ def test_an_older_table_behind_a_newer_one_is_used(table: Table) -> None:
 def test_without_a_usable_table_on_the_type_the_capsule_is_asked_for(table: Table) -> None:
     spoiled = [DLPackExchangeAPI.from_buffer_copy(table.struct) for _ in range(3)]
     spoiled[0].major = 2
-    for struct, name in zip(spoiled[1:], (EXPORT, STREAM), strict=True):
+    needed = ("managed_tensor_from_py_object_no_sync", "current_work_stream")
+    for struct, name in zip(spoiled[1:], needed, strict=True):
         field = getattr(DLPackExchangeAPI, name)
         ctypes.memset(ctypes.addressof(struct) + field.offset, 0, field.size)
     capsules = [5, new_capsule(ctypes.addressof(table.struct), b"dltensor")]
