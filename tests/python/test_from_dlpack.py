@@ -236,15 +236,6 @@ def test_unknown_flags_are_refused(versioned: ForeignTensor) -> None:
             from_dlpack(ForeignArray(versioned))
 
 
-def test_memory_of_another_context_is_unknown_to_the_default_one_on_opencl(
-    foreign_queue: Any,
-) -> None:
-    """Level Zero's driver answers for all contexts of a platform."""
-    hidden = allocate("device", 48, foreign_queue)
-    with refused("pointer_unknown", "data", expected="default context of device 0"):
-        from_dlpack(ForeignArray(ForeignTensor(address_of(hidden))))
-
-
 def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
     foreign_queue: Any, usm_type: str
 ) -> None:
