@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from c_exchange_api import capsule_of, table_of
 from capsules import DLManagedTensorVersioned, ForeignTensor, OldArray, consume, new_capsule
 from oracle import Requirements, Verdict
 from tensors import Places, mutate
@@ -247,6 +246,25 @@ def fuzzed_producer(plan: Plan) -> Any:
 # --- DLPack's C exchange API. A managed tensor that comes this way has no capsule: whoever got it
 # frees it, refused or not.
 
+_FromPyObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+_WorkStream = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+class ExchangeTable(ctypes.Structure):
+    """``DLPackExchangeAPI`` of dlpack.h, with its header; functions that nobody calls are 1."""
+
+    _fields_ = (
+        ("version", ctypes.c_uint32 * 2),
+        ("prev_api", ctypes.c_void_p),
+        ("managed_tensor_allocator", ctypes.c_void_p),
+        ("managed_tensor_from_py_object_no_sync", _FromPyObject),
+        ("managed_tensor_to_py_object_no_sync", ctypes.c_void_p),
+        ("dltensor_from_py_object_no_sync", ctypes.c_void_p),
+        ("current_work_stream", _WorkStream),
+    )
+
 
 def api_producer(plan: Plan) -> Any:
     """Return an object whose type has the C exchange API, which may fail, if its tensor can."""
@@ -254,9 +272,9 @@ def api_producer(plan: Plan) -> Any:
     status = plan.dice.choice([0, -1, 1]) if fails else 0
     stream = plan.dice.choice([None, plan.places.queues[0].addressof_ref()])
 
-    def give(_: Any, out: Any) -> int:
+    def give(_: int, out: Any) -> int:
         if not fails:
-            out[0] = ctypes.pointer(plan.foreign.managed)
+            out[0] = ctypes.addressof(plan.foreign.managed)
             plan.handed_over = True
         return status
 
@@ -264,11 +282,13 @@ def api_producer(plan: Plan) -> Any:
         out[0] = stream
         return 0
 
-    table = table_of(give, tell)
+    table = ExchangeTable((1, 3), None, 1, _FromPyObject(give), 1, 1, _WorkStream(tell))
     members = {"__dlpack__": lambda self, *, max_version=None: plan.give()}
     if isinstance(plan.foreign.managed, DLManagedTensorVersioned):
         plan.outcomes |= {"capsule_unusable"} if fails else set()
-        members["__dlpack_c_exchange_api__"] = capsule_of(table)
+        members["__dlpack_c_exchange_api__"] = new_capsule(
+            ctypes.addressof(table), b"dlpack_exchange_api"
+        )
     plan.kept.append(table)
     plan.steady = True
     return type("Exchanged", (), members)()
