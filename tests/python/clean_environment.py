@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of a process that a test starts, which is to find what a user's finds.
+"""Processes that a test starts, and their environment, which is to find what a user's finds.
 
 A variable that gives a process other devices or packages than a user has is named here. Where the
 tests run on a simulated device, the selector that leaves only this one is kept.
@@ -8,6 +8,9 @@ tests run on a simulated device, the selector that leaves only this one is kept.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 # Set by the driver's simulation, and by nobody else.
 IS_SIMULATED = "SetCommandStreamReceiver" in os.environ
@@ -20,6 +23,9 @@ HIDDEN = frozenset(
         "USM_DLPACK_CPU_DRIVER",
         "USM_DLPACK_REPORT_LEAKS",
         "PYTHONPATH",
+        "CMAKE_PREFIX_PATH",
+        "LD_LIBRARY_PATH",
+        "usm_dlpack_DIR",
         "PYTHONUNBUFFERED",  # what is buffered is lost, or written at the end
     )
 )
@@ -28,3 +34,19 @@ HIDDEN = frozenset(
 def without(*more: str) -> dict[str, str]:
     """Return this process's variables but the hidden ones, and but some more."""
     return {name: value for name, value in os.environ.items() if name not in HIDDEN | {*more}}
+
+
+def run(
+    *command: str | Path, cwd: Path | str | None = None, timeout: float = 120, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with the tools of this environment first, and some more variables."""
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [str(word) for word in command],
+        env=without() | {"PATH": tools} | variables,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )

@@ -6,10 +6,10 @@ After a change of a sentence on purpose, ``USM_DLPACK_RENEW_SENTENCES=1`` writes
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -27,17 +27,7 @@ from usm_dlpack import _core
 ROOT = FOLDER.parents[2]
 CODES = {code for code, _, _ in _core.error_table()}
 SENTENCE = re.compile(r"([\w.\[\]]+|<[\w/.]+>|[\w.]+/[\w.]+): expected .+?, found .+?; .+")
-TOOLS = clean_environment.without() | {
-    "LC_ALL": "C",
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-}
-
-
-def run(*command: Any, cwd: Path = FOLDER, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a program with the tools of this environment."""
-    return subprocess.run(
-        command, cwd=cwd, env=TOOLS | variables, capture_output=True, text=True, check=False
-    )
+run = functools.partial(clean_environment.run, cwd=FOLDER, LC_ALL="C")
 
 
 def said_by_python(source: str, **variables: str) -> list[Use]:
