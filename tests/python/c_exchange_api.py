@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
-from capsules import DLManagedTensorVersioned, DLTensor
+from capsules import DLManagedTensorVersioned, DLTensor, get_pointer, new_capsule
 
 _Pointer = ctypes.c_void_p
 _Out = ctypes.POINTER(ctypes.c_void_p)
 _Managed = ctypes.POINTER(DLManagedTensorVersioned)
-_SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 # All are called with the GIL held. Objects go in as objects, and come out as addresses.
 _Allocate = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(_Managed), _Pointer, _SetError
+    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(_Managed), _Pointer, SetError
 )
 _FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed))
 _ToObject = ctypes.PYFUNCTYPE(ctypes.c_int, _Pointer, _Out)
@@ -37,22 +38,30 @@ class DLPackExchangeAPI(ctypes.Structure):
     )
 
 
-_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+def table_of(export: Callable[..., int], stream: Callable[..., int]) -> DLPackExchangeAPI:
+    """Return a table of the two functions that are asked for."""
+    made = DLPackExchangeAPI(1, 3)
+    made.managed_tensor_from_py_object_no_sync = _FromObject(export)
+    made.current_work_stream = _Stream(stream)
+    return made
+
+
+def capsule_of(table: DLPackExchangeAPI) -> Any:
+    """Return the capsule that offers a table."""
+    return new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
 
 
 class ExchangeAPI:
     """The table of a type. A function that fails raises what it has set as the Python error."""
 
     def __init__(self, kind: type) -> None:
-        capsule = kind.__dlpack_c_exchange_api__  # type: ignore[attr-defined]
-        self.table = DLPackExchangeAPI.from_address(_get_pointer(capsule, b"dlpack_exchange_api"))
+        capsule = kind.__dlpack_c_exchange_api__
+        self.table = DLPackExchangeAPI.from_address(get_pointer(capsule, b"dlpack_exchange_api"))
 
     def allocate(self, prototype: DLTensor) -> Any:
         """Return a managed tensor of new memory, whose deleter the caller runs."""
         errors: list[str] = []
-        set_error = _SetError(
+        set_error = SetError(
             lambda context, kind, text: errors.append(
                 f"{kind.decode()}: {text.decode()}" if context == 77 else "another context"
             )

@@ -78,7 +78,7 @@ _new = _function(
 )
 _get_name = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
 _set_name = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_get_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+get_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _name_at = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
 
 # Structs and callbacks stay as long as the process: a capsule may outlive its test.
@@ -107,7 +107,7 @@ def content_of(capsule: Any) -> Any:
     name = name_of(capsule)
     assert name is not None
     kind = DLManagedTensorVersioned if name.endswith(b"_versioned") else DLManagedTensor
-    return kind.from_address(_get_pointer(capsule, name))
+    return kind.from_address(get_pointer(capsule, name))
 
 
 def consume(capsule: Any) -> Any:

@@ -17,14 +17,14 @@ PROJECT = Path(__file__).with_name("extension_project")
 NAME = "extension_under_test_module"
 
 
-def build() -> Path:
-    """Build the extension and its stub, or what has changed of them, and return their folder."""
+def build_project(source: Path, name: str) -> Path:
+    """Build a project, or what has changed of it, and return its folder."""
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
-    folder = PROJECT.parents[2] / "build" / "extension_under_test" / place
+    folder = PROJECT.parents[2] / "build" / name / place
     tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command in (
         [
-            *("cmake", "-S", PROJECT, "-B", folder, "-DCMAKE_BUILD_TYPE=None"),
+            *("cmake", "-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=None"),
             f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
             f"-DPython_EXECUTABLE={sys.executable}",
         ],
@@ -33,6 +33,11 @@ def build() -> Path:
         done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+def build() -> Path:
+    """Build the extension and its stub, and return their folder."""
+    return build_project(PROJECT, "extension_under_test")
 
 
 def load(name: str = NAME) -> Any:

@@ -12,7 +12,7 @@ from dpctl import memory
 # SYCL's pool on Level Zero makes no allocation of so many bytes: the driver forgets it when freed.
 UNPOOLED = 5 << 20
 
-_CLASSES = {
+KINDS = {
     "device": memory.MemoryUSMDevice,
     "shared": memory.MemoryUSMShared,
     "host": memory.MemoryUSMHost,
@@ -21,7 +21,7 @@ _CLASSES = {
 
 def allocate(usm_type: str, nbytes: int, queue: Any) -> Any:
     """Return dpctl memory that holds the bytes 0, 1, 2 and so on."""
-    made = _CLASSES[usm_type](nbytes, queue=queue)
+    made = KINDS[usm_type](nbytes, queue=queue)
     made.copy_from_host(np.arange(nbytes, dtype=np.uint8))
     return made
 

@@ -6,52 +6,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from usm_dlpack import ConversionError, UsmBindingError
 
 SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; [^A-Z].+[^.]", re.DOTALL)
+BINDING = {"context_not_default", "device_without_id", "pointer_unknown", "device_mismatch"}
 
 
 def check_refusal(
-    error: BaseException,
-    code: str,
-    field: str,
-    *,
-    expected: str = "",
-    found: str = "",
-    remedy: str = "",
-    binding: bool = False,
+    error: Any, code: str, field: str, *, binding: bool | None = None, **parts: str
 ) -> None:
-    """Require that an exception is the refusal by one rule, in words that hold some parts."""
-    assert type(error) is (UsmBindingError if binding else ConversionError)
-    assert isinstance(error, BufferError)
-    assert isinstance(error, TypeError) is binding
+    """Require the refusal by one rule, whose ``expected``, ``found`` or ``remedy`` hold words."""
+    is_binding = code in BINDING if binding is None else binding
+    assert type(error) is (UsmBindingError if is_binding else ConversionError)
     assert (error.code, error.field) == (code, field)
-    assert expected in error.expected
-    assert found in error.found
-    assert remedy in error.remedy
+    for name, words in parts.items():
+        assert words in getattr(error, name)
     assert str(error) == f"{field}: expected {error.expected}, found {error.found}; {error.remedy}"
     assert SENTENCE.fullmatch(str(error))
     assert "0x" not in str(error)
 
 
 @contextmanager
-def refused(
-    code: str,
-    field: str,
-    *,
-    expected: str = "",
-    found: str = "",
-    remedy: str = "",
-    binding: bool = False,
-) -> Iterator[None]:
-    """Require that the block is refused by one rule, in words that hold some parts."""
+def refused(code: str, field: str, **parts: Any) -> Iterator[None]:
+    """Require that the block is refused by one rule; the parts are those of `check_refusal`."""
     with pytest.raises(ConversionError) as caught:
         yield
-    check_refusal(
-        caught.value, code, field, expected=expected, found=found, remedy=remedy, binding=binding
-    )
+    check_refusal(caught.value, code, field, **parts)
 
 
 @contextmanager
@@ -64,3 +47,10 @@ def wrong_argument(kind: type[Exception], field: str, part: str = "") -> Iterato
     assert SENTENCE.fullmatch(sentence)
     assert sentence.startswith(f"{field}: expected ")
     assert part in sentence
+
+
+def stopped(rule: str | type[Exception], field: str, part: str = "") -> Any:
+    """Require the end that a row of a table says: a code, or a kind of Python's own errors."""
+    if isinstance(rule, str):
+        return refused(rule, field, found=part)
+    return wrong_argument(rule, field, part)

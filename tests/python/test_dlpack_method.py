@@ -7,11 +7,13 @@ import ctypes
 import enum
 import gc
 import itertools
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import dpctl
+import ml_dtypes
 import numpy as np
 import pytest
 from capsules import (
@@ -23,12 +25,11 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
+    compact_strides,
     content_of,
     integers,
     name_of,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 from memory_sources import UNPOOLED, TypedArray, address_of, allocate
 from proved_bounds import check_bounds
 from refusals import refused
@@ -55,18 +56,13 @@ def flags_of(capsule: Any) -> int:
     return int(content_of(capsule).flags)
 
 
-def on_host(capsule: Any) -> Any:
-    """Return the bytes of the elements in a capsule for the host, in their order."""
+def on_host(capsule: Any) -> bytes:
+    """Return the bytes of a compact tensor in a capsule for the host."""
     inside = content_of(capsule).dl_tensor
-    assert (inside.device_type, inside.device_id) == HOST
+    assert (inside.device_type, inside.device_id, inside.byte_offset) == (*HOST, 0)
     shape = integers(inside.shape, inside.ndim)
-    strides = integers(inside.strides, inside.ndim)
-    itemsize = inside.bits * inside.lanes // 8
-    first = inside.data + inside.byte_offset
-    return b"".join(
-        ctypes.string_at(first + itemsize * int(np.dot(index, strides)), itemsize)
-        for index in np.ndindex(*shape)
-    )
+    assert integers(inside.strides, inside.ndim) == compact_strides(shape)
+    return ctypes.string_at(inside.data, math.prod(shape) * inside.bits // 8)
 
 
 # --- max_version
@@ -84,17 +80,6 @@ def test_the_capsule_is_one_that_the_consumer_knows(tensor: DLPackTensor, versio
         assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
 
 
-@pytest.mark.parametrize("version", [None, NEWEST])
-def test_a_capsule_describes_the_tensor(tensor: DLPackTensor, version: Any) -> None:
-    capsule = tensor.__dlpack__(max_version=version)
-    inside = content_of(capsule).dl_tensor
-    assert (inside.data, inside.byte_offset) == (tensor.data, 0)
-    assert (inside.device_type, inside.device_id) == tensor.device
-    assert (inside.code, inside.bits, inside.lanes) == (2, 32, 1)
-    assert integers(inside.shape, inside.ndim) == (3, 4)
-    assert integers(inside.strides, inside.ndim) == (4, 1)
-
-
 def test_a_scalar_has_no_shape_and_an_empty_tensor_a_live_pointer(memory: Any) -> None:
     scalar = to_dlpack_tensor(memory, shape=(), dtype="f4").__dlpack__()
     inside = content_of(scalar).dl_tensor
@@ -105,12 +90,10 @@ def test_a_scalar_has_no_shape_and_an_empty_tensor_a_live_pointer(memory: Any) -
     assert content_of(empty).dl_tensor.data == address_of(memory)
 
 
-@pytest.mark.parametrize("version", ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3]])
-def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor, version: Any) -> None:
-    with refused(
-        "request_unsupported", "max_version", expected="(major, minor)", found=repr(version)
-    ):
-        tensor.__dlpack__(max_version=version)
+def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor) -> None:
+    for version in ("1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3]):
+        with refused("request_unsupported", "max_version", found=repr(version)):
+            tensor.__dlpack__(max_version=version)
 
 
 # --- read-only
@@ -129,10 +112,7 @@ def test_a_copy_of_read_only_memory_may_be_written(read_only: DLPackTensor) -> N
 
 
 def test_padded_elements_have_no_legacy_capsule(memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory), shape=(48,), dtype=(17, 4, 1))
-    foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
-    padded = from_dlpack(ForeignArray(foreign))
-    assert flags_of(padded.__dlpack__(max_version=NEWEST)) == IS_SUBBYTE_TYPE_PADDED
+    padded = to_dlpack_tensor(memory, dtype=ml_dtypes.float4_e2m1fn)
     for copy in (None, True):
         with refused("dtype_unsupported", "flags", found="padded"):
             padded.__dlpack__(copy=copy)
@@ -160,22 +140,13 @@ def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
         assert (inside.device_type, inside.data) == (14, tensor.data)
 
 
-@pytest.mark.parametrize(
-    "device", [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]]
-)
-def test_a_device_that_is_none_of_this_process_is_a_buffer_error(
-    tensor: DLPackTensor, device: Any
-) -> None:
-    with refused(
-        "request_unsupported", "dl_device", expected="(14, 0), or (1, 0)", found=repr(device)
-    ):
-        tensor.__dlpack__(dl_device=device)
-
-
-@pytest.mark.parametrize("number", [1, -1])
-def test_a_number_of_no_root_device_is_a_buffer_error(tensor: DLPackTensor, number: int) -> None:
-    with refused("device_id_out_of_range", "device.device_id", found=str(number)):
-        tensor.__dlpack__(dl_device=(14, number))
+def test_a_device_that_is_none_of_this_process_is_a_buffer_error(tensor: DLPackTensor) -> None:
+    for device in ((1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]):
+        with refused("request_unsupported", "dl_device", found=repr(device)):
+            tensor.__dlpack__(dl_device=device)
+    for number in (1, -1):
+        with refused("device_id_out_of_range", "device.device_id", found=str(number)):
+            tensor.__dlpack__(dl_device=(14, number))
 
 
 @pytest.mark.parametrize("usm_type_on_host", ["host", "shared"])
@@ -194,35 +165,23 @@ def test_memory_that_the_host_can_read_goes_there_without_a_copy(
     assert bytes(owner.copy_to_host()) == np.full(12, 7, np.float32).tobytes()
 
 
-REVERSED = {
-    "reversed": ((24,), (-1,), 92),
-    "reversed in both": ((2, 3), (-12, -2), 92),
-}
-
-
-@pytest.mark.parametrize("view", REVERSED)
-@pytest.mark.parametrize("copy", [None, True])
-def test_a_reversed_view_on_the_host_begins_at_its_first_element(
-    usm_type: str, queue: Any, view: str, copy: bool | None
-) -> None:
-    # dpctl, dpnp and warp ignore byte_offset of host memory; TensorFlow refuses it.
-    shape, strides, first = REVERSED[view]
-    owner = allocate(usm_type, 96, queue)
-    tensor = to_dlpack_tensor(owner, shape=shape, strides=strides, dtype="f4", byte_offset=first)
-    capsule = tensor.__dlpack__(dl_device=HOST, copy=copy)
+def test_a_reversed_view_on_the_host_begins_at_its_first_element(queue: Any) -> None:
+    owner = allocate("host", 48, queue)
+    tensor = to_dlpack_tensor(owner, shape=12, strides=(-1,), dtype="f4", byte_offset=44)
+    capsule = tensor.__dlpack__(dl_device=HOST)
     inside = content_of(capsule).dl_tensor
-    assert inside.byte_offset == 0
-    assert (inside.data == tensor.data) == (usm_type != "device" and not copy)
-    values = np.arange(96, dtype="u1").view("f4")[first // 4 :]
-    expected = np.lib.stride_tricks.as_strided(values, shape, [4 * step for step in strides])
-    assert on_host(capsule) == expected.tobytes()
-    assert np.from_dlpack(OldArray(capsule)).tobytes() == expected.tobytes()
+    assert (inside.data, inside.byte_offset) == (tensor.data, 0)
+    assert np.array_equal(np.from_dlpack(OldArray(capsule)), tensor.numpy())
 
 
-def test_device_memory_goes_to_the_host_as_a_copy(tensor: DLPackTensor, memory: Any) -> None:
-    for copy in (None, True):
-        capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
+def test_device_memory_goes_to_the_host_as_a_copy_and_other_memory_when_asked(
+    tensor: DLPackTensor, memory: Any, queue: Any
+) -> None:
+    ours = to_dlpack_tensor(allocate("host", 48, queue))
+    for source, copy in ((tensor, None), (tensor, True), (ours, True)):
+        capsule = source.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
         assert flags_of(capsule) == IS_COPIED
+        assert content_of(capsule).dl_tensor.data != source.data
         assert content_of(capsule).dl_tensor.data % 256 == 0
         assert on_host(capsule) == bytes(range(48))
     array = np.from_dlpack(tensor, device="cpu")
@@ -235,14 +194,6 @@ def test_device_memory_cannot_go_to_the_host_without_a_copy(tensor: DLPackTensor
         tensor.__dlpack__(dl_device=HOST, copy=False)
 
 
-def test_a_host_copy_of_host_memory_is_made_when_asked_for(queue: Any) -> None:
-    tensor = to_dlpack_tensor(allocate("host", 48, queue))
-    capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=True)
-    assert flags_of(capsule) == IS_COPIED
-    assert content_of(capsule).dl_tensor.data != tensor.data
-    assert on_host(capsule) == bytes(range(48))
-
-
 def test_a_read_only_tensor_is_a_read_only_numpy_array(queue: Any) -> None:
     owner = allocate("shared", 48, queue)
     tensor = to_dlpack_tensor(TypedArray(owner, data=(address_of(owner), True)))
@@ -251,58 +202,32 @@ def test_a_read_only_tensor_is_a_read_only_numpy_array(queue: Any) -> None:
     assert array.ctypes.data == address_of(owner)
 
 
-@given(
-    dims=st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 5)), max_size=4),
-    usm=st.sampled_from(["device", "shared", "host"]),
-    copy=st.sampled_from([None, True]),
-)
-def test_host_copies_keep_the_order_of_the_elements(
-    queue: Any, dims: list[tuple[int, int]], usm: str, copy: bool | None
-) -> None:
-    owner = allocate(usm, 256, queue)
-    shape, strides = [extent for extent, _ in dims], [stride for _, stride in dims]
-    tensor = to_dlpack_tensor(owner, shape=shape, strides=strides, dtype="u1", byte_offset=128)
-    expected = bytes(
-        128 + int(np.dot(index, strides)) for index in np.ndindex(*shape) if 0 not in shape
-    )
-    capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
-    assert on_host(capsule) == expected
-    if copy:
-        on_device = from_dlpack(tensor, copy=True)
-        assert on_device.shape == tuple(shape)
-        assert on_device.byte_extent <= max(tensor.nbytes, 0)
-        assert on_host(on_device.__dlpack__(dl_device=HOST)) == expected
-
-
 # --- copy
 
 
-@pytest.mark.parametrize("copy", [True, np.True_])
-def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any, copy: Any) -> None:
-    owner = allocate(usm_type, 48, queue)
-    tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype="f4")
-    capsule = tensor.__dlpack__(max_version=NEWEST, copy=True)
+def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any) -> None:
+    tensor = to_dlpack_tensor(allocate(usm_type, 48, queue), shape=(3, 4), dtype="f4")
+    capsule = tensor.__dlpack__(max_version=NEWEST, copy=np.True_)
     assert flags_of(capsule) == IS_COPIED
     proof = validate(capsule)
-    assert (proof.usm_type, proof.device_id) == (usm_type, 0)
+    assert (proof.usm_type, proof.device_id, proof.data % 256) == (usm_type, 0, 0)
     assert proof.data != tensor.data
-    assert proof.data % 256 == 0
     copied = from_dlpack(OldArray(capsule))
     check_bounds(proof, copied)
-    assert np.from_dlpack(copied, device="cpu").tobytes() == bytes(range(48))
+    assert copied.numpy().tobytes() == bytes(range(48))
 
 
-@pytest.mark.parametrize("copy", [None, False, np.False_])
-def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor, copy: Any) -> None:
-    capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
-    assert flags_of(capsule) == 0
-    assert content_of(capsule).dl_tensor.data == tensor.data
+def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor) -> None:
+    for copy in (None, False, np.False_):
+        capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
+        assert flags_of(capsule) == 0
+        assert content_of(capsule).dl_tensor.data == tensor.data
 
 
-@pytest.mark.parametrize("copy", ["no", 2, 1.0, (), np.array(1), np.int64(1)])
-def test_a_copy_that_is_no_yes_or_no_is_a_buffer_error(tensor: DLPackTensor, copy: Any) -> None:
-    with refused("request_unsupported", "copy", expected="None, True or False", found=repr(copy)):
-        tensor.__dlpack__(copy=copy)
+def test_a_copy_that_is_no_yes_or_no_is_a_buffer_error(tensor: DLPackTensor) -> None:
+    for copy in ("no", 2, 1.0, (), np.array(1), np.int64(1)):
+        with refused("request_unsupported", "copy", found=repr(copy)):
+            tensor.__dlpack__(copy=copy)
 
 
 def test_a_copy_does_not_need_the_tensor_any_more(memory: Any) -> None:
@@ -326,17 +251,8 @@ def test_the_memory_of_a_copy_is_freed_with_its_capsule(queue: Any) -> None:
     there = ForeignTensor(address)
     assert validate(there.capsule()).base == address
     del capsule
-    with refused("pointer_unknown", "data", binding=True):
+    with refused("pointer_unknown", "data"):
         validate(OldArray(there.capsule()))
-
-
-def test_an_empty_tensor_is_copied_without_memory(memory: Any) -> None:
-    empty = to_dlpack_tensor(memory, shape=(0, 4), dtype="f4")
-    for device in (None, HOST):
-        capsule = empty.__dlpack__(max_version=NEWEST, copy=True, dl_device=device)
-        assert flags_of(capsule) == IS_COPIED
-        assert integers(content_of(capsule).dl_tensor.shape, 2) == (0, 4)
-    assert np.from_dlpack(empty, device="cpu").shape == (0, 4)
 
 
 # --- never a TypeError: NumPy and dpctl take one for "old producer" and ask again without keywords
@@ -382,31 +298,14 @@ ODD_VALUES: list[Any] = [
 @pytest.mark.parametrize("keyword", ["stream", "max_version", "dl_device", "copy"])
 def test_no_value_of_a_known_keyword_is_a_type_error(tensor: DLPackTensor, keyword: str) -> None:
     for value in ODD_VALUES:
-        error: Exception | None = None
         try:
-            capsule = tensor.__dlpack__(**{keyword: value})
-        except Exception as raised:
-            error = raised
-        if error is None:
-            assert name_of(capsule) in (VERSIONED, LEGACY)
-        else:
-            assert type(error) in (ConversionError, ValueError)
+            given: Any = name_of(tensor.__dlpack__(**{keyword: value}))
+        except Exception as error:
+            given = type(error)
+        assert given in (VERSIONED, LEGACY, ConversionError, ValueError)
 
 
 # --- lifetime
-
-
-def test_every_capsule_of_a_tensor_lets_go_by_itself(memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    tensor = to_dlpack_tensor(owner)
-    capsules = [tensor.__dlpack__(max_version=version) for version in (None, NEWEST) * 5]
-    del owner, tensor
-    while capsules:
-        gc.collect()
-        assert gone() is not None
-        capsules.pop(len(capsules) // 2)
-    assert gone() is None
 
 
 def test_a_refused_export_keeps_nothing(read_only: DLPackTensor, memory: Any) -> None:

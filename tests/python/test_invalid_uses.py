@@ -6,75 +6,124 @@ After a change of a sentence on purpose, ``USM_DLPACK_RENEW_SENTENCES=1`` writes
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
+import clean_environment
 import extension_under_test
 import invalid_uses
+import nanobind
 import pytest
-from invalid_uses import FOLDER, ROOT, Use, uses_in
-from recorded_uses import RECORD, read_record, write_record
+import usm_dlpack
+from recorded_uses import FOLDER, RECORD, Use, read_record, uses_in, write_record
 from usm_dlpack import _core
 
-ERRORS = ROOT / "docs" / "errors"
+ROOT = FOLDER.parents[2]
 CODES = {code for code, _, _ in _core.error_table()}
-
-SENTENCE = re.compile(
-    r"(?P<field>[\w.\[\]]+|&lt;[\w/.]+&gt;|<[\w/.]+>|[\w.]+/[\w.]+): "
-    r"expected (?P<expected>.+?), found (?P<found>.+?); (?P<remedy>.+)"
-)
+SENTENCE = re.compile(r"([\w.\[\]]+|<[\w/.]+>|[\w.]+/[\w.]+): expected .+?, found .+?; .+")
+run = functools.partial(clean_environment.run, cwd=FOLDER, LC_ALL="C")
 
 
-# --- What the uses say
+def said_by_python(source: str, **variables: str) -> list[Use]:
+    """Return what the uses of a Python file raise."""
+    done = run(sys.executable, "-W", "error", invalid_uses.__file__, source, **variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [Use(source, *parts) for parts in json.loads(done.stdout)]
+
+
+def said_by_program(program: Path, *arguments: str, **variables: str) -> list[Use]:
+    """Return what the uses of a C++ file raise."""
+    done = run(program, *arguments, **variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [Use(f"{program.name}.cpp", *line.split("\t")) for line in done.stdout.splitlines()]
+
+
+def said_by_compiler(name: str) -> Use:
+    """Return the first house sentence with which g++ refuses a use of compile_time.cpp."""
+    third_party = Path(usm_dlpack.get_include()).parent / "third_party"
+    folders = [usm_dlpack.get_include(), third_party / "dlpack", third_party / "mdspan"]
+    folders += [Path(sys.prefix) / "include", nanobind.include_dir()]
+    macros = {
+        "MDSPAN_IMPL_STANDARD_NAMESPACE": "Kokkos",
+        "MDSPAN_IMPL_PROPOSED_NAMESPACE": "Experimental",
+        "SYCL_DISABLE_FSYCL_SYCLHPP_WARNING": "1",
+        name: "1",
+    }
+    flags = [f"-D{macro}={value}" for macro, value in macros.items()]
+    for folder in (*folders, sysconfig.get_path("include")):
+        flags += ["-isystem", str(folder)]
+    done = run("g++", "-std=c++17", "-fsyntax-only", *flags, "compile_time.cpp")
+    found = re.search(
+        r"(?:static assertion failed: |throw_if\(.*?\")(\w[^:\n]*: expected [^\"\n]*)", done.stderr
+    )
+    assert found is not None, done.stderr
+    return Use("compile_time.cpp", name, "", found[1])
+
+
+def said_by_command(name: str, folder: Path) -> Use:
+    """Return what a use of commands.sh says on its last line, to standard error."""
+    done = run("sh", FOLDER / "commands.sh", name, cwd=folder)
+    assert done.returncode in (1, 2, 3), done.stderr
+    return Use("commands.sh", name, "", done.stderr.strip().splitlines()[-1])
+
+
+def said_by_build(name: str, folder: Path) -> Use:
+    """Return the sentence with which CMake or the compiler refuses a use of building.sh.
+
+    The folder stands in it as ``<folder>``, CMake's Python as ``<found>``.
+    """
+    places = {"INCLUDE": usm_dlpack.get_include(), "PACKAGE": usm_dlpack.get_cmake_dir()}
+    done = run("sh", FOLDER / "building.sh", name, cwd=folder, SOURCE=str(ROOT), **places)
+    assert done.returncode != 0, f"{name} builds"
+    printed = " ".join(done.stderr.replace(str(folder), "<folder>").split())
+    printed = re.sub(r"(CMake's Python,) [^ ]+,", r"\1 <found>,", printed)
+    found = re.search(
+        r"(?:#error |\(message\): )([\w/.<>]+: expected .*?)"
+        r"(?: Call Stack| \d+ \||(?= -- Configuring)|$)",
+        printed,
+    )
+    assert found is not None, done.stderr
+    return Use("building.sh", name, "", found[1])
 
 
 @pytest.fixture(scope="module")
-def said(
-    new_process: Any, driver: Path, driver_copies: Any, tmp_path_factory: pytest.TempPathFactory
-) -> list[Use]:
+def said(driver: Path, driver_copies: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Use]:
     """Run every use, each file in a process that has the devices that it needs."""
     two = f"{driver}:{driver_copies['second']}"
-    broken = f"{driver}:{driver_copies['broken']}"
-    extension = str(extension_under_test.build())
-    environments: dict[str, dict[str, str]] = {source: {} for source in invalid_uses.PLAIN}
-    environments |= {
-        "extension.py": {"PYTHONPATH": extension},
+    plain = ("memory.py", "exchange.py", "arguments.py", "process.py")
+    files: dict[str, dict[str, str]] = {source: {} for source in plain}
+    files |= {
+        "extension.py": {"PYTHONPATH": str(extension_under_test.build())},
         "two_devices.py": {"OCL_ICD_FILENAMES": two},
-        "broken_device.py": {"OCL_ICD_FILENAMES": broken},
+        "broken_device.py": {"OCL_ICD_FILENAMES": f"{driver}:{driver_copies['broken']}"},
         "no_device.py": {"ONEAPI_DEVICE_SELECTOR": "level_zero:*"},
         "wrong_selector.py": {"ONEAPI_DEVICE_SELECTOR": "nonsense"},
     }
-    uses = []
-    for source, variables in environments.items():
-        done = new_process(arguments=(invalid_uses.__file__, source), **variables)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        for name, kind, code, sentence in json.loads(done.stdout):
-            assert kind, f"{source}: {name}: {sentence}"
-            uses.append(Use(source, name, code or kind, sentence))
-    programs = invalid_uses.build_programs()
-    plain = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(driver.parent)}
-    plain |= {"OCL_ICD_FILENAMES": str(driver)}
-    selected = {"OCL_ICD_FILENAMES": two, "ONEAPI_DEVICE_SELECTOR": "opencl:1"}
-    for arguments, variables in (
+    uses = [use for source, given in files.items() for use in said_by_python(source, **given)]
+    programs = extension_under_test.build_project(FOLDER, "invalid_uses")
+    one = {"LD_LIBRARY_PATH": str(driver.parent), "OCL_ICD_FILENAMES": str(driver)}
+    for arguments, given in (
         (["views_and_tensors"], {}),
         (["usm"], {}),
         (["usm", "two_devices"], {"OCL_ICD_FILENAMES": two}),
         (["opencl"], {}),
-        (["opencl", "hidden_device"], selected),
+        (
+            ["opencl", "hidden_device"],
+            {"OCL_ICD_FILENAMES": two, "ONEAPI_DEVICE_SELECTOR": "opencl:1"},
+        ),
         (["opencl", "no_opencl"], {"ONEAPI_DEVICE_SELECTOR": "level_zero:*"}),
     ):
-        program, *rest = arguments
-        environment = plain | variables
-        uses += invalid_uses.run_program(programs / program, *rest, environment=environment)
-    folder = tmp_path_factory.mktemp("commands")
-    for name, _ in uses_in("commands.sh"):
-        uses.append(invalid_uses.run_command(name, folder, {}))
-    uses += [invalid_uses.compile_use(name) for name, _ in uses_in("compile_time.cpp")]
-    for name, _ in uses_in("building.sh"):
-        uses.append(invalid_uses.build_wrongly(name, tmp_path_factory.mktemp(name)))
+        uses += said_by_program(programs / arguments[0], *arguments[1:], **(one | given))
+    folder = tmp_path_factory.mktemp
+    uses += [said_by_command(name, folder(name)) for name, _ in uses_in("commands.sh")]
+    uses += [said_by_compiler(name) for name, _ in uses_in("compile_time.cpp")]
+    uses += [said_by_build(name, folder(name)) for name, _ in uses_in("building.sh")]
     if os.environ.get("USM_DLPACK_RENEW_SENTENCES") == "1":
         RECORD.write_text(write_record(uses), encoding="utf-8")
     return uses
@@ -92,7 +141,7 @@ def test_the_record_is_the_uses_of_all_files() -> None:
 
 def test_every_exception_is_a_house_sentence() -> None:
     for use in read_record():
-        assert SENTENCE.search(use.sentence), use
+        assert SENTENCE.search(use.sentence.replace("&lt;", "<").replace("&gt;", ">")), use
 
 
 # It needs an OpenCL GPU beside Level Zero: tests/level_zero/.
@@ -101,7 +150,7 @@ NOT_ON_THE_CPU = {"context_ambiguous"}
 
 def test_every_code_has_a_use_and_a_page() -> None:
     assert CODES - {use.code for use in read_record()} == NOT_ON_THE_CPU
-    assert {page.stem for page in ERRORS.glob("*.md")} >= CODES
+    assert {page.stem for page in (ROOT / "docs" / "errors").glob("*.md")} >= CODES
 
 
 # --- Every refusal of the sources

@@ -26,7 +26,7 @@ from capsules import (
 )
 from dpctl import memory as dpctl_memory
 from memory_sources import UNPOOLED, Carrier, TypedArray, address_of, allocate, kept
-from refusals import refused, wrong_argument
+from refusals import refused, stopped, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 from usm_dlpack._dtypes import name_of, read_dtype
 
@@ -88,10 +88,10 @@ def test_the_class_makes_no_tensors_by_itself() -> None:
         type("Derived", (DLPackTensor,), {})
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_copying_and_pickling_are_refused(memory: Any, duplicate: Callable[[Any], Any]) -> None:
-    with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
-        duplicate(to_dlpack_tensor(memory))
+def test_copying_and_pickling_are_refused(memory: Any) -> None:
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
+            duplicate(to_dlpack_tensor(memory))
 
 
 # --- shapes, strides and offsets within 48 bytes
@@ -118,13 +118,15 @@ def test_a_view_within_its_memory_is_taken(
     assert tensor.data == address_of(memory) + keywords.get("byte_offset", 0)
 
 
-@pytest.mark.parametrize("byte_offset", [0, 44, 48])
-def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any, byte_offset: int) -> None:
+def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any) -> None:
     shape = (2**62, 0, 2**62)
-    tensor = to_dlpack_tensor(unpooled, shape=shape, dtype="f4", byte_offset=byte_offset)
-    assert (tensor.shape, tensor.strides, tensor.size) == (shape, (2**62, 2**62, 1), 0)
-    assert (tensor.nbytes, tensor.data) == (0, address_of(unpooled) + byte_offset)
-    assert tensor.usm_type == ("shared" if byte_offset < 48 else "unknown")
+    for byte_offset in (0, 44, 48):
+        tensor = to_dlpack_tensor(unpooled, shape=shape, dtype="f4", byte_offset=byte_offset)
+        assert (tensor.shape, tensor.strides, tensor.size) == (shape, (2**62, 2**62, 1), 0)
+        assert (tensor.nbytes, tensor.data) == (0, address_of(unpooled) + byte_offset)
+        assert tensor.usm_type == ("shared" if byte_offset < 48 else "unknown")
+    nowhere = to_dlpack_tensor(TypedArray(unpooled, data=(0, False), shape=(3, 0)))
+    assert (nowhere.data, nowhere.shape, nowhere.usm_type) == (0, (3, 0), "unknown")
 
 
 def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory: Any) -> None:
@@ -135,49 +137,47 @@ def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory: Any) -> None:
 
 
 FIRST, VIEW = ("out_of_bounds", "byte_offset"), ("out_of_bounds", "shape")
+SHAPE, STRIDES = (ValueError, "shape"), (ValueError, "strides")
+REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
+    (*FIRST, "one at byte -1", {"shape": 0, "byte_offset": -1}),
+    (*FIRST, "one at byte 49", {"shape": 0, "byte_offset": 49}),
+    (*FIRST, "one at byte 48", {"shape": 1, "byte_offset": 48}),
+    (*FIRST, "one at byte -4", {"shape": 1, "byte_offset": -4}),
+    (*FIRST, f"one at byte {2**54}", {"shape": 1, "byte_offset": 2**54}),
+    (*VIEW, "bytes 0 to 51", {"shape": 13}),
+    (*VIEW, "bytes 4 to 51", {"shape": 12, "byte_offset": 4}),
+    (*VIEW, "bytes -4 to 43", {"shape": 12, "strides": (-1,), "byte_offset": 40}),
+    (*VIEW, f"bytes 0 to {2**54 - 1}", {"shape": 2**54, "dtype": "u1"}),
+    (*VIEW, "bytes 0 to 63", {"shape": 4, "dtype": (2, 32, 4)}),
+    (*VIEW, "bytes 0 to 48", {"shape": 97, "dtype": (17, 4, 1)}),
+    ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
+    ("data_misaligned", "byte_offset", "2 bytes past", {"shape": 1, "byte_offset": 6}),
+    ("dtype_unsupported", "dtype", "code 18", {"shape": 1, "dtype": (18, 8, 1)}),
+    (ValueError, "shape[1]", "", {"shape": (2, -3)}),
+    (ValueError, "shape[0]", "", {"shape": 2**63}),
+    (ValueError, "strides[0]", "", {"shape": 1, "strides": (2**63,)}),
+    (ValueError, "strides[1]", "", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
+    (*STRIDES, "", {"shape": (3, 4), "strides": (1,)}),
+    (*STRIDES, "", {"strides": (1, 1), "dtype": None}),
+    (*SHAPE, "", {"strides": (1,)}),
+    (*SHAPE, "", {"byte_offset": 2}),
+    (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
+    (ValueError, "byte_offset", "", {"byte_offset": 49, "dtype": "u1"}),
+    (ValueError, "byte_offset", "", {"shape": 1, "byte_offset": 2**64}),
+    (TypeError, "shape", "", {"shape": 1.5}),
+    (TypeError, "shape", "", {"shape": "3"}),
+    (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
+    (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
+    (TypeError, "queue", "", {"queue": 5}),
+]
 
 
-@pytest.mark.parametrize(
-    ("code", "field", "found", "keywords"),
-    [
-        (*FIRST, "one at byte -1", {"shape": 0, "byte_offset": -1}),
-        (*FIRST, "one at byte 49", {"shape": 0, "byte_offset": 49}),
-        (*FIRST, "one at byte 48", {"shape": 1, "byte_offset": 48}),
-        (*FIRST, "one at byte -4", {"shape": 1, "byte_offset": -4}),
-        (*FIRST, f"one at byte {2**54}", {"shape": 1, "byte_offset": 2**54}),
-        (*VIEW, "bytes 0 to 51", {"shape": 13}),
-        (*VIEW, "bytes 4 to 51", {"shape": 12, "byte_offset": 4}),
-        (*VIEW, "bytes -4 to 43", {"shape": 12, "strides": (-1,), "byte_offset": 40}),
-        (*VIEW, "bytes 0 to 51", {"shape": 2, "strides": (12,)}),
-        (*VIEW, f"bytes 0 to {2**54 - 1}", {"shape": 2**54, "dtype": "u1"}),
-        (*VIEW, "bytes 0 to 63", {"shape": 4, "dtype": (2, 32, 4)}),
-        (*VIEW, "bytes 0 to 48", {"shape": 97, "dtype": (17, 4, 1)}),
-        ("span_overflow", "strides", "beyond", {"shape": 2**62}),
-        ("span_overflow", "strides", "beyond", {"shape": (2**40, 2**40)}),
-        ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
-        ("data_misaligned", "byte_offset", "2 bytes past", {"shape": 1, "byte_offset": 6}),
-        ("dtype_unsupported", "dtype", "bits 32", {"shape": 1, "dtype": (4, 32, 1)}),
-        ("dtype_unsupported", "dtype", "code 18", {"shape": 1, "dtype": (18, 8, 1)}),
-    ],
-)
-def test_a_view_beyond_its_memory_or_of_no_dlpack_is_refused(
-    memory: Any, code: str, field: str, found: str, keywords: dict[str, Any]
+@pytest.mark.parametrize(("rule", "field", "found", "keywords"), REFUSALS)
+def test_keywords_of_a_view_that_cannot_be_are_refused(
+    memory: Any, rule: Any, field: str, found: str, keywords: dict[str, Any]
 ) -> None:
-    with refused(code, field, found=found):
+    with stopped(rule, field, found):
         to_dlpack_tensor(memory, **({"dtype": "f4"} | keywords))
-
-
-def test_the_offset_of_an_interface_out_of_its_memory_is_refused(memory: Any) -> None:
-    source = TypedArray(memory, offset=2**38)
-    with refused("out_of_bounds", "byte_offset", found=f"one at byte {2**40}", remedy="offset in"):
-        to_dlpack_tensor(source)
-
-
-def test_an_offset_into_memory_of_another_owner_is_refused(queue: Any) -> None:
-    owner, other = allocate("device", 48, queue), allocate("device", 48, queue)
-    distance = address_of(other) - address_of(owner)
-    with refused("out_of_bounds", "byte_offset", found=f"one at byte {distance}"):
-        to_dlpack_tensor(owner, shape=4, byte_offset=distance)
 
 
 def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue: Any) -> None:
@@ -185,10 +185,13 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue:
     owner, other = allocate("shared", 48, queue), allocate("shared", 48, queue)
     distance = address_of(other) - address_of(owner)
     source = TypedArray(owner, shape=(4,), typestr="|u1", offset=distance)
-    with refused(
-        "out_of_bounds", "byte_offset", expected="the object's address", found=f"{distance} from"
-    ):
+    with refused(*FIRST, expected="the object's address", found=f"{distance} from"):
         to_dlpack_tensor(source)
+
+
+def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
+    with wrong_argument(ValueError, "shape", "not compact"):
+        to_dlpack_tensor(TypedArray(memory, shape=(3, 2), strides=(4, 1)), dtype="u2")
 
 
 # --- the bytes behind an object
@@ -239,6 +242,7 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "a part beside a failure": (lambda memory: Failing(memory, 8, 24, usm_data=memory), -8, 39),
     "a part of nothing": (lambda memory: Array(memory, 8, 24, base=7, data="text"), 0, 15),
     "a part of another part": (lambda x: Array(x, 8, 24, usm_data=Array(x, 25, 48)), 0, 15),
+    "a part behind another part": (lambda x: Array(x, 8, 24, base=Array(x, 0, 7)), 0, 15),
     "a part of other memory": (
         lambda memory: Array(memory, 8, 24, usm_data=dpctl_memory.MemoryUSMDevice(4096)), 0, 15,
     ),
@@ -273,13 +277,6 @@ def test_a_view_stays_within_the_bytes_behind_its_object(memory: Any, name: str)
         to_dlpack_tensor(source, shape=nbytes + 1, dtype="u1", byte_offset=first)
 
 
-def test_a_view_over_the_memory_of_a_neighbour_is_refused(usm_type: str, queue: Any) -> None:
-    # Small allocations of one kind may stand beside each other in the pool of SYCL.
-    kept_apart = [allocate(usm_type, 1000, queue) for _ in range(2)]
-    with refused("out_of_bounds", "shape", found="bytes 0 to 63999"):
-        to_dlpack_tensor(kept_apart[0], shape=16_000, dtype="float32")
-
-
 def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory: Any) -> None:
     array = Array(memory, 8, 24, usm_data=Array(memory, 0, 15))
     with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):
@@ -305,56 +302,22 @@ def test_context_pointer_and_queue_are_refused_before_the_bounds(
     ]
     for code, field, source, queue in refusals:
         for beyond in ({"shape": 49}, {"shape": 1, "byte_offset": 2**40}):
-            with refused(code, field, binding=True):
+            with refused(code, field):
                 to_dlpack_tensor(source, dtype="u1", queue=queue, **beyond)
-
-
-@pytest.mark.parametrize(
-    ("kind", "field", "keywords"),
-    [
-        (ValueError, "shape[1]", {"shape": (2, -3)}),
-        (ValueError, "shape[0]", {"shape": 2**63}),
-        (ValueError, "strides[0]", {"shape": 1, "strides": (2**63,)}),
-        (ValueError, "strides[1]", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
-        (ValueError, "strides", {"shape": (3, 4), "strides": (1,)}),
-        (ValueError, "strides", {"strides": (1, 1)}),
-        (ValueError, "shape", {"strides": (1,), "dtype": "f4"}),
-        (ValueError, "byte_offset", {"byte_offset": 49}),
-        (ValueError, "byte_offset", {"shape": 1, "byte_offset": 2**64}),
-        (ValueError, "shape", {"byte_offset": 2, "dtype": "f4"}),
-        (ValueError, "shape", {"byte_offset": 8, "dtype": "c16"}),
-        (TypeError, "shape", {"shape": 1.5}),
-        (TypeError, "shape", {"shape": "3"}),
-        (TypeError, "shape", {"shape": object()}),
-        (TypeError, "strides", {"shape": 1, "strides": (0.5,)}),
-        (TypeError, "byte_offset", {"byte_offset": 1.0}),
-        (TypeError, "queue", {"queue": 5}),
-    ],
-)
-def test_an_argument_that_makes_no_sense_is_a_wrong_one(
-    memory: Any, kind: type[Exception], field: str, keywords: dict[str, Any]
-) -> None:
-    with wrong_argument(kind, field):
-        to_dlpack_tensor(memory, **keywords)
 
 
 # --- dtypes
 
 DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
     ("uint16", (1, 16, 1), np.dtype("uint16")),
-    ("complex128", (5, 128, 1), np.dtype("complex128")),
     (bool, (6, 8, 1), np.dtype(bool)),
     (int, (0, 64, 1), np.dtype("int64")),
-    (float, (2, 64, 1), np.dtype("float64")),
     (np.float16, (2, 16, 1), np.dtype("float16")),
     (np.dtype("<i4"), (0, 32, 1), np.dtype("int32")),
     (ml_dtypes.bfloat16, (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
-    (np.dtype(ml_dtypes.float8_e4m3fn), (10, 8, 1), np.dtype(ml_dtypes.float8_e4m3fn)),
-    ("bfloat16", (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
     *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
     ("float6_e2m3fn", (15, 6, 1), "float6_e2m3fn"),
     ((2, 32, 4), (2, 32, 4), "float32x4"),
-    ((0, 4, 1), (0, 4, 1), "int4"),
     ((3, 64, 1), (3, 64, 1), "code3bits64"),
 ]
 
@@ -370,30 +333,15 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(
     inside = content_of(capsule).dl_tensor
     assert (inside.code, inside.bits, inside.lanes) == dlpack
     assert tensor.shape == (48 * 8 // (dlpack[1] * dlpack[2]),)
-    assert tensor.nbytes == 48
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        ">f4",
-        np.dtype(ml_dtypes.bfloat16).newbyteorder(">"),
-        "O",
-        "f4,f4",
-        "(2,2)f4",
-        {"names": ["x"]},
-        np.longdouble,
-        ml_dtypes.bcomplex32,
-        "bf16",
-        5,
-        (2, 32),
-        (2, 256, 1),
-        (2.0, 32, 1),
-    ],
-)
-def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any, dtype: Any) -> None:
-    with wrong_argument(TypeError, "dtype"):
-        to_dlpack_tensor(memory, dtype=dtype)
+def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any) -> None:
+    big_endian = np.dtype(ml_dtypes.bfloat16).newbyteorder(">")
+    of_numpy = [">f4", big_endian, "O", "f4,f4", "(2,2)f4", {"names": ["x"]}, np.longdouble]
+    of_others = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (2, 256, 1), (2.0, 32, 1)]
+    for dtype in of_numpy + of_others:
+        with wrong_argument(TypeError, "dtype"):
+            to_dlpack_tensor(memory, dtype=dtype)
 
 
 # --- arrays with an interface of their own
@@ -447,8 +395,7 @@ PLACES: dict[str, Callable[[Any], Any]] = {
 def test_syclobj_may_be_each_of_the_kinds_that_dpctl_takes(
     memory: Any, queue: Any, place: str
 ) -> None:
-    syclobj = PLACES[place](queue)
-    source = TypedArray(memory, syclobj=syclobj)
+    source = TypedArray(memory, syclobj=PLACES[place](queue))
     for _ in range(2):  # capsules are not consumed
         assert to_dlpack_tensor(source).data == address_of(memory)
 
@@ -524,73 +471,63 @@ def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory: Any
     assert (again.sycl_queue, again.readonly) == (known, True)
 
 
-def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
-    source = TypedArray(memory, shape=(3, 2), strides=(4, 1))
-    with wrong_argument(ValueError, "shape", "not compact"):
-        to_dlpack_tensor(source, dtype="u2")
-
-
 def test_numpy_makes_no_array_of_a_tensor_by_itself(memory: Any) -> None:
     with pytest.raises(TypeError, match=r"^DLPackTensor: expected .*, found NumPy.*; .*numpy\(\)"):
         np.array(to_dlpack_tensor(memory))
 
 
-def test_an_interface_that_lies_about_its_shape_is_refused(unpooled: Any) -> None:
-    with refused("out_of_bounds", "shape", expected="48 bytes", found="bytes 0 to 51"):
-        to_dlpack_tensor(TypedArray(unpooled, shape=(13,)))
-    with refused("out_of_bounds", "shape", expected="48 bytes", found="bytes 4 to 51"):
-        to_dlpack_tensor(TypedArray(unpooled, offset=1))
-
-
-@pytest.mark.parametrize("key", ["data", "shape", "typestr", "syclobj", "version"])
-def test_an_interface_without_a_field_is_refused_by_name(memory: Any, key: str) -> None:
-    source = TypedArray(memory)
-    del source.interface[key]
-    with wrong_argument(ValueError, "__sycl_usm_array_interface__", f"none of '{key}'"):
-        to_dlpack_tensor(source)
+def test_an_interface_without_a_field_is_refused_by_name(memory: Any) -> None:
+    for key in ("data", "shape", "typestr", "syclobj", "version"):
+        source = TypedArray(memory)
+        del source.interface[key]
+        with wrong_argument(ValueError, INTERFACE, f"none of '{key}'"):
+            to_dlpack_tensor(source)
 
 
 INTERFACE = "__sycl_usm_array_interface__"
+FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
+    (*FIRST, f"one at byte {2**40}", {"offset": 2**38}),
+    (*VIEW, "bytes 0 to 51", {"shape": (13,)}),
+    (*VIEW, "bytes 4 to 51", {"offset": 1}),
+    ("data_null", "data", "null", {"data": (0, False)}),
+    ("pointer_unknown", "data", "unknown to it", {"data": (16, False)}),
+    ("pointer_unknown", "data", "unknown to it", {"data": (2**64 - 64, False)}),
+    (ValueError, INTERFACE, "", {"data": None}),
+    (ValueError, INTERFACE, "", {"data": (1.5, False)}),
+    (ValueError, INTERFACE, "", {"data": (2**64, False)}),
+    (ValueError, INTERFACE, "", {"data": (8, np.zeros(2))}),
+    (ValueError, INTERFACE, "", {"shape": ("a",)}),
+    (ValueError, INTERFACE, "", {"strides": "ab"}),
+    (ValueError, INTERFACE, "", {"strides": (1, 2)}),
+    (ValueError, INTERFACE, "", {"typestr": None}),
+    (ValueError, INTERFACE, "", {"typestr": ">f4"}),
+    (ValueError, INTERFACE, "", {"offset": 1.5}),
+    (ValueError, INTERFACE, "", {"offset": -(2**62)}),
+    (ValueError, INTERFACE, "", {"version": 2}),
+    (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
+    (ValueError, "shape[0]", "", {"shape": (2**70,)}),
+    (ValueError, "strides[0]", "", {"strides": (2**70,)}),
+    (ValueError, "syclobj", "", {"syclobj": "no:such:9"}),
+    (TypeError, "syclobj", "", {"syclobj": None}),
+    (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
+    (TypeError, "syclobj", "", {"syclobj": dpctl.SyclQueue}),
+    (TypeError, "syclobj", "", {"syclobj": Carrier(Capsuled("no capsule"))}),
+    (TypeError, "syclobj", "", {"syclobj": new_capsule(64, b"used_SyclQueueRef")}),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "field", "changes"),
-    [
-        (ValueError, INTERFACE, {"data": None}),
-        (ValueError, INTERFACE, {"data": (1.5, False)}),
-        (ValueError, INTERFACE, {"data": (2**64, False)}),
-        (ValueError, INTERFACE, {"data": (8, np.zeros(2))}),
-        (ValueError, INTERFACE, {"shape": ("a",)}),
-        (ValueError, INTERFACE, {"strides": "ab"}),
-        (ValueError, INTERFACE, {"strides": (1, 2)}),
-        (ValueError, INTERFACE, {"typestr": None}),
-        (ValueError, INTERFACE, {"typestr": ">f4"}),
-        (ValueError, INTERFACE, {"typestr": "f4,f4"}),
-        (ValueError, INTERFACE, {"offset": 1.5}),
-        (ValueError, INTERFACE, {"offset": -(2**62)}),
-        (ValueError, INTERFACE, {"version": 2}),
-        (ValueError, "shape[0]", {"shape": (-2, 2)}),
-        (ValueError, "shape[0]", {"shape": (2**70,)}),
-        (ValueError, "strides[0]", {"strides": (2**70,)}),
-        (ValueError, "syclobj", {"syclobj": "no:such:9"}),
-        (TypeError, "syclobj", {"syclobj": None}),
-        (TypeError, "syclobj", {"syclobj": b"cpu"}),
-        (TypeError, "syclobj", {"syclobj": dpctl.SyclQueue}),
-        (TypeError, "syclobj", {"syclobj": Carrier(Capsuled("no capsule"))}),
-        (TypeError, "syclobj", {"syclobj": new_capsule(64, b"used_SyclQueueRef")}),
-    ],
-)
-def test_a_field_of_nonsense_is_refused(
-    memory: Any, kind: type[Exception], field: str, changes: dict[str, Any]
+@pytest.mark.parametrize(("rule", "field", "found", "changes"), FIELDS)
+def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
+    unpooled: Any, rule: Any, field: str, found: str, changes: dict[str, Any]
 ) -> None:
-    with wrong_argument(kind, field):
-        to_dlpack_tensor(TypedArray(memory, **changes))
+    with stopped(rule, field, found):
+        to_dlpack_tensor(TypedArray(unpooled, **changes))
 
 
-@pytest.mark.parametrize("obj", [None, np.zeros(3), TypedArray, NoDictionary()])
-def test_an_object_without_usm_is_a_type_error(obj: Any) -> None:
-    with wrong_argument(TypeError, "obj", "__sycl_usm_array_interface__"):
-        to_dlpack_tensor(obj)
+def test_an_object_without_usm_is_a_type_error() -> None:
+    for obj in (None, np.zeros(3), TypedArray, NoDictionary()):
+        with wrong_argument(TypeError, "obj", INTERFACE):
+            to_dlpack_tensor(obj)
 
 
 @pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])
@@ -614,10 +551,10 @@ def test_memory_and_queues_of_another_context_are_refused(
     wrong = foreign_queue
     if of != "the device":
         wrong = kept(dpctl.SyclQueue(queue.sycl_device.create_sub_devices(partition=1)[0]))
-    with refused("context_not_default", "context", found="another one", binding=True):
+    with refused("context_not_default", "context", found="another one"):
         to_dlpack_tensor(allocate("device", 48, wrong))
     for shape in (12, 0):
-        with refused("context_not_default", "queue", found="another context", binding=True):
+        with refused("context_not_default", "queue", found="another context"):
             to_dlpack_tensor(memory, shape=shape, queue=wrong)
 
 
@@ -626,17 +563,10 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
 ) -> None:
     """Level Zero's driver answers for all contexts of a platform."""
     hidden = TypedArray(allocate("device", 48, foreign_queue), syclobj=queue)
-    with refused("pointer_unknown", "data", expected="the given context", binding=True):
+    with refused("pointer_unknown", "data", expected="the given context"):
         to_dlpack_tensor(hidden)
-    with refused("pointer_unknown", "data", expected="the given context", binding=True):
+    with refused("pointer_unknown", "data", expected="the given context"):
         to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
-
-
-def test_memory_that_is_no_usm_is_refused(memory: Any) -> None:
-    heap = ctypes.create_string_buffer(4096)
-    for address in (ctypes.addressof(heap) // 16 * 16, 16, 2**64 - 64):
-        with refused("pointer_unknown", "data", found="unknown to it", binding=True):
-            to_dlpack_tensor(TypedArray(memory, data=(address, False), shape=(4,)))
 
 
 def test_freed_memory_is_refused(queue: Any, memory: Any) -> None:
@@ -646,21 +576,8 @@ def test_freed_memory_is_refused(queue: Any, memory: Any) -> None:
     assert to_dlpack_tensor(TypedArray(freed)).data == address
     del freed
     gc.collect()
-    with refused("pointer_unknown", "data", binding=True):
+    with refused("pointer_unknown", "data"):
         to_dlpack_tensor(source)
-
-
-def test_null_is_refused_unless_there_are_no_elements(memory: Any) -> None:
-    with refused("data_null", "data", found="null"):
-        to_dlpack_tensor(TypedArray(memory, data=(0, False)))
-    empty = to_dlpack_tensor(TypedArray(memory, data=(0, False), shape=(3, 0)))
-    assert (empty.data, empty.shape, empty.usm_type) == (0, (3, 0), "unknown")
-
-
-def test_a_queue_on_the_memorys_device_is_taken(memory: Any, queue: Any) -> None:
-    another = dpctl.SyclQueue(queue.sycl_device, property="in_order")
-    for place in (queue, another, queue._get_capsule()):
-        assert to_dlpack_tensor(memory, queue=place).device == (14, 0)
 
 
 # --- lifetime

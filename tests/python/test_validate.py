@@ -7,7 +7,6 @@ import gc
 import weakref
 from typing import Any
 
-import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
@@ -18,13 +17,11 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
-    consume,
     name_of,
-    new_capsule,
 )
 from memory_sources import UNPOOLED, TypedArray, address_of, allocate
 from proved_bounds import check_bounds
-from refusals import refused, wrong_argument
+from refusals import refused, stopped, wrong_argument
 from usm_dlpack import UsmAllocation, to_dlpack_tensor, validate
 
 
@@ -38,9 +35,6 @@ def test_everything_that_was_proved_is_said(usm_type: str, queue: Any) -> None:
     assert proof.device_id == 0
     assert proof.sycl_device == proof.root_device == queue.sycl_device
     assert proof.sycl_context == queue.sycl_context
-    assert isinstance(proof.sycl_device, dpctl.SyclDevice)
-    assert isinstance(proof.root_device, dpctl.SyclDevice)
-    assert isinstance(proof.sycl_context, dpctl.SyclContext)
     assert proof.readonly is False
     assert proof.nbytes == (6 + 4 + 1) * 4
     assert proof.overlapping is False
@@ -76,33 +70,22 @@ def test_a_capsule_is_never_consumed(memory: Any, legacy: bool) -> None:
     assert foreign.deletions == 1
 
 
-def test_a_capsule_that_is_not_fresh_is_refused(memory: Any) -> None:
-    capsule = to_dlpack_tensor(memory).__dlpack__()
-    consume(capsule)
-    for wrong in (capsule, new_capsule(64, b"other"), new_capsule(64, None)):
-        with refused("capsule_unusable", "capsule"):
-            validate(wrong)
+def test_an_impostor_of_a_capsule_is_a_type_error() -> None:
+    with wrong_argument(TypeError, "x", "expected an array with __dlpack__"):
+        validate(type("PyCapsule", (), {})())
 
 
-def test_an_object_without_the_protocol_is_a_type_error() -> None:
-    impostor = type("PyCapsule", (), {})()
-    for x in (None, 5, object(), impostor):
-        with wrong_argument(TypeError, "x", "expected an array with __dlpack__"):
-            validate(x)
-
-
-@pytest.mark.parametrize("flags", [0, READ_ONLY, IS_COPIED])
-def test_the_read_only_flag_is_said_and_may_be_refused(memory: Any, flags: int) -> None:
-    foreign = ForeignTensor(address_of(memory))
-    foreign.managed.flags = flags
-    capsule, readonly = foreign.capsule(), flags == READ_ONLY
-    assert validate(capsule).readonly is readonly
-    assert validate(capsule, readonly=True).readonly is readonly
-    if readonly:
-        with refused("read_only", "flags"):
-            validate(capsule, readonly=False)
-    else:
-        assert validate(capsule, readonly=False).readonly is False
+def test_the_read_only_flag_is_said_and_may_be_refused(memory: Any) -> None:
+    for flags in (0, READ_ONLY, IS_COPIED):
+        foreign = ForeignTensor(address_of(memory))
+        foreign.managed.flags = flags
+        capsule, readonly = foreign.capsule(), flags == READ_ONLY
+        assert validate(capsule, readonly=True).readonly is readonly
+        if readonly:
+            with refused("read_only", "flags"):
+                validate(capsule, readonly=False)
+        else:
+            assert validate(capsule, readonly=False).readonly is False
 
 
 def test_a_kind_is_refused_unless_it_is_accepted(usm_type: str, queue: Any) -> None:
@@ -141,7 +124,7 @@ def test_freed_memory_is_not_remembered(queue: Any) -> None:
     holder = OldArray(foreign.capsule())
     assert validate(holder.answer).base == address_of(owner)
     del owner
-    with refused("pointer_unknown", "data", binding=True):
+    with refused("pointer_unknown", "data"):
         validate(holder.answer)
 
 
@@ -181,52 +164,39 @@ def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "code", "field", "expected", "found"),
+    ("wanted", "rule", "field", "found"),
     [
-        ({"dtype": "f8"}, "dtype_mismatch", "dtype", "float64", "float32"),
-        # NumPy says that it equals None.
-        ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float64", "float32"),
-        ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 2", "lanes 1"),
-        ({"ndim": 1}, "rank_mismatch", "ndim", "1 dimensions", "2"),
-        ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "1", "0"),
-        ({"overlapping": False}, "overlapping", "strides", "do not overlap", "do not prove"),
+        # NumPy says that this equals None.
+        ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float32"),
+        ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 1"),
+        ({"ndim": 1}, "rank_mismatch", "ndim", "2"),
+        ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "0"),
+        ({"overlapping": False}, "overlapping", "strides", "do not prove"),
+        *(({"usm_types": name}, ValueError, "usm_types", "") for name in ("Device", "", "\ud800")),
+        ({"usm_types": ["device", "unknown"]}, ValueError, "usm_types", ""),
+        *(({"usm_types": names}, TypeError, "usm_types", "") for names in (None, 5, [b"host"])),
+        ({"backends": ["opencl", "level_zero:gpu"]}, ValueError, "backends", ""),
+        ({"backends": [None]}, TypeError, "backends", ""),
+        ({"ndim": "2"}, TypeError, "ndim", ""),
+        ({"ndim": 2**31}, ValueError, "ndim", ""),
+        ({"dtype": "i4,,"}, TypeError, "dtype", ""),
+        ({"device": (1, 0)}, ValueError, "device", ""),
+        ({"device": (14, 2**40)}, ValueError, "device", ""),
+        ({"device": "gpu:9"}, ValueError, "device", ""),
+        ({"device": 0}, TypeError, "device", ""),
+        ({"readonly": "no"}, TypeError, "readonly", ""),
+        ({"overlapping": "no"}, TypeError, "overlapping", ""),
     ],
 )
-def test_what_is_asked_for_and_not_there_is_refused(
-    memory: Any, wanted: dict[str, Any], code: str, field: str, expected: str, found: str
+def test_what_is_asked_for_and_not_there_or_makes_no_sense_is_refused(
+    memory: Any, wanted: dict[str, Any], rule: Any, field: str, found: str
 ) -> None:
     tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4", strides=(0, 1))
     capsule = tensor.__dlpack__(max_version=(1, 3))
     for array in (tensor, capsule):
-        with refused(code, field, expected=expected, found=found):
+        with stopped(rule, field, found):
             validate(array, **wanted)
     assert name_of(capsule) == b"dltensor_versioned"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "kind", "field"),
-    [
-        *(({"usm_types": name}, ValueError, "usm_types") for name in ("Device", "", "\ud800")),
-        ({"usm_types": ["device", "unknown"]}, ValueError, "usm_types"),
-        *(({"usm_types": names}, TypeError, "usm_types") for names in (None, 5, ["device", b"h"])),
-        ({"backends": ["opencl", "level_zero:gpu"]}, ValueError, "backends"),
-        ({"backends": [None]}, TypeError, "backends"),
-        ({"ndim": "2"}, TypeError, "ndim"),
-        ({"ndim": 2**31}, ValueError, "ndim"),
-        ({"dtype": "i4,,"}, TypeError, "dtype"),
-        ({"device": (1, 0)}, ValueError, "device"),
-        ({"device": (14, 2**40)}, ValueError, "device"),
-        ({"device": "gpu:9"}, ValueError, "device"),
-        ({"device": 0}, TypeError, "device"),
-        *(({"readonly": value}, TypeError, "readonly") for value in (2, "no")),
-        ({"overlapping": "no"}, TypeError, "overlapping"),
-    ],
-)
-def test_a_requirement_that_makes_no_sense_is_a_wrong_argument(
-    memory: Any, wanted: dict[str, Any], kind: type[Exception], field: str
-) -> None:
-    with wrong_argument(kind, field):
-        validate(to_dlpack_tensor(memory), **wanted)
 
 
 def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory: Any) -> None:
