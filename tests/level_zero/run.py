@@ -77,9 +77,8 @@ CONFIGURED_CPP = {
 }
 CONFIGURED = {
     "test_pool_off.py": ("pool-off",),
-    "test_two_roots.py": ("two",),
+    "test_roots.py": ("two", "flat"),
     "test_tiles.py": ("tiles",),
-    "test_tiles_as_roots.py": ("flat",),
     "test_backends_together.py": ("together",),
     "test_products.py": ("dg2", "tgllp"),
     "test_selectors.py": ("tiles", "together"),
