@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 
 #include <unistd.h>
 
