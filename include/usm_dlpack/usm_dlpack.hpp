@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The core and all that needs SYCL: export and import of USM, device ids, and views and arrays
-// with a USM kind. Each header includes only those listed before it.
+// The core and all that needs SYCL: export and import of USM, device ids, views and arrays
+// with a USM kind, and kernels built at run time. Each header includes only those listed
+// before it.
 #pragma once
 
 // clang-format off: the order says which header may include which
@@ -16,4 +17,5 @@
 #include <usm_dlpack/sycl/validate.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
+#include <usm_dlpack/sycl/kernel_source.hpp>
 // clang-format on

@@ -9,7 +9,7 @@
 #include <sycl/sycl.hpp>
 
 #define SYCL_LANGUAGE_VERSION 202012L
-#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 namespace test_mdspan {
 
@@ -19,6 +19,13 @@ static_assert(usm_dlpack::detail::this_pass ==
               usm_dlpack::detail::compiled_code::host_and_kernels);
 
 using view = md::mdspan<short, md::dextents<short, 1>>;
+using device_row = usm_dlpack::device_mdspan<view>;
+
+// A kernel of the page about extensions. Only icpx makes it run.
+sycl::event twice(sycl::queue& queue, device_row x) {
+  usm_dlpack::check_queue(queue, x);
+  return queue.parallel_for(sycl::range<1>(x.size()), [=](sycl::id<1> i) { x(i[0]) *= 2; });
+}
 
 TEST(UsmAccessor, HostCodeOfASingleSourceCompilerMeetsDeviceUsmAtRunTime) {
   short elements[] = {1, 2, 3};

@@ -23,11 +23,6 @@ namespace detail {
       code, {std::move(field), std::move(expected), std::move(found), std::move(remedy)});
 }
 
-/// `unimplemented (3)`, as a message prints a status.
-inline std::string status_text(dnnl_status_t status) {
-  return std::string(dnnl_status2str(status)) + " (" + std::to_string(status) + ")";
-}
-
 /// Calls oneDNN; its errors become refusals. ONEDNN_VERBOSE=all prints more.
 template <class Call>
 auto ask_onednn(const char* field, const char* expected, const char* remedy, Call&& call)
@@ -35,8 +30,9 @@ auto ask_onednn(const char* field, const char* expected, const char* remedy, Cal
   try {
     return call();
   } catch (const dnnl::error& error) {
+    const std::string number = " (" + std::to_string(error.status) + ")";
     refuse(usm_dlpack::errc::request_unsupported, field, expected,
-           "the status " + status_text(error.status), remedy);
+           "the status " + std::string(dnnl_status2str(error.status)) + number, remedy);
   }
 }
 
@@ -104,31 +100,6 @@ inline dnnl::memory::dims strides_of(const DLTensor& tensor, bool empty) {
   return strides;
 }
 
-/// Refuses a queue that is not on the engine's device, or not in its default context.
-inline void check_queue(std::int32_t engine_id, std::int32_t queue_id, bool is_default) {
-  const std::string device = "device " + std::to_string(engine_id);
-  if (queue_id != engine_id) {
-    refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
-           "one on " + device + ", where the engine is",
-           "one on device " + std::to_string(queue_id),
-           "make the engine of the queue's device");
-  }
-  if (!is_default) {
-    refuse(usm_dlpack::errc::context_not_default, "queue",
-           "one of the default context of " + device, "one of another context",
-           "pass a queue made from a root device alone");
-  }
-}
-
-/// Refuses an engine outside the default context of its device.
-inline void check_engine(std::int32_t id, bool is_default) {
-  if (!is_default) {
-    refuse(usm_dlpack::errc::context_not_default, "engine",
-           "one in the default context of device " + std::to_string(id),
-           "one in another context", "make it in usm_dlpack::default_context(id)");
-  }
-}
-
 }  // namespace detail
 
 /// oneDNN's name of a dtype. @throws conversion_error `dtype_unsupported`
@@ -186,61 +157,37 @@ inline dnnl::memory::desc to_desc(const DLTensor& tensor) {
   }
 }
 
-/// What DLPack says of a descriptor: dtype, shape and strides, which this owns.
-class description {
- public:
-  /// @throws conversion_error `layout_not_strided` for a format that shape and strides cannot
-  ///         say: inner blocks, an opaque one, one that is still open; `dtype_unsupported`
-  explicit description(const dnnl::memory::desc& desc) {
-    check_plain(desc);
-    dtype_ = to_dlpack_dtype(desc.get_data_type());
-    shape_ = desc.get_dims();
-    strides_ = desc.get_strides();
-    const std::int64_t bits = desc.get_submemory_offset() * dtype_.bits;
-    if (bits % 8 != 0) {
-      detail::refuse(usm_dlpack::errc::offset_out_of_range, "submemory_offset",
-                     "one of whole bytes", std::to_string(bits) + " bits",
-                     "reorder to memory of its own first");
-    }
-    byte_offset_ = static_cast<std::uint64_t>(bits / 8);
-  }
-
-  DLDataType dtype() const noexcept { return dtype_; }
-  const dnnl::memory::dims& shape() const noexcept { return shape_; }
-  const dnnl::memory::dims& strides() const noexcept { return strides_; }
-
-  /// The tensor over some memory; its arrays live as long as this does.
-  DLTensor get(void* data, DLDevice device) const& USM_DLPACK_LIFETIMEBOUND {
-    return {data,
-            device,
-            static_cast<std::int32_t>(shape_.size()),
-            dtype_,
-            const_cast<std::int64_t*>(shape_.data()),
-            const_cast<std::int64_t*>(strides_.data()),
-            byte_offset_};
-  }
-  DLTensor get(void* data, DLDevice device) const&& = delete;
-
- private:
-  static void check_plain(const dnnl::memory::desc& desc) {
-    const dnnl::memory::format_kind kind = desc.get_format_kind();
-    const char* remedy = "reorder to a plain format first, dnnl::memory::format_tag::ab...";
-    if (desc.get_ndims() == 0 || kind != dnnl::memory::format_kind::blocked) {
-      detail::refuse(usm_dlpack::errc::layout_not_strided, "format_kind", "blocked",
-                     dnnl_fmt_kind2str(static_cast<dnnl_format_kind_t>(kind)), remedy);
-    }
-    if (desc.get_inner_nblks() != 0) {
-      detail::refuse(usm_dlpack::errc::layout_not_strided, "inner_nblks", "0",
-                     std::to_string(desc.get_inner_nblks()) + " of the sizes " +
-                         detail::listed(desc.get_inner_blks()),
-                     remedy);
-    }
-  }
-
-  DLDataType dtype_{};
-  dnnl::memory::dims shape_;
-  dnnl::memory::dims strides_;
-  std::uint64_t byte_offset_ = 0;
+/// What DLPack says of a descriptor.
+struct description {
+  DLDataType dtype;
+  dnnl::memory::dims shape;
+  dnnl::memory::dims strides;
+  std::uint64_t byte_offset;
 };
+
+/// @throws conversion_error `layout_not_strided` for a format that shape and strides cannot
+///         say: inner blocks, an opaque one, one that is still open; `dtype_unsupported`
+inline description describe(const dnnl::memory::desc& desc) {
+  const char* remedy = "reorder to a plain format first, dnnl::memory::format_tag::ab...";
+  const dnnl::memory::format_kind kind = desc.get_format_kind();
+  if (desc.get_ndims() == 0 || kind != dnnl::memory::format_kind::blocked) {
+    detail::refuse(usm_dlpack::errc::layout_not_strided, "format_kind", "blocked",
+                   dnnl_fmt_kind2str(static_cast<dnnl_format_kind_t>(kind)), remedy);
+  }
+  if (desc.get_inner_nblks() != 0) {
+    detail::refuse(usm_dlpack::errc::layout_not_strided, "inner_nblks", "0",
+                   std::to_string(desc.get_inner_nblks()) + " of the sizes " +
+                       detail::listed(desc.get_inner_blks()),
+                   remedy);
+  }
+  const DLDataType dtype = to_dlpack_dtype(desc.get_data_type());
+  const std::int64_t bits = desc.get_submemory_offset() * dtype.bits;
+  if (bits % 8 != 0) {
+    detail::refuse(usm_dlpack::errc::offset_out_of_range, "submemory_offset",
+                   "one of whole bytes", std::to_string(bits) + " bits",
+                   "reorder to memory of its own first");
+  }
+  return {dtype, desc.get_dims(), desc.get_strides(), static_cast<std::uint64_t>(bits / 8)};
+}
 
 }  // namespace onednn_dlpack

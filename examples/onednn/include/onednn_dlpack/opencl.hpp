@@ -9,14 +9,12 @@
 // dnnl::ocl_interop::execute returns is the caller's to release.
 #pragma once
 
-#include <onednn_dlpack/desc.hpp>
+#include <onednn_dlpack/sycl.hpp>
 
 #include <oneapi/dnnl/dnnl_ocl.hpp>
 #include <usm_dlpack/opencl.hpp>
-#include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
-#include <string>
 
 namespace onednn_dlpack {
 
@@ -28,53 +26,38 @@ inline dnnl::engine make_opencl_engine(cl_device_id device, cl_context context) 
                             [&] { return dnnl::ocl_interop::make_engine(device, context); });
 }
 
-/// The DLPack device id of an engine's handles.
-/// @throws conversion_error as `usm_dlpack::sycl_device`; `context_not_default`
-inline std::int32_t opencl_device_id(cl_device_id device, cl_context context) {
-  const std::int32_t id = usm_dlpack::device_id(usm_dlpack::sycl_device(device));
-  detail::check_engine(
-      id, usm_dlpack::opencl_context(usm_dlpack::default_context(id)).get() == context);
-  return id;
-}
-
-/// The DLPack device id of an engine.
-/// @throws conversion_error as for its handles; `request_unsupported` for an engine that is
-///         not OpenCL's
+/// The DLPack device id of an engine of OpenCL handles.
+/// @throws conversion_error as `usm_dlpack::sycl_device`; `context_not_default`;
+///         `request_unsupported` for an engine that is not OpenCL's
 inline std::int32_t opencl_device_id(const dnnl::engine& engine) {
   return detail::ask_onednn(
       "engine", "one made of OpenCL handles",
       "use onednn_dlpack::make_stream and make_memory for an engine of SYCL objects", [&] {
-        return opencl_device_id(dnnl::ocl_interop::get_device(engine),
-                                dnnl::ocl_interop::get_context(engine));
+        const cl_context context = dnnl::ocl_interop::get_context(engine);
+        const std::int32_t id = usm_dlpack::device_id(
+            usm_dlpack::sycl_device(dnnl::ocl_interop::get_device(engine)));
+        const auto ours = usm_dlpack::opencl_context(usm_dlpack::default_context(id));
+        detail::check_context("engine", id, ours.get() == context,
+                              "make it in usm_dlpack::default_context(id)");
+        return id;
       });
 }
 
-/// Refuses a queue of another device than the engine's, or outside its default context.
-inline void check_opencl_queue(cl_command_queue queue, std::int32_t engine_id) {
-  const sycl::queue seen = usm_dlpack::sycl_queue(queue);
-  const std::int32_t id = usm_dlpack::device_id(seen.get_device());
-  detail::check_queue(engine_id, id, seen.get_context() == usm_dlpack::default_context(id));
-}
-
 /// The stream of an OpenCL queue, which it retains; it orders as the queue does.
-/// @throws conversion_error as `opencl_device_id`, then as `check_opencl_queue`
+/// @throws conversion_error as `opencl_device_id`; `queue_device_mismatch`,
+///         `context_not_default`
 inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_queue queue) {
-  check_opencl_queue(queue, opencl_device_id(engine));
-  return detail::ask_onednn("queue", "one that oneDNN makes a stream of",
-                            "pass a queue of the host",
-                            [&] { return dnnl::ocl_interop::make_stream(engine, queue); });
+  detail::check_queue(usm_dlpack::sycl_queue(queue), opencl_device_id(engine));
+  return dnnl::ocl_interop::make_stream(engine, queue);
 }
 
 /// A memory object over a tensor's memory, without a copy; the tensor is proved first.
 /// @throws conversion_error as `opencl_device_id`, `usm_dlpack::validate`, then `to_desc`
 inline dnnl::memory make_opencl_memory(const DLTensor& tensor, const dnnl::engine& engine,
-                                       usm_dlpack::requirements wanted = {}) {
-  wanted.device_id = opencl_device_id(engine);
-  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
-  const dnnl::memory::desc desc = to_desc(tensor);
-  const bool is_usm = proved.usm_type() != sycl::usm::alloc::unknown;
+                                       const usm_dlpack::requirements& wanted = {}) {
+  const auto [desc, data] = detail::prove(tensor, opencl_device_id(engine), wanted);
   return dnnl::ocl_interop::make_memory(desc, engine, dnnl::ocl_interop::memory_kind::usm,
-                                        is_usm ? proved.data() : DNNL_MEMORY_NONE);
+                                        data);
 }
 
 }  // namespace onednn_dlpack

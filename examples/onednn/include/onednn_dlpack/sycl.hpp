@@ -15,6 +15,46 @@
 #include <utility>
 
 namespace onednn_dlpack {
+namespace detail {
+
+/// Refuses what is not in the default context of its device.
+inline void check_context(const char* field, std::int32_t id, bool is_default,
+                          const char* remedy) {
+  if (!is_default) {
+    refuse(usm_dlpack::errc::context_not_default, field,
+           "one of the default context of device " + std::to_string(id),
+           "one of another context", remedy);
+  }
+}
+
+/// Refuses a queue of another device than the engine's, or outside its default context.
+inline void check_queue(const sycl::queue& queue, std::int32_t engine_id) {
+  const std::int32_t id = usm_dlpack::device_id(queue.get_device());
+  if (id != engine_id) {
+    refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
+           "one on device " + std::to_string(engine_id) + ", where the engine is",
+           "one on device " + std::to_string(id), "make the engine of the queue's device");
+  }
+  check_context("queue", id, queue.get_context() == usm_dlpack::default_context(id),
+                "pass a queue made from a root device alone");
+}
+
+struct proved_memory {
+  dnnl::memory::desc desc;
+  void* data;
+};
+
+/// Proves a tensor to be on a device, and describes it.
+inline proved_memory prove(const DLTensor& tensor, std::int32_t device_id,
+                           usm_dlpack::requirements wanted) {
+  wanted.device_id = device_id;
+  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
+  // An empty tensor may point anywhere, and some addresses are words of oneDNN's.
+  const bool is_usm = proved.usm_type() != sycl::usm::alloc::unknown;
+  return {to_desc(tensor), is_usm ? proved.data() : DNNL_MEMORY_NONE};
+}
+
+}  // namespace detail
 
 /// The engine of a root device in the default context of its platform.
 /// @throws conversion_error as `usm_dlpack::root_device`; `request_unsupported` for a device
@@ -32,43 +72,27 @@ inline dnnl::engine make_engine(std::int32_t device_id) {
 ///         `dnnl::engine(kind, index)`
 inline std::int32_t device_id(const dnnl::engine& engine) {
   const std::int32_t id = usm_dlpack::device_id(dnnl::sycl_interop::get_device(engine));
-  detail::check_engine(
-      id, dnnl::sycl_interop::get_context(engine) == usm_dlpack::default_context(id));
+  detail::check_context(
+      "engine", id, dnnl::sycl_interop::get_context(engine) == usm_dlpack::default_context(id),
+      "make it in usm_dlpack::default_context(id)");
   return id;
 }
 
 /// The stream of a queue, which orders as the queue does.
 /// @throws conversion_error `queue_device_mismatch`, `context_not_default`
 inline dnnl::stream make_stream(const dnnl::engine& engine, sycl::queue queue) {
-  const std::int32_t id = device_id(engine);
-  detail::check_queue(id, usm_dlpack::device_id(queue.get_device()),
-                      queue.get_context() == usm_dlpack::default_context(id));
+  detail::check_queue(queue, device_id(engine));
   return dnnl::sycl_interop::make_stream(engine, queue);
 }
-
-namespace detail {
-
-/// @param managed what is proved: a managed tensor, or the DLTensor itself
-template <class Managed>
-dnnl::memory make_memory(const Managed& managed, const DLTensor& tensor,
-                         const dnnl::engine& engine, usm_dlpack::requirements wanted) {
-  wanted.device_id = device_id(engine);
-  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(managed, wanted);
-  const dnnl::memory::desc desc = to_desc(tensor);
-  // An empty tensor may point anywhere, and some addresses are words of oneDNN's.
-  const bool is_usm = proved.usm_type() != sycl::usm::alloc::unknown;
-  return dnnl::sycl_interop::make_memory(desc, engine, dnnl::sycl_interop::memory_kind::usm,
-                                         is_usm ? proved.data() : DNNL_MEMORY_NONE);
-}
-
-}  // namespace detail
 
 /// A memory object over a tensor's memory, without a copy; the tensor is proved first, to be
 /// on the engine's device.
 /// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`
 inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine,
                                 const usm_dlpack::requirements& wanted = {}) {
-  return detail::make_memory(tensor, tensor, engine, wanted);
+  const auto [desc, data] = detail::prove(tensor, device_id(engine), wanted);
+  return dnnl::sycl_interop::make_memory(desc, engine, dnnl::sycl_interop::memory_kind::usm,
+                                         data);
 }
 
 /// The same for a managed tensor, which stays the caller's. oneDNN's elements of 4 bits are
@@ -78,21 +102,21 @@ inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engi
 inline dnnl::memory make_memory(const DLManagedTensorVersioned& managed,
                                 const dnnl::engine& engine,
                                 const usm_dlpack::requirements& wanted = {}) {
-  const dnnl::memory made = detail::make_memory(managed, managed.dl_tensor, engine, wanted);
+  static_cast<void>(usm_dlpack::validate(managed, wanted));
   if ((managed.flags & usm_dlpack::flag::is_subbyte_type_padded) != 0) {
     detail::refuse(usm_dlpack::errc::dtype_unsupported, "flags",
                    "packed elements, as oneDNN has them",
                    "elements of fewer than 8 bits in a byte each",
                    "pack the array, or convert it to int8 or uint8");
   }
-  return made;
+  return make_memory(managed.dl_tensor, engine, wanted);
 }
 
 /// A managed tensor over the memory of a memory object, proved.
 /// @param owner anything movable that keeps the memory alive, by default the memory object
 ///        itself, which does if oneDNN has allocated it. oneDNN frees without a wait: work on
 ///        the memory must be done before the deleter runs
-/// @throws conversion_error `usm_type_not_accepted` for a SYCL buffer, and as `description`,
+/// @throws conversion_error `usm_type_not_accepted` for a SYCL buffer, and as `describe`,
 ///         `device_id` and `usm_dlpack::validate`; `owner` is then untouched
 template <class Owner>
 [[nodiscard]] usm_dlpack::managed_tensor to_managed_tensor(const dnnl::memory& memory,
@@ -102,8 +126,14 @@ template <class Owner>
                    "make it with dnnl::sycl_interop::memory_kind::usm");
   }
   const DLDevice device{kDLOneAPI, device_id(memory.get_engine())};
-  const description described(memory.get_desc());
-  const DLTensor tensor = described.get(memory.get_data_handle(), device);
+  description said = describe(memory.get_desc());
+  const DLTensor tensor{memory.get_data_handle(),
+                        device,
+                        static_cast<std::int32_t>(said.shape.size()),
+                        said.dtype,
+                        said.shape.data(),
+                        said.strides.data(),
+                        said.byte_offset};
   static_cast<void>(usm_dlpack::validate(tensor));
   return usm_dlpack::to_managed_tensor(tensor, std::forward<Owner>(owner));
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that Python calls: arrays of any library to oneDNN's memory objects,
-// primitives on them, and results as usm_dlpack.DLPackTensor.
+// oneDNN's primitives on arrays of any library, called from Python: arrays become memory
+// objects without a copy, and results a usm_dlpack.DLPackTensor.
+//
+// Each function runs on the queue that is passed, or else on the array's own, behind what the
+// queues of its arrays have so far. Nobody waits: a result keeps the arrays, and knows its
+// queue.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -12,7 +16,6 @@
 
 #include <algorithm>
 #include <list>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -41,7 +44,6 @@ struct place {
 /// `queue::memcpy` overtake a barrier behind it, so results are made on an in-order queue.
 const place& place_of(const sycl::queue& queue) {
   static auto& mutex = *new std::mutex;
-  static auto& engines = *new std::map<std::int32_t, dnnl::engine>;
   static auto& places = *new std::list<place>;
   const std::lock_guard lock(mutex);
   for (const place& known : places) {
@@ -49,29 +51,41 @@ const place& place_of(const sycl::queue& queue) {
       return known;
     }
   }
-  const std::int32_t id = usm_dlpack::device_id(queue.get_device());
-  auto engine = engines.find(id);
-  if (engine == engines.end()) {
-    engine = engines.emplace(id, onednn_dlpack::make_engine(id)).first;
-  }
   const sycl::queue used = queue.is_in_order()
                                ? queue
                                : sycl::queue(queue.get_context(), queue.get_device(),
                                              sycl::property::queue::in_order());
-  dnnl::stream stream = onednn_dlpack::make_stream(engine->second, used);
-  places.push_back({queue, used, engine->second, std::move(stream)});
-  return places.back();
+  dnnl::engine engine = onednn_dlpack::make_engine(usm_dlpack::device_id(queue.get_device()));
+  dnnl::stream stream = onednn_dlpack::make_stream(engine, used);
+  return places.emplace_back(place{queue, used, std::move(engine), std::move(stream)});
 }
 
-/// An array, and the memory object over it, which does not keep it.
+/// An array of any library as a usm_dlpack.DLPackTensor.
+nb::object import(nb::handle array) {
+  return nb::module_::import_("usm_dlpack").attr("from_dlpack")(array);
+}
+
+/// The place of the queue that was passed, or of that of the tensor.
+const place& place_of(const sycl::queue* queue, const nb::object& tensor) {
+  if (queue != nullptr) {
+    return place_of(*queue);
+  }
+  const nb::object found = tensor.attr("sycl_queue");
+  if (found.is_none()) {
+    throw std::invalid_argument(
+        "queue: expected one for an array without sycl_queue, found None; pass it");
+  }
+  return place_of(nb::cast<sycl::queue>(found));
+}
+
+/// A tensor, and the memory object over it, which does not keep it.
 struct argument {
   usm_dlpack::managed_tensor tensor;
   dnnl::memory memory;
 };
 
-/// Takes an array of any library; the place's queue is ordered behind the array's.
-argument take(nb::handle array, const place& where) {
-  const nb::object tensor = nb::module_::import_("usm_dlpack").attr("from_dlpack")(array);
+/// Takes a tensor; the place's queue is ordered behind the tensor's.
+argument take(const nb::object& tensor, const place& where) {
   const nb::object capsule = tensor.attr("__dlpack__")("stream"_a = nb::cast(where.queue),
                                                        "max_version"_a = nb::make_tuple(1, 3));
   void* held = PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned");
@@ -83,22 +97,11 @@ argument take(nb::handle array, const place& where) {
   return {std::move(managed), std::move(made)};
 }
 
-/// Strides in C order.
-memory::dims compact_strides(const memory::dims& shape) {
-  memory::dims strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t r = shape.size(); r-- > 0;) {
-    strides[r] = step;
-    step = onednn_dlpack::detail::step_over(step, shape[r], r);
-  }
-  return strides;
-}
-
 /// A new array in device USM, in C order.
 class result {
  public:
   result(const place& where, const memory::dims& shape, memory::data_type type)
-      : desc_(shape, type, compact_strides(shape)),
+      : desc_(compact(shape, type)),
         bytes_(where.queue,
                Kokkos::dextents<std::int64_t, 1>(std::max<std::int64_t>(desc_.get_size(), 1))),
         memory_(dnnl::sycl_interop::make_memory(
@@ -107,22 +110,30 @@ class result {
   const dnnl::memory& memory() const noexcept { return memory_; }
   std::size_t size() const { return desc_.get_size(); }
 
-  /// Gives it to Python, with what its work reads. Nobody waits: the tensor knows the queue,
-  /// and is freed after the queue's work.
+  /// Gives it to Python, with what its work reads; it is freed after the queue's work.
   template <class... Kept>
   nb::object to_python(Kept&&... kept) && {
-    const onednn_dlpack::description what(desc_);
-    const DLDataType dtype = what.dtype();
+    const onednn_dlpack::description said = onednn_dlpack::describe(desc_);
     return nb::module_::import_("usm_dlpack")
         .attr("to_dlpack_tensor")(
             usm_dlpack::owned_view<view>(std::move(bytes_), std::forward<Kept>(kept)...),
-            "shape"_a = nb::tuple(nb::cast(what.shape())),
-            "dtype"_a = nb::make_tuple(dtype.code, dtype.bits, dtype.lanes));
+            "shape"_a = nb::tuple(nb::cast(said.shape)),
+            "dtype"_a = nb::make_tuple(said.dtype.code, said.dtype.bits, said.dtype.lanes));
   }
 
  private:
   using view = usm_dlpack::device_mdspan<
       Kokkos::mdspan<std::uint8_t, Kokkos::dextents<std::int64_t, 1>>>;
+
+  static memory::desc compact(const memory::dims& shape, memory::data_type type) {
+    memory::dims strides(shape.size());
+    std::int64_t step = 1;
+    for (std::size_t r = shape.size(); r-- > 0;) {
+      strides[r] = step;
+      step = onednn_dlpack::detail::step_over(step, shape[r], r);
+    }
+    return {shape, type, strides};
+  }
 
   memory::desc desc_;
   usm_dlpack::usm_array<view> bytes_;
@@ -140,31 +151,28 @@ void run(const char* name, const place& where, const Make& make,
       [&] { return dnnl::sycl_interop::execute(make(), where.stream, memories); });
 }
 
-/// The shape of a product, whose batch is that of both.
-memory::dims product_shape(memory::dims shape, const memory::dims& other) {
-  const std::size_t rank = shape.size();
-  bool fits = rank >= 2 && other.size() == rank && shape[rank - 1] == other[rank - 2];
-  for (std::size_t r = 0; fits && r + 2 < rank; ++r) {
-    fits = shape[r] == other[r] || shape[r] == 1 || other[r] == 1;
-    shape[r] = shape[r] == 1 ? other[r] : shape[r];
-  }
-  if (!fits) {
+nb::object matmul(nb::handle left, nb::handle right, const sycl::queue* queue) {
+  const nb::object first = import(left), second = import(right);
+  const place& where = place_of(queue, first);
+  argument a = take(first, where), b = take(second, where);
+  const memory::desc x = a.memory.get_desc(), y = b.memory.get_desc();
+  const memory::dims shape = x.get_dims(), other = y.get_dims();
+  if (shape.size() != 2 || other.size() != 2 || shape[1] != other[0]) {
     throw std::invalid_argument(
-        "b: expected the shape (..., k, n) for the shape (..., m, k) of a, and batches that are "
-        "alike or 1, found another; reshape the arrays");
+        "b: expected the shape (k, n) for the shape (m, k) of a, found another; "
+        "reshape the arrays");
   }
-  shape[rank - 1] = other[rank - 1];
-  return shape;
-}
-
-/// Refuses batches of which oneDNN 3.11 may compute a wrong product on a CPU, and not say so.
-void check_batch(const char* name, const memory::desc& desc) {
-  if (desc.get_ndims() > 2 && desc.get_strides() != compact_strides(desc.get_dims())) {
-    onednn_dlpack::detail::refuse(
-        usm_dlpack::errc::layout_mismatch, name, "a batch of matrices in C order without gaps",
-        "the strides " + onednn_dlpack::detail::listed(desc.get_strides()),
-        "copy the array to a compact one first");
+  result made(where, {shape[0], other[1]}, x.get_data_type());
+  if (shape[1] == 0) {  // oneDNN would write nothing
+    sycl::queue(where.queue).memset(made.memory().get_data_handle(), 0, made.size());
+  } else {
+    run("matmul", where,
+        [&] { return dnnl::matmul({where.engine, x, y, made.memory().get_desc()}); },
+        {{DNNL_ARG_SRC, a.memory},
+         {DNNL_ARG_WEIGHTS, b.memory},
+         {DNNL_ARG_DST, made.memory()}});
   }
+  return std::move(made).to_python(std::move(a.tensor), std::move(b.tensor));
 }
 
 /// Refuses dtypes that oneDNN 3.11 reorders wrongly on a CPU, and does not say so.
@@ -191,31 +199,11 @@ memory::data_type data_type_of(const std::string& name) {
                                 "pass for example \"float32\" or \"bfloat16\"");
 }
 
-nb::object matmul(const sycl::queue& queue, nb::handle left, nb::handle right,
-                  const std::optional<std::string>& dtype) {
-  const place& where = place_of(queue);
-  argument a = take(left, where), b = take(right, where);
-  const memory::desc x = a.memory.get_desc(), y = b.memory.get_desc();
-  check_batch("a", x);
-  check_batch("b", y);
-  const memory::data_type type = dtype ? data_type_of(*dtype) : x.get_data_type();
-  result made(where, product_shape(x.get_dims(), y.get_dims()), type);
-  if (x.get_dims().back() == 0) {  // oneDNN would write nothing
-    sycl::queue(where.queue).memset(made.memory().get_data_handle(), 0, made.size());
-  } else {
-    run("matmul", where,
-        [&] { return dnnl::matmul({where.engine, x, y, made.memory().get_desc()}); },
-        {{DNNL_ARG_SRC, a.memory},
-         {DNNL_ARG_WEIGHTS, b.memory},
-         {DNNL_ARG_DST, made.memory()}});
-  }
-  return std::move(made).to_python(std::move(a.tensor), std::move(b.tensor));
-}
-
-nb::object reorder(const sycl::queue& queue, nb::handle array,
-                   const std::optional<std::string>& dtype) {
-  const place& where = place_of(queue);
-  argument x = take(array, where);
+nb::object reorder(nb::handle array, const std::optional<std::string>& dtype,
+                   const sycl::queue* queue) {
+  const nb::object tensor = import(array);
+  const place& where = place_of(queue, tensor);
+  argument x = take(tensor, where);
   const memory::desc desc = x.memory.get_desc();
   const memory::data_type type = dtype ? data_type_of(*dtype) : desc.get_data_type();
   check_reordered("x", desc.get_data_type());
@@ -229,10 +217,10 @@ nb::object reorder(const sycl::queue& queue, nb::handle array,
   return std::move(made).to_python(std::move(x.tensor));
 }
 
-/// What oneDNN says of an array's memory object, its engine and its stream.
-nb::dict describe(const sycl::queue& queue, nb::handle array) {
-  const place& where = place_of(queue);
-  const argument x = take(array, where);
+nb::dict describe(nb::handle array, const sycl::queue* queue) {
+  const nb::object tensor = import(array);
+  const place& where = place_of(queue, tensor);
+  const argument x = take(tensor, where);
   const memory::desc desc = x.memory.get_desc();
   using dnnl::sycl_interop::memory_kind;
   const bool is_usm = dnnl::sycl_interop::get_memory_kind(x.memory) == memory_kind::usm;
@@ -249,9 +237,14 @@ nb::dict describe(const sycl::queue& queue, nb::handle array) {
 
 }  // namespace
 
-NB_MODULE(_extension, m) {
+NB_MODULE(onednn_ops, m) {
   usm_dlpack::load_package();
-  m.def("matmul", &matmul, "queue"_a, "a"_a, "b"_a, "dtype"_a = nb::none());
-  m.def("reorder", &reorder, "queue"_a, "x"_a, "dtype"_a = nb::none());
-  m.def("describe", &describe, "queue"_a, "x"_a);
+  const auto queue = "queue"_a.none() = nb::none();
+  m.def("matmul", &matmul, "a"_a, "b"_a, nb::kw_only(), queue,
+        "Return the product of matrices; the dtype is that of `a`.");
+  m.def("reorder", &reorder, "x"_a, nb::kw_only(), "dtype"_a = nb::none(), queue,
+        "Return a copy in C order, of the same dtype or another, named as in DLPack.");
+  m.def(
+      "describe", &describe, "x"_a, nb::kw_only(), queue,
+      "Return what oneDNN says of the memory object over an array, its engine and its stream.");
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for host programs whose compiler has no SYCL: DPC++'s kernel compiler, which is in
+// the SYCL runtime, builds them from source at run time. With icpx nothing of this is needed.
+#pragma once
+
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack {
+
+/// SYCL source with kernels, built once for each context and device that asks.
+///
+/// A build takes seconds; the first one says so if standard error is a terminal. The
+/// environment variable `SYCL_CACHE_PERSISTENT=1` keeps on disk what was built. A kernel is a
+/// free function `extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<Dimensions>))
+/// void name(...)`, launched with `handler::set_args` and `parallel_for`. Its arguments may be
+/// views, if the build options name the folders of the headers.
+///
+/// Several threads may use it at once; those that need the same build wait for it, others do
+/// not. Meant to be `static`: the source, what was built, and the contexts that it was built
+/// for are never freed, because at the end of a process the runtime may go first. Copies share
+/// all of it. Source: the extension sycl_ext_oneapi_kernel_compiler.
+class kernel_source {
+ public:
+  /// @param text the source, with its `#include <sycl/sycl.hpp>`
+  /// @param build_options as for a compiler: `-I<folder>`, `-D<macro>`, `-std=c++17`
+  explicit kernel_source(std::string text, std::vector<std::string> build_options = {})
+      : kept_(*new kept{std::move(text), std::move(build_options), {}, {}}) {}
+
+  /// The kernel of a function for a queue's context and device. The first call for them builds
+  /// all kernels of the source; if that fails, the next call builds again. In Python release
+  /// the GIL.
+  /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
+  ///         that the source does not have, and what else the runtime throws
+  sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
+    place& here = find_place(queue);
+    const std::lock_guard<std::mutex> lock(here.building);
+    if (!here.built) {
+      here.built = build(here);
+    }
+    if (!here.built->ext_oneapi_has_kernel(name)) {
+      throw sycl::exception(make_error_code(sycl::errc::invalid),
+                            "name: expected a kernel of the source, found \"" + name +
+                                "\"; correct it, or declare the kernel extern \"C\"");
+    }
+    return here.built->ext_oneapi_get_kernel(name);
+  }
+
+ private:
+  using kernels = sycl::kernel_bundle<sycl::bundle_state::executable>;
+
+  struct place {
+    explicit place(const sycl::queue& queue)
+        : context(queue.get_context()), device(queue.get_device()) {}
+
+    sycl::context context;
+    sycl::device device;
+    std::mutex building;
+    std::optional<kernels> built;
+  };
+
+  struct kept {
+    std::string text;
+    std::vector<std::string> build_options;
+    std::mutex adding;
+    std::list<place> places;
+  };
+
+  place& find_place(const sycl::queue& queue) const {
+    const std::lock_guard<std::mutex> lock(kept_.adding);
+    for (place& known : kept_.places) {
+      if (known.context == queue.get_context() && known.device == queue.get_device()) {
+        return known;
+      }
+    }
+    if (kept_.places.empty() && isatty(STDERR_FILENO) == 1) {
+      std::fputs("SYCL kernels are built from source: the first build takes seconds\n",
+                 stderr);
+    }
+    return kept_.places.emplace_back(queue);
+  }
+
+  kernels build(const place& here) const {
+    namespace experimental = sycl::ext::oneapi::experimental;
+    auto source = experimental::create_kernel_bundle_from_source(
+        here.context, experimental::source_language::sycl, kept_.text);
+    return experimental::build(
+        source, {here.device},
+        experimental::properties{experimental::build_options{kept_.build_options}});
+  }
+
+  kept& kept_;
+};
+
+}  // namespace usm_dlpack
