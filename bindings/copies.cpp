@@ -63,7 +63,8 @@ copy_layout layout_of_copy(const copy_source& source) {
   }
   const auto nbytes = static_cast<std::uint64_t>(bits) / 8;
   const tensor_structure& spanned = source.structure;
-  return {nbytes, !spanned.unique || nbytes < spanned.nbytes || negative};
+  const bool reordered = source.c_order && !is_c_contiguous(source.described, spanned);
+  return {nbytes, reordered || !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
 // The functions below wait for whole queues: a barrier of an out-of-order queue can miss a
@@ -148,18 +149,6 @@ void gather(const copy_source& source, const unsigned char* span, unsigned char*
   }
 }
 
-/// Whether the elements are in row-major order without gaps.
-bool is_compact(const DLTensor& tensor) {
-  std::int64_t step = 1;
-  for (std::int32_t r = tensor.ndim - 1; r >= 0; --r) {
-    if (tensor.shape[r] != 1 && tensor.strides[r] != step) {
-      return false;
-    }
-    step *= tensor.shape[r];
-  }
-  return true;
-}
-
 tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevice device,
                           bool compact) {
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
@@ -167,7 +156,7 @@ tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevic
   made.described.data = made.memory.get();
   made.described.byte_offset = 0;
   made.described.device = device;
-  if (compact) {
+  if (compact || source.c_order) {
     const auto ndim = static_cast<std::size_t>(source.described.ndim);
     made.strides.resize(ndim + 1);
     detail::write_compact_strides(source.described.shape, made.strides.data(), ndim);
@@ -195,6 +184,17 @@ bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
 }
 
 }  // namespace
+
+bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure) {
+  std::int64_t step = 1;
+  for (std::int32_t r = tensor.ndim - 1; r >= 0 && !structure.empty; --r) {
+    if (tensor.shape[r] != 1 && tensor.strides[r] != step) {
+      return false;
+    }
+    step *= tensor.shape[r];
+  }
+  return true;
+}
 
 void memory_users::add(const sycl::queue& queue) noexcept {
   constexpr std::size_t many = 16;
@@ -296,7 +296,7 @@ void write_compact(const copy_source& source, void* to) {
   detail::ask_runtime("data", [&] {
     const std::uint64_t nbytes = source.structure.nbytes;
     auto* bytes = static_cast<unsigned char*>(to);
-    if (is_compact(source.described) && source.proof) {
+    if (is_c_contiguous(source.described, source.structure) && source.proof) {
       copy_bytes(source.proof->device_id(), source.pending,
                  reinterpret_cast<const void*>(source.structure.lowest), to, nbytes);
       return;

@@ -26,7 +26,12 @@ struct copy_source {
   std::optional<sycl::queue> pending;
   /// Empty for host memory.
   std::optional<usm_allocation> proof;
+  bool c_order = false;  ///< the copy is to be in C order
 };
+
+/// Whether the elements are in C order without gaps; strides of one element do not matter.
+/// @param structure of `tensor`, whose strides are not null
+bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure);
 
 /// The queues that use memory of this package. All tensors of the memory share them, also
 /// through capsules, so that it is freed after the work of all.

@@ -25,6 +25,7 @@ namespace {
 struct destination {
   std::optional<std::int32_t> device_id;     ///< a root device
   std::optional<sycl::usm::alloc> usm_type;  ///< of a copy
+  bool c_order = false;                      ///< elements are in C order, without gaps
   import_request request;
 };
 
@@ -76,7 +77,8 @@ nb::object import_copy_of(producer_tensor offered, const capsule_content& conten
     detail::write_compact_strides(described.shape, strides.data(), ndim);
     described.strides = strides.data();
   }
-  const copy_source source{described, structure, view.flags, offered.pending, proof};
+  const copy_source source{described,       structure, view.flags,
+                           offered.pending, proof,     wanted.c_order};
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
@@ -110,7 +112,14 @@ bool is_elsewhere(const usm_allocation& proof, const destination& wanted) {
          (wanted.usm_type && *wanted.usm_type != proof.usm_type());
 }
 
-/// Makes a DLPackTensor of a producer's tensor, copied if it is elsewhere.
+/// Whether a tensor is not in C order as requested.
+bool is_in_other_order(const DLTensor& described, const tensor_structure& structure,
+                       const destination& wanted) {
+  return wanted.c_order && described.strides != nullptr &&
+         !is_c_contiguous(described, structure);
+}
+
+/// Makes a DLPackTensor of a producer's tensor, copied if it is elsewhere or in another order.
 nb::object import_offered(producer_tensor offered, const destination& wanted) {
   // Allocated before anything is consumed: the garbage collector may run code here that takes
   // the capsule.
@@ -134,12 +143,21 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   if (elsewhere && wanted.request.copy == false) {
     refuse_copy("None or True for another device or USM kind", "False");
   }
+  const bool reordered = is_in_other_order(*view.described, proof.structure(), wanted);
+  if (reordered && wanted.request.copy == false) {
+    detail::refuse(errc::copy_needed, "strides", "those of C order, since copy=False",
+                   "others", "allow the copy with copy=None");
+  }
   // Elements of a dpctl or dpnp copy of a broadcast overlap: that is no real copy.
   const bool done = copied && proof.structure().unique;
-  if (elsewhere || (wanted.request.copy == true && !done)) {
+  if (elsewhere || reordered || (wanted.request.copy == true && !done)) {
     return import_copy_of(std::move(offered), content, proof.structure(), proof, wanted);
   }
-  new (nb::inst_ptr<tensor>(made)) tensor(*view.described, proof, view.flags);
+  DLTensor described = *view.described;
+  if (wanted.c_order) {
+    described.strides = nullptr;  // also for extents of 0 and 1
+  }
+  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, view.flags);
   nb::inst_mark_ready(made);
   offered.release(content);
   tensor& taken = *nb::inst_ptr<tensor>(made);
@@ -151,13 +169,16 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
 /// Makes a new tensor of another's memory, proved again. Uses no capsule, which would hide the
 /// owner from the garbage collector.
 nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
-                 const std::optional<sycl::queue>& consumer) {
+                 const std::optional<sycl::queue>& consumer, bool c_order = false) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   shown.flags = flags & ~flag::is_copied;
   shown.dl_tensor = source.get();
   shown.dl_tensor.dtype = dtype;
+  if (c_order) {
+    shown.dl_tensor.strides = nullptr;
+  }
   const usm_allocation proof = validate(shown);
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
@@ -176,8 +197,9 @@ nb::object import_array(nb::handle x, const destination& wanted) {
   }
   if (is_tensor(x)) {
     const tensor& own = *nb::inst_ptr<tensor>(x);
-    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted)) {
-      return share(x, own.dtype(), own.flags(), wanted.request.queue);
+    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted) &&
+        !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
+      return share(x, own.dtype(), own.flags(), wanted.request.queue, wanted.c_order);
     }
   }
   return import_offered(ask_producer(x, wanted.request), wanted);
@@ -200,8 +222,9 @@ std::optional<sycl::usm::alloc> read_kind(const std::optional<std::string>& name
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.
 nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
-                       std::optional<bool> copy, const std::optional<std::string>& usm_type) {
-  destination wanted{device_id, read_kind(usm_type), {copy, device_id.has_value()}};
+                       std::optional<bool> copy, const std::optional<std::string>& usm_type,
+                       bool c_order) {
+  destination wanted{device_id, read_kind(usm_type), c_order, {copy, device_id.has_value()}};
   check_process();
   if (!queue.is_none()) {
     wanted.request.queue = to_queue(queue);
@@ -224,9 +247,10 @@ void register_from_dlpack(nb::module_& module) {
   module.def("from_dlpack", &from_dlpack, nb::arg("x").none(),
              nb::arg("device_id") = nb::none(), nb::arg("queue") = nb::none(),
              nb::arg("copy") = nb::none(), nb::arg("usm_type") = nb::none(),
+             nb::arg("c_order") = false,
              nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
                      "queue: dpctl.SyclQueue | None = None, copy: bool | None = None, "
-                     "usm_type: str | None = None) -> DLPackTensor"));
+                     "usm_type: str | None = None, c_order: bool = False) -> DLPackTensor"));
   module.def(
       "reinterpret",
       [](nb::handle_t<tensor> x, const element_parts& dtype) {

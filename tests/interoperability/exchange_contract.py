@@ -243,6 +243,15 @@ class ExchangeContract:
             usm_dlpack.to_dlpack_tensor(theirs)
         assert refused.value.code == "context_not_default"
 
+    def test_their_array_of_a_foreign_context_or_a_sub_device_comes_through_the_host(self) -> None:
+        part, *_ = usm_dlpack.root_device(0).create_sub_devices(partition=1)
+        for queue in (foreign_queue(), dpctl.SyclQueue(part)):
+            theirs = self.peer.from_numpy(GRID, sycl_queue=queue)
+            for view in (theirs, theirs[::-1, 1::2], theirs[2:2]):
+                made = usm_dlpack.from_dlpack(view, device=(14, 0), order="C")
+                assert np.array_equal(made.numpy(), self.peer.to_numpy(view))
+            queue.wait()
+
     # __sycl_usm_array_interface__ of ours
 
     def test_dpctl_memory_takes_our_interface_without_a_copy(self) -> None:
