@@ -110,4 +110,10 @@ tensor_copy copy_to_host(const copy_source& source);
 /// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
 void write_compact(const copy_source& source, void* to);
 
+/// Writes elements in host memory into USM of any strides, after the work of `to.pending` and
+/// of another queue; complete when it returns.
+/// @pre shapes and elements are the same; those of `to` do not overlap
+void write_to_usm(const copy_source& from, const copy_source& to,
+                  const std::optional<sycl::queue>& also);
+
 }  // namespace usm_dlpack::python

@@ -59,6 +59,22 @@ void surrender(tensor::owner_type& owner) noexcept {
   }
 }
 
+/// A producer's tensor with `byte_offset` 0, and with strides. @param strides where to fill
+/// them
+DLTensor filled(const DLTensor& offered, const tensor_structure& structure,
+                std::vector<std::int64_t>& strides) {
+  DLTensor described = offered;
+  described.data = reinterpret_cast<void*>(structure.first);
+  described.byte_offset = 0;
+  if (described.strides == nullptr) {
+    const auto ndim = static_cast<std::size_t>(described.ndim);
+    strides.resize(ndim + 1);
+    detail::write_compact_strides(described.shape, strides.data(), ndim);
+    described.strides = strides.data();
+  }
+  return described;
+}
+
 /// Copies a producer's tensor. Owns the tensor during the copy, because other threads run
 /// meanwhile, and gives it back if the copy fails.
 /// @param structure of the tensor in `content`
@@ -68,15 +84,8 @@ nb::object import_copy_of(producer_tensor offered, const capsule_content& conten
                           const std::optional<usm_allocation>& proof,
                           const destination& wanted) {
   const content_view view = view_of(content);
-  DLTensor described = *view.described;
-  described.data = reinterpret_cast<void*>(structure.first);
-  described.byte_offset = 0;
-  const auto ndim = static_cast<std::size_t>(described.ndim);
-  std::vector<std::int64_t> strides(ndim + 1);
-  if (described.strides == nullptr) {
-    detail::write_compact_strides(described.shape, strides.data(), ndim);
-    described.strides = strides.data();
-  }
+  std::vector<std::int64_t> strides;
+  const DLTensor described = filled(*view.described, structure, strides);
   const copy_source source{described,       structure, view.flags,
                            offered.pending, proof,     wanted.c_order};
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
@@ -234,7 +243,89 @@ nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::
   return import_array(x, wanted);
 }
 
+/// Refuses values whose dtype or shape is not the tensor's.
+tensor_structure check_values(const DLTensor& values, std::uint64_t flags, const tensor& own) {
+  const std::string remedy = "pass values of the tensor's shape and dtype";
+  if (values.ndim != static_cast<std::int32_t>(own.ndim())) {
+    detail::refuse(errc::rank_mismatch, "ndim", detail::digits(own.ndim()) + " dimensions",
+                   detail::digits(values.ndim), remedy);
+  }
+  const tensor_structure structure = check_structure(values, detail::storage_of(flags));
+  if (values.dtype.code != own.dtype().code || values.dtype.bits != own.dtype().bits ||
+      values.dtype.lanes != own.dtype().lanes) {
+    detail::refuse(errc::dtype_mismatch, "dtype", to_string(own.dtype()),
+                   to_string(values.dtype), remedy);
+  }
+  const auto in_words = [](subbyte storage) {
+    return storage == subbyte::padded ? "elements of a byte each" : "packed elements";
+  };
+  const subbyte storage = detail::storage_of(flags);
+  if (own.dtype().bits < 8 && storage != own.element().storage) {
+    detail::refuse(errc::dtype_mismatch, "flags", in_words(own.element().storage),
+                   in_words(storage), remedy);
+  }
+  for (std::size_t r = 0; r < own.ndim(); ++r) {
+    if (values.shape[r] != own.shape()[r]) {
+      detail::refuse(errc::extent_mismatch, detail::indexed("shape", r),
+                     detail::digits(own.shape()[r]), detail::digits(values.shape[r]), remedy);
+    }
+  }
+  return structure;
+}
+
+void check_writable(const tensor& own) {
+  if (own.readonly()) {
+    detail::refuse(errc::read_only, "flags", "a tensor that may be written",
+                   "one that is read-only", "copy it first with from_dlpack(x, copy=True)");
+  }
+  if (!own.proof().structure().unique) {
+    detail::refuse(errc::overlapping, "strides", "strides that prove that no elements overlap",
+                   "strides that do not",
+                   "write to the elements themselves, without a broadcast");
+  }
+}
+
 }  // namespace
+
+void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
+  check_ready(self);
+  check_process();
+  const nb::object kept = nb::borrow(self);
+  const tensor& own = *nb::inst_ptr<tensor>(self);
+  const copy_source to = source_of(own);
+  check_writable(own);
+  std::optional<sycl::queue> also;
+  if (!queue.is_none()) {
+    also = to_queue(queue);
+    find_device(to.described.data, to.structure.empty, to.described.device,
+                own.proof().context(), *also);
+  }
+  const nb::object read = call_python("host_values", host, self);
+  import_request request;
+  request.anywhere = true;
+  producer_tensor offered = ask_producer(read[0], request);
+  const nb::ft_object_guard alone(offered.capsule().is_valid() ? offered.capsule() : kept);
+  const capsule_content content = offered.content();
+  const content_view view = view_of(content);
+  DLTensor values = *view.described;
+  std::uint64_t flags = view.flags;
+  if (values.device.device_type != kDLCPU) {
+    detail::refuse(errc::device_type_unsupported, "device.device_type", "kDLCPU (1)",
+                   detail::device_type_name(values.device.device_type),
+                   "pass values in host memory");
+  }
+  if (nb::object dtype = read[1]; !dtype.is_none()) {
+    const element_type element = to_element(nb::cast<element_parts>(dtype));
+    values.dtype = element.dtype;
+    flags |= element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
+  }
+  const tensor_structure structure = check_values(values, flags, own);
+  std::vector<std::int64_t> strides;
+  values = filled(values, structure, strides);
+  offered.release(content);
+  const tensor::owner_type owner = owner_of(content);  // while other threads run
+  write_to_usm({values, structure, flags, std::nullopt, std::nullopt}, to, also);
+}
 
 nb::object import_managed(managed_tensor managed) {
   const usm_allocation proof = validate(*managed);
