@@ -340,7 +340,7 @@ void register_from_dlpack(nb::module_& module) {
              nb::arg("copy") = nb::none(), nb::arg("usm_type") = nb::none(),
              nb::arg("c_order") = false,
              nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
-                     "queue: dpctl.SyclQueue | None = None, copy: bool | None = None, "
+                     "queue: SyclQueue | None = None, copy: bool | None = None, "
                      "usm_type: str | None = None, c_order: bool = False) -> DLPackTensor"));
   module.def(
       "reinterpret",

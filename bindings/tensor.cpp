@@ -352,18 +352,18 @@ void register_tensor(nb::module_& module) {
           "address need not be in any allocation.")
       .def_prop_ro(
           "sycl_device", [](const tensor& self) { return to_dpctl(self.proof().device()); },
-          nb::sig("def sycl_device(self) -> dpctl.SyclDevice"),
+          nb::sig("def sycl_device(self) -> SyclDevice"),
           "The device that the memory was allocated on.")
       .def_prop_ro(
           "sycl_context", [](const tensor& self) { return to_dpctl(self.proof().context()); },
-          nb::sig("def sycl_context(self) -> dpctl.SyclContext"),
+          nb::sig("def sycl_context(self) -> SyclContext"),
           "The default context that the memory belongs to.")
       .def_prop_ro(
           "sycl_queue",
           [](const tensor& self) -> nb::object {
             return self.queue() ? to_dpctl(*self.queue()) : nb::none();
           },
-          nb::sig("def sycl_queue(self) -> dpctl.SyclQueue | None"),
+          nb::sig("def sycl_queue(self) -> SyclQueue | None"),
           "The queue that the tensor was made from or with, whose work `__dlpack__` hands\n"
           "over; None if it knows none.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
@@ -405,7 +405,7 @@ void register_tensor(nb::module_& module) {
       .def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
            nb::arg("queue") = nb::none(),
            nb::sig("def copy_from(self, host: typing.Any, *, "
-                   "queue: dpctl.SyclQueue | None = None) -> None"),
+                   "queue: SyclQueue | None = None) -> None"),
            copy_from_doc)
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),

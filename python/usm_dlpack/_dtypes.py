@@ -194,12 +194,16 @@ def empty_numpy(tensor: DLPackTensor) -> tuple[Any, int]:
     return values, values.ctypes.data
 
 
-def dtype_of_ml_array(x: Any) -> Element | None:
-    """Return the dtype of a NumPy array of ml_dtypes, which NumPy does not export, or None."""
+def bits_of_ml_array(x: Any) -> tuple[Element | None, Any]:
+    """Return dtype and bits of a NumPy array of ml_dtypes, of which NumPy exports only bits.
+
+    None and `x` for anything else.
+    """
     if not isinstance(x, np.ndarray) or x.dtype.type.__module__ != "ml_dtypes":
-        return None
+        return None, x
     if x.dtype.name in _KEYS and not x.dtype.isnative:
         expected = "a number in native byte order"
         remedy = "convert the array, or reinterpret its memory"
         raise ConversionError("dtype_unsupported", "dtype", expected, shown(x.dtype), remedy)
-    return of_numpy(x.dtype)
+    element = of_numpy(x.dtype)
+    return element, x if element is None else x.view(f"u{x.dtype.itemsize}")

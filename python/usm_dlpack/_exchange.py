@@ -1,32 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange functions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from usm_dlpack import _arguments, _core, _dtypes
 from usm_dlpack._arguments import refuse
+from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, SyclDevice, SyclQueue
+from usm_dlpack._core import DLPackTensor, UsmAllocation
 from usm_dlpack._errors import ConversionError, UsmBindingError, shown
-
-if TYPE_CHECKING:
-    import dpctl
-
-    from usm_dlpack._core import DLPackTensor, UsmAllocation
 
 _USM_TYPES = ("host", "device", "shared")
 
 
 def to_dlpack_tensor(
-    obj: Any,
+    obj: SupportsSyclUsm,
     /,
     *,
     shape: Sequence[int] | int | None = None,
     dtype: Any = None,
     strides: Sequence[int] | None = None,
     byte_offset: int = 0,
-    queue: dpctl.SyclQueue | None = None,
+    queue: SyclQueue | None = None,
 ) -> DLPackTensor:
     """Describe USM that a Python object owns, prove it, and keep the object alive.
 
@@ -116,10 +111,10 @@ def is_out_of_reach(x: Any, refusal: Exception) -> bool:
 
 
 def from_dlpack(
-    x: Any,
+    x: SupportsDLPack,
     /,
     *,
-    device: dpctl.SyclDevice | dpctl.SyclQueue | tuple[int, int] | str | None = None,
+    device: SyclDevice | SyclQueue | tuple[int, int] | str | None = None,
     copy: bool | None = None,
     usm_type: str | None = None,
     order: Literal["C"] | None = None,
@@ -199,15 +194,14 @@ def from_dlpack(
     if device is None:
         return _core.from_dlpack(x, None, None, copy, usm_type, in_c_order)
     _core.check_process()
-    element = _dtypes.dtype_of_ml_array(x)
+    element, values = _dtypes.bits_of_ml_array(x)
     number, queue = _arguments.destination(device)
 
     def take(array: Any) -> DLPackTensor:
         return _core.from_dlpack(array, number, queue, copy, usm_type, in_c_order)
 
     if element is not None:
-        # NumPy exports only the bits of ml_dtypes numbers.
-        return _core.reinterpret(take(x.view(f"u{x.dtype.itemsize}")), element)
+        return _core.reinterpret(take(values), element)
     try:
         return take(x)
     except Exception as refusal:
@@ -229,7 +223,7 @@ def validate(
     ndim: int | None = None,
     readonly: bool | None = None,
     overlapping: bool | None = None,
-    device: dpctl.SyclDevice | tuple[int, int] | str | None = None,
+    device: SyclDevice | tuple[int, int] | str | None = None,
 ) -> UsmAllocation:
     """Prove that an array is USM that this process can use as it says, and say how it was proved.
 
@@ -296,7 +290,7 @@ def validate(
     return _core.validate(x, kinds, accepted, element, rank, readonly, overlapping, number)
 
 
-def device_id(device: dpctl.SyclDevice, /) -> int:
+def device_id(device: SyclDevice, /) -> int:
     """Return DLPack's id of a device: the position of its root among the process's root devices.
 
     Parameters
@@ -320,7 +314,7 @@ def device_id(device: dpctl.SyclDevice, /) -> int:
     return _core.device_id(device)
 
 
-def root_device(device_id: int, /) -> dpctl.SyclDevice:
+def root_device(device_id: int, /) -> SyclDevice:
     """Return the root device that an id names in this process.
 
     Raises

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host memory: how CPU libraries see host and shared USM, and the values that they give."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from usm_dlpack import _core, _dtypes
 from usm_dlpack._arguments import refuse
+from usm_dlpack._core import DLPackTensor
 from usm_dlpack._dtypes import Element
 from usm_dlpack._errors import ConversionError, shown, type_name
-
-if TYPE_CHECKING:
-    from usm_dlpack._core import DLPackTensor
 
 
 class HostView:
@@ -85,5 +81,5 @@ def host_values(host: Any, tensor: DLPackTensor) -> tuple[Any, Element | None]:
         remedy = "convert the values with astype"
         found = shown(host.dtype)
         raise ConversionError("dtype_mismatch", "dtype", str(tensor.dtype), found, remedy)
-    is_exported = host.dtype.type.__module__ != "ml_dtypes"
-    return host if is_exported else host.view(f"u{host.dtype.itemsize}"), element
+    _, exported = _dtypes.bits_of_ml_array(host)
+    return exported, element

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of `explain`: the steps of a protocol, with questions and answers."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap
