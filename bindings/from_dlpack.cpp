@@ -275,13 +275,12 @@ tensor_structure check_values(const DLTensor& values, std::uint64_t flags, const
 
 void check_writable(const tensor& own) {
   if (own.readonly()) {
-    detail::refuse(errc::read_only, "flags", "a tensor that may be written",
-                   "one that is read-only", "copy it first with from_dlpack(x, copy=True)");
+    detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
+                   "copy the array, or read only");
   }
   if (!own.proof().structure().unique) {
-    detail::refuse(errc::overlapping, "strides", "strides that prove that no elements overlap",
-                   "strides that do not",
-                   "write to the elements themselves, without a broadcast");
+    detail::refuse(errc::overlapping, "strides", "elements that do not overlap",
+                   "strides that do not prove it", "copy the array to a compact one first");
   }
 }
 

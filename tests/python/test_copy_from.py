@@ -193,7 +193,7 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="f4")
     foreign = ForeignTensor(address_of(memory))
     source = ForeignArray(foreign)
-    with refused("read_only", "flags", remedy="copy=True"):
+    with refused("read_only", "flags", found="read-only"):
         read_only.copy_from(source, queue=foreign_queue)
     with refused("overlapping", "strides"):
         overlapping.copy_from(source, queue=foreign_queue)
