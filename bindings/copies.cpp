@@ -63,7 +63,8 @@ copy_layout layout_of_copy(const copy_source& source) {
   }
   const auto nbytes = static_cast<std::uint64_t>(bits) / 8;
   const tensor_structure& spanned = source.structure;
-  return {nbytes, !spanned.unique || nbytes < spanned.nbytes || negative};
+  const bool reordered = source.c_order && !is_c_contiguous(source.described, spanned);
+  return {nbytes, reordered || !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
 // The functions below wait for whole queues: a barrier of an out-of-order queue can miss a
@@ -100,64 +101,110 @@ const unsigned char* bring_to_host(const copy_source& source, copy_memory& stage
   return static_cast<const unsigned char*>(staged.get());
 }
 
-/// Copies bits, the lowest of a byte first. @pre the bits of `to` are 0
+/// Copies bits, the lowest of a byte first.
 void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* to,
                std::int64_t to_bit, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const int bit = from[(from_bit + i) / 8] >> ((from_bit + i) % 8) & 1;
-    to[(to_bit + i) / 8] |= static_cast<unsigned char>(bit << ((to_bit + i) % 8));
+    unsigned char& byte = to[(to_bit + i) / 8];
+    const int place = static_cast<int>((to_bit + i) % 8);
+    byte = static_cast<unsigned char>((byte & ~(1 << place)) | bit << place);
   }
 }
 
-/// Copies element by element into row-major order.
-/// @pre for packed elements of fewer than 8 bits, the bytes of `to` are 0
-void gather(const copy_source& source, const unsigned char* span, unsigned char* to) {
-  const DLTensor& from = source.described;
-  const std::int64_t bits = bits_of_element(source);
-  const auto ndim = static_cast<std::size_t>(from.ndim);
-  std::vector<std::int64_t> index(ndim, 0);
+/// Calls a function for each run: the innermost elements that are compact in C order. It gets
+/// the number of bits before the run in row-major order, the run's first bit from the lowest
+/// byte of the tensor on, and its bits.
+/// @pre the tensor is not empty
+template <class Function>
+void for_each_run(const copy_source& tensor, Function&& function) {
+  const DLTensor& described = tensor.described;
+  auto outer = static_cast<std::size_t>(described.ndim);
+  std::int64_t count = 1;
+  for (; outer != 0; --outer) {
+    const std::size_t r = outer - 1;
+    if (described.shape[r] != 1 && described.strides[r] != count) {
+      break;
+    }
+    count *= described.shape[r];
+  }
+  const std::int64_t bits = bits_of_element(tensor);
+  std::vector<std::int64_t> index(outer, 0);
   const auto first =
-      static_cast<std::int64_t>(source.structure.first - source.structure.lowest);
+      static_cast<std::int64_t>(tensor.structure.first - tensor.structure.lowest);
   // In elements from the first; unsigned: the free stride of an extent of 1 may wrap it.
   std::uint64_t at = 0;
-  for (std::int64_t copied = 0;; ++copied) {
-    const std::int64_t from_bit = first * 8 + static_cast<std::int64_t>(at) * bits;
-    if (bits % 8 == 0) {
-      std::memcpy(to + copied * (bits / 8), span + from_bit / 8,
-                  static_cast<std::size_t>(bits / 8));
-    } else {
-      copy_bits(span, from_bit, to, copied * bits, bits);
-    }
-    std::size_t r = ndim;
-    while (r > 0) {
-      --r;
-      at += static_cast<std::uint64_t>(from.strides[r]);
-      if (++index[r] < from.shape[r]) {
-        break;
-      }
-      at -= static_cast<std::uint64_t>(from.strides[r]) *
-            static_cast<std::uint64_t>(from.shape[r]);
-      index[r] = 0;
+  for (std::int64_t run = 0;; ++run) {
+    function(run * count * bits, first * 8 + static_cast<std::int64_t>(at) * bits,
+             count * bits);
+    for (std::size_t r = outer;;) {
       if (r == 0) {
         return;
       }
-    }
-    if (ndim == 0) {
-      return;
+      --r;
+      at += static_cast<std::uint64_t>(described.strides[r]);
+      if (++index[r] < described.shape[r]) {
+        break;
+      }
+      at -= static_cast<std::uint64_t>(described.strides[r]) *
+            static_cast<std::uint64_t>(described.shape[r]);
+      index[r] = 0;
     }
   }
 }
 
-/// Whether the elements are in row-major order without gaps.
-bool is_compact(const DLTensor& tensor) {
-  std::int64_t step = 1;
-  for (std::int32_t r = tensor.ndim - 1; r >= 0; --r) {
-    if (tensor.shape[r] != 1 && tensor.strides[r] != step) {
-      return false;
+/// Copies element by element into row-major order. @param span the lowest byte of the source
+void gather(const copy_source& source, const unsigned char* span, unsigned char* to) {
+  const bool whole_bytes = bits_of_element(source) % 8 == 0;
+  for_each_run(source, [&](std::int64_t to_bit, std::int64_t from_bit, std::int64_t bits) {
+    if (whole_bytes) {
+      std::memcpy(to + to_bit / 8, span + from_bit / 8, static_cast<std::size_t>(bits / 8));
+    } else {
+      copy_bits(span, from_bit, to, to_bit, bits);
     }
-    step *= tensor.shape[r];
+  });
+}
+
+/// Writes compact elements in row-major order to USM; leaves the gaps between them alone,
+/// because others may write there meanwhile. Elements below a byte are read and written with
+/// their neighbours.
+void scatter(const unsigned char* from, const copy_source& to) {
+  constexpr int most_pending = 1024;
+  auto* span = reinterpret_cast<unsigned char*>(to.structure.lowest);
+  const std::uint64_t nbytes = to.structure.nbytes;
+  const bool on_host = host_reads(to);
+  const bool whole_bytes = bits_of_element(to) % 8 == 0;
+  copy_queue own(to.proof->device_id());
+  sycl::queue& queue = own.get();
+  copy_memory staged = on_host || whole_bytes ? copy_memory() : allocate_host(nbytes);
+  auto* bytes = staged.get() == nullptr ? span : static_cast<unsigned char*>(staged.get());
+  if (bytes != span) {
+    queue.memcpy(bytes, span, nbytes).wait();
   }
-  return true;
+  int pending = 0;
+  for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
+    if (!whole_bytes) {
+      copy_bits(from, from_bit, bytes, to_bit, bits);
+      return;
+    }
+    const auto size = static_cast<std::size_t>(bits / 8);
+    if (on_host) {
+      std::memcpy(bytes + to_bit / 8, from + from_bit / 8, size);
+      return;
+    }
+    queue.memcpy(bytes + to_bit / 8, from + from_bit / 8, size);
+    if (++pending % most_pending == 0) {
+      queue.wait();
+    }
+  });
+  if (bytes != span) {
+    queue.memcpy(span, bytes, nbytes);
+  }
+  queue.wait();
+}
+
+bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
+  return one.lowest < other.lowest + other.nbytes && other.lowest < one.lowest + one.nbytes;
 }
 
 tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevice device,
@@ -167,7 +214,7 @@ tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevic
   made.described.data = made.memory.get();
   made.described.byte_offset = 0;
   made.described.device = device;
-  if (compact) {
+  if (compact || source.c_order) {
     const auto ndim = static_cast<std::size_t>(source.described.ndim);
     made.strides.resize(ndim + 1);
     detail::write_compact_strides(source.described.shape, made.strides.data(), ndim);
@@ -195,6 +242,17 @@ bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
 }
 
 }  // namespace
+
+bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure) {
+  std::int64_t step = 1;
+  for (std::int32_t r = tensor.ndim - 1; r >= 0 && !structure.empty; --r) {
+    if (tensor.shape[r] != 1 && tensor.strides[r] != step) {
+      return false;
+    }
+    step *= tensor.shape[r];
+  }
+  return true;
+}
 
 void memory_users::add(const sycl::queue& queue) noexcept {
   constexpr std::size_t many = 16;
@@ -296,13 +354,36 @@ void write_compact(const copy_source& source, void* to) {
   detail::ask_runtime("data", [&] {
     const std::uint64_t nbytes = source.structure.nbytes;
     auto* bytes = static_cast<unsigned char*>(to);
-    if (is_compact(source.described) && source.proof) {
+    if (is_c_contiguous(source.described, source.structure) && source.proof) {
       copy_bytes(source.proof->device_id(), source.pending,
                  reinterpret_cast<const void*>(source.structure.lowest), to, nbytes);
       return;
     }
     copy_memory staged = host_reads(source) ? copy_memory() : allocate_host(nbytes);
     gather(source, bring_to_host(source, staged), bytes);
+  });
+}
+
+void write_to_usm(const copy_source& from, const copy_source& to,
+                  const std::optional<sycl::queue>& also) {
+  if (to.structure.empty) {
+    return;
+  }
+  const without_gil unlocked;
+  detail::ask_runtime("data", [&] {
+    wait_for_pending(to.pending);
+    wait_for_pending(also);
+    const auto* values = reinterpret_cast<const unsigned char*>(from.structure.lowest);
+    const bool in_place = is_c_contiguous(from.described, from.structure) &&
+                          !share_bytes(from.structure, to.structure);
+    const copy_memory gathered =
+        in_place ? copy_memory() : allocate_host(layout_of_copy(to).nbytes);
+    if (!in_place) {
+      auto* compact = static_cast<unsigned char*>(gathered.get());
+      gather(from, values, compact);
+      values = compact;
+    }
+    scatter(values, to);
   });
 }
 

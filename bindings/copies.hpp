@@ -26,7 +26,12 @@ struct copy_source {
   std::optional<sycl::queue> pending;
   /// Empty for host memory.
   std::optional<usm_allocation> proof;
+  bool c_order = false;  ///< the copy is to be in C order
 };
+
+/// Whether the elements are in C order without gaps; strides of one element do not matter.
+/// @param structure of `tensor`, whose strides are not null
+bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure);
 
 /// The queues that use memory of this package. All tensors of the memory share them, also
 /// through capsules, so that it is freed after the work of all.
@@ -104,5 +109,11 @@ tensor_copy copy_to_host(const copy_source& source);
 /// Writes the elements to host memory, compact and in row-major order.
 /// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
 void write_compact(const copy_source& source, void* to);
+
+/// Writes elements in host memory into USM of any strides, after the work of `to.pending` and
+/// of another queue; complete when it returns.
+/// @pre shapes and elements are the same; those of `to` do not overlap
+void write_to_usm(const copy_source& from, const copy_source& to,
+                  const std::optional<sycl::queue>& also);
 
 }  // namespace usm_dlpack::python

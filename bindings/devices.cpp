@@ -87,14 +87,14 @@ void register_devices(nb::module_& module) {
         check_process();
         return device_id(to_device(device));
       },
-      nb::arg("device").none(), nb::sig("def device_id(device: dpctl.SyclDevice) -> int"));
+      nb::arg("device").none(), nb::sig("def device_id(device: SyclDevice) -> int"));
   module.def(
       "root_device",
       [](std::int32_t id) {
         check_process();
         return to_dpctl(root_device(id));
       },
-      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> dpctl.SyclDevice"));
+      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> SyclDevice"));
   module.def("device_rows", &device_rows,
              nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
   module.def("partitions", &partitions, nb::arg("device_id"));

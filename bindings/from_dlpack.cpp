@@ -25,6 +25,7 @@ namespace {
 struct destination {
   std::optional<std::int32_t> device_id;     ///< a root device
   std::optional<sycl::usm::alloc> usm_type;  ///< of a copy
+  bool c_order = false;                      ///< elements are in C order, without gaps
   import_request request;
 };
 
@@ -58,6 +59,22 @@ void surrender(tensor::owner_type& owner) noexcept {
   }
 }
 
+/// A producer's tensor with `byte_offset` 0, and with strides. @param strides where to fill
+/// them
+DLTensor filled(const DLTensor& offered, const tensor_structure& structure,
+                std::vector<std::int64_t>& strides) {
+  DLTensor described = offered;
+  described.data = reinterpret_cast<void*>(structure.first);
+  described.byte_offset = 0;
+  if (described.strides == nullptr) {
+    const auto ndim = static_cast<std::size_t>(described.ndim);
+    strides.resize(ndim + 1);
+    detail::write_compact_strides(described.shape, strides.data(), ndim);
+    described.strides = strides.data();
+  }
+  return described;
+}
+
 /// Copies a producer's tensor. Owns the tensor during the copy, because other threads run
 /// meanwhile, and gives it back if the copy fails.
 /// @param structure of the tensor in `content`
@@ -67,16 +84,10 @@ nb::object import_copy_of(producer_tensor offered, const capsule_content& conten
                           const std::optional<usm_allocation>& proof,
                           const destination& wanted) {
   const content_view view = view_of(content);
-  DLTensor described = *view.described;
-  described.data = reinterpret_cast<void*>(structure.first);
-  described.byte_offset = 0;
-  const auto ndim = static_cast<std::size_t>(described.ndim);
-  std::vector<std::int64_t> strides(ndim + 1);
-  if (described.strides == nullptr) {
-    detail::write_compact_strides(described.shape, strides.data(), ndim);
-    described.strides = strides.data();
-  }
-  const copy_source source{described, structure, view.flags, offered.pending, proof};
+  std::vector<std::int64_t> strides;
+  const DLTensor described = filled(*view.described, structure, strides);
+  const copy_source source{described,       structure, view.flags,
+                           offered.pending, proof,     wanted.c_order};
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
@@ -110,7 +121,14 @@ bool is_elsewhere(const usm_allocation& proof, const destination& wanted) {
          (wanted.usm_type && *wanted.usm_type != proof.usm_type());
 }
 
-/// Makes a DLPackTensor of a producer's tensor, copied if it is elsewhere.
+/// Whether a tensor is not in C order as requested.
+bool is_in_other_order(const DLTensor& described, const tensor_structure& structure,
+                       const destination& wanted) {
+  return wanted.c_order && described.strides != nullptr &&
+         !is_c_contiguous(described, structure);
+}
+
+/// Makes a DLPackTensor of a producer's tensor, copied if it is elsewhere or in another order.
 nb::object import_offered(producer_tensor offered, const destination& wanted) {
   // Allocated before anything is consumed: the garbage collector may run code here that takes
   // the capsule.
@@ -134,12 +152,21 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   if (elsewhere && wanted.request.copy == false) {
     refuse_copy("None or True for another device or USM kind", "False");
   }
+  const bool reordered = is_in_other_order(*view.described, proof.structure(), wanted);
+  if (reordered && wanted.request.copy == false) {
+    detail::refuse(errc::copy_needed, "strides", "those of C order, since copy=False",
+                   "others", "allow the copy with copy=None");
+  }
   // Elements of a dpctl or dpnp copy of a broadcast overlap: that is no real copy.
   const bool done = copied && proof.structure().unique;
-  if (elsewhere || (wanted.request.copy == true && !done)) {
+  if (elsewhere || reordered || (wanted.request.copy == true && !done)) {
     return import_copy_of(std::move(offered), content, proof.structure(), proof, wanted);
   }
-  new (nb::inst_ptr<tensor>(made)) tensor(*view.described, proof, view.flags);
+  DLTensor described = *view.described;
+  if (wanted.c_order) {
+    described.strides = nullptr;  // also for extents of 0 and 1
+  }
+  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, view.flags);
   nb::inst_mark_ready(made);
   offered.release(content);
   tensor& taken = *nb::inst_ptr<tensor>(made);
@@ -151,13 +178,16 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
 /// Makes a new tensor of another's memory, proved again. Uses no capsule, which would hide the
 /// owner from the garbage collector.
 nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
-                 const std::optional<sycl::queue>& consumer) {
+                 const std::optional<sycl::queue>& consumer, bool c_order = false) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
   DLManagedTensorVersioned shown{};
   shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
   shown.flags = flags & ~flag::is_copied;
   shown.dl_tensor = source.get();
   shown.dl_tensor.dtype = dtype;
+  if (c_order) {
+    shown.dl_tensor.strides = nullptr;
+  }
   const usm_allocation proof = validate(shown);
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
@@ -176,8 +206,9 @@ nb::object import_array(nb::handle x, const destination& wanted) {
   }
   if (is_tensor(x)) {
     const tensor& own = *nb::inst_ptr<tensor>(x);
-    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted)) {
-      return share(x, own.dtype(), own.flags(), wanted.request.queue);
+    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted) &&
+        !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
+      return share(x, own.dtype(), own.flags(), wanted.request.queue, wanted.c_order);
     }
   }
   return import_offered(ask_producer(x, wanted.request), wanted);
@@ -200,8 +231,9 @@ std::optional<sycl::usm::alloc> read_kind(const std::optional<std::string>& name
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.
 nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
-                       std::optional<bool> copy, const std::optional<std::string>& usm_type) {
-  destination wanted{device_id, read_kind(usm_type), {copy, device_id.has_value()}};
+                       std::optional<bool> copy, const std::optional<std::string>& usm_type,
+                       bool c_order) {
+  destination wanted{device_id, read_kind(usm_type), c_order, {copy, device_id.has_value()}};
   check_process();
   if (!queue.is_none()) {
     wanted.request.queue = to_queue(queue);
@@ -211,7 +243,88 @@ nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::
   return import_array(x, wanted);
 }
 
+/// Refuses values whose dtype or shape is not the tensor's.
+tensor_structure check_values(const DLTensor& values, std::uint64_t flags, const tensor& own) {
+  const std::string remedy = "pass values of the tensor's shape and dtype";
+  if (values.ndim != static_cast<std::int32_t>(own.ndim())) {
+    detail::refuse(errc::rank_mismatch, "ndim", detail::digits(own.ndim()) + " dimensions",
+                   detail::digits(values.ndim), remedy);
+  }
+  const tensor_structure structure = check_structure(values, detail::storage_of(flags));
+  if (values.dtype.code != own.dtype().code || values.dtype.bits != own.dtype().bits ||
+      values.dtype.lanes != own.dtype().lanes) {
+    detail::refuse(errc::dtype_mismatch, "dtype", to_string(own.dtype()),
+                   to_string(values.dtype), remedy);
+  }
+  const auto in_words = [](subbyte storage) {
+    return storage == subbyte::padded ? "elements of a byte each" : "packed elements";
+  };
+  const subbyte storage = detail::storage_of(flags);
+  if (own.dtype().bits < 8 && storage != own.element().storage) {
+    detail::refuse(errc::dtype_mismatch, "flags", in_words(own.element().storage),
+                   in_words(storage), remedy);
+  }
+  for (std::size_t r = 0; r < own.ndim(); ++r) {
+    if (values.shape[r] != own.shape()[r]) {
+      detail::refuse(errc::extent_mismatch, detail::indexed("shape", r),
+                     detail::digits(own.shape()[r]), detail::digits(values.shape[r]), remedy);
+    }
+  }
+  return structure;
+}
+
+void check_writable(const tensor& own) {
+  if (own.readonly()) {
+    detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
+                   "copy the array, or read only");
+  }
+  if (!own.proof().structure().unique) {
+    detail::refuse(errc::overlapping, "strides", "elements that do not overlap",
+                   "strides that do not prove it", "copy the array to a compact one first");
+  }
+}
+
 }  // namespace
+
+void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
+  check_ready(self);
+  check_process();
+  const nb::object kept = nb::borrow(self);
+  const tensor& own = *nb::inst_ptr<tensor>(self);
+  const copy_source to = source_of(own);
+  check_writable(own);
+  std::optional<sycl::queue> also;
+  if (!queue.is_none()) {
+    also = to_queue(queue);
+    device_for_queue(to.described.data, to.structure.empty, to.described.device,
+                     own.proof().context(), *also);
+  }
+  const nb::object read = call_python("host_values", host, self);
+  import_request request;
+  request.anywhere = true;
+  producer_tensor offered = ask_producer(read[0], request);
+  const nb::ft_object_guard alone(offered.capsule().is_valid() ? offered.capsule() : kept);
+  const capsule_content content = offered.content();
+  const content_view view = view_of(content);
+  DLTensor values = *view.described;
+  std::uint64_t flags = view.flags;
+  if (values.device.device_type != kDLCPU) {
+    detail::refuse(errc::device_type_unsupported, "device.device_type", "kDLCPU (1)",
+                   detail::device_type_name(values.device.device_type),
+                   "pass values in host memory");
+  }
+  if (nb::object dtype = read[1]; !dtype.is_none()) {
+    const element_type element = to_element(nb::cast<element_parts>(dtype));
+    values.dtype = element.dtype;
+    flags |= element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
+  }
+  const tensor_structure structure = check_values(values, flags, own);
+  std::vector<std::int64_t> strides;
+  values = filled(values, structure, strides);
+  offered.release(content);
+  const tensor::owner_type owner = owner_of(content);  // while other threads run
+  write_to_usm({values, structure, flags, std::nullopt, std::nullopt}, to, also);
+}
 
 nb::object import_managed(managed_tensor managed) {
   const usm_allocation proof = validate(*managed);
@@ -224,9 +337,10 @@ void register_from_dlpack(nb::module_& module) {
   module.def("from_dlpack", &from_dlpack, nb::arg("x").none(),
              nb::arg("device_id") = nb::none(), nb::arg("queue") = nb::none(),
              nb::arg("copy") = nb::none(), nb::arg("usm_type") = nb::none(),
+             nb::arg("c_order") = false,
              nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
-                     "queue: dpctl.SyclQueue | None = None, copy: bool | None = None, "
-                     "usm_type: str | None = None) -> DLPackTensor"));
+                     "queue: SyclQueue | None = None, copy: bool | None = None, "
+                     "usm_type: str | None = None, c_order: bool = False) -> DLPackTensor"));
   module.def(
       "reinterpret",
       [](nb::handle_t<tensor> x, const element_parts& dtype) {

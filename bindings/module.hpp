@@ -28,6 +28,15 @@ extern const char* const export_doc;
 /// @pre `self` is a DLPackTensor
 managed_tensor export_managed(nb::handle self);
 
+/// DLPackTensor.copy_from: copies values in host memory into the tensor's memory.
+void copy_from(nb::handle self, nb::handle host, nb::handle queue);
+
+/// Refuses a queue of another context or root device than the memory's. Compares contexts,
+/// because the Level Zero driver knows a pointer in each context of its platform.
+/// @param context a default context, which knows the memory
+DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
+                          const sycl::context& context, const sycl::queue& queue);
+
 /// A tensor as the source of a copy; valid as long as the tensor.
 copy_source source_of(const tensor& source);
 

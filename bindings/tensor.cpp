@@ -4,6 +4,7 @@
 
 #include "copies.hpp"
 #include "python_objects.hpp"
+#include "queues.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -237,12 +238,45 @@ nb::object array_interface(const tensor& self) {
   return made;
 }
 
+constexpr const char* copy_from_doc =
+    "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
+    "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
+    "the elements is not written; elements of fewer than 8 bits are written with the bytes\n"
+    "around them.\n\n"
+    "Parameters\n----------\n"
+    "host\n"
+    "    Values of the tensor's shape and dtype: an object with ``__dlpack__`` in host memory,\n"
+    "    with ``__array_interface__``, or with a buffer. They may lie in the tensor's memory.\n"
+    "queue\n"
+    "    Another queue that works on the memory, made from its root device alone.\n\n"
+    "Raises\n------\n"
+    "ConversionError\n"
+    "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
+    "    dtype; nothing is written then.\n"
+    "TypeError\n"
+    "    If `host` is no array, or `queue` no queue.";
+
 nb::object to_numpy(nb::handle_t<tensor> self) {
   const nb::object made = call_python("empty_numpy", self);
   check_process();
   write_compact(source_of(*nb::inst_ptr<tensor>(self)),
                 reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1])));
   return made[0];
+}
+
+nb::object host_view(nb::handle_t<tensor> self) {
+  check_process();
+  const tensor& own = *nb::inst_ptr<tensor>(self);
+  static_cast<void>(own.get());  // refuses a released one
+  if (own.proof().usm_type() == sycl::usm::alloc::device) {
+    detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
+                   "copy the values with numpy(), or to shared USM with from_dlpack(x, "
+                   "usm_type=\"shared\")");
+  }
+  if (own.queue()) {
+    wait_for(*own.queue());
+  }
+  return call_python("host_view", self);
 }
 
 nb::object to_dtype(const tensor& self) {
@@ -318,18 +352,18 @@ void register_tensor(nb::module_& module) {
           "address need not be in any allocation.")
       .def_prop_ro(
           "sycl_device", [](const tensor& self) { return to_dpctl(self.proof().device()); },
-          nb::sig("def sycl_device(self) -> dpctl.SyclDevice"),
+          nb::sig("def sycl_device(self) -> SyclDevice"),
           "The device that the memory was allocated on.")
       .def_prop_ro(
           "sycl_context", [](const tensor& self) { return to_dpctl(self.proof().context()); },
-          nb::sig("def sycl_context(self) -> dpctl.SyclContext"),
+          nb::sig("def sycl_context(self) -> SyclContext"),
           "The default context that the memory belongs to.")
       .def_prop_ro(
           "sycl_queue",
           [](const tensor& self) -> nb::object {
             return self.queue() ? to_dpctl(*self.queue()) : nb::none();
           },
-          nb::sig("def sycl_queue(self) -> dpctl.SyclQueue | None"),
+          nb::sig("def sycl_queue(self) -> SyclQueue | None"),
           "The queue that the tensor was made from or with, whose work `__dlpack__` hands\n"
           "over; None if it knows none.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
@@ -362,6 +396,17 @@ void register_tensor(nb::module_& module) {
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
            "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
+      .def(
+          "host_view", &host_view, nb::sig("def host_view(self) -> HostView"),
+          "Return an object through which NumPy and other CPU libraries see the memory without\n"
+          "a copy, after waiting for `sycl_queue`. Raises ConversionError for device USM, which\n"
+          "the host cannot read.\n\n"
+          "Nothing waits for work that starts later. The view keeps the memory alive.")
+      .def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
+           nb::arg("queue") = nb::none(),
+           nb::sig("def copy_from(self, host: typing.Any, *, "
+                   "queue: SyclQueue | None = None) -> None"),
+           copy_from_doc)
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "

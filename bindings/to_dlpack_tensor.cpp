@@ -198,18 +198,6 @@ void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) 
   }
 }
 
-/// Refuses a queue of another context or root device than the memory's. Compares contexts,
-/// because the Level Zero driver knows a pointer in each context of its platform.
-/// @param context a default context, which knows the memory
-DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
-                          const sycl::context& context, const sycl::queue& queue) {
-  check_queue(queue);
-  if (!empty && queue.get_context() != context) {
-    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
-  }
-  return detail::export_device(pointer, empty, queue);
-}
-
 /// The context of the memory, and the queue that works on it, if known.
 struct sycl_place {
   sycl::context context;
@@ -227,6 +215,15 @@ sycl_place find_sycl_place(nb::handle obj, const memory_view& view) {
 }
 
 }  // namespace
+
+DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
+                          const sycl::context& context, const sycl::queue& queue) {
+  check_queue(queue);
+  if (!empty && queue.get_context() != context) {
+    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
+  }
+  return detail::export_device(pointer, empty, queue);
+}
 
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {

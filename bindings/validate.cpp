@@ -139,15 +139,15 @@ void register_allocation(nb::module_& module) {
           "DLPack's id of the root device.")
       .def_prop_ro(
           "sycl_device", [](const self& a) { return to_dpctl(a.proof.device()); },
-          nb::sig("def sycl_device(self) -> dpctl.SyclDevice"),
+          nb::sig("def sycl_device(self) -> SyclDevice"),
           "The device that the memory was allocated on.")
       .def_prop_ro(
           "root_device", [](const self& a) { return to_dpctl(a.proof.root_device()); },
-          nb::sig("def root_device(self) -> dpctl.SyclDevice"),
+          nb::sig("def root_device(self) -> SyclDevice"),
           "The root device that `device_id` names.")
       .def_prop_ro(
           "sycl_context", [](const self& a) { return to_dpctl(a.proof.context()); },
-          nb::sig("def sycl_context(self) -> dpctl.SyclContext"),
+          nb::sig("def sycl_context(self) -> SyclContext"),
           "The default context of the root device's platform.")
       .def_prop_ro(
           "readonly", [](const self& a) { return a.readonly; },

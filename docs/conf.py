@@ -42,9 +42,9 @@ nitpicky = True
 nitpick_ignore_regex = [
     # Names of other projects and of the languages, whose documentation is not at hand.
     (r"cpp:identifier", r".*"),
-    (r"py:class", r"(dpctl|numpy)\..*"),
+    (r"py:class", r"(collections\.abc|dpctl|numpy)\..*"),
     # Annotations of the package's own, as they are spelled in its modules.
-    (r"py:class", r"(dict\[str|Direction|Step|Walk)"),
+    (r"py:class", r"(dict\[str|HostView|Step|SyclQueue|Walk)"),
 ]
 
 maximum_signature_line_length = 80

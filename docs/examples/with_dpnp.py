@@ -24,3 +24,17 @@ doubled = 2 * dpnp.from_dlpack(handed)
 # [end another queue]
 assert mine.sycl_queue == queue
 assert dpnp.asnumpy(doubled)[0].tolist() == [2, 2, 6, 6, 10, 10]
+
+# [begin another context]
+own_context = dpctl.SyclContext([usm_dlpack.root_device(0)])
+apart = dpnp.arange(4, sycl_queue=dpctl.SyclQueue(own_context, usm_dlpack.root_device(0)))
+rescued = usm_dlpack.from_dlpack(apart, device=queue)
+assert dpnp.from_dlpack(rescued).sum() == 6
+# [end another context]
+
+# [begin reshape]
+rows = dpnp.from_dlpack(tensor)[1:, ::-1]  # no copy
+sliced = usm_dlpack.from_dlpack(dpnp.reshape(rows, -1), order="C")
+assert (sliced.shape, sliced.strides) == ((9,), (1,))
+# [end reshape]
+assert sliced.numpy().tolist() == dpnp.asnumpy(a[1:, 4::-2]).ravel().tolist()

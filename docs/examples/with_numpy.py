@@ -14,9 +14,16 @@ shared = usm_dlpack.from_dlpack(values, device=queue, usm_type="shared")  # one 
 
 # [begin to numpy]
 copy = on_device.numpy()  # always a copy, compact and writable
-same = np.from_dlpack(shared, device="cpu")  # no copy: host and shared USM
+same = np.asarray(shared.host_view())  # no copy: host and shared USM
 assert same.ctypes.data == shared.data
 another = np.from_dlpack(on_device, device="cpu")  # a copy, because it is device USM
 # [end to numpy]
+
+# [begin write]
+on_device.copy_from(values + 1)  # complete when it returns
+column = usm_dlpack.to_dlpack_tensor(on_device, shape=4, strides=(6,))
+column.copy_from(np.zeros(4, dtype="float32"))
+# [end write]
+assert on_device.numpy()[1].tolist() == [0, 8, 9, 10, 11, 12]
 assert np.array_equal(copy, values)
 assert np.array_equal(another, values)

@@ -15,7 +15,7 @@ from usm_dlpack._cli import _import_failure  # noqa: E402
 if not _import_failure.is_doctor():
     try:
         from usm_dlpack import _functions  # noqa: F401 (_core calls them)
-        from usm_dlpack._arrays import UsmArray
+        from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
         from usm_dlpack._card import card as _card_of
         from usm_dlpack._core import DLPackTensor, UsmAllocation
         from usm_dlpack._core import version as _version
@@ -43,6 +43,8 @@ __all__ = [
     "ConversionError",
     "DLPackTensor",
     "Explanation",
+    "SupportsDLPack",
+    "SupportsSyclUsm",
     "UsmAllocation",
     "UsmArray",
     "UsmBindingError",

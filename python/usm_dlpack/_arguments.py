@@ -116,12 +116,17 @@ def _is_of_type(device: Any, device_type: int) -> bool:
         return False
 
 
+def is_usm(device: Any) -> bool:
+    """Return whether a pair of device type and id is of kDLOneAPI."""
+    return _is_of_type(device, _KDL_ONEAPI)
+
+
 def device_id(device: Any) -> int:
     """Return the DLPack id of a device, of its filter string, or of ``(14, device_id)``."""
     import dpctl
 
     if isinstance(device, tuple):
-        if not _is_of_type(device, _KDL_ONEAPI):
+        if not is_usm(device):
             remedy = "pass the pair that __dlpack_device__ gives"
             refuse(ValueError, "device", "(14, device_id)", shown(device), remedy)
         return int32("device", device[1])

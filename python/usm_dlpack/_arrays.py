@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of arrays in the signatures of extensions, for type checkers."""
+"""The types of arrays, devices and queues in signatures, for type checkers."""
 
-from __future__ import annotations
-
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 
 class SupportsDLPack(Protocol):
@@ -26,3 +24,27 @@ class SupportsSyclUsm(Protocol):
 
 #: The arguments that an extension function accepts for a view of USM.
 UsmArray: TypeAlias = SupportsDLPack | SupportsSyclUsm
+
+
+class _OfDpctl(Protocol):
+    """A class of dpctl, which carries no types; nothing is known of its attributes."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class SyclDevice(_OfDpctl, Protocol):
+    """A ``dpctl.SyclDevice``."""
+
+
+class SyclContext(_OfDpctl, Protocol):
+    """A ``dpctl.SyclContext``."""
+
+
+class SyclQueue(_OfDpctl, Protocol):
+    """A ``dpctl.SyclQueue``."""
+
+
+SupportsDLPack.__module__ = SupportsSyclUsm.__module__ = "usm_dlpack"
+SyclDevice.__module__ = SyclContext.__module__ = SyclQueue.__module__ = "dpctl"

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards for notebooks: the view drawn in its allocation, and a table, in HTML without scripts."""
 
-from __future__ import annotations
-
 import html
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from usm_dlpack._core import DLPackTensor, bounds_of
+from usm_dlpack._core import DLPackTensor, UsmAllocation, bounds_of
 from usm_dlpack._explain import Explanation
-
-if TYPE_CHECKING:
-    from usm_dlpack._core import UsmAllocation
 
 _BOX = (
     "font: 13px/1.45 system-ui, sans-serif; max-width: 44em; box-sizing: border-box; "

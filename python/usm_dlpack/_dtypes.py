@@ -67,7 +67,7 @@ def _is_of_ml_dtypes(name: str) -> bool:
     return name == "complex32" or (name != "bool" and (bits < 8 or code not in _KINDS.values()))
 
 
-def _of_numpy(dtype: np.dtype[Any]) -> Element | None:
+def of_numpy(dtype: np.dtype[Any]) -> Element | None:
     """Return the dtype of a number in native byte order, or None."""
     if not dtype.isnative or dtype.type in _PADDED_FLOATS:
         return None
@@ -87,7 +87,7 @@ def _to_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _read_numpy(dtype: np.dtype[Any]) -> Element:
-    found = _of_numpy(dtype)
+    found = of_numpy(dtype)
     if found is None:
         expected = "a bool or a number in native byte order"
         remedy = "convert the array or reinterpret its memory"
@@ -153,10 +153,12 @@ def to_numpy(code: int, bits: int, lanes: int, padded: bool) -> np.dtype[Any] | 
         found = np.dtype(name)
     except TypeError:
         return name
-    return found if _of_numpy(found) == (code, bits, 1, padded and bits < 8) else name
+    return found if of_numpy(found) == (code, bits, 1, padded and bits < 8) else name
 
 
-def to_typestr(code: int, bits: int, lanes: int) -> str:
+def to_typestr(
+    code: int, bits: int, lanes: int, field: str = "__sycl_usm_array_interface__"
+) -> str:
     """Return the array interface's type string.
 
     Raises
@@ -165,10 +167,10 @@ def to_typestr(code: int, bits: int, lanes: int) -> str:
         If there is none: then the attribute that holds it does not exist.
     """
     found = to_numpy(code, bits, lanes, False)
-    if isinstance(found, str) or code not in _KINDS.values():
+    if isinstance(found, str) or _KINDS.get(found.kind) != code:
         refuse(
             AttributeError,
-            "__sycl_usm_array_interface__",
+            field,
             "a dtype that has a type string",
             name_of(code, bits, lanes),
             "exchange the array through DLPack",
@@ -192,12 +194,16 @@ def empty_numpy(tensor: DLPackTensor) -> tuple[Any, int]:
     return values, values.ctypes.data
 
 
-def dtype_of_ml_array(x: Any) -> Element | None:
-    """Return the dtype of a NumPy array of ml_dtypes, which NumPy does not export, or None."""
+def bits_of_ml_array(x: Any) -> tuple[Element | None, Any]:
+    """Return dtype and bits of a NumPy array of ml_dtypes, of which NumPy exports only bits.
+
+    None and `x` for anything else.
+    """
     if not isinstance(x, np.ndarray) or x.dtype.type.__module__ != "ml_dtypes":
-        return None
+        return None, x
     if x.dtype.name in _KEYS and not x.dtype.isnative:
         expected = "a number in native byte order"
         remedy = "convert the array, or reinterpret its memory"
         raise ConversionError("dtype_unsupported", "dtype", expected, shown(x.dtype), remedy)
-    return _of_numpy(x.dtype)
+    element = of_numpy(x.dtype)
+    return element, x if element is None else x.view(f"u{x.dtype.itemsize}")

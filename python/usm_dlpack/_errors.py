@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's exceptions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from usm_dlpack import _core, _driver
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def type_name(value: object) -> str:

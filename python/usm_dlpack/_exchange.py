@@ -1,32 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange functions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from usm_dlpack import _arguments, _core, _dtypes
 from usm_dlpack._arguments import refuse
-from usm_dlpack._errors import ConversionError, shown
-
-if TYPE_CHECKING:
-    import dpctl
-
-    from usm_dlpack._core import DLPackTensor, UsmAllocation
+from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, SyclDevice, SyclQueue
+from usm_dlpack._core import DLPackTensor, UsmAllocation
+from usm_dlpack._errors import ConversionError, UsmBindingError, shown
 
 _USM_TYPES = ("host", "device", "shared")
 
 
 def to_dlpack_tensor(
-    obj: Any,
+    obj: SupportsSyclUsm,
     /,
     *,
     shape: Sequence[int] | int | None = None,
     dtype: Any = None,
     strides: Sequence[int] | None = None,
     byte_offset: int = 0,
-    queue: dpctl.SyclQueue | None = None,
+    queue: SyclQueue | None = None,
 ) -> DLPackTensor:
     """Describe USM that a Python object owns, prove it, and keep the object alive.
 
@@ -96,13 +91,33 @@ def to_dlpack_tensor(
     return _core.to_dlpack_tensor(obj, shape, dtype, strides, byte_offset, queue)
 
 
+class _OnHost:
+    """An array that its producer exports for the host."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> Any:
+        return self._array.__dlpack__(max_version=max_version, dl_device=(1, 0))
+
+
+def is_out_of_reach(x: Any, refusal: Exception) -> bool:
+    """Return whether an array was refused because only its producer can read its USM."""
+    if isinstance(refusal, ConversionError):
+        return isinstance(refusal, UsmBindingError) and refusal.field != "queue"
+    if not hasattr(x, "__dlpack__"):
+        return False
+    return hasattr(x, "__sycl_usm_array_interface__") or _arguments.is_usm(x.__dlpack_device__())
+
+
 def from_dlpack(
-    x: Any,
+    x: SupportsDLPack,
     /,
     *,
-    device: dpctl.SyclDevice | dpctl.SyclQueue | tuple[int, int] | str | None = None,
+    device: SyclDevice | SyclQueue | tuple[int, int] | str | None = None,
     copy: bool | None = None,
     usm_type: str | None = None,
+    order: Literal["C"] | None = None,
 ) -> DLPackTensor:
     """Take an array from another library, proved before its memory is touched.
 
@@ -115,18 +130,22 @@ def from_dlpack(
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
         of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or
-        on another root device, is copied. A queue, which must be of the default context, is also
+        on another root device, is copied; so is USM of another context or a sub-device, if its
+        producer exports it for the host. A queue, which must be of the default context, is also
         handed to the producer as ``stream``, and is then the tensor's ``sycl_queue``. None takes
         the array where it is.
     copy
         True always copies: the producer if it can, this package otherwise, also where the
         producer refuses to, or its copy has elements that overlap. False never does. None
-        copies where `device` or `usm_type` asks for it, or the producer does. Our copies keep
-        positive strides where elements neither overlap nor have gaps, and are compact, in C order,
-        elsewhere.
+        copies where `device`, `usm_type` or `order` asks for it, or the producer does. Our copies
+        keep positive strides where elements neither overlap nor have gaps, and are compact, in C
+        order, elsewhere.
     usm_type
         "host", "device" or "shared": the array is copied if its USM is of another kind. None
-        keeps the kind of USM, and copies host memory to device USM.
+        keeps the kind of USM; what comes through the host becomes device USM.
+    order
+        "C" gives elements in C order without gaps: the array is copied if its strides are others.
+        None keeps the strides.
 
     Returns
     -------
@@ -164,21 +183,34 @@ def from_dlpack(
     >>> usm_dlpack.from_dlpack(numpy.zeros(3), device=(14, 0)).usm_type
     'device'
     """
-    if device is None and copy is None and usm_type is None:
+    if device is None and copy is None and usm_type is None and order is None:
         return _core.from_dlpack(x)
     copy = _arguments.flag("copy", copy)
     if usm_type is not None and not isinstance(usm_type, str):
         refuse(TypeError, "usm_type", "None or a str", shown(usm_type), "pass a name")
+    if order is not None and not (isinstance(order, str) and order == "C"):
+        refuse(ValueError, "order", 'None or "C"', shown(order), "pass one")
+    in_c_order = order is not None
     if device is None:
-        return _core.from_dlpack(x, None, None, copy, usm_type)
+        return _core.from_dlpack(x, None, None, copy, usm_type, in_c_order)
     _core.check_process()
-    element = _dtypes.dtype_of_ml_array(x)
+    element, values = _dtypes.bits_of_ml_array(x)
     number, queue = _arguments.destination(device)
-    if element is None:
-        return _core.from_dlpack(x, number, queue, copy, usm_type)
-    # NumPy exports only the bits of ml_dtypes numbers.
-    bits = x.view(f"u{x.dtype.itemsize}")
-    return _core.reinterpret(_core.from_dlpack(bits, number, queue, copy, usm_type), element)
+
+    def take(array: Any) -> DLPackTensor:
+        return _core.from_dlpack(array, number, queue, copy, usm_type, in_c_order)
+
+    if element is not None:
+        return _core.reinterpret(take(values), element)
+    try:
+        return take(x)
+    except Exception as refusal:
+        if copy is False or not is_out_of_reach(x, refusal):
+            raise
+        try:
+            return take(_OnHost(x))
+        except Exception as second:
+            raise refusal from second
 
 
 def validate(
@@ -191,7 +223,7 @@ def validate(
     ndim: int | None = None,
     readonly: bool | None = None,
     overlapping: bool | None = None,
-    device: dpctl.SyclDevice | tuple[int, int] | str | None = None,
+    device: SyclDevice | tuple[int, int] | str | None = None,
 ) -> UsmAllocation:
     """Prove that an array is USM that this process can use as it says, and say how it was proved.
 
@@ -258,7 +290,7 @@ def validate(
     return _core.validate(x, kinds, accepted, element, rank, readonly, overlapping, number)
 
 
-def device_id(device: dpctl.SyclDevice, /) -> int:
+def device_id(device: SyclDevice, /) -> int:
     """Return DLPack's id of a device: the position of its root among the process's root devices.
 
     Parameters
@@ -282,7 +314,7 @@ def device_id(device: dpctl.SyclDevice, /) -> int:
     return _core.device_id(device)
 
 
-def root_device(device_id: int, /) -> dpctl.SyclDevice:
+def root_device(device_id: int, /) -> SyclDevice:
     """Return the root device that an id names in this process.
 
     Raises

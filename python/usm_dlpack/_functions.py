@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from usm_dlpack import _arguments, _core, _dtypes, _errors, _interface, _producers
+from usm_dlpack import _arguments, _core, _dtypes, _errors, _host_view, _interface, _producers
 
 if TYPE_CHECKING:
     from usm_dlpack._core import DLPackTensor, UsmAllocation
@@ -48,6 +48,8 @@ _core._set_functions(
     to_numpy=_dtypes.to_numpy,
     to_typestr=_dtypes.to_typestr,
     empty_numpy=_dtypes.empty_numpy,
+    host_values=_host_view.host_values,
+    host_view=_host_view.HostView,
     describe_proof=describe_proof,
     describe_tensor=describe_tensor,
 )

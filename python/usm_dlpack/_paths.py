@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folders of the C++ headers and the CMake package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import usm_dlpack

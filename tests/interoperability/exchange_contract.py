@@ -101,6 +101,17 @@ class ExchangeContract:
         gc.collect()
         assert gone() is None
 
+    def test_their_array_of_a_foreign_context_or_a_sub_device_comes_through_the_host(self) -> None:
+        root = usm_dlpack.root_device(0)
+        part, *_ = root.create_sub_devices(partition=1)
+        of_own_context = dpctl.SyclQueue(dpctl.SyclContext([root]), root)
+        for queue in (of_own_context, dpctl.SyclQueue(part)):
+            theirs = self.peer.from_numpy(GRID, sycl_queue=queue)
+            for view in (theirs, theirs[::-1, 1::2], theirs[2:2]):
+                made = usm_dlpack.from_dlpack(view, device=(14, 0), order="C")
+                assert np.array_equal(made.numpy(), self.peer.to_numpy(view))
+            queue.wait()
+
     @pytest.mark.parametrize("order", ["{0}, usm_dlpack", "usm_dlpack, {0}"])
     def test_both_find_one_runtime_and_device_whichever_is_imported_first(self, order: str) -> None:
         code = (

@@ -248,7 +248,7 @@ def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
     code, field = ("context_not_default", "context")
     if foreign_queue.backend == dpctl.backend_type.opencl:
         code, field = ("pointer_unknown", "data")
-    for keywords in ({}, {"copy": True}, {"device": (14, 0)}):
+    for keywords in ({}, {"copy": True}, {"device": (14, 0), "copy": False}):
         array = Working(ForeignTensor(address_of(hidden)))
         with refused(code, field, expected="the default context"):
             from_dlpack(array, **keywords)

@@ -91,6 +91,8 @@ entries = {
     "__dlpack__ to the host": lambda: tensor.__dlpack__(dl_device=(1, 0)),
     "__dlpack__ with a copy": lambda: tensor.__dlpack__(copy=True),
     "numpy": tensor.numpy,
+    "host_view": tensor.host_view,
+    "copy_from": lambda: tensor.copy_from(np.zeros((3, 4), np.float32)),
     "numpy.from_dlpack": lambda: np.from_dlpack(tensor, device="cpu"),
     "exchange API, export": lambda: api.export(tensor),
     "exchange API, take": lambda: api.take(foreign.managed),

@@ -12,16 +12,20 @@ from typing import Any
 import pytest
 import typed_consumer
 import usm_dlpack
+from usm_dlpack._explain._explanation import Step, Walk
+from usm_dlpack._host_view import HostView
 
 CONSUMER = Path(typed_consumer.__file__)
 WRONG = """
 import usm_dlpack
-tensor = usm_dlpack.from_dlpack(None)
+tensor = usm_dlpack.from_dlpack(3)
 tensor.shape.append(3)
 number: int = tensor.usm_type
 usm_dlpack.from_dlpack(tensor, copy="yes")
 usm_dlpack.validate(tensor, shape=(3,))
 tensor.data = 5
+usm_dlpack.to_dlpack_tensor(3)
+usm_dlpack.from_dlpack(tensor, order="F")
 class Mine(usm_dlpack.DLPackTensor): ...
 class Proof(usm_dlpack.UsmAllocation): ...
 """
@@ -46,15 +50,28 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker: str, tmp_path: Path)
         "wrong.py": WRONG,
         "stub.pyi": Path(usm_dlpack.__file__).with_name("_core.pyi").read_text(),
     }
+    sources["pyrightconfig.json"] = '{"typeCheckingMode": "strict"}'
     for name, text in sources.items():
         (tmp_path / name).write_text(text)
     done = checked_by(checker, tmp_path, tmp_path)
-    for line in range(4, 11):
+    for line in range(3, 13):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
     assert "consumer.py" not in done.stdout, done.stdout
     # The stub names only what there is.
     assert "PyCapsule" not in done.stdout, done.stdout
     assert "is not defined" not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), HostView, Step, Walk],
+    ids=lambda owner: getattr(owner, "__name__", str(owner)),
+)
+def test_help_quotes_no_annotation(owner: Any) -> None:
+    members = vars(owner).values() if isinstance(owner, type) else [owner]
+    for member in members:
+        written = getattr(getattr(member, "fget", member), "__annotations__", {})
+        assert not [text for text in written.values() if isinstance(text, str)], member
 
 
 def test_the_consumer_uses_every_public_name_and_runs(memory: Any) -> None:

@@ -16,6 +16,8 @@ from usm_dlpack import (
     ConversionError,
     DLPackTensor,
     Explanation,
+    SupportsDLPack,
+    SupportsSyclUsm,
     UsmAllocation,
     UsmArray,
     UsmBindingError,
@@ -54,13 +56,17 @@ def describe(tensor: DLPackTensor) -> dict[str, object]:
 
 
 def exchange(tensor: DLPackTensor) -> DLPackTensor:
-    """Export capsules for consumers of all kinds, and take an array of any library."""
+    """Export capsules for consumers of all kinds, and take arrays of other libraries."""
     own = assert_type(tensor.__dlpack_device__(), tuple[int, int])
     tensor.__dlpack__()
     tensor.__dlpack__(stream=None, max_version=(1, 3), dl_device=own, copy=False)
     tensor.__dlpack__(stream=-1, max_version=(1, 0), dl_device=(1, 0), copy=True)
     assert_type(from_dlpack(tensor), DLPackTensor)
-    assert_type(from_dlpack(tensor, copy=True, usm_type="shared"), DLPackTensor)
+    shared = assert_type(from_dlpack(tensor, copy=True, usm_type="shared"), DLPackTensor)
+    libraries: list[SupportsDLPack] = [tensor, np.zeros(3), shared.host_view()]
+    for array in libraries:
+        from_dlpack(array, device=(14, 0), order="C")
+    shared.copy_from(np.zeros(shared.shape, np.float32), queue=tensor.sycl_queue)
     return from_dlpack(tensor, device=(14, device_id(root_device(0))), copy=None)
 
 
@@ -84,7 +90,7 @@ def prove(array: Any) -> UsmAllocation:
     return assert_type(proof, UsmAllocation)
 
 
-def refusal(memory: Any) -> ConversionError:
+def refusal(memory: SupportsSyclUsm) -> ConversionError:
     """Return the error of a view that is larger than its memory."""
     try:
         to_dlpack_tensor(memory, shape=10**6, dtype="float32", strides=(1,), byte_offset=0)
@@ -124,7 +130,7 @@ def call_refused(function: Any) -> tuple[ConversionError, ...]:
     return ()
 
 
-def run(memory: Any) -> None:
+def run(memory: SupportsSyclUsm) -> None:
     """Use everything with some memory of 48 bytes."""
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype=np.float32, queue=None)
     assert describe(exchange(tensor))["values"] is not None

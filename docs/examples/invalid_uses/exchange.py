@@ -96,6 +96,20 @@ def another_usm_type_than_asked_for() -> None:
     usm_dlpack.validate(tensor, usm_types=("device", "shared"))
 
 
+def host_view_of_device_usm() -> None:
+    tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMDevice(48))
+    tensor.host_view()
+
+
+def values_that_are_not_on_the_host() -> None:
+    tensor.copy_from(tensor)
+
+
+def values_of_another_shape() -> None:
+    tensor = usm_dlpack.to_dlpack_tensor(memory, shape=(3, 4), dtype="float32")
+    tensor.copy_from(np.zeros((4, 3), dtype="float32"))
+
+
 def capsule_that_was_consumed() -> None:
     class OneCapsule:
         def __init__(self, tensor: usm_dlpack.DLPackTensor) -> None:
@@ -168,6 +182,11 @@ def host_array_without_a_copy() -> None:
 
 def another_usm_type_without_a_copy() -> None:
     usm_dlpack.from_dlpack(tensor, usm_type="shared", copy=False)
+
+
+def another_order_without_a_copy() -> None:
+    transposed = usm_dlpack.to_dlpack_tensor(memory, shape=(4, 3), strides=(1, 4), dtype="float32")
+    usm_dlpack.from_dlpack(transposed, order="C", copy=False)
 
 
 def device_usm_on_the_host_without_a_copy() -> None:

@@ -155,8 +155,9 @@ def _refusals(device: _Device, tensor: DLPackTensor) -> None:
     on_host = (ctypes.c_float * _COUNT)()
     memory = device.allocate()
     interface = memory.__sycl_usm_array_interface__
-    not_usm = interface | {"data": (ctypes.addressof(on_host), False)}
-    elsewhere = _Array(__dlpack_device__=lambda: (2, 0), __dlpack__=tensor.__dlpack__)
+    data = (ctypes.addressof(on_host), False)
+    not_usm: Any = _Array(__sycl_usm_array_interface__=interface | {"data": data})
+    elsewhere: Any = _Array(__dlpack_device__=lambda: (2, 0), __dlpack__=tensor.__dlpack__)
     cases: list[tuple[str, str, Callable[[], object]]] = [
         ("an array on the host", "device_type_unsupported", lambda: take(np.zeros(3))),
         (
@@ -174,7 +175,7 @@ def _refusals(device: _Device, tensor: DLPackTensor) -> None:
         (
             "memory that is not USM",
             "pointer_unknown",
-            lambda: export(_Array(__sycl_usm_array_interface__=not_usm)),
+            lambda: export(not_usm),
         ),
         (
             "an unaligned byte offset",

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`explain`: the export or the import protocol of an array, step by step."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from usm_dlpack import _core, _exchange
+from usm_dlpack._arrays import SyclDevice, SyclQueue
 from usm_dlpack._errors import shown, type_name
 from usm_dlpack._explain._answers import ask_context
 from usm_dlpack._explain._explanation import Explanation, Walk
 from usm_dlpack._explain._steps import Observed, is_capsule
-
-if TYPE_CHECKING:
-    import dpctl
 
 __all__ = ["Explanation", "explain"]
 
@@ -82,11 +78,11 @@ def explain(
     ndim: int | None = None,
     readonly: bool | None = None,
     overlapping: bool | None = None,
-    device: dpctl.SyclDevice | tuple[int, int] | str | None = None,
+    device: SyclDevice | tuple[int, int] | str | None = None,
     shape: Sequence[int] | int | None = None,
     strides: Sequence[int] | None = None,
     byte_offset: int | None = None,
-    queue: dpctl.SyclQueue | None = None,
+    queue: SyclQueue | None = None,
 ) -> Explanation:
     """Say step by step whether an array can be exchanged, and where that stops.
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of `explain`: the steps of a protocol, with questions and answers."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap
@@ -61,12 +59,15 @@ class Walk:
         Its steps in order.
     error
         The function's exception, or None.
+    instead
+        A call that reads the array in another way; empty if there is none.
     """
 
     direction: str
     call: str
     steps: tuple[Step, ...]
     error: Exception | None
+    instead: str = ""
 
     @property
     def stop(self) -> Step | None:
@@ -130,6 +131,7 @@ def _walk_as_dict(walk: Walk) -> dict[str, Any]:
         "call": walk.call,
         "steps": [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps],
         "error": None if walk.error is None else _error_as_dict(walk.error),
+        "instead": walk.instead,
     }
 
 
@@ -187,4 +189,6 @@ def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
             if (page := _page_of(walk.error)) is not None:
                 lines += _wrapped(f"{kind}; {page}", "           code      ")
             lines += _wrapped(step.reason, "           why       ")
+            if walk.instead:
+                lines += _wrapped(walk.instead, "           instead   ")
     return lines

@@ -11,7 +11,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from usm_dlpack import _core
+from usm_dlpack import _core, _exchange
 from usm_dlpack._errors import ConversionError, shown, type_name
 from usm_dlpack._explain._answers import Facts, ask_context, ask_platforms
 from usm_dlpack._explain._explanation import Step, Walk, error_text
@@ -158,7 +158,18 @@ class Observed:
             steps.append(step)
         given = "".join(f", {name}={shown(value)}" for name, value in self.keywords.items())
         call = f"validate(x{given})" if is_import else f"to_dlpack_tensor(obj{given})"
-        return Walk(self.direction, f"usm_dlpack.{call}", tuple(steps), self.error)
+        return Walk(self.direction, f"usm_dlpack.{call}", tuple(steps), self.error, self._instead())
+
+    def _instead(self) -> str:
+        """Return the call that copies through the host, where that is the remedy."""
+        with contextlib.suppress(Exception):  # the array's own attributes
+            reachable = self.error is None or not _exchange.is_out_of_reach(self.x, self.error)
+            if not reachable and hasattr(self.x, "__dlpack__"):
+                return (
+                    "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__()) copies it through the "
+                    "host"
+                )
+        return ""
 
     def _said(
         self, step: Step, words: Facts, passed: bool, asked: str, told: str, names: tuple[str, ...]

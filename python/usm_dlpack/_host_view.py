@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host memory: how CPU libraries see host and shared USM, and the values that they give."""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from usm_dlpack import _core, _dtypes
+from usm_dlpack._arguments import refuse
+from usm_dlpack._core import DLPackTensor
+from usm_dlpack._dtypes import Element
+from usm_dlpack._errors import ConversionError, shown, type_name
+
+
+class HostView:
+    """A tensor's memory as an array of the host, without a copy; it keeps the memory alive.
+
+    Made by `DLPackTensor.host_view`. A read-only tensor's view is read-only.
+    """
+
+    def __init__(self, tensor: DLPackTensor) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export as a capsule of kDLCPU, after waiting for the tensor's ``sycl_queue``."""
+        return self._tensor.__dlpack__(
+            stream=stream,
+            max_version=max_version,
+            dl_device=(1, 0) if dl_device is None else dl_device,
+            copy=copy,
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """``(1, 0)``: kDLCPU."""
+        return (1, 0)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's description of the memory; an AttributeError for a dtype that NumPy lacks."""
+        (code, bits, lanes, _), _, _ = _core.parts_of(self._tensor)
+        typestr = _dtypes.to_typestr(code, bits, lanes, "__array_interface__")
+        return {
+            "data": (self._tensor.data, self._tensor.readonly),
+            "shape": self._tensor.shape,
+            "strides": tuple(stride * bits // 8 for stride in self._tensor.strides),
+            "typestr": typestr,
+            "version": 3,
+        }
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Refuse: NumPy comes here only if it lacks the dtype."""
+        raise ConversionError(
+            "dtype_unsupported",
+            "dtype",
+            "one that NumPy has a type string for",
+            str(self._tensor.dtype),
+            "copy the values with numpy(), or use __dlpack__",
+        )
+
+
+def host_values(host: Any, tensor: DLPackTensor) -> tuple[Any, Element | None]:
+    """Return an array that exports the values of `host`, and their dtype if NumPy knows it."""
+    if not hasattr(host, "__dlpack__"):
+        try:
+            host = np.asarray(host if hasattr(host, "__array_interface__") else memoryview(host))
+        except (TypeError, ValueError, BufferError):
+            expected = "an array in host memory"
+            found = f"an object of type {type_name(host)}"
+            refuse(TypeError, "host", expected, found, "pass for example a NumPy array")
+    if not isinstance(host, np.ndarray):
+        return host, None
+    element = _dtypes.of_numpy(host.dtype)
+    if element is None:
+        remedy = "convert the values with astype"
+        found = shown(host.dtype)
+        raise ConversionError("dtype_mismatch", "dtype", str(tensor.dtype), found, remedy)
+    _, exported = _dtypes.bits_of_ml_array(host)
+    return exported, element

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DLPackTensor.copy_from: host values go into the tensor's own memory."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import dpctl
+import ml_dtypes
+import numpy as np
+import pytest
+from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArray, name_of
+from memory_sources import TypedArray, address_of, allocate, new_queue
+from pending_work import FINISHED, PendingFill, Waiting
+from refusals import refused, wrong_argument
+from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
+
+# Shape, strides in elements and the first element, of 60 int32.
+VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
+    "C": ((3, 4, 5), (20, 5, 1), 0),
+    "Fortran": ((3, 4, 5), (1, 3, 12), 0),
+    "a part of the rows": ((3, 2, 4), (20, 5, 1), 6),
+    "every other": ((3, 4, 2), (20, 5, 2), 1),
+    "reversed": ((3, 4, 5), (-20, -5, -1), 59),
+    "transposed and reversed": ((5, 3), (1, -20), 40),
+    "no dimensions": ((), (), 17),
+    "extents of 1": ((1, 4, 1), (99, 3, -7), 2),
+    "empty": ((3, 0), (1, 1), 5),
+}
+
+
+def whole(owner: Any, dtype: Any = "i4") -> Any:
+    """Return all values of some USM."""
+    return to_dlpack_tensor(owner, dtype=dtype).numpy()
+
+
+@pytest.mark.parametrize("layout", ["C", "Fortran", "reversed", "broadcast", "read-only"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_values_arrive_at_any_strides_and_nothing_else_is_written(
+    name: str, layout: str, usm_type: str, queue: Any
+) -> None:
+    shape, strides, first = VIEWS[name]
+    owner = allocate(usm_type, 240, queue)
+    tensor = to_dlpack_tensor(
+        owner, shape=shape, strides=strides, dtype="i4", byte_offset=4 * first
+    )
+    values = np.arange(tensor.size, dtype=np.int32).reshape(shape) - 1000
+    values = {
+        "C": lambda: values,
+        "Fortran": lambda: values.copy(order="F"),
+        "reversed": lambda: np.flip(np.flip(values).copy()),
+        "broadcast": lambda: np.broadcast_to(np.int32(-7), shape),
+        "read-only": lambda: np.frombuffer(values.tobytes(), np.int32).reshape(shape),
+    }[layout]()
+    mirror = whole(owner)
+    steps = [4 * stride for stride in strides]
+    np.lib.stride_tricks.as_strided(mirror[first:], shape, steps)[...] = values
+    assert tensor.copy_from(values) is None
+    assert np.array_equal(whole(owner), mirror)
+    assert np.array_equal(tensor.numpy(), values)
+
+
+def test_many_runs_arrive(usm_type: str, queue: Any) -> None:
+    owner = allocate(usm_type, 20_000, queue)
+    tensor = to_dlpack_tensor(owner, shape=2500, strides=(2,), dtype="i4")
+    mirror = whole(owner)
+    mirror[::2] = values = np.arange(2500, dtype=np.int32)
+    tensor.copy_from(values)
+    assert np.array_equal(whole(owner), mirror)
+
+
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_neighbours_of_packed_elements_stay(step: int, usm_type: str, queue: Any) -> None:
+    owner = allocate(usm_type, 4, queue)
+    first = 2 if step < 0 else 0
+    tensor = to_dlpack_tensor(owner, shape=3, strides=(step,), dtype=(1, 4, 1), byte_offset=first)
+    nibbles = [byte >> shift & 15 for byte in range(4) for shift in (0, 4)]
+    for i, value in enumerate((9, 10, 11)):
+        nibbles[2 * first + i * step] = value
+    given = np.array([9 | 10 << 4, 11 | 12 << 4], np.uint8)
+    foreign = ForeignTensor(given.ctypes.data, shape=(3,), dtype=(1, 4, 1))
+    foreign.tensor.device_type = 1
+    tensor.copy_from(ForeignArray(foreign, device=(1, 0)))
+    found = [byte >> shift & 15 for byte in whole(owner, "u1").tolist() for shift in (0, 4)]
+    assert found == nibbles
+
+
+# --- what is read
+
+
+class Interface:
+    """An object that has NumPy's interface and nothing else."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.__array_interface__ = values.__array_interface__
+
+
+SOURCES: dict[str, Callable[[Any], Any]] = {
+    "NumPy": lambda values: values,
+    "__array_interface__": Interface,
+    "memoryview": memoryview,
+    "array.array": lambda values: array.array("i", values.tolist()),
+    "ctypes": lambda values: (ctypes.c_int32 * 12)(*values.tolist()),
+    "DLPack": lambda values: OldArray(values.__dlpack__()),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_values_of_every_kind_are_read(name: str, usm_type: str, queue: Any) -> None:
+    owner = allocate(usm_type, 48, queue)
+    values = np.arange(12, dtype=np.int32)
+    to_dlpack_tensor(owner, dtype="i4").copy_from(SOURCES[name](values))
+    assert np.array_equal(whole(owner), values)
+    to_dlpack_tensor(owner).copy_from(bytes(48))
+    assert not whole(owner).any()
+
+
+@pytest.mark.parametrize("name", ["bool", "float16", "complex64", "bfloat16", "int4"])
+def test_dtypes_of_numpy_and_ml_dtypes_are_read(name: str, memory: Any) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    tensor = to_dlpack_tensor(memory, dtype=dtype)
+    values = np.arange(tensor.size).reshape(tensor.shape).astype(dtype)
+    tensor.copy_from(values)
+    assert tensor.numpy().tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_foreign_tensor_is_read_and_let_go(legacy: bool, memory: Any) -> None:
+    values = np.arange(12, dtype=np.float32)
+    foreign = ForeignTensor(values.ctypes.data, shape=(3,), legacy=legacy)
+    foreign.tensor.device_type, foreign.tensor.strides = 1, None
+    foreign.tensor.byte_offset = 16
+    tensor = to_dlpack_tensor(memory, shape=3, dtype="f4")
+    tensor.copy_from(ForeignArray(foreign, device=(1, 0)))
+    assert foreign.deletions == 1
+    assert tensor.numpy().tolist() == [4, 5, 6]
+
+
+def test_values_in_the_same_memory_are_read_before_they_are_written(queue: Any) -> None:
+    for kind in ("shared", "host"):
+        owner = allocate(kind, 48, queue)
+        every = to_dlpack_tensor(owner)
+        mirror = np.arange(48, dtype=np.uint8)
+        seen = np.asarray(every.host_view())
+        every.copy_from(seen[::-1])
+        assert np.array_equal(seen, mirror[::-1])
+        to_dlpack_tensor(owner, shape=47, byte_offset=1).copy_from(seen[:-1])
+        assert seen.tolist() == [47, *range(47, 0, -1)]
+        to_dlpack_tensor(owner, shape=24, strides=(2,)).copy_from(seen[:24])
+        assert seen[::2].tolist() == [47, *range(47, 24, -1)]
+
+
+# --- order
+
+
+@pytest.mark.parametrize("named", ["sycl_queue", "queue"])
+def test_it_waits_for_both_queues(named: str, usm_type: str) -> None:
+    pending = PendingFill(new_queue(root_device(0)), usm_type)
+    other = new_queue(root_device(0))
+    both = {"sycl_queue": (pending.queue, other), "queue": (other, pending.queue)}[named]
+    tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=both[0])
+    values = np.arange(12, dtype=np.int32)
+    writing = Waiting(lambda: tensor.copy_from(values, queue=both[1]))
+    assert writing.is_waiting()
+    pending.end()
+    assert writing.end() is None
+    assert tensor.numpy().tolist() == values.tolist()
+
+
+def test_values_in_the_same_memory_are_read_after_its_work() -> None:
+    pending = PendingFill(new_queue(root_device(0)), "shared")
+    tensor = to_dlpack_tensor(pending.memory, dtype="i4")
+    seen = np.frombuffer(pending.memory, np.int32)
+    writing = Waiting(lambda: tensor.copy_from(seen[::-1]))
+    assert writing.is_waiting()
+    pending.end()
+    writing.end()
+    assert tensor.numpy().tolist() == [FINISHED] * 12
+
+
+# --- what is refused
+
+
+def test_the_first_broken_rule_is_refused_and_nothing_is_written(
+    memory: Any, foreign_queue: Any
+) -> None:
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    overlapping = to_dlpack_tensor(memory, shape=(3, 4), strides=(0, 1), dtype="f4")
+    tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="f4")
+    foreign = ForeignTensor(address_of(memory))
+    source = ForeignArray(foreign)
+    with refused("read_only", "flags", found="read-only"):
+        read_only.copy_from(source, queue=foreign_queue)
+    with refused("overlapping", "strides"):
+        overlapping.copy_from(source, queue=foreign_queue)
+    with refused("context_not_default", "queue", binding=True):
+        tensor.copy_from(source, queue=foreign_queue)
+    assert source.asked == []
+    foreign.tensor.shape, foreign.tensor.bits = foreign.array((3, 5)), 64
+    for field, value, code, named, found in (
+        ("device_type", 1, "device_type_unsupported", "device.device_type", "kDLOneAPI (14)"),
+        ("ndim", 2, "rank_mismatch", "ndim", "1"),
+        ("byte_offset", 0, "data_misaligned", "byte_offset", ""),
+        ("bits", 32, "dtype_mismatch", "dtype", "float64"),
+        ("shape", foreign.array((3, 4)), "extent_mismatch", "shape[1]", "5"),
+    ):
+        foreign.tensor.ndim = 2 if field not in ("device_type", "ndim") else 1
+        foreign.tensor.byte_offset = 0 if code in ("dtype_mismatch", "extent_mismatch") else 2
+        with refused(code, named, found=found):
+            tensor.copy_from(source)
+        setattr(foreign.tensor, field, value)
+    assert bytes(memory.copy_to_host()) == bytes(range(48))
+    assert name_of(source.given) == foreign.name
+    assert foreign.deletions == 4  # of the capsules that the source dropped before
+
+
+def test_padded_and_packed_elements_are_not_mixed(memory: Any) -> None:
+    packed = to_dlpack_tensor(memory, shape=12, dtype="int4")
+    with refused("dtype_mismatch", "flags", found="a byte each"):
+        packed.copy_from(np.zeros(12, ml_dtypes.int4))
+    padded = to_dlpack_tensor(memory, shape=12, dtype=ml_dtypes.int4)
+    values = np.zeros(12, np.uint8)
+    foreign = ForeignTensor(values.ctypes.data, shape=(12,), dtype=(0, 4, 1))
+    foreign.tensor.device_type = 1
+    source = ForeignArray(foreign, device=(1, 0))
+    with refused("dtype_mismatch", "flags", found="packed"):
+        padded.copy_from(source)
+    foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
+    padded.copy_from(source)
+
+
+@pytest.mark.parametrize(
+    "values", [np.zeros(12, ">f4"), np.zeros(12, "S4"), np.zeros(12, np.longdouble)], ids=str
+)
+def test_dtypes_that_no_tensor_has_are_refused(values: Any, memory: Any) -> None:
+    with refused("dtype_mismatch", "dtype", expected="float32", remedy="astype"):
+        to_dlpack_tensor(memory, dtype="f4").copy_from(values)
+
+
+@pytest.mark.parametrize("host", [None, 3, [1.0] * 12, "a text", object(), ...], ids=str)
+def test_what_is_no_array_of_the_host_is_a_type_error(host: Any, memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory, dtype="f4")
+    with wrong_argument(TypeError, "host", "an array in host memory"):
+        tensor.copy_from(memory if host is ... else host)
+
+
+def test_device_memory_and_other_queues_are_refused(memory: Any) -> None:
+    tensor = to_dlpack_tensor(memory, dtype="f4")
+    with refused("device_type_unsupported", "device.device_type", expected="kDLCPU (1)"):
+        tensor.copy_from(from_dlpack(tensor, copy=True))
+    with pytest.raises(TypeError):
+        tensor.copy_from(np.zeros(12, np.float32), queue=dpctl.SyclContext())

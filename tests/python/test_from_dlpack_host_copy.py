@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""from_dlpack with `device` reads USM that only its producer can reach through the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dpctl
+import numpy as np
+import pytest
+from capsules import ForeignArray, ForeignTensor
+from memory_sources import address_of, allocate, kept, new_queue
+from pending_work import VALUES, PendingFill, Waiting
+from refusals import refused
+from usm_dlpack import explain, from_dlpack, root_device, to_dlpack_tensor, validate
+
+HERE = (14, 0)
+NEWEST = (1, 3)
+BYTES = np.arange(48, dtype=np.uint8).view(np.float32).reshape(3, 4)
+
+
+class CreationError(Exception):
+    """What dpctl and dpnp raise, which is no BufferError."""
+
+
+class ContextArray(ForeignArray):
+    """An array in dpctl memory of any context, which its producer copies to the host.
+
+    ``export`` gives what it exports as USM, and may raise.
+    """
+
+    def __init__(self, owner: Any, export: Callable[[Any], Any]) -> None:
+        super().__init__(ForeignTensor(address_of(owner)))
+        self.owner = owner
+        self.sycl_queue = owner.sycl_queue
+        self.export = export
+        self.__sycl_usm_array_interface__ = owner.__sycl_usm_array_interface__
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        capsule = super().__dlpack__(**keywords)
+        if keywords.get("dl_device") != (1, 0):
+            return self.export(capsule)
+        self.sycl_queue.wait()
+        values = np.frombuffer(self.owner.copy_to_host(), np.float32).reshape(3, 4)
+        return values.__dlpack__(max_version=keywords["max_version"])
+
+
+def refuse(capsule: Any) -> Any:
+    """Refuse as dpctl and dpnp do."""
+    raise CreationError("USM of another context")
+
+
+EXPORTS: dict[str, Callable[[Any], Any]] = {"it refuses": refuse, "we refuse": lambda x: x}
+PLACES = ["another context", "an opencl sub-device"]
+
+
+@pytest.fixture
+def out_of_reach(request: pytest.FixtureRequest, foreign_queue: Any) -> Any:
+    """Return a queue whose memory is not of the default context."""
+    if request.param == "another context":
+        return foreign_queue
+    return kept(dpctl.SyclQueue(root_device(0).create_sub_devices(partition=1)[0]))
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+@pytest.mark.parametrize("out_of_reach", PLACES, indirect=True)
+def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
+    out_of_reach: Any, export: str, usm_type: str
+) -> None:
+    queue = new_queue(root_device(0))
+    for copy, device in ((None, HERE), (True, queue), (np.True_, root_device(0))):
+        array = ContextArray(allocate(usm_type, 48, out_of_reach), EXPORTS[export])
+        made = from_dlpack(array, device=device, copy=copy)
+        assert array.asked[1:] == [{"max_version": NEWEST, "dl_device": (1, 0)}]
+        assert (made.device, made.usm_type, validate(made).usm_type) == (HERE, "device", "device")
+        assert made.sycl_queue == (queue if device is queue else None)
+        assert made.numpy().tobytes() == BYTES.tobytes()
+        del array
+        assert from_dlpack(made, usm_type="shared").numpy().tobytes() == BYTES.tobytes()
+
+
+def test_the_keywords_hold_for_a_copy_through_the_host(foreign_queue: Any) -> None:
+    array = ContextArray(allocate("shared", 48, foreign_queue), refuse)
+    made = from_dlpack(array, device=HERE, usm_type="host", order="C")
+    assert (made.usm_type, made.strides) == ("host", (4, 1))
+    with pytest.raises(ValueError, match="usm_type"):
+        from_dlpack(array, device=HERE, usm_type="gpu")
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+@pytest.mark.parametrize(
+    "keywords", [{}, {"copy": True}, {"device": HERE, "copy": False}, {"usm_type": "host"}], ids=str
+)
+def test_without_a_device_or_a_copy_the_refusal_stands(
+    foreign_queue: Any, export: str, keywords: dict[str, Any]
+) -> None:
+    array = ContextArray(allocate("device", 48, foreign_queue), EXPORTS[export])
+    with pytest.raises((CreationError, BufferError)) as caught:
+        from_dlpack(array, **keywords)
+    assert isinstance(caught.value, CreationError) is (export == "it refuses")
+    assert len(array.asked) == 1
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_the_first_refusal_is_raised_if_the_host_is_refused_too(
+    foreign_queue: Any, export: str
+) -> None:
+    class OnDeviceAlone(ContextArray):
+        def __dlpack__(self, *, dl_device: Any = None, **keywords: Any) -> Any:
+            if dl_device is not None:
+                raise LookupError("no host memory")
+            return super().__dlpack__(**keywords)
+
+    array = OnDeviceAlone(allocate("device", 48, foreign_queue), EXPORTS[export])
+    with pytest.raises((CreationError, BufferError)) as caught:
+        from_dlpack(array, device=HERE)
+    assert isinstance(caught.value, CreationError) is (export == "it refuses")
+    assert str(caught.value.__cause__) == "no host memory"
+
+
+def test_a_producer_that_ignores_the_device_is_refused(foreign_queue: Any) -> None:
+    owner = allocate("device", 48, foreign_queue)
+    array = ForeignArray(ForeignTensor(address_of(owner)))
+    array.sycl_queue = foreign_queue  # type: ignore[attr-defined]
+    with pytest.raises(BufferError, match="default context"):
+        from_dlpack(array, device=HERE)
+
+
+def test_other_refusals_are_not_answered_by_asking_again(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.device_id = 9
+    array = ForeignArray(foreign)
+    with refused("device_id_out_of_range", "device.device_id"):
+        from_dlpack(array, device=HERE)
+    assert len(array.asked) == 1
+
+    class OnHost(ForeignArray):
+        def __dlpack__(self, **keywords: Any) -> Any:
+            super().__dlpack__(**keywords)
+            raise CreationError
+
+    on_host = OnHost(ForeignTensor(BYTES.ctypes.data), device=(1, 0))
+    with pytest.raises(CreationError):
+        from_dlpack(on_host, device=HERE)
+    assert len(on_host.asked) == 1
+
+
+def test_the_producer_waits_for_its_work_on_the_memory(foreign_queue: Any) -> None:
+    pending = PendingFill(foreign_queue)
+    array = ContextArray(pending.memory, refuse)
+    taking = Waiting(lambda: from_dlpack(array, device=HERE))
+    assert taking.is_waiting()
+    pending.end()
+    assert taking.end().numpy().view("i4").ravel().tolist() == VALUES
+
+
+def test_explain_names_the_way_through_the_host(foreign_queue: Any, memory: Any) -> None:
+    owner = allocate("device", 48, foreign_queue)
+    way = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__()) copies it through the host"
+    for export in EXPORTS.values():
+        explanation = explain(ContextArray(owner, export))
+        assert [walk.instead for walk in explanation.walks] == [way, way]
+        assert way in " ".join(str(explanation).split())
+        assert explanation.to_dict()["walks"][0]["instead"] == way
+    for x in (owner, memory, to_dlpack_tensor(memory), BYTES):  # no __dlpack__, or no need
+        assert not any(walk.instead for walk in explain(x).walks)
+        assert "through the host" not in str(explain(x))
