@@ -2,13 +2,14 @@
 """The program: root devices and their DLPack ids, a real round trip, and refusals in words.
 
 ``python -m usm_dlpack`` shows all three and exits with 0 only if all of it really happened. Its
-commands say why an exchange fails: ``devices``, ``explain`` and ``doctor``.
+commands say why an exchange fails: ``devices``, ``explain``, ``errors`` and ``doctor``.
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -48,6 +49,11 @@ versions, mixed libsycl, the CPU driver, selectors, releases that do not fit eac
 problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
 """
 
+_ERRORS = """\
+Without a code, the codes of all errors and their meanings. With one, its page: the rule, what to
+do, and examples of what it refuses.
+"""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -57,6 +63,8 @@ def _add(
     summary: str,
     description: str,
     epilog: str = _STATUS,
+    *,
+    has_formats: bool = True,
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -65,13 +73,14 @@ def _add(
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour the text (default: auto, which is on a terminal)",
-    )
+    if has_formats:
+        parser.add_argument("--json", action="store_true", help="for machines")
+        parser.add_argument(
+            "--color",
+            choices=("auto", "always", "never"),
+            default="auto",
+            help="colour the text (default: auto, which is on a terminal)",
+        )
     return parser
 
 
@@ -82,6 +91,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.set_defaults(command="all", json=False, color="auto")
     commands = parser.add_subparsers(dest="command", metavar="command")
     _add(commands, "devices", "the root devices and their DLPack ids", _DEVICES)
@@ -95,6 +105,14 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=("import", "export"),
         help="one protocol only (default: those that the array has)",
     )
+    errors = _add(
+        commands,
+        "errors",
+        "the codes of all errors, or the page of one",
+        _ERRORS,
+        has_formats=False,
+    )
+    errors.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
     _add(commands, "doctor", "what is wrong with this environment, and what mends it", _DOCTOR)
     return parser.parse_args(arguments)
 
@@ -120,6 +138,13 @@ def _run(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     options = _parse(arguments)
+    if options.version:
+        print(f"usm_dlpack {importlib.metadata.version('usm-dlpack')}")
+        return 0
+    if options.command == "errors":
+        from usm_dlpack._cli import _error_pages
+
+        return _error_pages.show(options.code)
     if options.command == "doctor":
         from usm_dlpack._cli import _doctor
 

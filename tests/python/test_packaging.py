@@ -89,7 +89,7 @@ def test_what_is_installed_is_python_headers_and_one_extension(project_root: Pat
     own = [file for file in FILES if file.parts[0] == "usm_dlpack" and file.suffix != ".pyc"]
     packages = set() if EDITABLE else {"_cli", "_explain"}
     folders = {file.parts[1] for file in own if len(file.parts) > 2}
-    assert folders == {"include", "share", "third_party"} | packages
+    assert folders == {"errors", "include", "share", "third_party"} | packages
     from_sources = set() if EDITABLE else {".py", ".typed"}
     assert {f.suffix for f in own if len(f.parts) == 2} == {".pyi", ".so"} | from_sources
     assert len([file for file in FILES if file.suffix == ".so"]) == 1

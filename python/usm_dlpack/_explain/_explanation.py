@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
-from usm_dlpack._errors import ConversionError
+from usm_dlpack._errors import ConversionError, command_for_page
 from usm_dlpack._terminal import styled
 
 _MARKS = {"passed": ("ok", "green"), "stopped": ("stop", "red"), "not reached": ("..", "faint")}
@@ -143,11 +143,11 @@ def _error_as_dict(error: Exception) -> dict[str, Any]:
 
 
 def _page_of(error: Exception) -> str | None:
-    """Return the documentation page of an exception; None if it is not ours."""
+    """Return the command for the page of an exception; None if it is not ours."""
     if isinstance(error, ConversionError):
         return error.page
     ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
-    return "docs/errors/python_arguments.md" if ours else None
+    return command_for_page("python_arguments") if ours else None
 
 
 def error_text(error: Exception) -> str:
