@@ -92,7 +92,7 @@ def include_flags() -> list[str]:
     import nanobind
     import usm_dlpack
 
-    third_party = Path(usm_dlpack.get_include()).parent / "third_party"
+    third_party = Path(usm_dlpack.get_include(), "../share/usm_dlpack/third_party")
     flags = ["-I", usm_dlpack.get_include()]
     flags += ["-isystem", str(third_party / "dlpack"), "-isystem", str(third_party / "mdspan")]
     flags += ["-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos"]

@@ -74,6 +74,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     choices = ("-DUSM_DLPACK_BUILD_TESTS=OFF", "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON", PYTHON)
     succeed("cmake", "-S", ROOT, "-B", folder / "build", *choices)
     succeed("cmake", "--install", folder / "build", "--prefix", folder / "installed")
+    assert {path.name for path in (folder / "installed").iterdir()} == {"include", "share"}
     return (folder / "installed").rename(folder / "moved")
 
 
@@ -110,6 +111,31 @@ def test_an_extension_built_by_scikit_build_core_finds_us_and_libsycl(driver: Pa
     succeed(sys.executable, program, OCL_ICD_FILENAMES=str(driver))
 
 
+def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(
+    tmp_path: Path, bare_python: Path
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
+        f'add_subdirectory("{ROOT}" usm_dlpack)\n'
+        "get_target_property(name usm_dlpack::usm_dlpack NAME)\n",
+        encoding="utf-8",
+    )
+    dlpack = usm_dlpack.get_cmake_dir() + "/../../usm_dlpack/third_party/dlpack"
+    said = succeed(
+        *("cmake", "-S", tmp_path, "-B", tmp_path / "build"),
+        *(f"-DPython_EXECUTABLE={bare_python}", f"-DUSM_DLPACK_DLPACK_INCLUDE_DIR={dlpack}"),
+    )
+    assert "mdspan/mdspan.hpp: expected kokkos/mdspan newer than its tag 0.6.0, found " in said
+    assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found " in said
+
+
+def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path: Path) -> None:
+    done = attempt("cmake", "-S", ROOT, "-B", tmp_path, PATH=str(Path(sys.executable).parent))
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert "compiler: expected a C++17 compiler, found none that works; install g++, or set " in said
+
+
 def configure(folder: Path, python: Path, prefix: Path, *choices: str) -> tuple[int, str]:
     """Configure the project that asks an installed prefix for SYCL; return what was said."""
     done = attempt(
@@ -128,7 +154,7 @@ def test_sycl_found_nowhere_stops_with_the_cures(
     assert "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python" in said
     # The headers of others were found, with no donor in reach: the prefix carries them.
     for name in ("dlpack", "mdspan"):
-        assert f"{prefix}/third_party/{name} " in said
+        assert f"{prefix}/share/usm_dlpack/third_party/{name} " in said
 
 
 @pytest.mark.parametrize("missing", ["include/sycl/sycl.hpp", "lib/libsycl.so"])

@@ -44,6 +44,6 @@ except dev.RefusalError as refusal:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stderr, done.stdout) == (
         "",
-        "system packages: expected g++, python3-venv, found none of them; "
-        "run `apt-get install g++ python3-venv` as root\n",
+        "system packages: expected g++ (a C++17 compiler), python3-venv, found none of them; "
+        "run `apt-get install g++ python3-venv` as root, or what your system has instead\n",
     )

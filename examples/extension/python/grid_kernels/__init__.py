@@ -19,8 +19,8 @@ def _name_kernel_source() -> None:
     """
     kernels = Path(str(files("grid_kernels"))) / "kernels"
     include = Path(usm_dlpack.get_include())
-    others = [include.parent / "third_party" / name for name in ("dlpack", "mdspan")]
-    folders = [str(folder) for folder in (kernels, include, *others)]
+    carried = include.parent / "share" / "usm_dlpack" / "third_party"
+    folders = [str(folder) for folder in (kernels, include, carried / "dlpack", carried / "mdspan")]
     _extension.set_kernel_source(str(kernels / "kernels.cpp"), folders)
 
 
