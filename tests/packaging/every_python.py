@@ -69,28 +69,30 @@ def find_interpreter(version: str) -> Path | None:
     return None
 
 
-def require_interpreters() -> None:
+def require_interpreters(versions: tuple[str, ...]) -> None:
     """Install from the system's packages the versions of Python that are missing, or refuse."""
-    for version in VERSIONS:
+    for version in versions:
         packages = [f"python{version}", f"python{version}-dev", f"python{version}-venv"]
         if find_interpreter(version) is None and shutil.which("apt-cache") is not None:
             known = run("apt-cache", "show", "--quiet", packages[1], check=False) == 0
             require_debian_packages(packages if known else [])
-    missing = sorted(version for version in VERSIONS if find_interpreter(version) is None)
+    missing = sorted(version for version in versions if find_interpreter(version) is None)
     if missing:
         raise RefusalError(
-            f"interpreters: expected Python {', '.join(sorted(VERSIONS))} with headers and "
+            f"interpreters: expected Python {', '.join(sorted(versions))} with headers and "
             f"ensurepip, found no {', '.join(missing)} on PATH or of pyenv; "
             f"run `pyenv install {' '.join(missing)}`"
         )
 
 
-def make_sdist() -> None:
+def make_sdist(folder: Path) -> Path:
     """Make the sdist of this tree, which carries the headers that wheels of others carry."""
     environment = make_environment("venv")
     environment.install("-q", "-r", "requirements/test.txt")
     make = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
-    environment.run(environment.python, "-c", make, WORK)
+    environment.run(environment.python, "-c", make, folder)
+    (sdist,) = folder.glob("usm_dlpack-*.tar.gz")
+    return sdist
 
 
 def pip(environment: Environment, *words: str | Path) -> None:
@@ -100,25 +102,23 @@ def pip(environment: Environment, *words: str | Path) -> None:
     environment.run(environment.python, "-m", "pip", *command)
 
 
-def build_wheel(environment: Environment, folder: Path) -> Path:
-    """Build the wheel from the sdist; refuse one that is large, or for one version of Python."""
-    pip(environment, "wheel", "--wheel-dir", folder, *WORK.glob("usm_dlpack-*.tar.gz"))
+def check_wheel(folder: Path, tag: str) -> Path:
+    """Return the wheel of a folder; refuse one that is large, or has another tag."""
     (wheel,) = folder.glob("usm_dlpack-*.whl")
     size = wheel.stat().st_size
     print(f"{wheel.name}: {size} bytes", flush=True)
-    if "-cp312-abi3-" not in wheel.name or size >= WHEEL_LIMIT:
+    if f"-{tag}" not in wheel.name or size >= WHEEL_LIMIT:
         raise RefusalError(
-            f"wheel: expected the tag cp312-abi3 and less than {WHEEL_LIMIT} bytes, "
+            f"wheel: expected the tag {tag} and less than {WHEEL_LIMIT} bytes, "
             f"found {wheel.name} of {size} bytes; see [tool.scikit-build] in pyproject.toml"
         )
     return wheel
 
 
-def build_extension_as_users_do(environment: Environment, wheels: Path) -> None:
-    """Build an extension that requires our wheel in pip's isolated build, and use it."""
-    links = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
-    command = ("-m", "pip", "install", "-q", "--no-deps", HERE / "extension")
-    environment.run(environment.python, *command, PIP_FIND_LINKS=links)
+def install_as_users_do(environment: Environment, wheels: Path) -> None:
+    """Install our wheel and an extension that requires it, as docs/how-to/install.md says."""
+    script, project = ROOT / "docs" / "examples" / "install.sh", HERE / "extension"
+    environment.run("bash", script, WHEELS=str(wheels), PROJECT=str(project))
     environment.run(environment.python, HERE / "use_extension.py")
 
 
@@ -147,10 +147,11 @@ def try_version(version: str) -> None:
         pip(environment, "install", objects, ROOT)
         test(environment, *EXCHANGES)
     elif version == "3.12":
-        wheel = build_wheel(environment, folder)
+        pip(environment, "wheel", "--wheel-dir", folder, *WORK.glob("usm_dlpack-*.tar.gz"))
+        wheel = check_wheel(folder, "cp312-abi3-")
         pip(environment, "install", wheel)
         test(environment, *EXCHANGES)
-        build_extension_as_users_do(environment, wheel.parent)
+        install_as_users_do(environment, wheel.parent)
     else:
         pip(environment, "install", *(WORK / "3.12").glob("usm_dlpack-*.whl"))
         test(environment, "types", *EXCHANGES)
@@ -173,10 +174,10 @@ def try_apart(version: str) -> tuple[str, bool, float]:
 
 def try_all() -> int:
     """Try every version; return the exit status."""
-    require_interpreters()
+    require_interpreters(VERSIONS)
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    make_sdist()
+    make_sdist(WORK)
     results = []
     # Two, because half of the work has one thread.
     with ThreadPoolExecutor(2) as pool:
