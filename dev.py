@@ -443,12 +443,12 @@ def cycles(count: int) -> int:
 
 def wheels() -> int:
     """Make the wheels of a release and the sdist in dist/, and install each by itself."""
-    return run_program("tests/packaging/wheels.py")
+    return run_program("tests/packaging/every_python.py")
 
 
 def pythons() -> int:
-    """Install the package for every supported Python, from sdist, wheel and tree, and test it."""
-    return run_program("tests/packaging/every_python.py")
+    """Do what `wheels` does, and run tests on every supported Python."""
+    return run_program("tests/packaging/every_python.py", "--tests")
 
 
 def benchmark(arguments: list[str]) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of users in tests/packaging build against what they have of ours, and run.
+"""Projects of users build against what they have of ours, or are told what is missing.
 
 They have the sources, an installed prefix, or the installed package; each is built where nothing
 else of ours is found, and run without ``LD_LIBRARY_PATH``.
@@ -48,17 +48,6 @@ def succeed(*command: str | Path, **variables: str) -> str:
     return done.stdout
 
 
-def build_and_run(project: str, build: Path, driver: Path, *choices: str) -> str:
-    """Build a project in `PROJECTS`, run its program on the device, return its CMake cache."""
-    succeed("cmake", "-S", PROJECTS / project, "-B", build, *choices)
-    succeed("cmake", "--build", build)
-    succeed(build / "consumer", OCL_ICD_FILENAMES=str(driver))
-    needed = succeed("readelf", "--dynamic", "--wide", build / "consumer")
-    assert "libsycl" in needed
-    assert "OpenCL" not in needed
-    return (build / "CMakeCache.txt").read_text(encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an interpreter whose environment has no donor of headers, and no SYCL."""
@@ -81,17 +70,13 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
     tmp_path: Path, driver: Path
 ) -> None:
-    build_and_run("by_subdirectory", tmp_path, driver, f"-DUSM_DLPACK_SOURCES={ROOT}", PYTHON)
-
-
-def test_a_project_builds_from_an_installed_prefix_and_from_the_package(
-    tmp_path: Path, driver: Path, prefix: Path
-) -> None:
-    choices = (f"-DCMAKE_PREFIX_PATH={prefix}", PYTHON)
-    cache = build_and_run("by_find_package", tmp_path / "prefix", driver, *choices)
-    assert f"usm_dlpack_DIR:PATH={prefix}/share/cmake/usm_dlpack\n" in cache
-    choices = (f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}", PYTHON)
-    build_and_run("by_find_package", tmp_path / "package", driver, *choices)
+    sources = f"-DUSM_DLPACK_SOURCES={ROOT}"
+    succeed("cmake", "-S", PROJECTS / "by_subdirectory", "-B", tmp_path, sources, PYTHON)
+    succeed("cmake", "--build", tmp_path)
+    succeed(tmp_path / "consumer", OCL_ICD_FILENAMES=str(driver))
+    needed = succeed("readelf", "--dynamic", "--wide", tmp_path / "consumer")
+    assert "libsycl" in needed
+    assert "OpenCL" not in needed
 
 
 @pytest.fixture
@@ -137,9 +122,9 @@ def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path: Path) -> 
 
 
 def configure(folder: Path, python: Path, prefix: Path, *choices: str) -> tuple[int, str]:
-    """Configure the project that asks an installed prefix for SYCL; return what was said."""
+    """Configure the program of docs/how-to/cmake.md with an installed prefix."""
     done = attempt(
-        *("cmake", "-S", PROJECTS / "by_find_package", "-B", folder),
+        *("cmake", "-S", ROOT / "docs/examples/cmake/program", "-B", folder),
         *(f"-DCMAKE_PREFIX_PATH={prefix}", f"-DPython_EXECUTABLE={python}", *choices),
     )
     return done.returncode, " ".join((done.stdout + done.stderr).split())
@@ -161,9 +146,10 @@ def test_sycl_found_nowhere_stops_with_the_cures(
 def test_sycl_that_the_user_points_to_is_not_passed_over(
     tmp_path: Path, prefix: Path, missing: str
 ) -> None:
-    for file in {"include/sycl/sycl.hpp", "lib/libsycl.so"} - {missing}:
+    for file in ("include/sycl/sycl.hpp", "lib/libsycl.so"):
         (tmp_path / file).parent.mkdir(parents=True)
-        (tmp_path / file).touch()
+        if file != missing:
+            (tmp_path / file).touch()
     choices = (
         f"-DUSM_DLPACK_SYCL_INCLUDE_DIR={tmp_path}/include",
         f"-DUSM_DLPACK_SYCL_LIBRARY={tmp_path}/lib/libsycl.so",
@@ -173,7 +159,6 @@ def test_sycl_that_the_user_points_to_is_not_passed_over(
     assert status != 0
     found = f'found headers "{tmp_path}/include" and library "{tmp_path}/lib/libsycl.so"; '
     assert found in said
-    (tmp_path / missing).parent.mkdir(parents=True)
     (tmp_path / missing).touch()
     status, said = configure(tmp_path / "build", Path(sys.executable), prefix, *choices)
     assert status == 0, said
@@ -266,3 +251,63 @@ def test_a_header_that_needs_others_is_not_carried_alone(tmp_path: Path) -> None
     assert done.returncode != 0
     said = " ".join(done.stderr.split())
     assert f"{header}: expected one header that stands alone, found `{include}`; set " in said
+
+
+# --- headers of others that are missing or unfit
+
+
+def test_a_header_that_is_found_nowhere_stops_with_the_cures(
+    tmp_path: Path, bare_python: Path
+) -> None:
+    done = attempt("cmake", "-S", ROOT, "-B", tmp_path, f"-DPython_EXECUTABLE={bare_python}")
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert "dlpack/dlpack.h: expected dlpack.h 1.0 or newer, before 2.0, found no such " in said
+    assert 'run `python -m pip install "apache-tvm-ffi>=0.1.9"`' in said
+    assert "-DUSM_DLPACK_DLPACK_INCLUDE_DIR=<folder>" in said
+
+
+def syntax_errors(source: Path, *flags: str) -> str:
+    """Return what g++ says of a source that it refuses."""
+    source.write_text("#include <usm_dlpack/core/config.hpp>\n")
+    command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", *flags, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("#define DLPACK_VERSION 60\n", "older than 1.0"),
+        ("#define DLPACK_MAJOR_VERSION 2\n#define DLPACK_MINOR_VERSION 1\n", "another"),
+    ],
+)
+def test_a_header_of_another_version_is_refused_by_cmake_and_by_the_compiler(
+    tmp_path: Path, text: str, found: str
+) -> None:
+    header = tmp_path / "dlpack" / "dlpack.h"
+    header.parent.mkdir()
+    header.write_text(text)
+    choice = f"-DUSM_DLPACK_DLPACK_INCLUDE_DIR={tmp_path}"
+    done = attempt("cmake", "-S", ROOT, "-B", tmp_path / "build", PYTHON, choice)
+    assert done.returncode != 0
+    expected = "expected dlpack.h 1.0 or newer, before 2.0, found "
+    assert f"USM_DLPACK_DLPACK_INCLUDE_DIR: {expected}" in " ".join(done.stderr.split())
+    refused = syntax_errors(tmp_path / "user.cpp", f"-I{tmp_path}")
+    assert "#error dlpack/dlpack.h: expected " in refused
+    assert found in refused
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("-U__GNUC__", "compiler: expected g++ or clang (icpx is one), found another; build with"),
+        ("-fno-exceptions", "compiler flags: expected exceptions, found -fno-exceptions; remove"),
+        ("-DNOTHING", "dlpack/dlpack.h: expected "),
+    ],
+)
+def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(
+    tmp_path: Path, flag: str, sentence: str
+) -> None:
+    assert f"#error {sentence}" in syntax_errors(tmp_path / "user.cpp", flag)
