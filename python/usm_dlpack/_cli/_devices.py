@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from contextlib import suppress
 from typing import Any
 
 from usm_dlpack import ConversionError, _core
+from usm_dlpack._cli._child import describe
 from usm_dlpack._cli._selector import changes_of_selector
 from usm_dlpack._driver import remedy_of_late_import
-from usm_dlpack._explain._answers import ask_default_context, ask_partition
+from usm_dlpack._explain._answers import Facts, failing
 from usm_dlpack._terminal import Progress, say_error, styled, wants_colour
 
 _NO_DEVICE = (
@@ -22,49 +24,28 @@ _USM_KINDS = ("device", "host", "shared", "system")
 
 
 def _described(row: dict[str, Any]) -> dict[str, Any]:
-    device = row["sycl_device"]
-    described = dict.fromkeys(("filter_string", "name", "backend", "device_type", "platform"))
-    try:
-        described |= {
-            "filter_string": device.get_filter_string(),
-            "name": device.name.strip(),
-            "backend": device.backend.name,
-            "device_type": device.device_type.name,
-            "platform": device.sycl_platform.name,
-        }
-    except Exception as error:  # a broken driver may fail at any query
-        row["failure"] = row["failure"] or str(error)
-    failure = row["failure"]
-    return {
-        "device_id": row["device_id"],
-        **described,
-        "usable": failure is None,
-        "failure": failure,
-    }
-
-
-def _usm_of(device: Any) -> dict[str, bool] | None:
-    try:
-        return {
-            kind: bool(getattr(device, f"has_aspect_usm_{kind}_allocations")) for kind in _USM_KINDS
-        }
-    except Exception:  # a broken driver may fail at any query
-        return None
-
-
-def _detailed(row: dict[str, Any]) -> dict[str, Any]:
-    number = row["device_id"]
-    return _described(row) | {
-        "default_context": ask_default_context(number),
-        "usm": _usm_of(row["sycl_device"]),
-        "sub_devices": ask_partition(number),
-    }
+    number, device = row["device_id"], row["sycl_device"]
+    described = {"device_id": number} | describe(device)
+    described["failure"] = row["failure"] or described["failure"]
+    context: Facts = {"available": False, "device_ids": [], "failure": None}
+    with failing(context):
+        devices = _core.default_context(number).get_devices()
+        context["device_ids"] = [_core.device_id(device) for device in devices]
+        context["available"] = True
+    usm: dict[str, bool] | None = None
+    with suppress(Exception):  # a broken driver may fail at any query
+        usm = {kind: getattr(device, f"has_aspect_usm_{kind}_allocations") for kind in _USM_KINDS}
+    parts: Facts = {"most": 0, "by": [], "failure": None}
+    with failing(parts):
+        parts["most"], parts["by"] = _core.partitions(number)
+    usable = {"usable": described["failure"] is None}
+    return described | usable | {"default_context": context, "usm": usm, "sub_devices": parts}
 
 
 def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
     """Print the root devices; return 0 if there is one that works."""
     try:
-        devices = [_detailed(row) for row in _core.device_rows()]
+        devices = [_described(row) for row in _core.device_rows()]
     except ConversionError as error:  # the runtime cannot list devices
         say_error(error)
         return 1
