@@ -5,8 +5,6 @@ Each command needs nothing before it: on Debian, as root, it installs the packag
 everything else goes into virtual environments below ``.dev/``. Only the standard library is used.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex
@@ -16,8 +14,18 @@ import sys
 import sysconfig
 import time
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+
+def require_python(minor: int) -> None:
+    """Exit if the interpreter is older; what stands above this function is Python 3.6."""
+    if sys.version_info < (3, minor):
+        found = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"python3: expected 3.{minor} or newer, found {found}; run it with a newer one")
+
+
+require_python(10)
 
 ROOT = Path(__file__).resolve().parent
 DEV = ROOT / ".dev"
@@ -81,11 +89,11 @@ def require_debian_packages(missing: list[str]) -> None:
     """Install Debian packages as root; anyone else is told which ones to install."""
     if not missing:
         return
-    remedy = f"apt-get install {' '.join(missing)}"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        named = ", ".join(missing).replace("g++", "g++ (a C++17 compiler)")
         raise RefusalError(
-            f"system packages: expected {', '.join(missing)}, found none of them; "
-            f"run `{remedy}` as root"
+            f"system packages: expected {named}, found none of them; "
+            f"run `apt-get install {' '.join(missing)}` as root, or what your system has instead"
         )
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     run("apt-get", "update", environment=environment)
@@ -97,8 +105,7 @@ def absent(packages: dict[str, str]) -> list[str]:
     return [package for package, file in packages.items() if not Path(file).exists()]
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(NamedTuple):
     """A virtual environment below ``.dev/``."""
 
     folder: Path
@@ -148,13 +155,35 @@ def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Envir
     """Install what is missing: Debian packages, ``.dev/venv``, and requirements in it."""
     require_debian_packages(missing_for_python() + absent(packages or {}))
     environment = make_environment("venv")
-    environment.install(*requirements)
+    if requirements:
+        environment.install(*requirements)
     return environment
+
+
+def is_installed(environment: Environment) -> bool:
+    """Say whether the package is in an environment, with what it needs, and as the tree has it."""
+    modules = environment.folder.glob("lib/python*/site-packages/usm_dlpack/_core*.so")
+    installed = max((module.stat().st_mtime for module in modules), default=0.0)
+    trees = [ROOT / name for name in ("bindings", "cmake", "docs/errors", "include", "python")]
+    files = [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt"]
+    files += [file for tree in trees for file in tree.rglob("*") if "__pycache__" not in file.parts]
+    return max(file.stat().st_mtime for file in files if file.is_file()) < installed
 
 
 def demo() -> int:
     """Install the package with the CPU driver, and run the main job as a program."""
-    environment = prepare(".[cpu,demo]")
+    print("1 of 3: the system's packages, and a virtual environment in .dev/venv", flush=True)
+    environment = prepare()
+    if is_installed(environment):
+        print("2 of 3: the package is in .dev/venv, as new as these sources", flush=True)
+    else:
+        print(
+            "2 of 3: pip downloads what is not there, up to 500 MB (the SYCL runtime, the CPU "
+            "driver), unpacks 1.7 GB to .dev/venv, and compiles the module: some minutes, silently",
+            flush=True,
+        )
+        environment.install(".[cpu,demo]")
+    print("3 of 3: a round trip on a device, and refusals", flush=True)
     return environment.run(environment.python, "-m", "usm_dlpack", check=False)
 
 
@@ -259,15 +288,6 @@ def run_program(program: str, *arguments: str) -> int:
     return run(sys.executable, ROOT / program, *arguments, check=False)
 
 
-def require_python_3_11() -> None:
-    """Refuse an older interpreter, which has no tomllib and no Sphinx."""
-    if sys.version_info < (3, 11):
-        raise RefusalError(
-            f"python3: expected 3.11 or newer, found {sys.version.split()[0]}; "
-            "run it with a newer one"
-        )
-
-
 def interoperability(extended: bool) -> int:
     """Exchange arrays with the libraries that need environments of their own."""
     return run_program("tests/interoperability/run.py", *(["--extended"] if extended else []))
@@ -275,13 +295,12 @@ def interoperability(extended: bool) -> int:
 
 def gpu() -> int:
     """Run the tests on Intel's GPU drivers, simulated: Level Zero without a GPU."""
-    require_python_3_11()
+    require_python(11)  # for tomllib
     require_debian_packages(absent(GOOGLETEST))
     return run_program("tests/level_zero/run.py")
 
 
-@dataclass(frozen=True)
-class Leg:
+class Leg(NamedTuple):
     """One combination of compiler, language version and headers that the C++ core is built with."""
 
     compiler: str
@@ -422,9 +441,14 @@ def cycles(count: int) -> int:
     return environment.run(environment.python, program, f"--count={count}", check=False)
 
 
-def pythons() -> int:
-    """Install the package for every supported Python, from sdist, wheel and tree, and test it."""
+def wheels() -> int:
+    """Make the wheels of a release and the sdist in dist/, and install each by itself."""
     return run_program("tests/packaging/every_python.py")
+
+
+def pythons() -> int:
+    """Do what `wheels` does, and run tests on every supported Python."""
+    return run_program("tests/packaging/every_python.py", "--tests")
 
 
 def benchmark(arguments: list[str]) -> int:
@@ -445,7 +469,7 @@ def mutation(arguments: list[str]) -> int:
 
 def docs(browser: bool) -> int:
     """Build the documentation site in build/docs/html, and check it; warnings are errors."""
-    require_python_3_11()
+    require_python(11)  # for Sphinx
     packages = DOCUMENTATION | (BROWSER if browser else {})
     environment = prepare("-r", "requirements/docs.txt", ".[cpu,test]", packages=packages)
     environment.run(environment.python, "docs/build.py")
@@ -464,8 +488,8 @@ def docs(browser: bool) -> int:
 COMMANDS = {
     f.__name__: f
     for f in (
-        *(demo, test, lint, gpu, docs, interoperability, compilers, pythons, threads, valgrind),
-        *(fuzz, hostile, cycles, mutation, benchmark, speed),
+        *(demo, test, lint, gpu, docs, interoperability, compilers, pythons, wheels, threads),
+        *(valgrind, fuzz, hostile, cycles, mutation, benchmark, speed),
     )
 }
 

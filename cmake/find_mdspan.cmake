@@ -29,6 +29,8 @@ if(NOT TARGET usm_dlpack::mdspan_header)
     PACKAGE mdspan
     DONOR basix include/basix/mdspan.hpp "fenics-basix>=0.10"
     GIT https://github.com/kokkos/mdspan.git 3950fa1fe6ac47b786a261cdb34ee8190331c8d1 include)
+endif()
+if(NOT TARGET usm_dlpack::mdspan_header AND usm_dlpack_folder)
   message(STATUS "mdspan.hpp: ${usm_dlpack_folder}")
   add_library(usm_dlpack::mdspan_header INTERFACE IMPORTED GLOBAL)
   target_include_directories(usm_dlpack::mdspan_header SYSTEM INTERFACE "${usm_dlpack_folder}")

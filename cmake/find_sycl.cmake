@@ -15,7 +15,7 @@
 #
 # find_package needs no path in a build by scikit-build-core that requires usm-dlpack; elsewhere
 # `-Dusm_dlpack_DIR=$(python -c "import usm_dlpack; print(usm_dlpack.get_cmake_dir())")`. A project
-# that has this one by add_subdirectory includes the file itself, and find_mdspan.cmake.
+# that has this one by add_subdirectory needs no more than that.
 
 include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
 
@@ -43,9 +43,9 @@ function(usm_dlpack_find_libsycl_from)
 endfunction()
 
 if(NOT TARGET usm_dlpack::sycl_runtime)
-  add_library(usm_dlpack::sycl_runtime INTERFACE IMPORTED GLOBAL)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "IntelLLVM"
       AND NOT USM_DLPACK_SYCL_INCLUDE_DIR AND NOT USM_DLPACK_SYCL_LIBRARY)
+    add_library(usm_dlpack::sycl_runtime INTERFACE IMPORTED GLOBAL)
     target_compile_options(usm_dlpack::sycl_runtime INTERFACE -fsycl)
     target_link_options(usm_dlpack::sycl_runtime INTERFACE -fsycl)
   else()
@@ -58,21 +58,23 @@ if(NOT TARGET usm_dlpack::sycl_runtime)
     if(NOT usm_dlpack_library)
       usm_dlpack_find_in_wheel(usm_dlpack_library intel-sycl-rt /libsycl.so)
     endif()
-    if(NOT EXISTS "${usm_dlpack_include}/sycl/sycl.hpp" OR NOT EXISTS "${usm_dlpack_library}")
+    if(EXISTS "${usm_dlpack_include}/sycl/sycl.hpp" AND EXISTS "${usm_dlpack_library}")
+      message(STATUS "SYCL: ${usm_dlpack_include} ${usm_dlpack_library}")
+      add_library(usm_dlpack::sycl_runtime INTERFACE IMPORTED GLOBAL)
+      target_include_directories(usm_dlpack::sycl_runtime SYSTEM INTERFACE "${usm_dlpack_include}")
+      target_link_libraries(usm_dlpack::sycl_runtime INTERFACE "${usm_dlpack_library}")
+      # Without -fsycl the header warns that it is meant for -fsycl; host code is all that is built
+      # here.
+      target_compile_definitions(usm_dlpack::sycl_runtime
+        INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
+    else()
       usm_dlpack_find_interpreter(usm_dlpack_python)
-      message(FATAL_ERROR "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
+      message(${usm_dlpack_severity} "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
         "found headers \"${usm_dlpack_include}\" and library \"${usm_dlpack_library}\"; "
         "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
         "${usm_dlpack_python}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
         "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
         "or use icpx as the compiler")
     endif()
-    message(STATUS "SYCL: ${usm_dlpack_include} ${usm_dlpack_library}")
-    target_include_directories(usm_dlpack::sycl_runtime SYSTEM INTERFACE "${usm_dlpack_include}")
-    target_link_libraries(usm_dlpack::sycl_runtime INTERFACE "${usm_dlpack_library}")
-    # Without -fsycl the header warns that it is meant for -fsycl; host code is all that is built
-    # here.
-    target_compile_definitions(usm_dlpack::sycl_runtime
-      INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
   endif()
 endif()

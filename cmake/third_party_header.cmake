@@ -30,6 +30,11 @@ function(usm_dlpack_ask_python result program)
   set(${result} "${answer}" PARENT_SCOPE)
 endfunction()
 
+# What is missing stops the configure step; as a part of another project, it is only told.
+if(NOT usm_dlpack_severity)
+  set(usm_dlpack_severity FATAL_ERROR)
+endif()
+
 # usm_dlpack_find_header(<result>
 #   NAME <word>             also in USM_DLPACK_<WORD>_INCLUDE_DIR, the user's own choice
 #   HEADER <path>           as this project includes it
@@ -40,7 +45,7 @@ endfunction()
 #   DONOR <module> <path> <requirement>    a wheel that carries it, found without an import
 #   GIT <url> <commit> <subfolder>         where FetchContent gets it, and its include folder there
 # )
-# <result> becomes an include folder, or the configure step stops.
+# <result> becomes an include folder; empty if nothing was found.
 function(usm_dlpack_find_header result)
   cmake_parse_arguments(PARSE_ARGV 1 arg
     "" "NAME;HEADER;EXPECTED;CHECK;PACKAGE" "TARGETS;DONOR;GIT")
@@ -84,8 +89,8 @@ function(usm_dlpack_find_header result)
   endforeach()
 
   # 4. A source distribution of ours may carry the header, and so may an installed package.
-  foreach(prefix IN ITEMS .. ../../..)
-    set(carried "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${prefix}/third_party/${arg_NAME}")
+  foreach(folder IN ITEMS .. ../../usm_dlpack)
+    set(carried "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${folder}/third_party/${arg_NAME}")
     if(EXISTS "${carried}/${arg_HEADER}")
       cmake_language(CALL ${arg_CHECK} fault "${carried}/${arg_HEADER}")
       if(NOT fault)
@@ -139,7 +144,8 @@ print(next(file for file in files if file.is_file()))")
     set(found "no such header")
   endif()
   usm_dlpack_find_interpreter(interpreter)
-  message(FATAL_ERROR "${arg_HEADER}: expected ${arg_EXPECTED}, found ${found}; "
+  set(${result} "" PARENT_SCOPE)
+  message(${usm_dlpack_severity} "${arg_HEADER}: expected ${arg_EXPECTED}, found ${found}; "
     "run `python -m pip install \"${donor_requirement}\"` in the environment of CMake's Python, "
     "${interpreter}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
     "or set -D${choice}=<folder>, or set -DUSM_DLPACK_FETCH_HEADERS=ON to clone it")

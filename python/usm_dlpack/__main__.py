@@ -2,13 +2,14 @@
 """The program: root devices and their DLPack ids, a real round trip, and refusals in words.
 
 ``python -m usm_dlpack`` shows all three and exits with 0 only if all of it really happened. Its
-commands say why an exchange fails: ``devices``, ``explain`` and ``doctor``.
+commands say why an exchange fails: ``devices``, ``explain``, ``errors`` and ``doctor``.
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -27,14 +28,42 @@ exit status:
 
 Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
 """
-_DEVICES = """\
+# Name, summary and description of each command.
+_COMMANDS = (
+    (
+        "devices",
+        "the root devices and their DLPack ids",
+        """\
 The root devices in the order of their DLPack ids; which contexts, USM kinds and sub-devices each
 has; and what ONEAPI_DEVICE_SELECTOR changes, found out by listing without it.
-"""
-_EXPLAIN = """\
+""",
+    ),
+    (
+        "explain",
+        "why an array can be exchanged or not",
+        """\
 Walks the export and the import protocol of an array step by step: what was asked of whom, what the
 answer was, and where it stops. The array is the value of EXPR in the namespace of MODULE.
-"""
+""",
+    ),
+    (
+        "errors",
+        "the codes of all errors, or the page of one",
+        """\
+Without a code, the codes of all errors and their meanings. With one, its page: the rule, what to
+do, and examples of what it refuses.
+""",
+    ),
+    (
+        "doctor",
+        "what is wrong with this environment, and what mends it",
+        """\
+Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
+versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
+problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
+""",
+    ),
+)
 _EXPLAIN_EXAMPLES = """\
 examples:
   python -m usm_dlpack explain mine.arrays:x
@@ -42,93 +71,76 @@ examples:
   python -m usm_dlpack explain 'dpctl.memory:MemoryUSMDevice(48)' --json
 
 """
-_DOCTOR = """\
-Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
-versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
-problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
-"""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    summary: str,
-    description: str,
-    epilog: str = _STATUS,
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=summary,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour the text (default: auto, which is on a terminal)",
-    )
-    return parser
-
-
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m usm_dlpack",
-        description=_DESCRIPTION,
-        epilog=_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m usm_dlpack", description=_DESCRIPTION, epilog=_STATUS, formatter_class=raw
     )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.set_defaults(command="all", json=False, color="auto")
     commands = parser.add_subparsers(dest="command", metavar="command")
-    _add(commands, "devices", "the root devices and their DLPack ids", _DEVICES)
-    epilog = _EXPLAIN_EXAMPLES + _STATUS
-    explain = _add(commands, "explain", "why an array can be exchanged or not", _EXPLAIN, epilog)
-    explain.add_argument(
-        "target", metavar="MODULE:EXPR", help="a module or a .py file, and an expression in it"
-    )
-    explain.add_argument(
-        "--direction",
-        choices=("import", "export"),
-        help="one protocol only (default: those that the array has)",
-    )
-    _add(commands, "doctor", "what is wrong with this environment, and what mends it", _DOCTOR)
+    for name, summary, description in _COMMANDS:
+        command = commands.add_parser(
+            name, help=summary, description=description, epilog=_STATUS, formatter_class=raw
+        )
+        if name == "errors":
+            command.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
+            continue
+        command.add_argument("--json", action="store_true", help="for machines")
+        command.add_argument(
+            "--color",
+            choices=("auto", "always", "never"),
+            default="auto",
+            help="colour the text (default: auto, which is on a terminal)",
+        )
+        if name == "explain":
+            command.epilog = _EXPLAIN_EXAMPLES + _STATUS
+            command.add_argument(
+                "target",
+                metavar="MODULE:EXPR",
+                help="a module or a .py file, and an expression in it",
+            )
+            command.add_argument(
+                "--direction",
+                choices=("import", "export"),
+                help="one protocol only (default: those that the array has)",
+            )
     return parser.parse_args(arguments)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from usm_dlpack._cli import _devices
+    from usm_dlpack._cli import _demonstration, _devices, _explain
 
     if options.command == "devices":
         return _devices.show(as_json=options.json, colour=options.color)
     if options.command == "explain":
-        from usm_dlpack._cli import _explain
-
         return _explain.show(
             options.target, direction=options.direction, as_json=options.json, colour=options.color
         )
-    if _devices.show(as_json=False, details=False) != 0:
-        return 1
-    from usm_dlpack._cli import _demonstration
-
-    return _demonstration.show()
+    return _devices.show(as_json=False, details=False) or _demonstration.show()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     options = _parse(arguments)
-    if options.command == "doctor":
-        from usm_dlpack._cli import _doctor
+    # What follows works without the compiled module, until `_run`.
+    if options.version:
+        print(f"usm_dlpack {importlib.metadata.version('usm-dlpack')}")
+        return 0
+    from usm_dlpack._cli import _doctor, _error_pages, _import_failure
 
+    if options.command == "errors":
+        return _error_pages.show(options.code)
+    if options.command == "doctor":
         return _doctor.show(as_json=options.json, colour=options.color)
     try:
         return _run(options)
     except ImportError as error:  # of _core or its libraries
         from usm_dlpack import _terminal
-        from usm_dlpack._cli import _import_failure
 
         _terminal.say_error(_import_failure.sentence(_import_failure.failure or error))
         return 1

@@ -27,6 +27,11 @@ def shown(value: object) -> str:
     return f"an object of type {type_name(value)}" if "0x" in text else text
 
 
+def command_for_page(name: str) -> str:
+    """Return the command that prints a page of docs/errors."""
+    return f"python -m usm_dlpack errors {name}"
+
+
 class ConversionError(BufferError):
     """Memory, an array or a request that was refused; nothing was converted, consumed or freed.
 
@@ -56,8 +61,8 @@ class ConversionError(BufferError):
 
     @property
     def page(self) -> str:
-        """The rule's documentation page, by its path in the repository."""
-        return f"docs/errors/{self.code}.md"
+        """The command that prints the rule's page."""
+        return command_for_page(self.code)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the parts, which the text does not contain separately."""
@@ -96,8 +101,8 @@ class ArgumentError(ConversionError, TypeError):
 
     @property
     def page(self) -> str:
-        """The page about calls that no overload took; each reason has its own page."""
-        return "docs/errors/argument_error.md"
+        """The command for the page about calls that no overload took; each reason has its own."""
+        return command_for_page("argument_error")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the text and the reasons."""

@@ -21,7 +21,7 @@ def _installed(relative: str) -> str:
 def get_include() -> str:
     """Return the folder for ``-I`` that holds ``usm_dlpack/core.hpp`` and the other headers.
 
-    dlpack.h and mdspan.hpp are in ``../third_party/dlpack`` and ``../third_party/mdspan``.
+    dlpack.h and mdspan.hpp are in ``dlpack`` and ``mdspan`` of ``../share/usm_dlpack/third_party``.
 
     Raises
     ------

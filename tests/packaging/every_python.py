@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the package for every supported version of Python, in every way, and tests it there.
+"""Makes what a release uploads, in dist/, and installs it for every supported version of Python.
 
-``python3 dev.py pythons`` runs this program: it makes the sdist, and for each version an
-environment in which the package is built with nothing but the build requirements, no isolation and
-no index. ``python3 tests/packaging/every_python.py 3.13`` tries one version again, with the sdist
-and the wheel of the last run; both are in ``build/pythons/``, with a log for each version.
+``python3 dev.py wheels`` makes the sdist and from it a wheel for each version, as pip builds for
+users; each is installed in an environment that has nothing else, and exchanges an array.
+``python3 dev.py pythons`` (`--tests`) also runs tests there, and on the newest version those of an
+editable install; all tests run on one version by `dev.py test`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from dev import (  # noqa: E402
-    WHEELS,
     Environment,
     RefusalError,
     make_environment,
@@ -31,15 +29,32 @@ from dev import (  # noqa: E402
 )
 
 HERE = Path(__file__).resolve().parent
+DIST = ROOT / "dist"
 WORK = ROOT / "build" / "pythons"
-# In this order they are begun, two at a time. The last takes the wheel that the first builds: one
-# of the stable ABI is for all later versions.
-VERSIONS = ("3.12", "3.10", "3.11", "3.13")
-# Real exchanges, and what may differ from one version, or way of installing, to another; all tests
-# run on one version by `dev.py test`.
-EXCHANGES = ("packaging", "from_dlpack", "to_dlpack_tensor", "exchange_api", "lifetimes", "errors")
-IN_EDITABLE_INSTALL = ("packaging", "exchange_api")
+# The tag of the wheel that each version takes; that of the stable ABI is for all later ones.
+TAGS = {
+    "3.10": "cp310-cp310-manylinux",
+    "3.11": "cp311-cp311-manylinux",
+    "3.12": "cp312-abi3-manylinux",
+    "3.13": "cp312-abi3-manylinux",
+}
+NEWEST = max(TAGS)
 WHEEL_LIMIT = 1_000_000
+# They are of the SYCL runtime, which the wheel's requirement dpctl brings.
+OF_RUNTIME = ("libsycl.so.*", "libur_loader.so.*", "libOpenCL.so.*")
+EXCHANGE = """
+import numpy as np
+import usm_dlpack
+
+x = usm_dlpack.from_dlpack(np.arange(6.0), device=(14, 0))  # a copy in USM
+y = usm_dlpack.from_dlpack(x)
+assert (x.device, x.usm_type, y.data) == ((14, 0), "device", x.data)
+assert (np.from_dlpack(y, device="cpu") == np.arange(6.0)).all()
+print(f"usm_dlpack {usm_dlpack.__version__}: {x!r} was exchanged")
+"""
+# Real exchanges, and what may differ from one version, or way of installing, to another.
+TESTS = ("packaging", "from_dlpack", "to_dlpack_tensor", "exchange_api", "lifetimes", "errors")
+IN_EDITABLE_INSTALL = ("packaging", "exchange_api")
 
 
 def find_interpreter(version: str) -> Path | None:
@@ -69,135 +84,101 @@ def find_interpreter(version: str) -> Path | None:
     return None
 
 
-def require_interpreters() -> None:
-    """Install from the system's packages the versions of Python that are missing, or refuse."""
-    for version in VERSIONS:
+def require_interpreters(versions: list[str]) -> dict[str, Path]:
+    """Return an interpreter for each version; install what the system has, or refuse."""
+    for version in versions:
         packages = [f"python{version}", f"python{version}-dev", f"python{version}-venv"]
         if find_interpreter(version) is None and shutil.which("apt-cache") is not None:
             known = run("apt-cache", "show", "--quiet", packages[1], check=False) == 0
             require_debian_packages(packages if known else [])
-    missing = sorted(version for version in VERSIONS if find_interpreter(version) is None)
-    if missing:
+    found = {version: path for version in versions if (path := find_interpreter(version))}
+    if missing := [version for version in versions if version not in found]:
         raise RefusalError(
-            f"interpreters: expected Python {', '.join(sorted(VERSIONS))} with headers and "
-            f"ensurepip, found no {', '.join(missing)} on PATH or of pyenv; "
+            f"interpreters: expected Python {', '.join(versions)} with headers and ensurepip, "
+            f"found no {', '.join(missing)} on PATH or of pyenv; "
             f"run `pyenv install {' '.join(missing)}`"
         )
+    return found
 
 
-def make_sdist() -> None:
+def make_sdist() -> Path:
     """Make the sdist of this tree, which carries the headers that wheels of others carry."""
     environment = make_environment("venv")
     environment.install("-q", "-r", "requirements/test.txt")
     make = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
-    environment.run(environment.python, "-c", make, WORK)
+    environment.run(environment.python, "-c", make, DIST)
+    (sdist,) = DIST.glob("usm_dlpack-*.tar.gz")
+    return sdist
 
 
-def pip(environment: Environment, *words: str | Path) -> None:
-    """Let pip build with what is in the environment alone: no isolation, no index."""
-    alone = ("--no-build-isolation", "--no-index", "--no-deps", "--force-reinstall")
-    command = [*words, *(alone if words[0] == "install" else alone[:-1])]
-    environment.run(environment.python, "-m", "pip", *command)
-
-
-def build_wheel(environment: Environment, folder: Path) -> Path:
-    """Build the wheel from the sdist; refuse one that is large, or for one version of Python."""
-    pip(environment, "wheel", "--wheel-dir", folder, *WORK.glob("usm_dlpack-*.tar.gz"))
-    (wheel,) = folder.glob("usm_dlpack-*.whl")
+def make_wheel(tools: Environment, environment: Environment, tag: str, sdist: Path) -> None:
+    """Build a wheel from the sdist with a manylinux tag, unless there is one with its tag."""
+    if [*DIST.glob(f"usm_dlpack-*-{tag}*.whl")]:
+        return
+    built = WORK / tag
+    environment.run(environment.python, "-m", "pip", "wheel", "--no-deps", "-w", built, sdist)
+    excluded = [word for library in OF_RUNTIME for word in ("--exclude", library)]
+    wheels = built.glob("usm_dlpack-*.whl")
+    tools.run("auditwheel", "repair", *excluded, "--wheel-dir", built / "tagged", *wheels)
+    (wheel,) = (built / "tagged").iterdir()
     size = wheel.stat().st_size
-    print(f"{wheel.name}: {size} bytes", flush=True)
-    if "-cp312-abi3-" not in wheel.name or size >= WHEEL_LIMIT:
+    if f"-{tag}" not in wheel.name or size >= WHEEL_LIMIT:
         raise RefusalError(
-            f"wheel: expected the tag cp312-abi3 and less than {WHEEL_LIMIT} bytes, "
+            f"wheel: expected the tag {tag} and less than {WHEEL_LIMIT} bytes, "
             f"found {wheel.name} of {size} bytes; see [tool.scikit-build] in pyproject.toml"
         )
-    return wheel
+    shutil.copy(wheel, DIST)
 
 
-def build_extension_as_users_do(environment: Environment, wheels: Path) -> None:
-    """Build an extension that requires our wheel in pip's isolated build, and use it."""
-    links = f"{wheels} {os.environ.get('PIP_FIND_LINKS', '')}".strip()
-    command = ("-m", "pip", "install", "-q", "--no-deps", HERE / "extension")
-    environment.run(environment.python, *command, PIP_FIND_LINKS=links)
-    environment.run(environment.python, HERE / "use_extension.py")
-
-
-def test(environment: Environment, *subjects: str) -> None:
-    """Run the round trip as a program, and tests."""
-    # What the package and its tests need to run; the package itself is there.
-    environment.install("-q", "usm-dlpack[cpu,test]")
-    environment.run(environment.python, "-m", "usm_dlpack")
+def run_tests(environment: Environment, *subjects: str) -> None:
+    """Run tests of the package that is installed."""
     files = [f"tests/python/test_{subject}.py" for subject in subjects]
     cache = f"cache_dir={WORK / environment.folder.name}-cache"
     environment.run(environment.python, "-m", "pytest", "-q", "-o", cache, *files)
 
 
-def try_version(version: str) -> None:
-    """Install the package for one version in the ways that are its part, and test each."""
-    interpreter = find_interpreter(version)
-    assert interpreter is not None, "require_interpreters has seen it"
-    environment = make_environment(f"python-{version}", interpreter)
-    environment.install("-q", "-r", "requirements/test.txt", *WHEELS)
-    folder = WORK / version
-    objects = f"--config-settings=build-dir={folder / 'build'}"
-    if version == "3.10":
-        pip(environment, "install", *WORK.glob("usm_dlpack-*.tar.gz"))
-        test(environment, *EXCHANGES)
-    elif version == "3.11":
-        pip(environment, "install", objects, ROOT)
-        test(environment, *EXCHANGES)
-    elif version == "3.12":
-        wheel = build_wheel(environment, folder)
-        pip(environment, "install", wheel)
-        test(environment, *EXCHANGES)
-        build_extension_as_users_do(environment, wheel.parent)
-    else:
-        pip(environment, "install", *(WORK / "3.12").glob("usm_dlpack-*.whl"))
-        test(environment, "types", *EXCHANGES)
-    # After a plain install from the tree, what it compiled is taken again.
-    pip(environment, "install", objects, "--editable", ROOT)
-    test(environment, *IN_EDITABLE_INSTALL)
-    # Each takes two gigabytes.
-    shutil.rmtree(environment.folder)
-
-
-def try_apart(version: str) -> tuple[str, bool, float]:
-    """Try one version in a process of its own, which writes a log; return whether all passed."""
-    start = time.monotonic()
-    with (WORK / f"{version}.log").open("wb") as log:
-        done = subprocess.run(
-            [sys.executable, __file__, version], stdout=log, stderr=log, check=False
-        )
-    return version, done.returncode == 0, time.monotonic() - start
-
-
-def try_all() -> int:
-    """Try every version; return the exit status."""
-    require_interpreters()
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
-    make_sdist()
-    results = []
-    # Two, because half of the work has one thread.
-    with ThreadPoolExecutor(2) as pool:
-        for version, passed, seconds in pool.map(try_apart, VERSIONS):
-            print(f"\n=== Python {version}\n{(WORK / f'{version}.log').read_text()}", flush=True)
-            results.append((version, passed, seconds))
-    print()
-    for version, passed, seconds in results:
-        print(f"{'passed' if passed else 'FAILED'}  {seconds:5.0f} s  Python {version}")
-    return 0 if all(passed for _, passed, _ in results) else 1
+def try_version(environment: Environment, version: str, with_tests: bool) -> None:
+    """Install the wheel of one version as docs/how-to/install.md says, and exchange an array."""
+    project = HERE / "extension"
+    script = ROOT / "docs" / "examples" / "install.sh"
+    environment.run("bash", script, WHEELS=str(DIST), PROJECT=str(project))
+    environment.run(environment.python, "-c", EXCHANGE)
+    environment.run(environment.python, HERE / "use_extension.py")
+    if not with_tests:
+        return
+    environment.install("-q", "-r", "requirements/test.txt", "usm-dlpack[test]")
+    environment.run(environment.python, "-m", "usm_dlpack")
+    run_tests(environment, *TESTS, *(["types"] if version == NEWEST else []))
+    if version == NEWEST:
+        alone = ("--no-build-isolation", "--no-index", "--no-deps")
+        environment.install(*alone, "--editable", ROOT)
+        run_tests(environment, *IN_EDITABLE_INSTALL)
 
 
 def main() -> int:
-    """Try every version, or the one that is named."""
+    """Make and try all; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tests", action="store_true", help="run tests in each environment")
+    with_tests = parser.parse_args().tests
     try:
-        if len(sys.argv) == 1:
-            return try_all()
-        try_version(sys.argv[1])
+        interpreters = require_interpreters([*TAGS])
+        for folder in (DIST, WORK):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        tools = make_environment("release")
+        tools.install("-q", "-r", "requirements/wheels.txt")
+        sdist = make_sdist()
+        for version, interpreter in interpreters.items():
+            print(f"\n=== Python {version}", flush=True)
+            environment = make_environment(f"python-{version}", interpreter)
+            make_wheel(tools, environment, TAGS[version], sdist)
+            try_version(environment, version, with_tests)
+            shutil.rmtree(environment.folder)  # it takes two gigabytes
+        tools.run("twine", "check", "--strict", *DIST.iterdir())
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
+    print("\n" + "\n".join(str(file) for file in sorted(DIST.iterdir())))
     return 0
 
 

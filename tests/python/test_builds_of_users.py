@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CMake finds for a project that has the sources, an installed prefix or the sdist of ours.
+"""Projects of users build against what they have of ours, or are told what is missing.
 
 Each is built where nothing else of ours is found. The projects of docs/examples/cmake and of
 examples/, which have the installed package, are built by tests of their own.
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import clean_environment
 import pytest
+import usm_dlpack
 
 pytestmark = pytest.mark.extended
 
@@ -50,18 +51,18 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     choices = ("-DUSM_DLPACK_BUILD_TESTS=OFF", "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON", PYTHON)
     succeed("cmake", "-S", ROOT, "-B", folder / "build", *choices)
     succeed("cmake", "--install", folder / "build", "--prefix", folder / "installed")
+    assert {path.name for path in (folder / "installed").iterdir()} == {"include", "share"}
     return (folder / "installed").rename(folder / "moved")
 
 
 def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
     tmp_path: Path, driver: Path
 ) -> None:
-    project, sources = PROJECTS / "by_subdirectory", f"-DUSM_DLPACK_SOURCES={ROOT}"
-    succeed("cmake", "-S", project, "-B", tmp_path, sources, PYTHON)
+    sources = f"-DUSM_DLPACK_SOURCES={ROOT}"
+    succeed("cmake", "-S", PROJECTS / "by_subdirectory", "-B", tmp_path, sources, PYTHON)
     succeed("cmake", "--build", tmp_path)
-    program = tmp_path / "consumer"
-    succeed(program, OCL_ICD_FILENAMES=str(driver))
-    needed = succeed("readelf", "--dynamic", "--wide", program)
+    succeed(tmp_path / "consumer", OCL_ICD_FILENAMES=str(driver))
+    needed = succeed("readelf", "--dynamic", "--wide", tmp_path / "consumer")
     assert "libsycl" in needed
     assert "OpenCL" not in needed
 
@@ -83,8 +84,33 @@ def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(
     assert f"#error {sentence}" in done.stderr
 
 
+def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(
+    tmp_path: Path, bare_python: Path
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
+        f'add_subdirectory("{ROOT}" usm_dlpack)\n'
+        "get_target_property(name usm_dlpack::usm_dlpack NAME)\n",
+        encoding="utf-8",
+    )
+    dlpack = usm_dlpack.get_cmake_dir() + "/../../usm_dlpack/third_party/dlpack"
+    said = succeed(
+        *("cmake", "-S", tmp_path, "-B", tmp_path / "build"),
+        *(f"-DPython_EXECUTABLE={bare_python}", f"-DUSM_DLPACK_DLPACK_INCLUDE_DIR={dlpack}"),
+    )
+    assert "mdspan/mdspan.hpp: expected kokkos/mdspan newer than its tag 0.6.0, found " in said
+    assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found " in said
+
+
+def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path: Path) -> None:
+    done = attempt("cmake", "-S", ROOT, "-B", tmp_path, PATH=str(Path(sys.executable).parent))
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert "compiler: expected a C++17 compiler, found none that works; install g++, or " in said
+
+
 def configure(folder: Path, python: Path, prefix: Path, *choices: str) -> tuple[int, str]:
-    """Configure the project that asks an installed prefix for SYCL; return what was said."""
+    """Configure the program of docs/how-to/cmake.md with an installed prefix."""
     done = attempt(
         *("cmake", "-S", ROOT / "docs/examples/cmake/program", "-B", folder),
         *(f"-DCMAKE_PREFIX_PATH={prefix}", f"-DPython_EXECUTABLE={python}", *choices),
@@ -99,16 +125,17 @@ def test_headers_that_an_installed_prefix_carries_are_found_where_it_was_moved_t
     assert status != 0
     assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found headers" in said
     for name in ("dlpack", "mdspan"):
-        assert f"{prefix}/third_party/{name} " in said
+        assert f"{prefix}/share/usm_dlpack/third_party/{name} " in said
 
 
 @pytest.mark.parametrize("missing", ["include/sycl/sycl.hpp", "lib/libsycl.so"])
 def test_sycl_that_the_user_points_to_is_not_passed_over(
     tmp_path: Path, prefix: Path, missing: str
 ) -> None:
-    for file in {"include/sycl/sycl.hpp", "lib/libsycl.so"} - {missing}:
+    for file in ("include/sycl/sycl.hpp", "lib/libsycl.so"):
         (tmp_path / file).parent.mkdir(parents=True)
-        (tmp_path / file).touch()
+        if file != missing:
+            (tmp_path / file).touch()
     choices = (
         f"-DUSM_DLPACK_SYCL_INCLUDE_DIR={tmp_path}/include",
         f"-DUSM_DLPACK_SYCL_LIBRARY={tmp_path}/lib/libsycl.so",
@@ -118,7 +145,6 @@ def test_sycl_that_the_user_points_to_is_not_passed_over(
     assert status != 0
     found = f'found headers "{tmp_path}/include" and library "{tmp_path}/lib/libsycl.so"; '
     assert found in said
-    (tmp_path / missing).parent.mkdir(parents=True)
     (tmp_path / missing).touch()
     status, said = configure(tmp_path / "build", Path(sys.executable), prefix, *choices)
     assert status == 0, said
@@ -168,8 +194,9 @@ def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist: Path) ->
         "mdspan/mdspan/mdspan.hpp",
     }
     names = {path.name for path in sdist.iterdir()}
-    assert names >= {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "tests"}
-    assert not [name for name in names if name.startswith(".") or name in ("build", "dist")]
+    assert names >= {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "docs"}
+    absent = ("benchmarks", "build", "dist", "examples", "tests")
+    assert not [name for name in names if name.startswith(".") or name in absent]
 
 
 def test_the_sdist_needs_no_donor_of_headers(
@@ -203,3 +230,63 @@ def test_a_header_that_needs_others_is_not_carried_alone(tmp_path: Path) -> None
     assert done.returncode != 0
     said = " ".join(done.stderr.split())
     assert f"{header}: expected one header that stands alone, found `{include}`; set " in said
+
+
+# --- headers of others that are missing or unfit
+
+
+def test_a_header_that_is_found_nowhere_stops_with_the_cures(
+    tmp_path: Path, bare_python: Path
+) -> None:
+    done = attempt("cmake", "-S", ROOT, "-B", tmp_path, f"-DPython_EXECUTABLE={bare_python}")
+    assert done.returncode != 0
+    said = " ".join(done.stderr.split())
+    assert "dlpack/dlpack.h: expected dlpack.h 1.0 or newer, before 2.0, found no such " in said
+    assert 'run `python -m pip install "apache-tvm-ffi>=0.1.9"`' in said
+    assert "-DUSM_DLPACK_DLPACK_INCLUDE_DIR=<folder>" in said
+
+
+def syntax_errors(source: Path, *flags: str) -> str:
+    """Return what g++ says of a source that it refuses."""
+    source.write_text("#include <usm_dlpack/core/config.hpp>\n")
+    command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", *flags, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("#define DLPACK_VERSION 60\n", "older than 1.0"),
+        ("#define DLPACK_MAJOR_VERSION 2\n#define DLPACK_MINOR_VERSION 1\n", "another"),
+    ],
+)
+def test_a_header_of_another_version_is_refused_by_cmake_and_by_the_compiler(
+    tmp_path: Path, text: str, found: str
+) -> None:
+    header = tmp_path / "dlpack" / "dlpack.h"
+    header.parent.mkdir()
+    header.write_text(text)
+    choice = f"-DUSM_DLPACK_DLPACK_INCLUDE_DIR={tmp_path}"
+    done = attempt("cmake", "-S", ROOT, "-B", tmp_path / "build", PYTHON, choice)
+    assert done.returncode != 0
+    expected = "expected dlpack.h 1.0 or newer, before 2.0, found "
+    assert f"USM_DLPACK_DLPACK_INCLUDE_DIR: {expected}" in " ".join(done.stderr.split())
+    refused = syntax_errors(tmp_path / "user.cpp", f"-I{tmp_path}")
+    assert "#error dlpack/dlpack.h: expected " in refused
+    assert found in refused
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("-U__GNUC__", "compiler: expected g++ or clang (icpx is one), found another; build with"),
+        ("-fno-exceptions", "compiler flags: expected exceptions, found -fno-exceptions; remove"),
+        ("-DNOTHING", "dlpack/dlpack.h: expected "),
+    ],
+)
+def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(
+    tmp_path: Path, flag: str, sentence: str
+) -> None:
+    assert f"#error {sentence}" in syntax_errors(tmp_path / "user.cpp", flag)

@@ -127,7 +127,7 @@ def test_places_of_devices_are_counted_in_each_backend() -> None:
 def stray(tmp_path: Path) -> Path:
     """Return a folder with a copy of the package from which no libsycl is found."""
     folder = tmp_path / "stray"
-    ignored = shutil.ignore_patterns("__pycache__", "include", "share", "third_party")
+    ignored = shutil.ignore_patterns("__pycache__", "include", "share")
     package = Path(usm_dlpack.__file__).parent
     shutil.copytree(package, folder / "usm_dlpack", ignore=ignored)
     return folder

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,40 @@ def test_a_refusal_has_the_class_that_the_table_says_and_its_page() -> None:
     for code, _, is_binding in _core.error_table():
         refusal = from_parts(code, *PARTS[1:])
         check_refusal(refusal, code, "shape", binding=is_binding)
-        assert refusal.page == f"docs/errors/{code}.md"
+        assert refusal.page == f"python -m usm_dlpack errors {code}"
     binding = {code for code, _, is_binding in _core.error_table() if is_binding}
     assert binding == {
         *("context_not_default", "device_without_id", "pointer_unknown", "device_mismatch")
     }
 
 
-def test_a_call_that_no_overload_took_has_a_page(project_root: Path) -> None:
+def test_the_page_of_an_error_is_printed_by_its_command(succeed: Callable[..., str]) -> None:
     overloads = ArgumentError("f: ...", (from_parts(*PARTS),))
-    assert overloads.page == "docs/errors/argument_error.md"
-    assert (project_root / overloads.page).is_file()
+    for error, parts in (
+        (overloads, ("Its `reasons` are the refusals", "guide_extension.fill(queue, 1.5, 1.5)")),
+        (
+            overloads.reasons[0],
+            (
+                "What to do: Correct shape, strides or byte_offset",
+                "  # 64 bytes\n\n  shape: expected a view within the 48 bytes of the object",
+            ),
+        ),
+    ):
+        command, *arguments = error.page.split()
+        assert command == "python"
+        page = succeed(arguments=tuple(arguments))
+        assert all(part in page for part in parts)
+        assert not re.search(r"```|\*\*\w+:\*\*|\{[a-z-]+\}|\]\(", page)
+    listed = succeed(arguments=("-m", "usm_dlpack", "errors"))
+    assert all(f"\n{code} " in f"\n{listed}" for code, _, _ in _core.error_table())
+    assert succeed(arguments=("-m", "usm_dlpack", "--version")) == f"usm_dlpack {_core.version}\n"
+
+
+def test_an_unknown_code_is_refused_with_near_ones(new_process: Callable[..., Any]) -> None:
+    done = new_process(arguments=("-m", "usm_dlpack", "errors", "out_of_bound"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "code: expected the code of an error, found 'out_of_bound'; " in done.stderr
+    assert " to out_of_bounds" in done.stderr
 
 
 def test_a_refusal_is_pickled_and_copied_with_all_its_parts() -> None:

@@ -172,6 +172,7 @@ def test_what_a_producer_raises_is_the_stop(raised: Exception) -> None:
     assert str(explanation).isascii()
     told = json.loads(explanation.as_json())["walks"][0]["error"]
     assert (told["type"], told["page"]) == (type(raised).__name__, None)
+    assert "usm_dlpack errors" not in str(explanation)
 
 
 def test_a_keyboard_interrupt_is_not_explained_away() -> None:
@@ -265,14 +266,16 @@ def test_hostile_interfaces_are_explained(memory: Any, field: str) -> None:
 
 
 def test_the_page_of_a_refusal_is_named_wherever_it_is_shown(memory: Any) -> None:
-    for keywords, code, page in (
-        ({"shape": 49}, "out_of_bounds", "docs/errors/out_of_bounds.md"),
-        ({"shape": "a"}, "TypeError", "docs/errors/python_arguments.md"),
+    for keywords, code, name in (
+        ({"shape": 49}, "out_of_bounds", "out_of_bounds"),
+        ({"shape": "a"}, "TypeError", "python_arguments"),
     ):
+        page = f"python -m usm_dlpack errors {name}"
         explanation = explain(memory, direction="export", **keywords)
         for text in (str(explanation), explanation._repr_html_()):
             assert f"{code}; {page}" in text
         assert explanation.to_dict()["walks"][0]["error"]["page"] == page
+    assert "usm_dlpack errors" not in str(explain(memory))
 
 
 def test_an_array_that_says_where_it_is_stops_for_that_reason() -> None:

@@ -46,7 +46,7 @@ def said_by_program(program: Path, *arguments: str, **variables: str) -> list[Us
 
 def said_by_compiler(name: str) -> Use:
     """Return the first house sentence with which g++ refuses a use of compile_time.cpp."""
-    third_party = Path(usm_dlpack.get_include()).parent / "third_party"
+    third_party = Path(usm_dlpack.get_include(), "../share/usm_dlpack/third_party")
     folders = [usm_dlpack.get_include(), third_party / "dlpack", third_party / "mdspan"]
     folders += [Path(sys.prefix) / "include", nanobind.include_dir()]
     macros = {

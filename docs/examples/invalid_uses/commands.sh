@@ -17,6 +17,9 @@ case "$1" in
   explain_where_there_is_no_device)
     ONEAPI_DEVICE_SELECTOR="level_zero:*" python -m usm_dlpack explain "dpctl.memory:MemoryUSMHost(8)"
     ;;
+  errors_of_an_unknown_code)
+    python -m usm_dlpack errors out_of_bound
+    ;;
   stdout_that_is_full)
     python -m usm_dlpack devices >/dev/full
     ;;

@@ -46,10 +46,7 @@ class Probe:
 def _answer(arguments: Iterable[str], changes: Mapping[str, str | None]) -> Any:
     """Run this file with some variables changed or removed, and return what it prints.
 
-    Raises
-    ------
-    RuntimeError
-        If the process fails; its text is the last line that the process wrote, or how it ended.
+    If the process fails, the RuntimeError has the last line that it wrote, or how it ended.
     """
     merged = {**os.environ, **changes}
     environment = {name: value for name, value in merged.items() if value is not None}
@@ -81,15 +78,26 @@ def import_in_child(modules: Iterable[str]) -> Probe:
 
 
 def list_with(changes: Mapping[str, str | None]) -> list[Device]:
-    """Return the root devices that a new process has with some variables changed or removed.
-
-    Raises
-    ------
-    RuntimeError
-        If the process fails.
-    """
+    """Return the root devices that a new process has with some variables changed or removed."""
     devices: list[Device] = _answer(["devices"], changes)
     return devices
+
+
+def describe(device: Any) -> Device:
+    """Say what a device is; what a broken driver does not answer is None, and the failure told."""
+    described: Device = {"failure": None}
+    for name, ask in {
+        "filter_string": device.get_filter_string,
+        "name": lambda: str(device.name).strip(),
+        "backend": lambda: device.backend.name,
+        "device_type": lambda: device.device_type.name,
+        "platform": lambda: device.sycl_platform.name,
+    }.items():
+        try:
+            described[name] = ask()
+        except Exception as error:
+            described |= {name: None, "failure": str(error) or type(error).__name__}
+    return described
 
 
 # --- in the new process
@@ -98,17 +106,7 @@ def list_with(changes: Mapping[str, str | None]) -> list[Device]:
 def _described(device: Any) -> Device:
     import dpctl
 
-    described: Device = {}
-    for name, ask in (
-        ("filter_string", device.get_filter_string),
-        ("backend", lambda: device.backend.name),
-        ("name", lambda: str(device.name).strip()),
-    ):
-        try:
-            described[name] = ask()
-        except Exception:  # a broken driver may fail at any query
-            described[name] = None
-    described["failure"] = None
+    described = describe(device)
     try:
         dpctl.SyclContext(device)
     except Exception as error:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import dpctl
 import numpy as np
+from dpctl import memory, program
 
 import usm_dlpack
-from usm_dlpack import ConversionError, DLPackTensor
+from usm_dlpack import ConversionError, DLPackTensor, _core
 from usm_dlpack._terminal import Progress, say_error
 
 _ROWS, _COLUMNS = 4, 6
@@ -53,10 +56,8 @@ class _Device:
     """A queue on the first device that works, and the kernels built for it, if any can be."""
 
     def __init__(self) -> None:
-        import dpctl
-        from dpctl import program
-
-        self.queue = dpctl.SyclQueue(_first_device())
+        usable = (row["device_id"] for row in _core.device_rows() if row["failure"] is None)
+        self.queue = dpctl.SyclQueue(usm_dlpack.root_device(next(usable)))
         self.program, self.worker = None, "a copy from the host"
         with Progress() as progress:
             progress.show("building kernels")
@@ -66,8 +67,6 @@ class _Device:
                 self.worker = "a kernel"
 
     def allocate(self, queue: Any = None) -> Any:
-        from dpctl import memory
-
         return memory.MemoryUSMDevice(4 * _COUNT, queue=queue or self.queue)
 
     def run(self, name: str, *arguments: Any) -> None:
@@ -80,17 +79,10 @@ class _Device:
         self.queue.submit(kernel, list(arguments), [_COUNT])
         self.queue.wait()
 
-    def values(self, memory: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def values(self, of: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         host: np.ndarray[Any, np.dtype[np.float32]] = np.empty(_COUNT, np.float32)
-        self.queue.memcpy(host, memory, host.nbytes)
+        self.queue.memcpy(host, of, host.nbytes)
         return host
-
-
-def _first_device() -> Any:
-    from usm_dlpack._cli._devices import list_devices
-
-    usable = [device["device_id"] for device in list_devices() if device["usable"]]
-    return usm_dlpack.root_device(usable[0])
 
 
 def _round_trip(device: _Device) -> DLPackTensor:
@@ -99,7 +91,6 @@ def _round_trip(device: _Device) -> DLPackTensor:
     If no kernel can be built, copies from the host replace them.
     """
     import tvm_ffi
-    from dpctl import memory
 
     print("\nRound trip of device USM: dpctl -> apache-tvm-ffi -> dpctl")
     if device.program is None:
@@ -134,61 +125,35 @@ def _round_trip(device: _Device) -> DLPackTensor:
     return tensor
 
 
-class _Array:
-    """An array whose producer says something else of its memory than is true."""
-
-    def __init__(self, **said: Any) -> None:
-        self.__dict__ |= said
-
-
-def _foreign_memory(device: _Device) -> Any:
-    import dpctl
-
-    root = device.queue.sycl_device
-    return device.allocate(dpctl.SyclQueue(dpctl.SyclContext([root]), root))
-
-
 def _refusals(device: _Device, tensor: DLPackTensor) -> None:
     """Show bad arrays and requests, and require that each is refused by the rule it breaks."""
     print("\nBad tensors, and what their producers are told")
     export, take, prove = usm_dlpack.to_dlpack_tensor, usm_dlpack.from_dlpack, usm_dlpack.validate
     on_host = (ctypes.c_float * _COUNT)()
-    memory = device.allocate()
-    interface = memory.__sycl_usm_array_interface__
-    data = (ctypes.addressof(on_host), False)
-    not_usm: Any = _Array(__sycl_usm_array_interface__=interface | {"data": data})
-    elsewhere: Any = _Array(__dlpack_device__=lambda: (2, 0), __dlpack__=tensor.__dlpack__)
-    cases: list[tuple[str, str, Callable[[], object]]] = [
-        ("an array on the host", "device_type_unsupported", lambda: take(np.zeros(3))),
-        (
-            "an array of another library's device",
+    own, root = device.allocate(), device.queue.sycl_device
+    foreign = device.allocate(dpctl.SyclQueue(dpctl.SyclContext([root]), root))
+    interface = own.__sycl_usm_array_interface__
+    interface |= {"data": (ctypes.addressof(on_host), False)}
+    not_usm = SimpleNamespace(__sycl_usm_array_interface__=interface)
+    elsewhere = SimpleNamespace(__dlpack_device__=lambda: (2, 0), __dlpack__=tensor.__dlpack__)
+    unaligned: dict[str, Any] = {"shape": 2, "dtype": "float32", "byte_offset": 2}
+    cases: dict[str, tuple[str, Callable[[], object]]] = {
+        "an array on the host": ("device_type_unsupported", lambda: take(np.zeros(3))),
+        "an array of another library's device": (
             "device_type_unsupported",
             lambda: take(elsewhere),
         ),
-        ("USM of another context", "context_not_default", lambda: export(_foreign_memory(device))),
-        ("a shape beyond its memory", "out_of_bounds", lambda: export(memory, shape=97)),
-        (
-            "a device id of no device",
-            "device_id_out_of_range",
-            lambda: usm_dlpack.root_device(99),
-        ),
-        (
-            "memory that is not USM",
-            "pointer_unknown",
-            lambda: export(not_usm),
-        ),
-        (
-            "an unaligned byte offset",
-            "data_misaligned",
-            lambda: export(memory, shape=2, dtype="float32", byte_offset=2),
-        ),
-        (
-            "a kind that the consumer cannot take",
+        "USM of another context": ("context_not_default", lambda: export(foreign)),
+        "a shape beyond its memory": ("out_of_bounds", lambda: export(own, shape=97)),
+        "a device id of no device": ("device_id_out_of_range", lambda: usm_dlpack.root_device(99)),
+        "memory that is not USM": ("pointer_unknown", lambda: export(not_usm)),
+        "an unaligned byte offset": ("data_misaligned", lambda: export(own, **unaligned)),
+        "a kind that the consumer cannot take": (
             "usm_type_not_accepted",
             lambda: prove(tensor, usm_types="host"),
         ),
-    ]
-    for label, code, act in cases:
+    }
+    for label, (code, act) in cases.items():
         try:
             act()
         except ConversionError as error:

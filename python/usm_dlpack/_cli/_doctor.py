@@ -25,7 +25,7 @@ from urllib.request import url2pathname
 
 import usm_dlpack
 from usm_dlpack._cli import _doctor_driver, _doctor_releases
-from usm_dlpack._cli._child import Probe, import_in_child
+from usm_dlpack._cli._child import Probe, import_in_child, list_with
 from usm_dlpack._cli._finding import PIP, REINSTALL, Finding, fine, first_command, refused
 from usm_dlpack._terminal import Progress, styled, wants_colour
 
@@ -161,7 +161,11 @@ def examine(progress: Progress) -> dict[str, Any]:
     major = _major(file.read_bytes().decode("latin-1")) if file else None
     probes = _import_all(peers, progress)
     progress.show("listing devices")
-    devices, failure = _doctor_driver.list_devices()
+    devices, failure = [], None
+    try:
+        devices = list_with({})
+    except RuntimeError as error:
+        failure = str(error)
     findings = check_package(file, major, probes["usm_dlpack"])
     findings += check_libsycl(major or _NEWEST_MAJOR, probes)
     findings += _doctor_releases.check_releases(versions)

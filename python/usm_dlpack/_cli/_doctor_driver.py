@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 from pathlib import Path
 
 from usm_dlpack import _driver
 from usm_dlpack._cli._child import HIDING, Device, list_with
+from usm_dlpack._cli._doctor_releases import installed_versions
 from usm_dlpack._cli._finding import PIP, REINSTALL, Finding, fine, refused
 from usm_dlpack._cli._selector import SELECTOR, changes_of_selector, terms_of
 
@@ -17,11 +17,7 @@ _CHOOSING = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER")
 
 
 def _command_for_wheel() -> str:
-    try:
-        importlib.metadata.version(_WHEEL)
-    except importlib.metadata.PackageNotFoundError:
-        return f"{PIP} {_WHEEL}"
-    return f"{REINSTALL} {_WHEEL}"
+    return f"{REINSTALL if _WHEEL in installed_versions() else PIP} {_WHEEL}"
 
 
 def check_driver() -> list[Finding]:
@@ -40,14 +36,6 @@ def check_driver() -> list[Finding]:
         findings.append(refused("driver", f"libintelocl.so of {_WHEEL}", found, command))
     none = "no CPU driver of a wheel"
     return findings or [fine("driver", f"CPU driver {library}" if library else none)]
-
-
-def list_devices() -> tuple[list[Device], str | None]:
-    """Return the root devices of a new process, and why they could not be listed."""
-    try:
-        return list_with({}), None
-    except RuntimeError as error:
-        return [], str(error)
 
 
 def check_devices(devices: list[Device], failure: str | None, cause: str | None) -> list[Finding]:

@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,33 +24,25 @@ class _UnusableError(Exception):
     """An argument that gives no object; the text is the error sentence."""
 
 
-def _load_file(path: Path) -> ModuleType:
+def _load(name: str) -> ModuleType:
+    """Import a module, or a file as if it were the program."""
+    path = Path(name)
+    if not name.endswith(".py") and os.sep not in name:
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        return importlib.import_module(name)
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None:
         raise ModuleNotFoundError(f"{path} is no Python file", name=str(path))
     module = importlib.util.module_from_spec(specification)
     sys.modules[path.stem] = module  # like an import; needed by dataclasses and pickle
     sys.path.insert(0, str(path.parent.resolve()))
-    arguments, sys.argv = sys.argv, [str(path)]  # as if the file were the program
+    arguments, sys.argv = sys.argv, [str(path)]
     try:
         specification.loader.exec_module(module)
     finally:
         sys.argv = arguments
     return module
-
-
-def _load(name: str) -> ModuleType:
-    path = Path(name)
-    if name.endswith(".py") or os.sep in name:
-        return _load_file(path)
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    return importlib.import_module(name)
-
-
-def _said(error: BaseException) -> str:
-    text = error_text(error) if isinstance(error, Exception) else ""
-    return f"{type_name(error)}: {text}" if text else type_name(error)
 
 
 def _is_absent(error: BaseException, module: str) -> bool:
@@ -64,20 +56,22 @@ def _is_absent(error: BaseException, module: str) -> bool:
     return Path(path).absolute() == Path(module).absolute()
 
 
-def _has_device() -> bool:
-    try:
-        return any(row["failure"] is None for row in _core.device_rows())
-    except Exception:  # the runtime cannot list devices
-        return False
-
-
 def _remedy() -> str:
     """Return the remedy for an error that the target raises."""
-    if _has_device():
-        return "correct what it raises"
+    with suppress(Exception):  # the runtime cannot list devices
+        if any(row["failure"] is None for row in _core.device_rows()):
+            return "correct what it raises"
     return (
         "run `python -m usm_dlpack doctor`, because this process has no root device that works, "
         "or correct what it raises"
+    )
+
+
+def _refused(expected: str, found: str, error: BaseException, remedy: str) -> _UnusableError:
+    text = error_text(error) if isinstance(error, Exception) else ""
+    said = f"{type_name(error)}: {text}" if text else type_name(error)
+    return _UnusableError(
+        f"target: expected {expected}, found {found}, which raises {said}; {remedy}"
     )
 
 
@@ -100,43 +94,29 @@ def find_object(target: str) -> Any:
     except (Exception, SystemExit) as error:
         absent = _is_absent(error, module)
         remedy = "correct the name, or run where it is found" if absent else _remedy()
-        raise _UnusableError(
-            f"target: expected a module that can be imported, found {module}, which raises "
-            f"{_said(error)}; {remedy}"
-        ) from error
+        raise _refused("a module that can be imported", module, error, remedy) from error
     try:
         return eval(expression, dict(namespace))
     except (Exception, SystemExit) as error:
         of_expression = isinstance(error, (NameError, SyntaxError, AttributeError))
         remedy = "correct the expression" if of_expression else _remedy()
-        raise _UnusableError(
-            f"target: expected an expression with a value, found {ascii(expression)[1:-1]}, which "
-            f"raises {_said(error)}; {remedy}"
-        ) from error
-
-
-def _turn_to_stderr() -> int | None:
-    """Redirect file descriptor 1 to standard error; return a copy of it, or None if closed."""
-    try:
-        kept = os.dup(1)
-    except OSError:  # closed: nobody reads it
-        return None
-    try:
-        os.dup2(2, 1)
-    except OSError:  # standard error is closed
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-    return kept
+        shown = ascii(expression)[1:-1]
+        raise _refused("an expression with a value", shown, error, remedy) from error
 
 
 @contextmanager
 def _prints_to_stderr() -> Iterator[None]:
     """Redirect the user's output to standard error, also that of subprocesses and C code.
 
-    It must not mix with the explanation.
+    It must not mix with the explanation. Where a stream is closed, nobody reads it.
     """
-    kept = _turn_to_stderr()
+    kept = None
+    with suppress(OSError):
+        kept = os.dup(1)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # standard error is closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
         with redirect_stdout(sys.stderr):
             yield

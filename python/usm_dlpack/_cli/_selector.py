@@ -52,12 +52,9 @@ def changes_of_selector(
 ) -> dict[str, Any]:
     """Return what the variables that are set change in a process with these devices.
 
-    Returns
-    -------
-    :
-        ``value`` of the selector, or None; ``hidden``, the devices that it hides; ``without``, by
-        device id, the id without the selector; ``failure``, why that could not be found out; and
-        ``others``, what other variables hide: how many root devices, or None if that is not known.
+    ``value`` is the selector, or None; ``hidden`` the devices that it hides; ``without`` has by
+    device id the id without the selector; ``failure`` is why that could not be found out; and
+    ``others`` what other variables hide: how many root devices, or None if that is not known.
     """
     value = os.environ.get(SELECTOR)
     found: dict[str, Any] = {"value": value, "hidden": [], "without": None, "failure": None}
@@ -65,8 +62,8 @@ def changes_of_selector(
     if value is None:
         return found
     if "." in value:  # the runtime shows a sub-device that it lists as a root device
-        text = "it names sub-devices, which without it are no devices of their own"
-        return found | {"failure": text}
+        failure = "it names sub-devices, which without it are no devices of their own"
+        return found | {"failure": failure}
     progress(f"listing devices without {SELECTOR}")
     try:
         everything = list_with({SELECTOR: None})
@@ -75,11 +72,11 @@ def changes_of_selector(
     except RuntimeError as error:
         return found | {"failure": str(error)}
     if chosen is None:
-        text = "the devices without it cannot be told from each other"
-        return found | {"failure": text}
+        failure = "the devices without it cannot be told from each other"
+        return found | {"failure": failure}
     rows = enumerate(everything)
-    found["hidden"] = [{"device_id": n} | device for n, device in rows if n not in chosen]
-    return found | {"without": chosen}
+    hidden = [{"device_id": n} | device for n, device in rows if n not in chosen]
+    return found | {"hidden": hidden, "without": chosen}
 
 
 def _effects_of_others(count: int, progress: Callable[[str], None]) -> list[dict[str, Any]]:

@@ -17,6 +17,10 @@ __all__ = ["Explanation", "explain"]
 Direction = Literal["import", "export"]
 
 
+def _given(**keywords: Any) -> dict[str, Any]:
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
 def _has(x: object, name: str) -> bool:
     """Return whether an object has an attribute, without running its code."""
     missing = object()
@@ -126,24 +130,13 @@ def explain(
         ...
     ValueError: direction: expected None, "import" or "export", found 'both'; ...
     """
-    imports: dict[str, Any] = {
-        "usm_types": usm_types,
-        "backends": backends,
-        "ndim": ndim,
-        "readonly": readonly,
-        "overlapping": overlapping,
-        "device": device,
-    }
-    exports: dict[str, Any] = {
-        "shape": shape,
-        "strides": strides,
-        "byte_offset": byte_offset,
-        "queue": queue,
-    }
-    imports = {name: value for name, value in imports.items() if value is not None}
-    exports = {name: value for name, value in exports.items() if value is not None}
+    imports = _given(
+        usm_types=usm_types, backends=backends, ndim=ndim, readonly=readonly,
+        overlapping=overlapping, device=device,
+    )  # fmt: skip
+    exports = _given(shape=shape, strides=strides, byte_offset=byte_offset, queue=queue)
     chosen = _directions(x, direction, imports, exports)
-    both: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    both = _given(dtype=dtype)
     given = {"import": imports | both, "export": exports | both}
     walks = [_walk(way, x, given[way]) for way in chosen]
     return Explanation(f"an object of type {type_name(x)}", tuple(walks))

@@ -13,7 +13,8 @@ Facts = dict[str, Any]
 
 
 @contextlib.contextmanager
-def _failing(answers: Facts) -> Iterator[None]:
+def failing(answers: Facts) -> Iterator[None]:
+    """Write the text of a failure among the answers."""
     try:
         yield
     except Exception as error:  # a broken driver may fail at any query
@@ -24,7 +25,7 @@ def _describe_device(device: Any) -> Facts:
     """Describe a device; its id is that of its root, or None."""
     answers: Facts = {"device_id": None, "sub_device": device.parent_device is not None}
     answers["name"] = None
-    with _failing(answers):
+    with failing(answers):
         answers["device_id"] = _core.device_id(device)
         answers["name"] = device.name
     return answers
@@ -34,12 +35,12 @@ def ask_context(address: int, context: Any) -> Facts:
     """Describe a context, its devices and a pointer in it."""
     defaults = [known for known, *_ in _core.platforms() if known is not None]
     answers: Facts = {"default": context in defaults, "platform": None, "devices": []}
-    with _failing(answers):
+    with failing(answers):
         devices = context.get_devices()
         answers["platform"] = devices[0].sycl_platform.name
         answers["devices"] = [_describe_device(device) for device in devices]
     said: Facts = {"kind": None}
-    with _failing(said):
+    with failing(said):
         said["kind"], device = _core.ask_pointer(address, context)
         if device is not None:
             said["device"] = _describe_device(device)
@@ -55,21 +56,3 @@ def ask_platforms(address: int) -> list[Facts]:
             row = ask_context(address, context)
         rows.append(row | {"backend": backend, "first_device": first_device})
     return rows
-
-
-def ask_default_context(device_id: int) -> Facts:
-    """Describe the default context of a root device's platform."""
-    answers: Facts = {"available": False, "device_ids": [], "failure": None}
-    with _failing(answers):
-        devices = _core.default_context(device_id).get_devices()
-        answers["device_ids"] = [_core.device_id(device) for device in devices]
-        answers["available"] = True
-    return answers
-
-
-def ask_partition(device_id: int) -> Facts:
-    """Return how many sub-devices a root device can have, and how it can be partitioned."""
-    answers: Facts = {"most": 0, "by": [], "failure": None}
-    with _failing(answers):
-        answers["most"], answers["by"] = _core.partitions(device_id)
-    return answers

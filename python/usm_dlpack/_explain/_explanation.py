@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
-from usm_dlpack._errors import ConversionError
+from usm_dlpack._errors import ConversionError, command_for_page
 from usm_dlpack._terminal import styled
 
 _MARKS = {"passed": ("ok", "green"), "stopped": ("stop", "red"), "not reached": ("..", "faint")}
@@ -114,42 +114,38 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as dictionaries, lists, texts and numbers."""
-        return {
-            "subject": self.subject,
-            "passed": self.error is None,
-            "walks": [_walk_as_dict(walk) for walk in self.walks],
-        }
+        walks = [
+            {
+                "direction": walk.direction,
+                "call": walk.call,
+                "steps": [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps],
+                "error": None if walk.error is None else _error_as_dict(walk.error),
+                "instead": walk.instead,
+            }
+            for walk in self.walks
+        ]
+        return {"subject": self.subject, "passed": self.error is None, "walks": walks}
 
     def as_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
 
-def _walk_as_dict(walk: Walk) -> dict[str, Any]:
-    return {
-        "direction": walk.direction,
-        "call": walk.call,
-        "steps": [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps],
-        "error": None if walk.error is None else _error_as_dict(walk.error),
-        "instead": walk.instead,
-    }
-
-
 def _error_as_dict(error: Exception) -> dict[str, Any]:
     """Convert an exception for JSON; errors of other libraries have no parts."""
     parts = ("code", "field", "expected", "found", "remedy")
+    described: dict[str, Any] = {"type": type(error).__name__, "text": error_text(error)}
     ours = isinstance(error, ConversionError)
-    found = {part: getattr(error, part) if ours else None for part in parts}
-    described = {"type": type(error).__name__, "text": error_text(error)}
-    return described | found | {"page": _page_of(error)}
+    described |= {part: getattr(error, part) if ours else None for part in parts}
+    return described | {"page": _page_of(error)}
 
 
 def _page_of(error: Exception) -> str | None:
-    """Return the documentation page of an exception; None if it is not ours."""
+    """Return the command for the page of an exception; None if it is not ours."""
     if isinstance(error, ConversionError):
         return error.page
     ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
-    return "docs/errors/python_arguments.md" if ours else None
+    return command_for_page("python_arguments") if ours else None
 
 
 def error_text(error: Exception) -> str:
@@ -160,15 +156,17 @@ def error_text(error: Exception) -> str:
         return "an exception that cannot be printed"
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent)
-    ) or [indent.rstrip()]
-
-
 def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
     lines = [styled(f"{walk.direction.capitalize()} of {subject}", "bold", colour)]
     lines += [f"  by {walk.call}"]
+
+    def tell(name: str, text: str, style: str | None = None) -> None:
+        first = f"           {name:8}  "
+        told = textwrap.wrap(
+            text, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
+        ) or [first.rstrip()]
+        lines.extend(styled(line, style, colour) if style else line for line in told)
+
     for step in walk.steps:
         mark, style = _MARKS[step.outcome]
         title = f"{step.number:2}. {step.title}"
@@ -176,19 +174,18 @@ def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
             lines.append(styled(f"  {mark:4} {title}", "faint", colour))
             continue
         lines.append(f"  {styled(f'{mark:4}', style, colour)} {title}")
-        lines += _wrapped(step.question, "           asked     ")
-        lines += _wrapped(step.answer, "           answered  ")
+        tell("asked", step.question)
+        tell("answered", step.answer)
         if step.outcome == "stopped" and walk.error is not None:
             kind, sentence = type(walk.error).__name__, error_text(walk.error)
             if isinstance(walk.error, ConversionError):
                 kind = walk.error.code
             else:
                 sentence = f"{kind}: {sentence}"
-            told = _wrapped(sentence, "           stopped   ")
-            lines += [styled(line, "red", colour) for line in told]
+            tell("stopped", sentence, "red")
             if (page := _page_of(walk.error)) is not None:
-                lines += _wrapped(f"{kind}; {page}", "           code      ")
-            lines += _wrapped(step.reason, "           why       ")
+                tell("code", f"{kind}; {page}")
+            tell("why", step.reason)
             if walk.instead:
-                lines += _wrapped(walk.instead, "           instead   ")
+                tell("instead", walk.instead)
     return lines

@@ -8,7 +8,7 @@ device id is refused, the answers of the others are added.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from usm_dlpack import _core, _exchange
@@ -105,27 +105,13 @@ _OF_MEMORY = ("pointer", "kind", "device", "bounds")
 
 @dataclass(frozen=True)
 class Observed:
-    """One call of `validate` or `to_dlpack_tensor`, and the report of `_core`.
-
-    Attributes
-    ----------
-    direction
-        "import" or "export".
-    x, keywords
-        The arguments of the call.
-    steps
-        The names of the steps that began.
-    facts
-        The findings of the steps.
-    error
-        The exception of the call, or None.
-    """
+    """One call of `validate` or `to_dlpack_tensor`, the report of `_core`, and the exception."""
 
     direction: str
     x: Any
     keywords: Facts
-    steps: list[str]
-    facts: Facts
+    steps: list[str]  # the names of those that began
+    facts: Facts  # their findings
     error: Exception | None
 
     @property
@@ -147,15 +133,13 @@ class Observed:
     def walk(self) -> Walk:
         """Return the protocol, with texts for the steps that were reached."""
         is_import = self.direction == "import"
-        stop, reached, steps = self.stop, True, []
+        reached, steps = True, []
         words = self.facts | {"kind": self._kind()}
         for number, rule in enumerate(_IMPORT if is_import else _EXPORT, 1):
-            name, title, reason, asked, told, names = rule
+            name, title, reason, *_ = rule
             step = Step(self.direction, number, name, title, reason, "", "", "not reached")
-            if reached:
-                reached = name != stop
-                step = self._said(step, words, reached, asked, told, names)
-            steps.append(step)
+            steps.append(self._said(step, words, rule) if reached else step)
+            reached = reached and name != self.stop
         given = "".join(f", {name}={shown(value)}" for name, value in self.keywords.items())
         call = f"validate(x{given})" if is_import else f"to_dlpack_tensor(obj{given})"
         return Walk(self.direction, f"usm_dlpack.{call}", tuple(steps), self.error, self._instead())
@@ -171,11 +155,10 @@ class Observed:
                 )
         return ""
 
-    def _said(
-        self, step: Step, words: Facts, passed: bool, asked: str, told: str, names: tuple[str, ...]
-    ) -> Step:
+    def _said(self, step: Step, words: Facts, rule: Rule) -> Step:
         """Return a step that was reached, with its answer and its facts."""
-        reason, name = step.reason, step.name
+        name, _, reason, asked, told, names = rule
+        passed = name != self.stop
         with contextlib.suppress(Exception):  # a broken driver may fail at any query
             words |= getattr(self, f"_find_{name}", dict)()
         if passed:
@@ -195,10 +178,13 @@ class Observed:
         if not passed and name in ("pointer", "default"):
             more, rows = self._contexts()
             told, facts = told + more, facts | {"default_contexts": rows}
-        outcome = "passed" if passed else "stopped"
-        asked = asked.replace("{device_id}", str(words.get("device_id")))
-        return Step(
-            self.direction, step.number, name, step.title, reason, asked, told, outcome, facts
+        return replace(
+            step,
+            reason=reason,
+            question=asked.replace("{device_id}", str(words.get("device_id"))),
+            answer=told,
+            outcome="passed" if passed else "stopped",
+            facts=facts,
         )
 
     # --- words that are derived from the report, by the name of the step

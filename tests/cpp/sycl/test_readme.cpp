@@ -10,25 +10,17 @@
 
 using matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>>;
 
-// A consumer: after `validate`, the tensor's bytes are USM of the device that it names; after
-// `to_mdspan`, they are also float32 in two dimensions of C order.
-int rows_of(const DLTensor& tensor) {
-  usm_dlpack::validate(tensor);
-  const matrix view = usm_dlpack::to_mdspan<matrix>(tensor);
-  return view.extent(0);
-}
-
-// A producer: the wrapper owns shape and strides, the memory stays the caller's.
-int round_trip(sycl::queue& queue) {
-  float* memory = sycl::malloc_device<float>(24, queue);
+int rows_of_exported(float* memory, sycl::queue& queue) {  // 24 floats of USM
   const auto wrapper = usm_dlpack::to_dlpack_tensor(matrix(memory, 4, 6), queue);
-  const int rows = rows_of(wrapper.get());
-  sycl::free(memory, queue);
-  return rows;
+  const DLTensor tensor = wrapper.get();  // for a C ABI, while `wrapper` lives
+  usm_dlpack::validate(tensor);           // what a consumer does first
+  return usm_dlpack::to_mdspan<matrix>(tensor).extent(0);
 }
 // README ends
 
 TEST(Readme, ExampleTakesBackTheViewThatItExports) {
   sycl::queue queue{usm_dlpack::root_device(0)};
-  EXPECT_EQ(round_trip(queue), 4);
+  auto* const memory = sycl::malloc_device<float>(24, queue);
+  EXPECT_EQ(rows_of_exported(memory, queue), 4);
+  sycl::free(memory, queue);
 }

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the pages of docs/errors as plain text, for ``python -m usm_dlpack errors``.
+
+The build of the Python package runs it with the folder to write to: a text for each page, and
+``index.txt`` with the codes and their meanings.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+from error_table import ERRORS, PAGE, ROOT, read_table
+from recorded_uses import read_record
+
+BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Of a link its words are kept, of a role its target, and of bold letters the letters.
+MARKUP = re.compile(r"\[([^]]+)\]\([^)]+\)|\{[\w:]+\}(?=`)|\*\*(.+?)\*\*|^# ", re.MULTILINE)
+
+
+def filled(text: str, first: str = "", others: str = "") -> str:
+    """Return text in lines of at most 96 columns, which begin as told."""
+    return textwrap.fill(
+        " ".join(text.split()),
+        96,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_on_hyphens=False,
+    )
+
+
+def plain(markdown: str) -> str:
+    """Return text without markup, its paragraphs and list items wrapped again."""
+    text = MARKUP.sub(lambda found: found[1] or found[2] or "", markdown)
+    parts = re.split(r"\n\n|\n(?=- )", text.strip())
+    return "\n\n".join(filled(part, others="  " * part.startswith("- ")) for part in parts)
+
+
+def uses_of(wanted: list[str]) -> str:
+    """Return the invalid uses of codes, exceptions or files, each with what it says."""
+    shown = []
+    for use in read_record():
+        if use.code in wanted or use.source in wanted:
+            code = textwrap.indent(use.shown, "    ")
+            shown.append(f"{use.title}:\n\n{code}\n\n{filled(use.sentence, '  ', '  ')}")
+    return "\n\n".join(shown)
+
+
+def text_of(name: str, markdown: str) -> str:
+    """Return a page as plain text."""
+    parts, end = [], 0
+    for block in BLOCK.finditer(markdown):
+        parts.append(plain(markdown[end : block.start()]))
+        directive, _, arguments = block[1].partition(" ")
+        if directive == "{invalid-uses}":
+            parts.append(uses_of(arguments.split() or [name]))
+        else:
+            parts.append(textwrap.indent(block[2].rstrip(), "    "))
+        end = block.end()
+    parts.append(plain(markdown[end:]))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def write_texts(output: Path) -> None:
+    """Write all texts to a folder."""
+    output.mkdir(parents=True, exist_ok=True)
+    rows = read_table()
+    pages = {row.code: PAGE.format(code=row.code, meaning=row.meaning) for row in rows}
+    pages |= {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / ERRORS).glob("*.md")}
+    del pages["index"]
+    for name, markdown in pages.items():
+        (output / f"{name}.txt").write_text(text_of(name, markdown), encoding="utf-8")
+    meanings = {row.code: row.meaning for row in rows}
+    for name in sorted(pages.keys() - meanings.keys()):
+        meanings[name] = pages[name].partition("\n")[0].removeprefix("# ")
+    width = max(map(len, meanings))
+    index = "".join(f"{name:{width}}  {meaning}\n" for name, meaning in meanings.items())
+    (output / "index.txt").write_text(index, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_texts(Path(sys.argv[1]))
