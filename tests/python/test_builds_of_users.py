@@ -276,17 +276,3 @@ def test_a_header_of_another_version_is_refused_by_cmake_and_by_the_compiler(
     refused = syntax_errors(tmp_path / "user.cpp", f"-I{tmp_path}")
     assert "#error dlpack/dlpack.h: expected " in refused
     assert found in refused
-
-
-@pytest.mark.parametrize(
-    ("flag", "sentence"),
-    [
-        ("-U__GNUC__", "compiler: expected g++ or clang (icpx is one), found another; build with"),
-        ("-fno-exceptions", "compiler flags: expected exceptions, found -fno-exceptions; remove"),
-        ("-DNOTHING", "dlpack/dlpack.h: expected "),
-    ],
-)
-def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(
-    tmp_path: Path, flag: str, sentence: str
-) -> None:
-    assert f"#error {sentence}" in syntax_errors(tmp_path / "user.cpp", flag)
