@@ -26,10 +26,10 @@ bool has_attribute(nb::handle object, const char* name) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
 }
 
-/// Whether an object that is not an array by its type has its own `__dlpack__`, like a proxy.
-/// Types that are usually meant for other overloads are not queried, and objects that have
-/// every attribute are not arrays.
-bool is_array_by_itself(nb::handle object) {
+/// Whether an object that is not an array by its type has an attribute of one by itself, like
+/// a proxy. Types that are usually meant for other overloads are not queried, and objects that
+/// have every attribute are not arrays.
+bool has_by_itself(nb::handle object, const char* name) {
   constexpr unsigned long never_arrays =
       Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS |
       Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS |
@@ -38,8 +38,9 @@ bool is_array_by_itself(nb::handle object) {
       (PyType_GetFlags(Py_TYPE(object.ptr())) & never_arrays) != 0) {
     return false;
   }
-  const nb::object method = find_attribute(object, "__dlpack__", PyExc_Exception);
-  return method.is_valid() && PyCallable_Check(method.ptr()) != 0 &&
+  const nb::object found = find_attribute(object, name, PyExc_Exception);
+  return found.is_valid() &&
+         (PyCallable_Check(found.ptr()) != 0 || PyDict_Check(found.ptr()) != 0) &&
          !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
 }
 
@@ -111,7 +112,8 @@ found_tensor ask_array(nb::handle array) {
   try {
     return offer_foreign(array);
   } catch (const nb::python_error& error) {
-    if (!is_exception(error) || !has_attribute(array, "__sycl_usm_array_interface__")) {
+    if (!is_exception(error) || (!has_attribute(array, "__sycl_usm_array_interface__") &&
+                                 !has_by_itself(array, "__sycl_usm_array_interface__"))) {
       throw;
     }
   }
@@ -131,9 +133,12 @@ offer ask(PyObject* object, found_tensor& out) noexcept {
     } else if (has_attribute(array, "__sycl_usm_array_interface__")) {
       check_process();
       out = offer_memory(array);
-    } else if (is_array_by_itself(array)) {
+    } else if (has_by_itself(array, "__dlpack__")) {
       check_process();
       out = ask_array(array);
+    } else if (has_by_itself(array, "__sycl_usm_array_interface__")) {
+      check_process();
+      out = offer_memory(array);
     } else {
       answer = offer::no_array;
     }

@@ -121,6 +121,17 @@ ARRAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "the protocol by itself alone": lambda ext, memory, tensor: types.SimpleNamespace(
         __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
     ),
+    "an interface by itself alone": lambda ext, memory, tensor: types.SimpleNamespace(
+        __sycl_usm_array_interface__=TypedArray(memory, shape=(3, 4)).__sycl_usm_array_interface__
+    ),
+    "an interface by itself behind an export that fails": lambda ext, memory, tensor: (
+        types.SimpleNamespace(
+            __dlpack__=RefusingExport(memory).__dlpack__,
+            __sycl_usm_array_interface__=TypedArray(
+                memory, shape=(3, 4)
+            ).__sycl_usm_array_interface__,
+        )
+    ),
     "a proxy": lambda ext, memory, tensor: Proxy(lambda name: getattr(tensor, name)),
 }
 
