@@ -473,12 +473,10 @@ def docs(browser: bool) -> int:
     packages = DOCUMENTATION | (BROWSER if browser else {})
     environment = prepare("-r", "requirements/docs.txt", ".[cpu,test]", packages=packages)
     environment.run(environment.python, "docs/build.py")
-    tests = ROOT / "tests" / "documentation"
-    environment.run(environment.python, "-m", "pytest", "-q", *sorted(tests.glob("test_*.py")))
+    environment.run(environment.python, "-m", "pytest", "-q", "tests/documentation")
     if not browser:
         return 0
     environment.install("-r", "requirements/browser.txt")
-    environment.run(environment.python, "-m", "pytest", "-q", tests / "in_browser")
     pictures = ROOT / "build" / "docs" / "screenshots"
     return environment.run(
         *(environment.python, "docs/browser_check.py", "--screenshots", pictures), check=False

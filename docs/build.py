@@ -2,8 +2,8 @@
 """Builds the documentation site: what `python3 dev.py docs` runs in its environment.
 
 Error codes without a page get one. Doxygen reads the headers, Sphinx the pages; a warning of
-either is an error. Then the site is checked: its links, that every public name has an entry, that
-code shown is code that runs, and that diagrams are those of their sources. Nothing is fetched.
+either is an error. Then it is checked that every public Python name has an entry, that code
+shown is code that runs, and that diagrams are those of their sources.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 import drawing
 import error_table
 import shown_code
-import site_links
 from sphinx.util.inventory import InventoryFile
 
 DOCS = Path(__file__).resolve().parent
@@ -70,7 +69,6 @@ def faults_of(output: Path) -> list[str]:
     """Return what is wrong with the site that was built, in sentences."""
     site = output / "html"
     return [
-        *site_links.faults_of_links(site),
         *faults_of_python_reference(site),
         *shown_code.faults_of_code_blocks(),
         *drawing.faults_of_kept_pictures(),

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import pkgutil
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import usm_dlpack
@@ -155,12 +156,17 @@ class OnHostConsumer(Consumer):
     """A library whose arrays are in memory of the host."""
 
     usm_type = "shared"
+    # The module or class that has its functions.
+    functions: str
     # What its ``from_dlpack`` calls the host, if it has such a keyword.
     host: Any = None
 
+    def __init__(self) -> None:
+        self.namespace: Any = pkgutil.resolve_name(self.functions)
+
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
         """Call their function."""
-        raise NotImplementedError
+        return self.namespace.from_dlpack(x, **keywords)
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         """Return an array of theirs with these values."""
@@ -178,13 +184,13 @@ class OnHostConsumer(Consumer):
     def take(self, tensor: Tensor) -> Any:
         return self.from_dlpack(tensor) if self.host is None else self.ask_for_host(tensor, None)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.from_dlpack(array)
-
     def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
         if self.host is None:
             raise NotOfferedError
         return self.from_dlpack(tensor, device=self.host, copy=copy)
+
+    def take_on_host(self, array: OnHost) -> Any:
+        return self.from_dlpack(array)
 
     def see(self, array: Any) -> Seen:
         return see_numpy(self.to_numpy(array))
@@ -196,24 +202,21 @@ class OnHostConsumer(Consumer):
 
 class NumPy(OnHostConsumer):
     title = "NumPy"
-    distribution = "numpy"
+    distribution = functions = "numpy"
     host = "cpu"
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return np.from_dlpack(x, **keywords)
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         array = values.view()
         array.flags.writeable = not case.readonly and case.name != "broadcast"
         return array
 
-    def see(self, array: Any) -> Seen:
-        return see_numpy(array)
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array
 
 
 class PyTorch(OnHostConsumer):
     title = "PyTorch CPU"
-    distribution = "torch"
+    distribution = functions = "torch"
     host = "cpu"
     lacks = ("reversed", "read-only")
     dtypes = (
@@ -221,43 +224,34 @@ class PyTorch(OnHostConsumer):
         *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
     )
 
-    def __init__(self) -> None:
-        import torch
-
-        self.torch = torch
-        self.names = {getattr(torch, name): name for name in self.dtypes}
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.torch.from_dlpack(x, **keywords)
-
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        array = self.torch.from_numpy(values)
-        return array.view(getattr(self.torch, case.dtype)) if case.dtype in OTHER_DTYPES else array
+        array = self.namespace.from_numpy(values)
+        if case.dtype in OTHER_DTYPES:
+            return array.view(getattr(self.namespace, case.dtype))
+        return array
 
     def take(self, tensor: Tensor) -> Any:
         is_capsule = not hasattr(tensor, "__dlpack__")
         return self.from_dlpack(tensor) if is_capsule else self.from_dlpack(tensor, device="cpu")
 
     def see(self, array: Any) -> Seen:
-        raw = array.contiguous().reshape(-1).view(self.torch.uint8).numpy().tobytes()
-        return Seen(tuple(array.shape), self.names[array.dtype], raw, array.data_ptr(), False)
+        raw = array.contiguous().reshape(-1).view(self.namespace.uint8).numpy().tobytes()
+        dtype = str(array.dtype).removeprefix("torch.")
+        return Seen(tuple(array.shape), dtype, raw, array.data_ptr(), False)
 
 
 class Jax(OnHostConsumer):
     title = "JAX CPU"
     distribution = "jax"
+    functions = "jax.dlpack"
     lacks = ("strided", "reversed", "broadcast", "read-only")
     dtypes = (*PLAIN_DTYPES, "bfloat16", *FLOAT8, "float4_e2m1fn")
 
     def __init__(self) -> None:
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
-        self.jax = jax
-        self.host = jax.devices("cpu")[0]
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.jax.dlpack.from_dlpack(x, **keywords)
+        super().__init__()
+        self.jax = pkgutil.resolve_name("jax")
+        self.jax.config.update("jax_enable_x64", True)
+        self.host = self.jax.devices("cpu")[0]
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         if case.dtype in OTHER_DTYPES:
@@ -284,17 +278,13 @@ class Jax(OnHostConsumer):
 class ArrayApiStrict(OnHostConsumer):
     title = "array-api-strict"
     distribution = "array-api-strict"
+    functions = "array_api_strict"
     lacks = ("read-only",)
     dtypes = tuple(name for name in PLAIN_DTYPES if name != "float16")
 
     def __init__(self) -> None:
-        import array_api_strict
-
-        self.namespace = array_api_strict
-        self.host = array_api_strict.Device("CPU_DEVICE")
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.namespace.from_dlpack(x, **keywords)
+        super().__init__()
+        self.host = self.namespace.Device("CPU_DEVICE")
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         return self.namespace.asarray(values)
@@ -303,17 +293,10 @@ class ArrayApiStrict(OnHostConsumer):
 class PyArrow(OnHostConsumer):
     title = "pyarrow"
     distribution = "pyarrow"
+    functions = "pyarrow:Tensor"
     host = (1, 0)
     lacks = ("reversed", "read-only")
     dtypes = tuple(n for n in PLAIN_DTYPES if n != "bool" and not n.startswith("complex"))
-
-    def __init__(self) -> None:
-        import pyarrow
-
-        self.namespace = pyarrow.Tensor
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.namespace.from_dlpack(x, **keywords)
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         return self.namespace.from_numpy(values)
@@ -326,10 +309,7 @@ class Awkward(OnHostConsumer):
     """Its arrays have no ``__dlpack__``."""
 
     title = "awkward"
-    distribution = "awkward"
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return importlib.import_module("awkward").from_dlpack(x)
+    distribution = functions = "awkward"
 
     def to_numpy(self, array: Any) -> np.ndarray:
         return array.layout.data
@@ -340,9 +320,15 @@ class DrJit(OnHostConsumer):
 
     title = "Dr.Jit"
     distribution = "drjit"
+    functions = "drjit.scalar"
     lacks = Jax.lacks
     # How Dr.Jit ends the names of its types.
-    names = {"bool": "b", "int8": "i8", "int32": "i", "int64": "i64", "uint8": "u8"} | {
+    names: ClassVar[dict[str, str]] = {
+        "bool": "b",
+        "int8": "i8",
+        "int32": "i",
+        "int64": "i64",
+        "uint8": "u8",
         "uint32": "u",
         "uint64": "u64",
         "float16": "f16",
@@ -356,8 +342,7 @@ class DrJit(OnHostConsumer):
 
     def tensor_of(self, x: Any, dtype: np.dtype) -> Any:
         """Return a tensor of theirs."""
-        namespace = importlib.import_module("drjit.scalar")
-        return getattr(namespace, f"TensorX{self.names[dtype.name]}")(x)
+        return getattr(self.namespace, f"TensorX{self.names[dtype.name]}")(x)
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         return self.tensor_of(values, values.dtype)
@@ -371,12 +356,8 @@ class TensorFlow(OnHostConsumer):
 
     title = "TensorFlow CPU"
     distribution = "tensorflow-cpu"
+    functions = "tensorflow"
     lacks = Jax.lacks
-
-    def __init__(self) -> None:
-        import tensorflow
-
-        self.namespace = tensorflow
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
         where = {} if isinstance(x, OnHost) else {"dl_device": (1, 0)}
@@ -392,17 +373,13 @@ class TensorFlow(OnHostConsumer):
 class Warp(OnHostConsumer):
     title = "Warp"
     distribution = "warp-lang"
+    functions = "warp"
     lacks = ("0-d", "read-only")
     dtypes = PyArrow.dtypes
 
     def __init__(self) -> None:
-        import warp
-
-        warp.config.quiet = True
-        self.namespace = warp
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.namespace.from_dlpack(x)
+        super().__init__()
+        self.namespace.config.quiet = True
 
     def from_numpy(self, values: np.ndarray, case: Case) -> Any:
         return self.namespace.array(values, device="cpu", copy=False)
