@@ -126,9 +126,6 @@ tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint
       size_ = std::numeric_limits<std::int64_t>::max();
     }
   }
-  if (proof.structure().empty) {
-    size_ = 0;
-  }
 }
 
 tensor::~tensor() { release(); }

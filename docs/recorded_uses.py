@@ -55,17 +55,17 @@ def uses_in(source: str) -> list[tuple[str, str]]:
 
 
 def read_record() -> list[Use]:
-    """Return the uses of ``sentences.txt``: two lines each, and an empty one."""
+    """Return the uses of ``sentences.txt``: two lines each, the second one indented."""
     uses = []
-    for entry in RECORD.read_text(encoding="utf-8").split("\n\n")[1:]:
-        head, sentence = entry.strip().split("\n")
+    lines = RECORD.read_text(encoding="utf-8").splitlines()
+    for head, sentence in zip(lines[1::2], lines[2::2], strict=True):
         source, name, code = (part.strip() for part in head.split("|"))
-        uses.append(Use(source, name, code, sentence))
+        uses.append(Use(source, name, code, sentence.strip()))
     return uses
 
 
 def write_record(uses: list[Use]) -> str:
     """Return the text of ``sentences.txt``."""
     head = "What the invalid uses of this folder say; tests/python/test_invalid_uses.py compares."
-    entries = (f"{use.source} | {use.name} | {use.code}\n{use.sentence}\n" for use in uses)
-    return "\n".join([f"{head}\n", *entries])
+    entries = (f"{use.source} | {use.name} | {use.code}\n  {use.sentence}\n" for use in uses)
+    return "".join([f"{head}\n", *entries])

@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import error_table
-
 ROOT = Path(__file__).resolve().parents[2]
 
 GOOD = """# Entrance
@@ -50,9 +48,7 @@ BAD = {
 }
 
 
-def build(
-    folder: Path, page: str, more: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def build(folder: Path, page: str) -> subprocess.CompletedProcess[str]:
     """Build a site of one page and one error with our settings."""
     for part in ("include", "examples", "tests/python"):
         shutil.copytree(ROOT / part, folder / part)
@@ -64,8 +60,6 @@ def build(
         shutil.copytree(ROOT / "docs" / part, docs / part)
     (docs / "errors" / "layout_mismatch.md").write_text("# layout_mismatch\n\n`layout_mismatch`\n")
     (docs / "index.md").write_text(page)
-    for name, text in (more or {}).items():
-        (folder / name).write_text(text)
     strict = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E"]
     command = [sys.executable, "-m", "sphinx", *strict, str(docs), str(folder / "html")]
     environment = os.environ | {"USM_DLPACK_DOXYGEN_XML": str(folder)}
@@ -86,45 +80,6 @@ def test_markup_becomes_links_and_pictures(tmp_path: Path) -> None:
     assert 'aria-label="What is to be &quot;seen&quot;."' in article
     own = (tmp_path / "html" / "errors" / "layout_mismatch.html").read_text()
     assert "layout_mismatch</span></code></p>" in own  # no link to itself
-
-
-REFERENCE = """
-```{{eval-rst}}
-.. py:exception:: usm_dlpack.ConversionError
-.. py:exception:: usm_dlpack.UsmBindingError
-.. cpp:enum-class:: usm_dlpack::errc
-
-{enumerators}
-```
-
-```{{toctree}}
-:glob:
-
-errors/*
-```
-"""
-
-
-def page_of(row: error_table.Row) -> str:
-    """Return the page that a new code gets."""
-    return error_table.PAGE.format(code=row.code, meaning=row.meaning)
-
-
-def test_the_table_of_errors_has_a_row_and_a_page_for_each_code(tmp_path: Path) -> None:
-    rows = error_table.read_table()
-    enumerators = "\n".join(f"   .. cpp:enumerator:: {row.code}" for row in rows)
-    page = "# Entrance\n\n```{error-table}\n```\n" + REFERENCE.format(enumerators=enumerators)
-    done = build(tmp_path, page, {f"docs/errors/{row.code}.md": page_of(row) for row in rows})
-    assert done.returncode == 0, done.stderr
-    html = (tmp_path / "html" / "index.html").read_text()
-    table = html.partition("<table")[2].partition("</table>")[0]
-    assert table.count("<tr") == 1 + len(rows)
-    for row in rows:
-        assert table.count(f'href="errors/{row.code}.html"') == 1
-    own = (tmp_path / "html" / "errors" / "device_mismatch.html").read_text()
-    assert "name different root devices." in own
-    assert "UsmBindingError" in own
-    assert "Tensor with the id of another device" in own
 
 
 def test_what_leads_nowhere_is_refused(tmp_path: Path) -> None:
