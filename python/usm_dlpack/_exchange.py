@@ -105,9 +105,13 @@ def is_out_of_reach(x: Any, refusal: Exception) -> bool:
     """Return whether an array was refused because only its producer can read its USM."""
     if isinstance(refusal, ConversionError):
         return isinstance(refusal, UsmBindingError) and refusal.field != "queue"
-    if not hasattr(x, "__dlpack__"):
+    try:
+        has_usm = hasattr(x, "__sycl_usm_array_interface__") or _arguments.is_usm(
+            x.__dlpack_device__()
+        )
+        return has_usm and hasattr(x, "__dlpack__")
+    except Exception:  # the array does not say where it is: the refusal stands
         return False
-    return hasattr(x, "__sycl_usm_array_interface__") or _arguments.is_usm(x.__dlpack_device__())
 
 
 def from_dlpack(

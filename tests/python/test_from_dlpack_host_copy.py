@@ -140,6 +140,16 @@ def test_other_refusals_are_not_answered_by_asking_again(memory: Any) -> None:
             super().__dlpack__(**keywords)
             raise CreationError
 
+    class Nowhere:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            raise CreationError
+
+        def __getattr__(self, name: str) -> Any:
+            raise LookupError(name)
+
+    with pytest.raises(CreationError):
+        from_dlpack(Nowhere(), device=HERE)
+
     on_host = OnHost(ForeignTensor(BYTES.ctypes.data), device=(1, 0))
     with pytest.raises(CreationError):
         from_dlpack(on_host, device=HERE)
