@@ -88,10 +88,10 @@ void set_error(const char* code, const char* field, const char* expected, const 
   set_made_by("from_parts", code, field, expected, found, remedy);
 }
 
-void set_argument_error(const char* function, PyObject* args, PyObject* kwargs,
-                        PyObject* reasons) noexcept {
-  set_made_by("from_arguments", function, nb::handle(args), nb::handle(kwargs),
-              nb::handle(reasons));
+void set_argument_error(const char* function, PyObject* signatures, PyObject* args,
+                        PyObject* kwargs, PyObject* refusals, PyObject* taken) noexcept {
+  set_made_by("from_arguments", function, nb::handle(signatures), nb::handle(args),
+              nb::handle(kwargs), nb::handle(refusals), nb::handle(taken));
 }
 
 void set_python_error() noexcept {

@@ -24,6 +24,7 @@
 #include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/nanobind/package.hpp>
 #include <usm_dlpack/nanobind/overloads.hpp>
+#include <usm_dlpack/nanobind/sycl_objects.hpp>
 #include <usm_dlpack/nanobind/views.hpp>
 #include <usm_dlpack/nanobind/ndarray.hpp>
 // clang-format on

@@ -66,7 +66,8 @@ class ConversionError(BufferError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the parts, which the text does not contain separately."""
-        return type(self), (self.code, self.field, self.expected, self.found, self.remedy)
+        parts = (self.code, self.field, self.expected, self.found, self.remedy)
+        return type(self), parts, {"args": self.args}
 
 
 class UsmBindingError(ConversionError, TypeError):
@@ -84,6 +85,7 @@ class ArgumentError(ConversionError, TypeError):
     ----------
     reasons
         A `ConversionError` for each refusal of an argument, in the order of the overloads.
+        The only overload also has one for an argument that is missing or of another Python type.
     """
 
     __module__ = "usm_dlpack"
@@ -124,37 +126,3 @@ def from_parts(code: str, field: str, expected: str, found: str, remedy: str) ->
     if code == "no_device":
         remedy = _driver.remedy_of_late_import() or remedy
     return _CLASSES.get(code, ConversionError)(code, field, expected, found, remedy)
-
-
-def from_arguments(
-    function: str,
-    args: tuple[object, ...],
-    kwargs: dict[str, object],
-    refusals: list[tuple[int | str | None, str, str, str, str, str]],
-) -> ArgumentError:
-    """Make the exception of a call that no overload took.
-
-    Parameters
-    ----------
-    function
-        The function's name.
-    args, kwargs
-        The arguments.
-    refusals
-        For each refusal the place of the argument (from 1, by name, or None), and the parts. An
-        overload that was tried twice is recorded twice.
-    """
-    told = [(place, from_parts(*parts)) for place, *parts in dict.fromkeys(refusals)]
-    if not told:
-        types = [type_name(value) for value in args]
-        types += [f"{name}={type_name(value)}" for name, value in kwargs.items()]
-        text = (
-            f"{function}: expected arguments of one of its signatures, "
-            f"found ({', '.join(types)}); see help({function})"
-        )
-        return ArgumentError(text, ())
-    lines = [
-        f"{function}: {'an argument' if place is None else f'argument {place}'}: {reason}"
-        for place, reason in told
-    ]
-    return ArgumentError("\n".join(lines), tuple(reason for _, reason in told))

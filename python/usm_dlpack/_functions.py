@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from usm_dlpack import _arguments, _core, _dtypes, _errors, _host_view, _interface, _producers
+from usm_dlpack import (
+    _arguments,
+    _calls,
+    _core,
+    _dtypes,
+    _errors,
+    _host_view,
+    _interface,
+    _producers,
+)
 
 if TYPE_CHECKING:
     from usm_dlpack._core import DLPackTensor, UsmAllocation
@@ -37,7 +46,7 @@ def describe_tensor(tensor: DLPackTensor) -> str:
 
 _core._set_functions(
     from_parts=_errors.from_parts,
-    from_arguments=_errors.from_arguments,
+    from_arguments=_calls.from_arguments,
     index=_arguments.index,
     truth=_arguments.truth,
     shown=_errors.shown,

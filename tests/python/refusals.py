@@ -16,16 +16,20 @@ BINDING = {"context_not_default", "device_without_id", "pointer_unknown", "devic
 
 
 def check_refusal(
-    error: Any, code: str, field: str, *, binding: bool | None = None, **parts: str
+    error: Any, code: str, field: str, *, binding: bool | None = None, place: str = "", **parts: str
 ) -> None:
-    """Require the refusal by one rule, whose ``expected``, ``found`` or ``remedy`` hold words."""
+    """Require the refusal by one rule, whose ``expected``, ``found`` or ``remedy`` hold words.
+
+    Its text begins with the `place` of an argument, which only an extension's function names.
+    """
     is_binding = code in BINDING if binding is None else binding
     assert type(error) is (UsmBindingError if is_binding else ConversionError)
     assert (error.code, error.field) == (code, field)
     for name, words in parts.items():
         assert words in getattr(error, name)
-    assert str(error) == f"{field}: expected {error.expected}, found {error.found}; {error.remedy}"
-    assert SENTENCE.fullmatch(str(error))
+    sentence = f"{field}: expected {error.expected}, found {error.found}; {error.remedy}"
+    assert str(error) == place + sentence
+    assert SENTENCE.fullmatch(sentence)
     assert "0x" not in str(error)
 
 

@@ -279,12 +279,18 @@ def test_what_no_overload_could_mend_is_raised(ext: Any, queue: Any, foreign_que
         lambda: ext.rank_one(host),
         lambda: ext.maybe_pointer(host),
         lambda: ext.to_owned(host),
-        lambda: ext.count_variants([host]),
         lambda: ext.of_readonly_ndarray(np.zeros((2, 3), np.float32)),
-        lambda: ext.fill(queue, host, 1),  # ends the search for an overload
-        lambda: ext.fill(queue, np.zeros(3, "int32"), "no number"),  # comes before types
     ):
         with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
+            call()
+    for place, call in (
+        ("count_variants: argument 1 (arrays): ", lambda: ext.count_variants([host])),
+        # ends the search for an overload
+        ("fill: argument 2 (x): ", lambda: ext.fill(queue, host, 1)),
+        # comes before types
+        ("fill: argument 2 (x): ", lambda: ext.fill(queue, np.zeros(3, "int32"), "no number")),
+    ):
+        with refused("device_type_unsupported", "device.device_type", place=place):
             call()
     with no_overload():
         ext.rank_one(np.zeros(3))  # float64
@@ -363,10 +369,10 @@ def test_the_last_overload_says_why(ext: Any, queue: Any, memory: Any) -> None:
     first, second = error.reasons
     check_refusal(first, "dtype_mismatch", "dtype", expected="float32", found="float64")
     check_refusal(second, "dtype_mismatch", "dtype", expected="int32", found="float64")
-    assert str(error) == f"fill: argument 2: {first}\nfill: argument 2: {second}"
+    assert str(error) == f"fill: argument 2 (x): {first}\nfill: argument 2 (x): {second}"
     assert (error.code, error.field, error.expected) == (first.code, first.field, first.expected)
     error = refused_call(ext.fill, queue, value=1, x=to_dlpack_tensor(array, shape=(2, 3)))
-    assert str(error).startswith("fill: argument x: dtype: expected float32")
+    assert str(error).startswith("fill: argument 2 (x): dtype: expected float32")
 
 
 def test_an_argument_that_an_overload_took_is_not_blamed(
@@ -388,7 +394,8 @@ def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(
     integers = to_dlpack_tensor(memory, dtype="int32")
     assert ext.count_variants([floats, integers]) == 2
     # What takes one element of a list takes each.
-    assert refused_call(ext.count_variants, [floats, integers, integers], "x").reasons == ()
+    error = refused_call(ext.count_variants, [floats, integers, integers], "x")
+    assert [reason.field for reason in error.reasons] == ["n"]
     # An element that none took is the fault, and no other.
     doubles = to_dlpack_tensor(memory, dtype="float64")
     error = refused_call(ext.count_variants, [integers, doubles])
@@ -417,8 +424,8 @@ def test_a_method_and_a_static_method_have_a_last_overload(
     sums.add(shared)
     assert sums.total == 6
     error = refused_call(sums.add, to_dlpack_tensor(memory, dtype="int8"))
-    assert str(error).startswith("add: argument 1: dtype: expected float32")
-    with refused("usm_type_not_accepted", "data"):
+    assert str(error).startswith("add: argument 1 (row): dtype: expected float32")
+    with refused("usm_type_not_accepted", "data", place="add: argument 1 (row): "):
         sums.add(to_dlpack_tensor(memory, dtype="float32"))
 
 
@@ -431,13 +438,13 @@ def test_reasons_reach_out_of_containers_in_containers(ext: Any, memory: Any) ->
         return str(error).split(": expected")[0]
 
     assert ext.explained_nested([[good], []], {"a": good}) == 3
-    assert first_line([[good], [good, bad]]) == "explained_nested: argument 1: dtype"
-    assert first_line(([good], (bad,))) == "explained_nested: argument 1: dtype"
-    assert first_line([], {"a": good, "b": bad}) == "explained_nested: argument 2: dtype"
-    assert first_line([[bad]], {"b": bad}) == "explained_nested: argument 1: dtype"
+    assert first_line([[good], [good, bad]]) == "explained_nested: argument 1 (rows): dtype"
+    assert first_line(([good], (bad,))) == "explained_nested: argument 1 (rows): dtype"
+    assert first_line([], {"a": good, "b": bad}) == "explained_nested: argument 2 (named): dtype"
+    assert first_line([[bad]], {"b": bad}) == "explained_nested: argument 1 (rows): dtype"
     endless: list[Any] = [[bad]]
     endless.append(endless)
-    assert first_line(endless) == "explained_nested: argument 1: dtype"
+    assert first_line(endless) == "explained_nested: argument 1 (rows): dtype"
 
 
 def test_an_argument_error_is_pickled(ext: Any, queue: Any, memory: Any) -> None:
@@ -446,6 +453,58 @@ def test_an_argument_error_is_pickled(ext: Any, queue: Any, memory: Any) -> None
     assert type(again) is ArgumentError
     assert str(again) == str(error)
     assert [str(reason) for reason in again.reasons] == [str(reason) for reason in error.reasons]
+
+
+def test_the_only_overload_names_the_argument_that_it_did_not_take(
+    ext: Any, queue: Any, floats: Any
+) -> None:
+    swapped = (floats, queue, None)
+    good = (queue, floats, None)
+    assert ext.step(*good) == 12
+    for arguments, keywords, place, found in (
+        ((), {}, "1 (queue)", "no argument"),
+        ((None, floats, None), {}, "1 (queue)", "None"),
+        ((3, floats, None, 3), {}, "1 (queue)", "type int"),
+        (swapped, {}, "1 (queue)", "type DLPackTensor"),
+        ((queue, None), {"v": None}, "2 (u)", "None"),
+        ((queue,), {"v": None, "u": 1.5}, "2 (u)", "type float"),
+        ((queue, floats), {}, "3 (v)", "no argument"),
+        ((queue, floats, 3), {}, "3 (v)", "type int"),
+        ((*good, "x"), {}, "4 (dt)", "type str"),
+        ((*good, 1.0, 3), {}, "5 (depends)", "type int"),
+        ((*good, 1.0, [3]), {}, "5 (depends)", "type list"),
+        (good, {"depends": [None]}, "5 (depends)", "type list"),
+    ):
+        error = refused_call(ext.step, *arguments, **keywords)
+        assert str(error).startswith(f"step: argument {place}: expected ")
+        assert error.field == place[3:-1]
+        assert error.found.endswith(found)
+    for arguments, keywords in (((1,) * 9, {}), (good, {"depend": []})):
+        assert refused_call(ext.step, *arguments, **keywords).reasons == ()
+
+
+def test_a_caller_can_follow_the_remedy_for_an_array(
+    ext: Any, queue: Any, floats: Any, shared: Any, foreign_queue: Any
+) -> None:
+    constant = ext.readonly_result(queue, ext.Counter())
+    for u, code, field in (
+        (np.zeros(3, np.float32), "device_type_unsupported", "device.device_type"),
+        (shared, "usm_type_not_accepted", "data"),
+        (ext.given_back(floats), "read_only", "flags"),
+    ):
+        with pytest.raises(usm_dlpack.ConversionError) as caught:
+            ext.step(queue, u, None)
+        check_refusal(caught.value, code, field, place="step: argument 2 (u): ")
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+        remedy = caught.value.remedy.partition("usm_dlpack.")[2]
+        names = {"from_dlpack": from_dlpack, "u": u, "queue": queue}
+        assert ext.step(queue, eval(remedy, names), None) == u.size
+    with refused("read_only", "flags", place="step: argument 2 (u): "):
+        ext.step(queue, v=None, u=constant)
+    hidden = TypedArray(allocate("device", 48, foreign_queue))
+    place = "step: argument 2 (u): "
+    with refused("context_not_default", "context", binding=True, place=place):
+        ext.step(queue, hidden, None)
 
 
 class Calling:
@@ -562,7 +621,8 @@ def test_a_bad_array_in_a_container_is_no_crash(ext: Any, shared: Any, floats: A
             ext.first_elements([shared, bad])
     with no_overload():
         ext.maybe(np.zeros(3, np.float32))
-    with refused("usm_type_not_accepted", "data", found="device"):
+    place = "explained_elements: argument 1 (arrays): "
+    with refused("usm_type_not_accepted", "data", found="device", place=place):
         ext.explained_elements([shared, floats])
 
 
@@ -945,13 +1005,13 @@ except ImportError as error:
         ("sys.modules['usm_dlpack'] = None", "No module named 'usm_dlpack._core'"),
         (
             "import usm_dlpack._core as core; del core._package_interface",
-            "usm_dlpack: expected a package with the interface 4, found none; "
+            "usm_dlpack: expected a package with the interface 5, found none; "
             "build the extension with the installed package",
         ),
         (
             "import usm_dlpack._core as core; core._package_interface = core.DLPackTensor."
             "__dlpack_c_exchange_api__",
-            "usm_dlpack: expected a package with the interface 4, found none; ",
+            "usm_dlpack: expected a package with the interface 5, found none; ",
         ),
     ],
 )

@@ -46,16 +46,20 @@ inline constexpr type_code_row type_code_rows[] = {
 inline constexpr std::uint8_t type_code_count = 18;
 static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);
 
+/// Whether a dtype's name is that of its code alone: its only width, except of bfloat16.
+/// @pre the code is known
+constexpr bool is_named_by_code(DLDataType dtype) noexcept {
+  return type_code_rows[dtype.code].bits == dtype.bits && dtype.code != kDLBfloat;
+}
+
 }  // namespace detail
 
 /// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
 inline std::string to_string(DLDataType dtype) {
   std::string name = "unknown";
   if (dtype.code < detail::type_code_count) {
-    const detail::type_code_row row = detail::type_code_rows[dtype.code];
-    name = row.name;
-    const bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
-    name += says_width ? "" : std::to_string(dtype.bits);
+    name = detail::type_code_rows[dtype.code].name;
+    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
   }
   const std::string lanes = std::to_string(dtype.lanes);
   if (dtype.lanes != 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts between SYCL objects and dpctl's by the functions that dpctl's modules export,
-// without its headers or Cython; and what all casters keep of an argument.
+// without its headers or Cython.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,12 +9,7 @@
 #include <usm_dlpack/sycl/config.hpp>
 
 #include <atomic>
-#include <cstdint>
-#include <exception>
-#include <new>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -128,105 +123,4 @@ nb::object make_dpctl(const Object& object) {
   return nb::steal(made);
 }
 
-/// What a caster keeps of an argument until the function takes it: a value, nothing for None,
-/// or an error.
-template <class Value>
-class kept_argument {
- public:
-  template <class T>
-  using Cast = nb::detail::movable_cast_t<T>;
-
-  /// Containers query this: whether the conversion throws nothing.
-  template <class>
-  bool can_cast() const noexcept {
-    return error == nullptr && value.has_value();
-  }
-
-  explicit operator Value&() { return get(); }
-  explicit operator Value&&() { return std::move(get()); }
-  /// Null for None, which a parameter accepts with `"x"_a.none()`.
-  explicit operator Value*() {
-    check();
-    return value ? &*value : nullptr;
-  }
-
- protected:
-  std::optional<Value> value;  // reset first: a container takes all elements with one caster
-  std::exception_ptr error;
-
- private:
-  void check() const {
-    if (error != nullptr) {
-      std::rethrow_exception(error);
-    }
-  }
-  Value& get() {
-    check();
-    if (!value) {  // None
-      throw nb::next_overload();
-    }
-    return *value;
-  }
-};
-
-/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
-template <class Object>
-class dpctl_caster : public kept_argument<Object> {
- public:
-  bool from_python(nb::handle source, std::uint32_t, nb::detail::cleanup_list*) noexcept {
-    this->value.reset();
-    if (source.is_none()) {
-      return true;
-    }
-    try {
-      const Object* found = in_capsule<Object>(source);
-      found = found == nullptr ? in_dpctl<Object>(source) : found;
-      if (found != nullptr) {
-        this->value = *found;
-      }
-      return found != nullptr;
-    } catch (...) {
-      this->error = std::current_exception();
-      return true;
-    }
-  }
-
-  static nb::handle from_cpp(const Object& object, nb::rv_policy,
-                             nb::detail::cleanup_list*) noexcept {
-    try {
-      return make_dpctl(object).release();
-    } catch (nb::python_error& error) {
-      error.restore();
-    } catch (const std::bad_alloc&) {
-      PyErr_NoMemory();
-    }
-    return {};
-  }
-  static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
-                             nb::detail::cleanup_list* cleanup) noexcept {
-    return object == nullptr ? nb::none().release() : from_cpp(*object, policy, cleanup);
-  }
-};
-
 }  // namespace usm_dlpack::detail
-
-namespace nanobind::detail {
-
-template <>
-struct type_caster<sycl::queue> : usm_dlpack::detail::dpctl_caster<sycl::queue> {
-  static constexpr auto Name = const_name("dpctl.SyclQueue");
-};
-template <>
-struct type_caster<sycl::context> : usm_dlpack::detail::dpctl_caster<sycl::context> {
-  static constexpr auto Name = const_name("dpctl.SyclContext");
-};
-template <>
-struct type_caster<sycl::device> : usm_dlpack::detail::dpctl_caster<sycl::device> {
-  static constexpr auto Name = const_name("dpctl.SyclDevice");
-};
-template <>
-struct type_caster<sycl::event> : usm_dlpack::detail::dpctl_caster<sycl::event> {
-  static constexpr auto Name = const_name("dpctl.SyclEvent");
-};
-
-}  // namespace nanobind::detail

@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error of a call that no overload takes: refusals of arguments are recorded while the
-// call lasts, and the last overload raises them.
+// What casters keep of an argument, and the error of a call that no overload takes: refusals
+// are recorded while the call lasts, and the last overload raises them.
 #pragma once
 
 #include <usm_dlpack/nanobind/package.hpp>
 
 #include <nanobind/nanobind.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 namespace usm_dlpack {
 namespace detail {
 
-/// Why an overload refused an argument: a `conversion_error`, or what the array raised.
-struct recorded_refusal {
-  nb::object argument;
-  std::exception_ptr reason;
-};
+/// Whether a rule depends on the view's type, so that another overload may accept the array.
+constexpr bool is_of_type(errc rule) noexcept {
+  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
+         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
+         rule == errc::layout_mismatch;
+}
 
 /// What overloads said of one call's arguments, in their order.
 struct call_record {
-  std::vector<recorded_refusal> refusals;
-  std::unordered_set<PyObject*> taken;  ///< arguments that an overload took
+  nb::list refusals;  ///< tuples: an argument, and if it is an array that was refused,
+                      ///< the BufferError, or `is_of_type` and the parts of the refusal
+  nb::list taken;     ///< arguments that an overload took
+  std::exception_ptr raised;  ///< the first error of an array itself, an interrupt for example
+  bool is_explained =
+      false;           ///< whether the last overload, which raises, is known to be there
+  bool ended = false;  ///< whether an overload refused for all
 };
 
 /// The calls of this thread that have refused an argument, by their cleanup list: Python code
@@ -41,13 +45,8 @@ inline std::unordered_map<const void*, call_record>& recorded_calls() {
   return calls;
 }
 
-/// Records a refusal until the call's cleanup list ends.
-/// @param call null records nothing
-inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
-                           const std::exception_ptr& reason) {
-  if (call == nullptr) {
-    return;
-  }
+/// The record of a call, kept until its cleanup list ends.
+inline call_record& record_of(nb::detail::cleanup_list* call) {
   if (recorded_calls().count(call) == 0) {
     nb::object ends = nb::steal(PyCapsule_New(call, nullptr, [](PyObject* capsule) noexcept {
       const nb::error_scope keep;  // the call may be raising
@@ -58,7 +57,25 @@ inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
     }
     call->append(ends.release().ptr());
   }
-  recorded_calls()[call].refusals.push_back({nb::borrow(argument), reason});
+  return recorded_calls()[call];
+}
+
+/// Records that an argument is of another Python type than the parameter.
+/// @param call null records nothing, as in the next function
+inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call) {
+  if (call != nullptr) {
+    record_of(call).refusals.append(nb::make_tuple(argument));
+  }
+}
+
+/// Records why an array was refused.
+inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
+                           const conversion_error& reason) {
+  if (call != nullptr) {
+    record_of(call).refusals.append(nb::make_tuple(
+        argument, is_of_type(reason.code()), to_string(reason.code()), reason.field().c_str(),
+        reason.expected().c_str(), reason.found().c_str(), reason.remedy().c_str()));
+  }
 }
 
 /// Records that an overload took an argument. nanobind tries all overloads twice, so each one
@@ -66,101 +83,96 @@ inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
 inline void record_taken(nb::handle argument, nb::detail::cleanup_list* call) {
   const auto found = recorded_calls().find(call);
   if (found != recorded_calls().end()) {
-    found->second.taken.insert(argument.ptr());
+    found->second.taken.append(argument);
   }
 }
 
-/// The position or name of the argument that is or holds each object: in lists, tuples and
-/// values of dictionaries, nested. Runs no Python code.
-class argument_places {
+/// Whether nanobind is in the first of two rounds, which has no implicit conversions.
+inline bool is_first_round(std::uint32_t flags) noexcept {
+  return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0;
+}
+
+/// Whether the last overload of a call is to raise a refusal for all overloads, and not the
+/// overload that refuses. In the first round it is unknown whether there is one: without it,
+/// the second round comes to the refusal again.
+inline bool last_overload_raises(std::uint32_t flags, const void* call) noexcept {
+  const auto found = recorded_calls().find(call);
+  return found != recorded_calls().end() &&
+         (is_first_round(flags) || found->second.is_explained);
+}
+
+/// Whether an overload has refused an argument for all.
+inline bool search_ended(std::uint32_t flags, const void* call) noexcept {
+  return last_overload_raises(flags, call) && recorded_calls()[call].ended;
+}
+
+/// What a caster keeps of an argument until the function takes it: a value, nothing for None,
+/// or an error.
+template <class Value>
+class kept_argument {
  public:
-  argument_places(const nb::args& args, const nb::kwargs& kwargs) {
-    std::size_t position = 0;
-    for (const nb::handle argument : args) {
-      add(argument, nb::int_(++position));
-    }
-    for (const auto [name, argument] : kwargs) {
-      add(argument, nb::borrow(name));
-    }
+  template <class T>
+  using Cast = nb::detail::movable_cast_t<T>;
+
+  /// Containers query this: whether the conversion throws nothing.
+  template <class>
+  bool can_cast() const noexcept {
+    return error == nullptr && value.has_value();
   }
 
-  /// None if a container made the object for the call.
-  nb::object of(PyObject* object) const {
-    const auto found = places_.find(object);
-    return found == places_.end() ? nb::none() : found->second;
+  explicit operator Value&() { return get(); }
+  explicit operator Value&&() { return std::move(get()); }
+  /// Null for None, which a parameter accepts with `"x"_a.none()`.
+  explicit operator Value*() {
+    check();
+    return value ? &*value : nullptr;
   }
+
+ protected:
+  std::optional<Value> value;  // reset first: a container takes all elements with one caster
+  std::exception_ptr error;
+  const void* ends_search = nullptr;  ///< the call in which no other overload is to be tried
 
  private:
-  void add(nb::handle argument, const nb::object& place) {
-    std::vector<nb::object> left{nb::borrow(argument)};
-    while (!left.empty()) {
-      const nb::object here = std::move(left.back());
-      left.pop_back();
-      if (!places_.emplace(here.ptr(), place).second) {
-        continue;  // seen before: a container may hold itself
-      }
-      const nb::ft_object_guard alone(here);
-      if (PyList_Check(here.ptr()) != 0) {
-        for (Py_ssize_t i = 0; i < PyList_Size(here.ptr()); ++i) {
-          left.push_back(nb::borrow(PyList_GetItem(here.ptr(), i)));
-        }
-      } else if (PyTuple_Check(here.ptr()) != 0) {
-        for (Py_ssize_t i = 0; i < PyTuple_Size(here.ptr()); ++i) {
-          left.push_back(nb::borrow(PyTuple_GetItem(here.ptr(), i)));
-        }
-      } else if (PyDict_Check(here.ptr()) != 0) {
-        Py_ssize_t position = 0;
-        for (PyObject* value = nullptr;
-             PyDict_Next(here.ptr(), &position, nullptr, &value) != 0;) {
-          left.push_back(nb::borrow(value));
-        }
-      }
+  void check() const {
+    if (ends_search != nullptr) {
+      recorded_calls()[ends_search].ended = true;
+      throw nb::next_overload();
+    }
+    if (error != nullptr) {
+      std::rethrow_exception(error);
     }
   }
-
-  std::unordered_map<PyObject*, nb::object> places_;
+  Value& get() {
+    check();
+    if (!value) {  // None
+      throw nb::next_overload();
+    }
+    return *value;
+  }
 };
 
-/// A parameter type that is accepted only in nanobind's second round, in which arguments may
-/// be converted implicitly: so the other overloads come first.
-struct second_round {
+/// A parameter type that is accepted only when the search has ended, or in nanobind's second
+/// round, in which arguments may be converted implicitly: so the other overloads come first.
+struct end_of_search {
   const void* call = nullptr;  ///< identifies the call
 };
 
-/// Whether a rule depends on the view's type, so that another overload may accept the array.
-constexpr bool is_of_type(errc rule) noexcept {
-  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
-         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
-         rule == errc::layout_mismatch;
-}
-
-/// Raises why no overload took a call's arguments: an error of an array itself (an interrupt,
-/// for example), else a refusal that all overloads share, else an ArgumentError. An argument
-/// that some overload took is not at fault.
-[[noreturn]] inline void raise_refusals(const std::string& function, const nb::args& args,
-                                        second_round round, const nb::kwargs& kwargs) {
-  const auto found = recorded_calls().find(round.call);
+/// Raises why no overload took a call's arguments: an error of an array itself, else a refusal
+/// that all overloads share, else an ArgumentError. An argument that some overload took is not
+/// at fault.
+/// @param signatures of the overloads, as nanobind prints them
+[[noreturn]] inline void raise_refusals(const std::string& function, nb::handle signatures,
+                                        const nb::args& args, end_of_search end,
+                                        const nb::kwargs& kwargs) {
+  const auto found = recorded_calls().find(end.call);
   const call_record call = found == recorded_calls().end() ? call_record{} : found->second;
-  const argument_places places(args, kwargs);
-  nb::list reasons;
-  for (const recorded_refusal& record : call.refusals) {
-    try {
-      std::rethrow_exception(record.reason);
-    } catch (const conversion_error& reason) {
-      if (call.taken.count(record.argument.ptr()) != 0) {
-        continue;
-      }
-      if (!is_of_type(reason.code())) {
-        set_error(reason);
-        throw nb::python_error();
-      }
-      reasons.append(nb::make_tuple(places.of(record.argument.ptr()), to_string(reason.code()),
-                                    reason.field().c_str(), reason.expected().c_str(),
-                                    reason.found().c_str(), reason.remedy().c_str()));
-    }
+  if (call.raised != nullptr) {
+    std::rethrow_exception(call.raised);
   }
-  package_interface::get().set_argument_error(function.c_str(), args.ptr(), kwargs.ptr(),
-                                              reasons.ptr());
+  package_interface::get().set_argument_error(function.c_str(), signatures.ptr(), args.ptr(),
+                                              kwargs.ptr(), call.refusals.ptr(),
+                                              call.taken.ptr());
   throw nb::python_error();
 }
 
@@ -176,8 +188,8 @@ inline bool is_static_method(nb::handle scope, const char* name) {
 /// Adds the last overload of a function, which accepts any arguments and raises
 /// `usm_dlpack.ArgumentError` (a TypeError): for each argument that no overload took, it names
 /// the rule by which each refused it. Errors for every view type (device, context, USM
-/// kind, bounds, read-only) are raised as `usm_dlpack.ConversionError`. Call it after the last
-/// `def` of that name.
+/// kind, bounds, read-only) are raised as `usm_dlpack.ConversionError`; no other overload
+/// takes a view or SYCL object of that call. Call it after the last `def` of that name.
 /// @param scope a `nanobind::module_` or `nanobind::class_`
 /// @param name of a function, a method or a static method
 template <class Scope>
@@ -190,9 +202,13 @@ void explain_refusals(Scope& scope, const char* name) {
   const std::string signature = "def " + function + "(" + (is_bound ? "self, " : "") +
                                 "*, _: typing.NoReturn) -> typing.NoReturn";
   const auto last = nb::arg("_").none() = nb::none();
-  const auto refuse = [function](const nb::args& args, detail::second_round round,
-                                 const nb::kwargs& kwargs) {
-    detail::raise_refusals(function, args, round, kwargs);
+  nb::list signatures;
+  for (const nb::handle overload : scope.attr(name).attr("__nb_signature__")) {
+    signatures.append(overload[0]);
+  }
+  const auto refuse = [function, signatures](const nb::args& args, detail::end_of_search end,
+                                             const nb::kwargs& kwargs) {
+    detail::raise_refusals(function, signatures, args, end, kwargs);
   };
   const auto add = [&](auto&& define, const auto& body) {
     define(name, body, nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
@@ -201,8 +217,8 @@ void explain_refusals(Scope& scope, const char* name) {
     add([&](const auto&... parts) { scope.def(parts...); }, refuse);
   } else if (is_bound) {
     add([&](const auto&... parts) { scope.def(parts...); },
-        [refuse](nb::handle, const nb::args& args, detail::second_round round,
-                 const nb::kwargs& kwargs) { refuse(args, round, kwargs); });
+        [refuse](nb::handle, const nb::args& args, detail::end_of_search end,
+                 const nb::kwargs& kwargs) { refuse(args, end, kwargs); });
   } else {
     add([&](const auto&... parts) { scope.def_static(parts...); }, refuse);
   }
@@ -213,11 +229,15 @@ void explain_refusals(Scope& scope, const char* name) {
 namespace nanobind::detail {
 
 template <>
-struct type_caster<usm_dlpack::detail::second_round> {
-  NB_TYPE_CASTER(usm_dlpack::detail::second_round, const_name("None"))
+struct type_caster<usm_dlpack::detail::end_of_search> {
+  NB_TYPE_CASTER(usm_dlpack::detail::end_of_search, const_name("None"))
   bool from_python(handle, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     value.call = cleanup;
-    return (flags & static_cast<std::uint32_t>(cast_flags::convert)) != 0;
+    using namespace usm_dlpack::detail;
+    if (last_overload_raises(flags, cleanup)) {
+      recorded_calls()[cleanup].is_explained = true;
+    }
+    return !is_first_round(flags) || search_ended(flags, cleanup);
   }
 };
 

@@ -40,12 +40,12 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 4;
+  static constexpr std::uint32_t known_version = 5;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
   /// Gets the tensor of an array, without synchronising. Accepts objects that have only the
-  /// SYCL array interface, and objects whose `__dlpack__` is their own and not their type's.
+  /// SYCL array interface, and objects that have either by themselves and not by their type.
   offer (*ask)(PyObject* array, array_description& out) noexcept;
   /// Gets the array's `sycl_queue`, if it has one.
   offer (*find_queue)(PyObject* array, std::optional<sycl::queue>& out) noexcept;
@@ -62,10 +62,10 @@ struct package_interface {
   /// (an interrupt, for example), sets that instead.
   void (*set_error)(const char* code, const char* field, const char* expected,
                     const char* found, const char* remedy) noexcept;
-  /// Sets the `usm_dlpack.ArgumentError` of a call that no overload took.
-  /// @param reasons a list of tuples: place of the argument, code, parts of the refusal
-  void (*set_argument_error)(const char* function, PyObject* args, PyObject* kwargs,
-                             PyObject* reasons) noexcept;
+  /// Sets the error of a call that no overload took.
+  /// @param refusals, taken as `call_record` has them
+  void (*set_argument_error)(const char* function, PyObject* signatures, PyObject* args,
+                             PyObject* kwargs, PyObject* refusals, PyObject* taken) noexcept;
 
   /// The table of the installed package, which the first call imports. From then on, waits in
   /// this module's arrays release the GIL.

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/nanobind/overloads.hpp>
 #include <usm_dlpack/nanobind/package.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
@@ -44,10 +43,9 @@ template <class Element>
 constexpr auto dtype_text() {
   using nb::detail::const_name;
   constexpr DLDataType dtype = data_type_v<Element>;
-  constexpr type_code_row row = type_code_rows[dtype.code];
-  constexpr bool says_width = row.bits == dtype.bits && dtype.code != kDLBfloat;
-  return code_text<dtype.code>(std::make_index_sequence<std::string_view(row.name).size()>{}) +
-         const_name<says_width>(const_name(""), const_name<dtype.bits>()) +
+  constexpr std::string_view name = type_code_rows[dtype.code].name;
+  return code_text<dtype.code>(std::make_index_sequence<name.size()>{}) +
+         const_name<is_named_by_code(dtype)>(const_name(""), const_name<dtype.bits>()) +
          const_name<dtype.lanes == 1>(const_name(""),
                                       const_name("x") + const_name<dtype.lanes>());
 }
@@ -279,17 +277,27 @@ class view_parameter : public kept_argument<Made> {
   /// @param keep takes the view and the offer if both are good
   /// @return whether this overload accepts the object
   template <class Keep>
-  bool take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep&& keep) noexcept {
+  bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* cleanup,
+            Keep&& keep) noexcept {
     const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
     this->value.reset();
     if (object.is_none()) {
       return true;
+    }
+    if (search_ended(flags, cleanup)) {
+      return false;
     }
     try {
       return try_to_take(object, cleanup, keep);
     } catch (const conversion_error& refused) {
       set_error(refused);
       this->error = std::make_exception_ptr(nb::python_error());
+      end_search(flags, cleanup);
+    } catch (const nb::python_error& raised) {
+      this->error = std::current_exception();
+      if (raised.matches(PyExc_BufferError)) {
+        end_search(flags, cleanup);
+      }
     } catch (...) {
       this->error = std::current_exception();
     }
@@ -297,24 +305,33 @@ class view_parameter : public kept_argument<Made> {
   }
 
  private:
+  void end_search(std::uint32_t flags, nb::detail::cleanup_list* cleanup) noexcept {
+    this->ends_search = last_overload_raises(flags, cleanup) ? cleanup : nullptr;
+  }
+
   template <class Keep>
   static bool try_to_take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep& keep) {
     try {
       array_offer array(object);
       if (!array.is_array()) {
+        record_refusal(object, cleanup);
         return false;
       }
       keep(array.template view<View>(), array);
       record_taken(object, cleanup);
       return true;
     } catch (const conversion_error& refused) {
-      record_refusal(object, cleanup, std::current_exception());
+      record_refusal(object, cleanup, refused);
       if (!is_of_type(refused.code())) {
         throw;
       }
       return false;
-    } catch (...) {
-      record_refusal(object, cleanup, std::current_exception());
+    } catch (const nb::python_error& raised) {
+      if (cleanup != nullptr && raised.matches(PyExc_BufferError)) {
+        record_of(cleanup).refusals.append(nb::make_tuple(object, raised.value()));
+      } else if (cleanup != nullptr && record_of(cleanup).raised == nullptr) {
+        record_of(cleanup).raised = std::current_exception();
+      }
       throw;
     }
   }
@@ -373,7 +390,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   static constexpr auto Name = usm_dlpack::detail::parameter_text<View>();
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return this->take(source, cleanup, [&](const View& view, auto& array) {
+    return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
       if (cleanup == nullptr ||
           (flags & static_cast<std::uint32_t>(cast_flags::manual)) != 0) {
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
@@ -402,8 +419,8 @@ struct type_caster<usm_dlpack::owned_view<View>>
   static constexpr auto Name = const_name("@") + usm_dlpack::detail::parameter_text<View>() +
                                const_name("@usm_dlpack.DLPackTensor@");
 
-  bool from_python(handle source, std::uint32_t, cleanup_list* cleanup) noexcept {
-    return this->take(source, cleanup, [&](const View& view, auto& array) {
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
       this->value.emplace(usm_dlpack::detail::own_array(view, array));
     });
   }

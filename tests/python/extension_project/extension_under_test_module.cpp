@@ -334,6 +334,15 @@ NB_MODULE(extension_under_test_module, m) {
       "queue"_a, "x"_a, "depends"_a = std::vector<sycl::event>{});
 
   m.def(
+      "step",
+      [](sycl::queue&, device_mdspan<array_view<float, 1>> u,
+         const array_view<const float, 1>* v, double, const std::vector<sycl::event>&) {
+        return u.extent(0) + (v == nullptr ? 0 : v->extent(0));
+      },
+      "queue"_a, "u"_a, "v"_a.none(), "dt"_a = 1.0, "depends"_a = std::vector<sycl::event>{});
+  explain_refusals(m, "step");
+
+  m.def(
       "of_ndarray",
       [](const nb::ndarray<float, nb::device::oneapi>& x) {
         return describe(to_mdspan<strided_view<float, 2>>(x));

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nanobind casters of SYCL objects: Python has dpctl's.
+#pragma once
+
+#include <usm_dlpack/nanobind/dpctl.hpp>
+#include <usm_dlpack/nanobind/overloads.hpp>
+
+#include <nanobind/nanobind.h>
+#include <sycl/sycl.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <new>
+
+namespace usm_dlpack::detail {
+
+/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
+template <class Object>
+class dpctl_caster : public kept_argument<Object> {
+ public:
+  bool from_python(nb::handle source, std::uint32_t flags,
+                   nb::detail::cleanup_list* call) noexcept {
+    this->value.reset();
+    if (source.is_none()) {
+      return true;
+    }
+    if (search_ended(flags, call)) {
+      return false;
+    }
+    try {
+      const Object* found = in_capsule<Object>(source);
+      found = found == nullptr ? in_dpctl<Object>(source) : found;
+      if (found != nullptr) {
+        this->value = *found;
+      } else {
+        record_refusal(source, call);
+      }
+      return found != nullptr;
+    } catch (...) {
+      this->error = std::current_exception();
+      return true;
+    }
+  }
+
+  static nb::handle from_cpp(const Object& object, nb::rv_policy,
+                             nb::detail::cleanup_list*) noexcept {
+    try {
+      return make_dpctl(object).release();
+    } catch (nb::python_error& error) {
+      error.restore();
+    } catch (const std::bad_alloc&) {
+      PyErr_NoMemory();
+    }
+    return {};
+  }
+  static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
+                             nb::detail::cleanup_list* cleanup) noexcept {
+    return object == nullptr ? nb::none().release() : from_cpp(*object, policy, cleanup);
+  }
+};
+
+}  // namespace usm_dlpack::detail
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<sycl::queue> : usm_dlpack::detail::dpctl_caster<sycl::queue> {
+  static constexpr auto Name = const_name("dpctl.SyclQueue");
+};
+template <>
+struct type_caster<sycl::context> : usm_dlpack::detail::dpctl_caster<sycl::context> {
+  static constexpr auto Name = const_name("dpctl.SyclContext");
+};
+template <>
+struct type_caster<sycl::device> : usm_dlpack::detail::dpctl_caster<sycl::device> {
+  static constexpr auto Name = const_name("dpctl.SyclDevice");
+};
+template <>
+struct type_caster<sycl::event> : usm_dlpack::detail::dpctl_caster<sycl::event> {
+  static constexpr auto Name = const_name("dpctl.SyclEvent");
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the error of a call that no overload of an extension's function took."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_name
+
+_MISSING = object()
+_VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
+# What the caller can do, where the remedy of a rule is for the author of the extension.
+_REMEDIES = {
+    "device_type_unsupported": "pass usm_dlpack.from_dlpack({name}, device=queue)",
+    "usm_type_not_accepted": "pass usm_dlpack.from_dlpack({name}, usm_type='{first_word}')",
+    "read_only": "pass a copy, usm_dlpack.from_dlpack({name}, copy=True)",
+    "dtype_mismatch": "convert the array",
+    "rank_mismatch": "reshape the array",
+    "extent_mismatch": "pass an array of that extent",
+    "index_type_too_small": "pass an array of fewer elements",
+    "layout_mismatch": "copy the array to that order",
+}
+_TYPES_OF_PYTHON: dict[str, Any] = {"float": (float, int), "int": int, "bool": bool, "str": str}
+
+
+@dataclass
+class _Parameter:
+    """A parameter of an overload, and the argument for it."""
+
+    position: int
+    name: str | None  # None if it takes no keyword
+    annotation: str
+    value: Any = _MISSING
+    has_default: bool = False
+
+    @property
+    def place(self) -> str:
+        return f"argument {self.position}" + (f" ({self.name})" if self.name else "")
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the parameter is a view or a SYCL object, whose casters record a refusal."""
+        return self.annotation.startswith((_VIEW, "dpctl."))
+
+    @property
+    def wanted(self) -> str:
+        if self.annotation.startswith(_VIEW):
+            return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
+        return f"an object of type {self.annotation}"
+
+    def looks_wrong(self) -> bool:
+        kind = self.annotation.partition("[")[0]
+        if kind in ("collections.abc.Sequence", "list"):
+            return not isinstance(self.value, Sequence) or isinstance(self.value, str)
+        expected = _TYPES_OF_PYTHON.get(kind)
+        return expected is not None and not isinstance(self.value, expected)
+
+
+def _parameters(signature: str) -> list[_Parameter]:
+    """Read the parameters of a signature as nanobind prints it; none if it is of another form."""
+    try:
+        (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
+    except (SyntaxError, ValueError):
+        return []
+    if not isinstance(function, ast.FunctionDef):
+        return []
+    arguments = function.args
+    named = arguments.posonlyargs + arguments.args
+    first_default = len(named) - len(arguments.defaults)
+    if named and named[0].annotation is None and named[0].arg == "self":
+        named, first_default = named[1:], first_default - 1
+    only_positional = {argument.arg for argument in arguments.posonlyargs}
+    return [
+        _Parameter(
+            position,
+            None if argument.arg in only_positional else argument.arg,
+            ast.unparse(argument.annotation) if argument.annotation else "",
+            has_default=position > first_default,
+        )
+        for position, argument in enumerate(named, 1)
+    ]
+
+
+def _holds(value: Any, wanted: Any) -> bool:
+    """Return whether a value is an object, or holds it in lists, tuples and dictionaries."""
+    left, seen = [value], set()
+    while left:
+        here = left.pop()
+        if here is wanted:
+            return True
+        if id(here) not in seen and isinstance(here, list | tuple | dict):
+            seen.add(id(here))
+            left += dict.values(here) if isinstance(here, dict) else here
+    return False
+
+
+@dataclass
+class _Call:
+    """A call: its function, its arguments, and the parameters that all overloads share."""
+
+    function: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    parameters: list[_Parameter] = field(default_factory=list)
+
+    def bind(self) -> bool:
+        """Give the parameters their arguments; return whether each argument has a parameter."""
+        named = {parameter.name: parameter for parameter in self.parameters if parameter.name}
+        if len(self.args) > len(self.parameters) or not self.kwargs.keys() <= named.keys():
+            return False
+        for parameter, value in zip(self.parameters, self.args, strict=False):
+            parameter.value = value
+        for name, value in self.kwargs.items():
+            named[name].value = value
+        return True
+
+    def parameter_of(self, key: int | str) -> _Parameter | None:
+        return next((p for p in self.parameters if key in (p.position, p.name)), None)
+
+    def find(self, argument: Any) -> tuple[str, str | None]:
+        """Return the place of what is or holds an object, and its name if it is the object."""
+        places = []
+        every: list[tuple[int | str, Any]] = [*enumerate(self.args, 1), *self.kwargs.items()]
+        for key, value in every:
+            if _holds(value, argument):
+                parameter = self.parameter_of(key)
+                place = parameter.place if parameter else f"argument {key}"
+                name = parameter.name if parameter and value is argument else None
+                # Of several places, that of a view is more likely.
+                places.append((not (parameter and parameter.is_ours), place, name))
+        _, place, name = min(places, default=(True, "an argument", None), key=lambda p: p[0])
+        return place, name
+
+    def at_fault(self, refused: list[Any]) -> Iterator[_Parameter]:
+        """Find the parameter of the only overload whose argument it did not take."""
+        given = [p for p in self.parameters if p.value is not _MISSING]
+        missing = [p for p in self.parameters if p.value is _MISSING and not p.has_default]
+        none = [p for p in given if p.value is None and "None" not in p.annotation.split(" | ")]
+        others = [p for p in given if not p.is_ours]
+        yield from missing + none
+        for argument in refused:
+            yield from (p for p in given if p.is_ours and p.value is argument)
+            yield from (p for p in others if _holds(p.value, argument))
+        yield from (p for p in others if p.looks_wrong())
+        yield from others if len(others) == 1 else ()
+
+    def wrong_type(self, parameter: _Parameter) -> ArgumentError:
+        """Make the error of an argument that is missing or of another Python type."""
+        expected = parameter.wanted
+        value = parameter.value
+        found = "None" if value is None else f"an object of type {type_name(value)}"
+        found = "no argument" if value is _MISSING else found
+        remedy = f"see help({self.function})"
+        if parameter.annotation.startswith(_VIEW):
+            remedy = "pass an array with __dlpack__ or USM"
+        elif parameter.annotation.startswith("dpctl."):
+            remedy = "pass one of dpctl's objects"
+        name = parameter.name or f"argument {parameter.position}"
+        reason = from_parts("request_unsupported", name, expected, found, remedy)
+        sentence = f"expected {expected}, found {found}; {remedy}"
+        return ArgumentError(f"{self.function}: {parameter.place}: {sentence}", (reason,))
+
+    def without_reason(self) -> ArgumentError:
+        types = [type_name(value) for value in self.args]
+        types += [f"{name}={type_name(value)}" for name, value in self.kwargs.items()]
+        text = (
+            f"{self.function}: expected arguments of one of its signatures, "
+            f"found ({', '.join(types)}); see help({self.function})"
+        )
+        return ArgumentError(text, ())
+
+
+def _reason(name: str | None, parts: tuple[str, ...]) -> ConversionError:
+    code, where, expected, found, remedy = parts
+    of_caller = _REMEDIES.get(code, remedy)
+    first_word = expected.partition(" ")[0]
+    of_caller = of_caller.replace("{name}", name or "x").replace("{first_word}", first_word)
+    return from_parts(code, where, expected, found, of_caller)
+
+
+def from_arguments(
+    function: str,
+    signatures: list[str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    refusals: list[tuple[Any, ...]],
+    taken: list[Any],
+) -> BaseException:
+    """Make the exception of a call that no overload took.
+
+    Parameters
+    ----------
+    function, signatures
+        The function's name, and the signatures of its overloads.
+    args, kwargs
+        The arguments.
+    refusals
+        For each refusal the argument; of an array also what it raised, or whether another view
+        type could accept it and the parts. An overload that was tried twice is recorded twice.
+    taken
+        The arguments that some overload took.
+    """
+    overloads = [_parameters(signature) for signature in signatures]
+    names = {tuple(parameter.name for parameter in overload) for overload in overloads}
+    call = _Call(function, args, kwargs, overloads[0] if len(names) == 1 else [])
+    ids = {id(argument) for argument in taken}
+    told: dict[str, ConversionError] = {}
+    for argument, *parts in refusals:
+        if id(argument) in ids or not parts:
+            continue
+        place, name = call.find(argument)
+        if isinstance(parts[0], BaseException):
+            error, is_final = parts[0], True
+        else:
+            is_of_type, *rule = parts
+            error, is_final = _reason(name, tuple(rule)), not is_of_type
+        text = f"{function}: {place}: {error}"
+        if is_final:
+            if isinstance(error, ConversionError):
+                error.args = (text,)
+            return error
+        told.setdefault(text, error)
+    if told:
+        return ArgumentError("\n".join(told), tuple(told.values()))
+    if len(signatures) == 1 and call.bind():
+        refused = [refusal[0] for refusal in refusals if len(refusal) == 1]
+        if (fault := next(call.at_fault(refused), None)) is not None:
+            return call.wrong_type(fault)
+    return call.without_reason()
