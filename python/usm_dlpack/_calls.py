@@ -213,17 +213,19 @@ def from_arguments(
         if id(argument) in ids or not parts:
             continue
         place, name = call.find(argument)
+        error: BaseException
         if isinstance(parts[0], BaseException):
             error, is_final = parts[0], True
         else:
             is_of_type, *rule = parts
             error, is_final = _reason(name, tuple(rule)), not is_of_type
         text = f"{function}: {place}: {error}"
-        if is_final:
-            if isinstance(error, ConversionError):
-                error.args = (text,)
-            return error
-        told.setdefault(text, error)
+        if isinstance(error, ConversionError) and not is_final:
+            told.setdefault(text, error)
+            continue
+        if isinstance(error, ConversionError):
+            error.args = (text,)
+        return error
     if told:
         return ArgumentError("\n".join(told), tuple(told.values()))
     if len(signatures) == 1 and call.bind():
