@@ -2,6 +2,7 @@
 """The exchange functions."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 from usm_dlpack import _arguments, _core, _dtypes
@@ -200,10 +201,15 @@ def from_dlpack(
     _core.check_process()
     element, values = _dtypes.bits_of_ml_array(x)
     number, queue = _arguments.destination(device)
-
-    def take(array: Any) -> DLPackTensor:
-        return _core.from_dlpack(array, number, queue, copy, usm_type, in_c_order)
-
+    # Not a closure, whose cells every call would make.
+    take = partial(
+        _core.from_dlpack,
+        device_id=number,
+        queue=queue,
+        copy=copy,
+        usm_type=usm_type,
+        c_order=in_c_order,
+    )
     if element is not None:
         return _core.reinterpret(take(values), element)
     try:
