@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_name
@@ -24,7 +26,7 @@ _REMEDIES = {
     "index_type_too_small": "pass an array of fewer elements",
     "layout_mismatch": "copy the array to that order",
 }
-_TYPES_OF_PYTHON: dict[str, Any] = {"float": (float, int), "int": int, "bool": bool, "str": str}
+_TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool, "str": str}
 
 
 @dataclass
@@ -176,7 +178,9 @@ class _Call:
 
 def _reason(name: str | None, parts: tuple[str, ...]) -> ConversionError:
     code, where, expected, found, remedy = parts
-    of_caller = _REMEDIES.get(code, remedy)
+    # from_dlpack copies from the host, and from no other device type.
+    is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
+    of_caller = remedy if is_foreign else _REMEDIES.get(code, remedy)
     first_word = expected.partition(" ")[0]
     of_caller = of_caller.replace("{name}", name or "x").replace("{first_word}", first_word)
     return from_parts(code, where, expected, found, of_caller)
@@ -224,6 +228,7 @@ def from_arguments(
             told.setdefault(text, error)
             continue
         if isinstance(error, ConversionError):
+            error = copy.copy(error)  # the producer may raise it again
             error.args = (text,)
         return error
     if told:

@@ -93,12 +93,15 @@ def to_dlpack_tensor(
 
 
 class _OnHost:
-    """An array that its producer exports for the host."""
+    """An array that its producer exports for the host, after all work on its ``sycl_queue``."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> Any:
+        # The producer waits for its own work, and not for what others submitted to its queue.
+        if (queue := getattr(self._array, "sycl_queue", None)) is not None:
+            queue.wait()
         return self._array.__dlpack__(max_version=max_version, dl_device=(1, 0))
 
 
@@ -220,7 +223,7 @@ def from_dlpack(
         try:
             return take(_OnHost(x))
         except Exception as second:
-            raise refusal from second
+            raise refusal from refusal.__cause__ or second
 
 
 def validate(

@@ -41,7 +41,6 @@ class ContextArray(ForeignArray):
         capsule = super().__dlpack__(**keywords)
         if keywords.get("dl_device") != (1, 0):
             return self.export(capsule)
-        self.sycl_queue.wait()
         values = np.frombuffer(self.owner.copy_to_host(), np.float32).reshape(3, 4)
         return values.__dlpack__(max_version=keywords["max_version"])
 
@@ -119,6 +118,17 @@ def test_the_first_refusal_is_raised_if_the_host_is_refused_too(
     assert str(caught.value.__cause__) == "no host memory"
 
 
+def test_the_first_refusal_keeps_a_cause_of_its_own(foreign_queue: Any) -> None:
+    class Explaining(ContextArray):
+        def __dlpack__(self, **keywords: Any) -> Any:
+            raise CreationError(str(keywords.get("dl_device"))) from KeyError("its own")
+
+    array = Explaining(allocate("device", 48, foreign_queue), refuse)
+    with pytest.raises(CreationError, match="None") as caught:
+        from_dlpack(array, device=HERE)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_a_producer_that_ignores_the_device_is_refused(foreign_queue: Any) -> None:
     owner = allocate("device", 48, foreign_queue)
     array = ForeignArray(ForeignTensor(address_of(owner)))
@@ -156,12 +166,13 @@ def test_other_refusals_are_not_answered_by_asking_again(memory: Any) -> None:
     assert len(on_host.asked) == 1
 
 
-def test_the_producer_waits_for_its_work_on_the_memory(foreign_queue: Any) -> None:
+def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_queue: Any) -> None:
     pending = PendingFill(foreign_queue)
     array = ContextArray(pending.memory, refuse)
     taking = Waiting(lambda: from_dlpack(array, device=HERE))
-    assert taking.is_waiting()
+    was_waiting = taking.is_waiting()
     pending.end()
+    assert was_waiting
     assert taking.end().numpy().view("i4").ravel().tolist() == VALUES
 
 

@@ -472,6 +472,7 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(
         ((queue, floats, 3), {}, "3 (v)", "type int"),
         ((*good, "x"), {}, "4 (dt)", "type str"),
         ((*good, 1.0, 3), {}, "5 (depends)", "type int"),
+        ((*good, np.float32(1), 3), {}, "5 (depends)", "type int"),
         ((*good, 1.0, [3]), {}, "5 (depends)", "type list"),
         (good, {"depends": [None]}, "5 (depends)", "type list"),
     ):
@@ -505,6 +506,30 @@ def test_a_caller_can_follow_the_remedy_for_an_array(
     place = "step: argument 2 (u): "
     with refused("context_not_default", "context", binding=True, place=place):
         ext.step(queue, hidden, None)
+
+
+def test_no_remedy_is_named_that_does_not_help(ext: Any, queue: Any, memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), shape=(12,))
+    foreign.tensor.device_type = 2
+    of_cuda = ForeignArray(foreign, device=(2, 0))
+    place = "step: argument 2 (u): "
+    code = "device_type_unsupported"
+    remedy = "move the array to a SYCL device"
+    with refused(code, "device.device_type", place=place, found="kDLCUDA", remedy=remedy):
+        ext.step(queue, of_cuda, None)
+
+
+def test_a_refusal_that_the_producer_raises_again_is_not_changed(ext: Any, queue: Any) -> None:
+    kept = usm_dlpack.ConversionError("out_of_bounds", "data", "some bytes", "more", "wait")
+
+    class Refusing(ForeignArray):
+        def __dlpack__(self, **_: Any) -> Any:
+            raise kept
+
+    for _ in range(2):
+        with pytest.raises(usm_dlpack.ConversionError) as caught:
+            ext.step(queue, Refusing(ForeignTensor(0)), None)
+        assert str(caught.value) == f"step: argument 2 (u): {kept}"
 
 
 class Calling:
