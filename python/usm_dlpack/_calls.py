@@ -132,7 +132,7 @@ class _Call:
                 parameter = self.parameter_of(key)
                 place = parameter.place if parameter else f"argument {key}"
                 name = parameter.name if parameter and value is argument else None
-                # Of several places, that of a view is more likely.
+                # If several arguments hold it, a view is the likelier one.
                 places.append((not (parameter and parameter.is_ours), place, name))
         _, place, name = min(places, default=(True, "an argument", None), key=lambda p: p[0])
         return place, name

@@ -137,11 +137,11 @@ def from_dlpack(
         host memory; then a NumPy array of ml_dtypes is taken too, though NumPy does not export it.
     device
         Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
-        of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or
-        on another root device, is copied; so is USM of another context or a sub-device, if its
-        producer exports it for the host. A queue, which must be of the default context, is also
-        handed to the producer as ``stream``, and is then the tensor's ``sycl_queue``. None takes
-        the array where it is.
+        of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or on
+        another root device, is copied; so is USM of another context or a sub-device, if its
+        producer exports it for the host, after all work on its ``sycl_queue``. A queue, which must
+        be of the default context, is also handed to the producer as ``stream``, and is then the
+        tensor's ``sycl_queue``. None takes the array where it is.
     copy
         True always copies: the producer if it can, this package otherwise, also where the
         producer refuses to, or its copy has elements that overlap. False never does. None

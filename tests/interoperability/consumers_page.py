@@ -45,8 +45,9 @@ when a cell is not as it stands here; `python3 tests/interoperability/run.py --w
   leads to the reason. Wrong values fail the run.
 
 Each library was given arrays in device, host and shared USM and on a second root device, of a
-platform of its own; empty, 0-d, strided, reversed, broadcast and read-only ones. A cell says
-what became of those that are not named after it. An empty array only arrives.
+platform of its own; empty, 0-d, strided, reversed, broadcast and read-only ones. A cell
+begins with the outcome of all arrays that it does not list. Empty arrays that arrive are not
+listed.
 
 Ours to theirs: USM libraries take a tensor by their `from_dlpack`; host libraries are asked for
 their CPU device, and take shared USM where no kind is named. Theirs to ours is
