@@ -100,8 +100,7 @@ class _OnHost:
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> Any:
         # The producer waits for its own work, and not for what others submitted to its queue.
-        if (queue := getattr(self._array, "sycl_queue", None)) is not None:
-            queue.wait()
+        _core.wait_for_work_on(self._array)
         return self._array.__dlpack__(max_version=max_version, dl_device=(1, 0))
 
 
