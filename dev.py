@@ -97,7 +97,9 @@ def require_debian_packages(missing: list[str]) -> None:
         )
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     run("apt-get", "update", environment=environment)
-    run("apt-get", "install", "-y", "--no-install-recommends", *missing, environment=environment)
+    # Another installation may be running, for example the unattended one of a new machine.
+    install = ["apt-get", "install", "-y", "-o", "DPkg::Lock::Timeout=300"]
+    run(*install, "--no-install-recommends", *missing, environment=environment)
 
 
 def absent(packages: dict[str, str]) -> list[str]:

@@ -29,6 +29,13 @@ usm_dlpack.from_dlpack(tensor, order="F")
 class Mine(usm_dlpack.DLPackTensor): ...
 class Proof(usm_dlpack.UsmAllocation): ...
 """
+SHORT_PROGRAM = """
+import dpctl
+import dpctl.memory
+import usm_dlpack
+memory = dpctl.memory.MemoryUSMDevice(96, queue=dpctl.SyclQueue())
+queue: dpctl.SyclQueue | None = usm_dlpack.to_dlpack_tensor(memory).sycl_queue
+"""
 CHECKERS = {
     "mypy": ["--strict", "--config-file=", "--cache-dir=cache", "--python-executable"],
     "pyright": ["--pythonpath"],
@@ -48,6 +55,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker: str, tmp_path: Path)
     sources = {
         "consumer.py": CONSUMER.read_text(),
         "wrong.py": WRONG,
+        "short_program.py": SHORT_PROGRAM,
         "stub.pyi": Path(usm_dlpack.__file__).with_name("_core.pyi").read_text(),
     }
     sources["pyrightconfig.json"] = '{"typeCheckingMode": "strict"}'
@@ -57,6 +65,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker: str, tmp_path: Path)
     for line in range(3, 13):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
     assert "consumer.py" not in done.stdout, done.stdout
+    assert "short_program.py" not in done.stdout, done.stdout
     # The stub names only what there is.
     assert "PyCapsule" not in done.stdout, done.stdout
     assert "is not defined" not in done.stdout, done.stdout
