@@ -45,7 +45,7 @@ LIBFUZZER = {
     "libclang-rt-19-dev": "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.fuzzer-x86_64.a",
 }
 
-DOCUMENTATION = {"doxygen": "/usr/bin/doxygen", "graphviz": "/usr/bin/dot"}
+DOCUMENTATION = {"doxygen": "/usr/bin/doxygen"}
 BROWSER = {"chromium": "/usr/bin/chromium", "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu"}
 
 # What the C++ tests on devices need, where the Python package is not installed with them.

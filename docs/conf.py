@@ -25,8 +25,8 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinxcontrib.programoutput",
     "breathe",
-    "python_reference",
     "site_markup",
 ]
 exclude_patterns = ["examples"]
@@ -42,19 +42,20 @@ nitpicky = True
 nitpick_ignore_regex = [
     # Names of other projects and of the languages, whose documentation is not at hand.
     (r"cpp:identifier", r".*"),
+    (r"py:obj", r".*"),
     (r"py:class", r"(collections\.abc|dpctl|numpy)\..*"),
     # Annotations of the package's own, as they are spelled in its modules.
     (r"py:class", r"(dict\[str|HostView|Step|SyclQueue|Walk)"),
 ]
 
+# Docstrings spell names in single backticks, as NumPy does: those of public names become links.
+default_role = "py:obj"
 maximum_signature_line_length = 80
 autodoc_typehints = "signature"
 napoleon_google_docstring = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-# A link to a file of the repository, of which site_markup.py makes a page.
-myst_url_schemes = {"http": None, "https": None, "repository": None}
 
 html_theme = "furo"
 html_title = "usm_dlpack"

@@ -22,9 +22,6 @@ ROW = re.compile(
 PAGE = """# `{code}`
 
 Refused: {meaning}.
-
-```{{invalid-uses}}
-```
 """
 
 

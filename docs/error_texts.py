@@ -13,9 +13,8 @@ import textwrap
 from pathlib import Path
 
 from error_table import ERRORS, PAGE, ROOT, read_table
-from recorded_uses import read_record
+from recorded_uses import uses_of
 
-BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Of a link its words are kept, of a role its target, and of bold letters the letters.
 MARKUP = re.compile(r"\[([^]]+)\]\([^)]+\)|\{[\w:]+\}(?=`)|\*\*(.+?)\*\*|^# ", re.MULTILINE)
 
@@ -38,29 +37,13 @@ def plain(markdown: str) -> str:
     return "\n\n".join(filled(part, others="  " * part.startswith("- ")) for part in parts)
 
 
-def uses_of(wanted: list[str]) -> str:
-    """Return the invalid uses of codes, exceptions or files, each with what it says."""
-    shown = []
-    for use in read_record():
-        if use.code in wanted or use.source in wanted:
-            code = textwrap.indent(use.shown, "    ")
-            shown.append(f"{use.title}:\n\n{code}\n\n{filled(use.sentence, '  ', '  ')}")
-    return "\n\n".join(shown)
-
-
 def text_of(name: str, markdown: str) -> str:
-    """Return a page as plain text."""
-    parts, end = [], 0
-    for block in BLOCK.finditer(markdown):
-        parts.append(plain(markdown[end : block.start()]))
-        directive, _, arguments = block[1].partition(" ")
-        if directive == "{invalid-uses}":
-            parts.append(uses_of(arguments.split() or [name]))
-        else:
-            parts.append(textwrap.indent(block[2].rstrip(), "    "))
-        end = block.end()
-    parts.append(plain(markdown[end:]))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    """Return a page as plain text, and behind it each of its invalid uses with what it says."""
+    shown = [plain(markdown)]
+    for use in uses_of(name):
+        code = textwrap.indent(use.shown, "    ")
+        shown.append(f"{use.title}:\n\n{code}\n\n{filled(use.sentence, '  ', '  ')}")
+    return "\n\n".join(shown) + "\n"
 
 
 def write_texts(output: Path) -> None:

@@ -19,6 +19,15 @@ PATTERNS = {
     ".sh": r"^  (NAME)\)\n(.*?)^    ;;",
 }
 
+# The pages that are about no code, and what they show: exceptions of Python, or a file.
+SHOWN_ON = {
+    "argument_error": ("extension.py",),
+    "building": ("building.sh",),
+    "commands": ("commands.sh",),
+    "compile_time": ("compile_time.cpp",),
+    "python_arguments": ("TypeError", "ValueError", "AttributeError", "ImportError"),
+}
+
 
 @dataclass(frozen=True)
 class Use:
@@ -62,6 +71,12 @@ def read_record() -> list[Use]:
         source, name, code = (part.strip() for part in head.split("|"))
         uses.append(Use(source, name, code, sentence.strip()))
     return uses
+
+
+def uses_of(page: str) -> list[Use]:
+    """Return the uses that a page of docs/errors shows."""
+    wanted = SHOWN_ON.get(page, (page,))
+    return [use for use in read_record() if use.code in wanted or use.source in wanted]
 
 
 def write_record(uses: list[Use]) -> str:

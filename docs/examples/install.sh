@@ -3,10 +3,6 @@
 # The commands of docs/how-to/install.md, which tests/packaging/ runs: WHEELS is a folder that has
 # our wheel, PROJECT one of a project that requires usm-dlpack, also to build.
 set -e
-# [begin wheel]
 python -m pip install --find-links "$WHEELS" "usm-dlpack[cpu]"
-# [end wheel]
-# [begin project]
 cd "$PROJECT"
 python -m pip install --find-links "$WHEELS" .
-# [end project]

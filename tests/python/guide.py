@@ -1,33 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the examples of the tutorial and the how-to pages as a reader would, each in a new process.
+"""Runs the Python that the pages of docs/ show as a reader would, each program in a new process.
 
-What docs/examples/<name>.py prints must be docs/examples/output/<name>.txt. Each of them is run by
-tests/python/test_guide_examples.py, or, if it needs a peer, by the test of the same name in
-tests/interoperability/.
+A program begins with a block that begins with an import, and ends before the next one of the page.
+The `text` right after one of its blocks is what it prints.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import clean_environment
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "docs" / "examples"
+DOCS = ROOT / "docs"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def expected(name: str) -> str:
-    """Return what an example prints, as its page shows it."""
-    return (EXAMPLES / "output" / f"{name}.txt").read_text(encoding="utf-8")
+@dataclass
+class Program:
+    """A program, the page that shows it, and what the page says that it prints."""
+
+    page: str
+    code: str = ""
+    printed: str = ""
+
+    def run(self, folder: Path, *launcher: str | Path, **variables: str) -> str:
+        """Run it in a folder, require success and silence, and return what it printed."""
+        file = folder / "program.py"
+        file.write_text(self.code, encoding="utf-8")
+        done = clean_environment.run(*launcher, sys.executable, file, cwd=folder, **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
 
 
-def run(name: str, folder: Path, *, launcher: tuple[str | Path, ...] = (), **variables: str) -> str:
-    """Run an example in a folder, require success and silence, and return what it printed.
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """Return language and text of each code block of a page."""
+    return BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8"))
 
-    The launcher stands before Python, as ``mpirun`` does.
-    """
-    command = (*launcher, sys.executable, EXAMPLES / f"{name}.py")
-    done = clean_environment.run(*command, cwd=folder, **variables)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+
+def programs_of(page: str) -> list[Program]:
+    """Return the programs of a page."""
+    programs: list[Program] = []
+    before = ""
+    for language, text in blocks_of(page):
+        if language == "python":
+            if text.startswith("import "):
+                programs.append(Program(page))
+            programs[-1].code += text
+        elif language == "text" and before == "python":
+            programs[-1].printed += text
+        before = language
+    return programs
+
+
+# Run where oneDNN is: tests/interoperability/test_onednn.py.
+PAGES = sorted(
+    str(path.relative_to(DOCS).with_suffix(""))
+    for path in DOCS.rglob("*.md")
+    if path != DOCS / "onednn.md"
+)
+PROGRAMS = {
+    f"{page} {number}": program
+    for page in PAGES
+    for number, program in enumerate(programs_of(page), 1)
+}

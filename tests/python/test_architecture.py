@@ -114,12 +114,6 @@ def test_the_sources_keep_the_rule(rule: Rule) -> None:
     assert rule(ROOT) == []
 
 
-def test_the_picture_has_the_arrows_of_the_folders() -> None:
-    picture = (ROOT / "docs" / "diagrams" / "architecture.dot").read_text()
-    arrows = {(upper, lower) for upper, lower in re.findall(r"(\w+) -> (\w+)", picture)}
-    assert arrows == {(upper, below[0]) for upper, below in FOLDERS_BELOW.items() if below}
-
-
 @pytest.mark.parametrize(("rule", "name", "text"), PLANTED)
 def test_a_planted_fault_is_seen_by_its_rule(
     tmp_path: Path, rule: Rule, name: str, text: str

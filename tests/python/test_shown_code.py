@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that a page shows is code that is run or built, and its commands exist.
+
+Python is run by tests/python/test_guide_examples.py and its like, as it stands on the page.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import guide
+import pytest
+
+DOCS, ROOT = guide.DOCS, guide.ROOT
+PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+FENCE = re.compile(r"^```+(.*)$", re.MULTILINE)
+LANGUAGES = {"python", "cpp", "cmake", "sh", "console", "text"}
+DIRECTIVES = {"{glossary}", "{toctree}", "{include}"}
+# Pages whose commands test_guide_examples.py runs.
+RUN_FROM_THE_PAGE = {DOCS / "how-to" / f"{name}.md" for name in ("cmake", "devices", "errors")}
+BUILT_OR_RUN = ("docs/examples", "examples", "tests", "benchmarks", "include", "bindings")
+
+
+def lines_of(text: str) -> str:
+    """Return text with a line break around each line, and nothing else around it."""
+    return "\n".join(["", *(line.strip() for line in text.strip().splitlines()), ""])
+
+
+@functools.cache
+def sources() -> str:
+    """Return the lines of all files that are built or run."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *BUILT_OR_RUN]
+    listed = subprocess.check_output(command, cwd=ROOT, text=True).splitlines()
+    files = [ROOT / name for name in listed]
+    return "".join(lines_of(file.read_text(errors="replace")) for file in files if file.is_file())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_is_run_or_built(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert {word.partition(" ")[0] for word in FENCE.findall(text)[::2]} <= LANGUAGES | DIRECTIVES
+    before = ""
+    for language, block in guide.BLOCK.findall(text):
+        if language == "console" and page not in RUN_FROM_THE_PAGE:
+            assert re.fullmatch(r"python3 dev\.py \w+\n", block), block
+        elif language not in ("python", "console") and before not in ("python", "console"):
+            assert lines_of(block) in sources(), block
+        before = language
+
+
+def test_commands_exist() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    listed = subprocess.check_output(["python3", "dev.py", "--help"], cwd=ROOT, text=True)
+    commands = re.findall(r"^    (\w+)", listed, re.MULTILINE)
+    assert set(re.findall(r"python3 dev\.py (\w+)", text)) <= set(commands)
+    for program in re.findall(r"(?:python3?|bash) ((?:docs|tests|\.ci)/[\w/.]*\w)", text):
+        assert (ROOT / program).is_file(), program
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())["testPresets"]
+    assert set(re.findall(r"--preset (\w+)", text)) <= {preset["name"] for preset in presets}
