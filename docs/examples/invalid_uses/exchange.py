@@ -123,14 +123,6 @@ def capsule_that_was_consumed() -> None:
     usm_dlpack.from_dlpack(array)
 
 
-def object_that_is_no_capsule() -> None:
-    class NoCapsule:
-        def __dlpack__(self) -> Any:
-            return 14
-
-    usm_dlpack.from_dlpack(NoCapsule())
-
-
 def exchange_api_that_fails_in_silence() -> None:
     # DLPackExchangeAPI: version 1.3, no older one, and five functions of which two are asked.
     fail = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda _, out: -1)

@@ -40,12 +40,6 @@ def array_in_another_usm() -> None:
     guide_extension.fill(queue, in_host_usm, 1.5)
 
 
-def queue_of_another_context() -> None:
-    device = dpctl.SyclDevice()
-    of_its_own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
-    guide_extension.fill(of_its_own, values, 1.5)
-
-
 def result_that_was_released() -> None:
     extension_under_test_module.released(values)
 

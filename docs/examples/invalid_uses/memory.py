@@ -35,20 +35,8 @@ def context_of_ones_own() -> None:
     usm_dlpack.to_dlpack_tensor(memory)
 
 
-def queue_on_a_sub_device() -> None:
-    part = dpctl.SyclDevice().create_sub_devices(partition=1)[0]
-    memory = dpctl.memory.MemoryUSMDevice(48, queue=dpctl.SyclQueue(part))
-    usm_dlpack.to_dlpack_tensor(memory)
-
-
 def shape_larger_than_the_memory() -> None:
     usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")  # 64 bytes
-
-
-def shape_larger_than_the_object() -> None:
-    memory = dpctl.memory.MemoryUSMDevice(96)
-    half = usm_dlpack.to_dlpack_tensor(memory, shape=12, dtype="float32")
-    usm_dlpack.to_dlpack_tensor(half, shape=24)
 
 
 def offset_behind_the_memory() -> None:

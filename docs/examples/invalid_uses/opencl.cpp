@@ -83,11 +83,6 @@ const use device_that_sycl_does_not_list("device_that_sycl_does_not_list", [] {
   usm_dlpack::device_id(sycl::make_device<sycl::backend::opencl>(hidden));
 });
 
-const use handle_that_sycl_does_not_list("handle_that_sycl_does_not_list", [] {
-  const cl_device_id hidden = opencl_devices().front();
-  static_cast<void>(usm_dlpack::sycl_device(hidden));
-});
-
 const in_process without("no_opencl");
 
 const use handles_without_opencl("handles_without_opencl", [] {

@@ -52,19 +52,6 @@ const use view_of_a_failed_allocation("view_of_a_failed_allocation", [] {
   static_cast<void>(to_dlpack_tensor(vector(elements, 12), queue));
 });
 
-const use context_of_ones_own("context_of_ones_own", [] {
-  const sycl::device device = usm_dlpack::root_device(0);
-  const memory_of memory{sycl::queue(sycl::context(device), device)};
-  static_cast<void>(to_dlpack_tensor(memory.view(), memory.queue));
-});
-
-const use queue_of_another_context("queue_of_another_context", [] {
-  const sycl::device device = usm_dlpack::root_device(0);
-  const memory_of memory{sycl::queue(device)};
-  const sycl::queue queue(sycl::context(device), device);
-  usm_dlpack::check_queue(queue, memory.view());
-});
-
 const use shared_view_of_device_usm("shared_view_of_device_usm", [] {
   const memory_of memory{sycl::queue()};  // device USM
   const usm_dlpack::shared_mdspan<vector> view(memory.elements, 12);
@@ -101,12 +88,6 @@ const use tensor_larger_than_its_memory("tensor_larger_than_its_memory", [] {
   validate(wrapper.get());
 });
 
-const use tensor_of_another_device_type("tensor_of_another_device_type", [] {
-  std::array<float, 12> elements{};
-  const auto wrapper = to_dlpack_tensor(vector(elements.data(), 12), DLDevice{kDLCUDA, 0});
-  validate(wrapper.get());
-});
-
 // --- With two root devices ----------------------------------------------------------------
 
 const in_process two("two_devices");
@@ -115,11 +96,6 @@ const use tensor_with_the_id_of_another_device("tensor_with_the_id_of_another_de
   const memory_of memory{queue_on(0)};
   const auto wrapper = to_dlpack_tensor(memory.view(), DLDevice{kDLOneAPI, 1});
   validate(wrapper.get());
-});
-
-const use queue_on_another_device("queue_on_another_device", [] {
-  const memory_of memory{queue_on(0)};
-  static_cast<void>(to_dlpack_tensor(memory.view(), queue_on(1)));
 });
 
 }  // namespace
