@@ -185,17 +185,6 @@ def device_usm_on_the_host_without_a_copy() -> None:
     np.from_dlpack(tensor, device="cpu", copy=False)
 
 
-def copy_of_the_producer() -> None:
-    class Copying:
-        def __init__(self, tensor: usm_dlpack.DLPackTensor) -> None:
-            self.tensor = tensor
-
-        def __dlpack__(self, *, max_version: Any = None) -> Any:  # takes no copy=False
-            return self.tensor.__dlpack__(max_version=max_version, copy=True)
-
-    usm_dlpack.from_dlpack(Copying(tensor), copy=False)
-
-
 def copy_without_memory() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     memory = dpctl.memory.MemoryUSMDevice(1 << 28)
