@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import usm_dlpack
 from docutils import nodes
-from error_table import HEADER, index_table, read_table
-from recorded_uses import RECORD, uses_of
+from error_table import index_table, read_table
+from recorded_uses import uses_of
+from sphinx.util import logging
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+LOGGER = logging.getLogger(__name__)
 
 README_OF_EXAMPLE = re.compile(r"\]\([./]+/examples/(\w+)/README\.md\)")
 LINK = re.compile(r"\]\(([^)#:\s]+)\)")
@@ -34,8 +38,6 @@ def complete_page(app: Sphinx, docname: str, content: list[str]) -> None:
     if folder != "errors":
         return
     rows = {row.code: row for row in read_table()}
-    app.env.note_dependency(RECORD, docname=docname)
-    app.env.note_dependency(HEADER, docname=docname)
     added = index_table([*rows.values()]) if page == "index" else []
     if page in rows:
         raised = rows[page].raised
@@ -89,10 +91,18 @@ def complete_docstring(
             lines += ["", f"Type: ``{property_types()[name]}``"]
 
 
+def require_entries(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of public Python names without an entry; the C++ pages have all names of a folder."""
+    for name in usm_dlpack.__all__ if "reference/python" in env.found_docs else ():
+        if f"usm_dlpack.{name}" not in env.domains.python_domain.objects:
+            LOGGER.warning("usm_dlpack.%s: expected an entry, found none; add one", name)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register what becomes of pages, and read docstrings before napoleon does."""
+    """Connect all of it; docstrings are read before napoleon reads them."""
     app.connect("source-read", complete_page)
     app.connect("include-read", complete_include)
     app.connect("doctree-resolved", link_error_codes)
+    app.connect("env-check-consistency", require_entries)
     app.connect("autodoc-process-docstring", complete_docstring, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
