@@ -47,7 +47,9 @@ def test_code_is_run_or_built(page: Path) -> None:
     for language, block in guide.BLOCK.findall(text):
         if language == "console" and page not in RUN_FROM_THE_PAGE:
             assert re.fullmatch(r"python3 dev\.py \w+\n", block), block
-        elif language not in ("python", "console") and before not in ("python", "console"):
+        elif language == "text" and before not in ("python", "console"):
+            assert block.strip() in sources(), block
+        elif language in ("cpp", "cmake", "sh"):
             assert lines_of(block) in sources(), block
         before = language
 
