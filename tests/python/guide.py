@@ -27,6 +27,11 @@ class Program:
     code: str = ""
     printed: str = ""
 
+    @property
+    def modules(self) -> set[str]:
+        """What it imports."""
+        return set(re.findall(r"^(?:import|from) (\w+)", self.code, re.MULTILINE))
+
     def run(self, folder: Path, *launcher: str | Path, **variables: str) -> str:
         """Run it in a folder, require success and silence, and return what it printed."""
         file = folder / "program.py"
@@ -56,12 +61,7 @@ def programs_of(page: str) -> list[Program]:
     return programs
 
 
-# Run where oneDNN is: tests/interoperability/test_onednn.py.
-PAGES = sorted(
-    str(path.relative_to(DOCS).with_suffix(""))
-    for path in DOCS.rglob("*.md")
-    if path != DOCS / "onednn.md"
-)
+PAGES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md"))
 PROGRAMS = {
     f"{page} {number}": program
     for page in PAGES
