@@ -7,12 +7,12 @@ A code without a page in docs/errors/ gets one from its row, to be completed by 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-HEADER = Path("include", "usm_dlpack", "core", "error.hpp")
-ERRORS = Path("docs", "errors")
+HEADER = ROOT / "include" / "usm_dlpack" / "core" / "error.hpp"
+ERRORS = ROOT / "docs" / "errors"
 
 TABLE = re.compile(r"\berror_table\[\] = \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 ROW = re.compile(
@@ -25,34 +25,26 @@ Refused: {meaning}.
 """
 
 
-@dataclass(frozen=True)
-class Row:
-    """A code, what it means, and whether Python's exception is a UsmBindingError."""
+class Row(NamedTuple):
+    """A code, what it means, and the exception in Python, in Markdown."""
 
     code: str
     meaning: str
-    is_binding: bool
-
-    @property
-    def raised(self) -> str:
-        """The exception in Python, in Markdown."""
-        if self.is_binding:
-            return "{py:exc}`usm_dlpack.UsmBindingError`, which is also a `TypeError`"
-        return "{py:exc}`usm_dlpack.ConversionError`"
+    raised: str
 
 
-def read_table(root: Path = ROOT) -> list[Row]:
+def read_table() -> list[Row]:
     """Return the rows of the table, in its order."""
-    table = TABLE.search((root / HEADER).read_text(encoding="utf-8"))
+    table = TABLE.search(HEADER.read_text(encoding="utf-8"))
     assert table is not None, f"{HEADER}: expected error_table, found none; name it so"
     rows = list(ROW.finditer(table[1]))
     assert len(rows) == table[1].count("{errc::"), f"{HEADER}: a row is not written as the others"
+    raised = {
+        None: "{py:exc}`usm_dlpack.ConversionError`",
+        "binding_error": "{py:exc}`usm_dlpack.UsmBindingError`, which is also a `TypeError`",
+    }
     return [
-        Row(
-            row["name"],
-            "".join(re.findall(r'"([^"]*)"', row["meaning"])),
-            row["raised"] == "binding_error",
-        )
+        Row(row["name"], "".join(re.findall(r'"([^"]*)"', row["meaning"])), raised[row["raised"]])
         for row in rows
     ]
 
@@ -60,13 +52,12 @@ def read_table(root: Path = ROOT) -> list[Row]:
 def index_table(rows: list[Row]) -> list[str]:
     """Return the table of codes in docs/errors/index.md, in lines of Markdown."""
     lines = ["| code | refused | in Python |", "|---|---|---|"]
-    lines += [f"| `{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
-    return lines
+    return lines + [f"| `{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
 
 
-def write_pages(root: Path = ROOT) -> None:
+def write_pages() -> None:
     """Write a page for each code that has none."""
-    for row in read_table(root):
-        page = root / ERRORS / f"{row.code}.md"
+    for row in read_table():
+        page = ERRORS / f"{row.code}.md"
         if not page.is_file():
             page.write_text(PAGE.format(code=row.code, meaning=row.meaning), encoding="utf-8")

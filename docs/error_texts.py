@@ -12,7 +12,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from error_table import ERRORS, PAGE, ROOT, read_table
+from error_table import ERRORS, PAGE, read_table
 from recorded_uses import uses_of
 
 # Of a link its words are kept, of a role its target, and of bold letters the letters.
@@ -51,7 +51,7 @@ def write_texts(output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     rows = read_table()
     pages = {row.code: PAGE.format(code=row.code, meaning=row.meaning) for row in rows}
-    pages |= {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / ERRORS).glob("*.md")}
+    pages |= {page.stem: page.read_text(encoding="utf-8") for page in ERRORS.glob("*.md")}
     del pages["index"]
     for name, markdown in pages.items():
         (output / f"{name}.txt").write_text(text_of(name, markdown), encoding="utf-8")

@@ -10,8 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import clean_environment
 import extension_under_test
@@ -34,12 +34,10 @@ def console(page: str) -> list[str]:
     [name for name, program in guide.PROGRAMS.items() if not program.modules & OF_PEERS],
 )
 def test_a_program_prints_what_its_page_shows(
-    name: str, driver: Path, driver_copies: Any, tmp_path: Path
+    name: str, several_devices: Callable[[int], dict[str, str]], tmp_path: Path
 ) -> None:
     program = guide.PROGRAMS[name]
-    variables = {}
-    if program.page in ON_TWO_DEVICES:
-        variables["OCL_ICD_FILENAMES"] = f"{driver}:{driver_copies['second']}"
+    variables = several_devices(2) if program.page in ON_TWO_DEVICES else {}
     if "guide_extension" in program.modules:
         variables["PYTHONPATH"] = str(extension_under_test.build())
     assert program.run(tmp_path, **variables) == program.printed
