@@ -195,6 +195,9 @@ def from_dlpack(
     copy = _arguments.flag("copy", copy)
     if usm_type is not None and not isinstance(usm_type, str):
         refuse(TypeError, "usm_type", "None or a str", shown(usm_type), "pass a name")
+    if usm_type not in (None, *_USM_TYPES):
+        expected = '"host", "device" or "shared"'
+        refuse(ValueError, "usm_type", expected, shown(usm_type), "correct the name")
     if order is not None and not (isinstance(order, str) and order == "C"):
         refuse(ValueError, "order", 'None or "C"', shown(order), "pass one")
     in_c_order = order is not None
