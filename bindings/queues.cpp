@@ -118,6 +118,18 @@ sycl::queue take_idle(std::int32_t device_id) {
   return make_queue(device_id);
 }
 
+/// Returns at once, even if the producer has a host task. A barrier alone orders later
+/// commands of its own queue.
+void order_by_event(sycl::queue& producer, sycl::queue& consumer) {
+  const sycl::event pending = producer.ext_oneapi_submit_barrier();
+  if (producer != consumer) {
+    consumer.submit([&](sycl::handler& handler) {
+      handler.depends_on(pending);
+      handler.ext_oneapi_barrier();
+    });
+  }
+}
+
 }  // namespace
 
 sycl::queue& package_queue(std::int32_t device_id) {
@@ -134,11 +146,14 @@ copy_queue::copy_queue(std::int32_t device_id)
     : device_id_(device_id), queue_(take_idle(device_id)) {}
 
 copy_queue::~copy_queue() {
-  idle_queues& idle = idle_queues::get();
-  const std::lock_guard<std::mutex> lock(idle.guard);
   try {
+    if (!detail::is_idle(queue_)) {
+      queue_.wait();
+    }
+    idle_queues& idle = idle_queues::get();
+    const std::lock_guard<std::mutex> lock(idle.guard);
     idle.of_device[device_id_].push_back(queue_);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     new (std::nothrow) sycl::queue(queue_);  // never destroyed
   }
 }
@@ -167,22 +182,6 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   const nb::object found = find_attribute(producer, "sycl_queue");
   return found.is_valid() ? known_queue(found) : std::nullopt;
 }
-
-namespace {
-
-/// Returns at once, even if the producer has a host task. A barrier alone orders later
-/// commands of its own queue.
-void order_by_event(sycl::queue& producer, sycl::queue& consumer) {
-  const sycl::event pending = producer.ext_oneapi_submit_barrier();
-  if (producer != consumer) {
-    consumer.submit([&](sycl::handler& handler) {
-      handler.depends_on(pending);
-      handler.ext_oneapi_barrier();
-    });
-  }
-}
-
-}  // namespace
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {
   const without_gil unlocked;
