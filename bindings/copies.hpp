@@ -87,10 +87,6 @@ class copy_memory {
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind);
 
-/// Allocates USM for a copy, as `find_usm`.
-/// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
-copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind);
-
 /// A copy and its description, which borrows the source's shape.
 struct tensor_copy {
   DLTensor described;
@@ -99,7 +95,8 @@ struct tensor_copy {
   std::vector<std::int64_t> strides;  ///< `described.strides`, unless they are the source's
 };
 
-/// Copies to USM. @throws conversion_error as `allocate_usm`
+/// Copies to USM.
+/// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
 tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
                         sycl::usm::alloc kind);
 

@@ -245,9 +245,9 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
     refuse_exchange("a managed tensor");
   }
-  producer_tensor offered{managed_tensor(made)};
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
+  producer_tensor offered{make_capsule(managed_tensor(made)), {}};
   if (device.device_type == kDLOneAPI) {
     void* stream = nullptr;
     if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
@@ -339,10 +339,7 @@ bool says_queue(nb::handle x, const producer_type& type) {
 /// thread's consumers.
 producer_tensor offer_own(nb::handle x) {
   check_ready(x);
-  const tensor& source = *nb::inst_ptr<tensor>(x);
-  producer_tensor offered(export_managed(x));
-  offered.pending = source.queue();
-  return offered;
+  return {make_capsule(export_managed(x)), nb::inst_ptr<tensor>(x)->queue()};
 }
 
 }  // namespace
@@ -367,7 +364,7 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (asks && is_on_host(x, request.host)) {
     type.takes_stream = false;
   }
-  producer_tensor offered(call_dlpack(x, type, request));
+  producer_tensor offered{call_dlpack(x, type, request), {}};
   if (request.queue && type.takes_stream) {
     offered.pending = request.queue;  // the producer ordered its work before that queue
   } else if (!request.anywhere && says_queue(x, type)) {
@@ -377,12 +374,6 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
     }
   }
   return offered;
-}
-
-void check_context(const usm_allocation& proof, const producer_tensor& offered) {
-  if (offered.pending) {
-    detail::check_context(proof, *offered.pending);
-  }
 }
 
 void prepare_producers() { call_words::get(); }

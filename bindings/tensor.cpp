@@ -111,18 +111,14 @@ std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
 tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
     : proof_(proof),
       arrays_(new std::int64_t[2 * static_cast<std::size_t>(described.ndim)]),
-      ndim_(static_cast<std::size_t>(described.ndim)),
-      flags_(flags),
-      dtype_(described.dtype) {
-  std::copy_n(described.shape, ndim_, arrays_.get());
-  if (described.strides == nullptr) {
-    detail::write_compact_strides(arrays_.get(), arrays_.get() + ndim_, ndim_);
-  } else {
-    std::copy_n(described.strides, ndim_, arrays_.get() + ndim_);
-  }
-  for (std::size_t r = 0; r < ndim_; ++r) {
+      flags_(flags) {
+  detail::write_tensor(described, arrays_.get(), described_);
+  described_.data = proof_.data();
+  described_.byte_offset = 0;
+  described_.device = {kDLOneAPI, proof_.device_id()};
+  for (std::size_t r = 0; r < ndim(); ++r) {
     // Saturates: a broadcast view may have more than INT64_MAX elements.
-    if (__builtin_mul_overflow(size_, arrays_[r], &size_)) {
+    if (__builtin_mul_overflow(size_, shape()[r], &size_)) {
       size_ = std::numeric_limits<std::int64_t>::max();
     }
   }
@@ -161,20 +157,13 @@ void tensor::release() noexcept {
   owner_drop::drop(std::move(gone));
 }
 
-DLTensor tensor::get() const {
+const DLTensor& tensor::get() const {
   if (released_) {
     detail::refuse(errc::tensor_released, "data", "memory that an owner keeps alive",
                    "none: the tensor was part of a cycle that was collected",
                    "keep a reference to the tensor outside the cycle");
   }
-  DLTensor described{};
-  described.data = proof_.data();
-  described.device = {kDLOneAPI, proof_.device_id()};
-  described.ndim = static_cast<std::int32_t>(ndim_);
-  described.dtype = dtype_;
-  described.shape = ndim_ == 0 ? nullptr : arrays_.get();
-  described.strides = ndim_ == 0 ? nullptr : arrays_.get() + ndim_;
-  return described;
+  return described_;
 }
 
 std::int64_t tensor::nbytes() const noexcept {

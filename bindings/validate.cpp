@@ -95,22 +95,18 @@ allocation_object validate_array(nb::handle x, const std::optional<name_list>& u
     wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
   detail::begin_step(observer, "producer");
-  if (PyCapsule_CheckExact(x.ptr()) != 0) {
-    detail::begin_step(observer, "capsule");
-    const nb::ft_object_guard alone(x);
-    return validate_content(read_capsule(x), wanted, padded, observer);
-  }
-  const producer_tensor offered = ask_producer(x, {});
+  const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
+  const producer_tensor offered =
+      is_capsule ? producer_tensor{nb::borrow(x), {}} : ask_producer(x, {});
   detail::begin_step(observer, "capsule");
+  const nb::ft_object_guard alone(offered.capsule);
   const allocation_object found =
-      validate_content(offered.content(), wanted, padded, observer);
-  detail::begin_step(observer, "pointer");  // again, with the producer's queue
-  check_context(found.proof, offered);
+      validate_content(read_capsule(offered.capsule), wanted, padded, observer);
+  if (offered.pending) {
+    detail::begin_step(observer, "pointer");  // again, with the producer's queue
+    detail::check_context(found.proof, *offered.pending);
+  }
   return found;
-}
-
-nb::object usm_type_of(const allocation_object& self) {
-  return nb::str(to_string(self.proof.usm_type()));
 }
 
 /// Base and size of the bounds; lowest address, size in bytes and first element of the view.
@@ -131,7 +127,7 @@ void register_allocation(nb::module_& module) {
           [](const self& a) { return reinterpret_cast<std::uintptr_t>(a.proof.data()); },
           "Address of the first element; 0 only for an empty tensor.")
       .def_prop_ro(
-          "usm_type", &usm_type_of, nb::sig("def usm_type(self) -> str"),
+          "usm_type", [](const self& a) { return to_string(a.proof.usm_type()); },
           "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
           "address need not be in any allocation.")
       .def_prop_ro(
