@@ -308,7 +308,7 @@ copy_memory::~copy_memory() {
     return;
   }
   // Also if the queues are idle: the backend's free waits for kernels of any queue.
-  run_unlocked([](void* memory) { static_cast<copy_memory*>(memory)->free(); }, this);
+  run_unlocked([this] { free(); });
 }
 
 void copy_memory::free() noexcept {

@@ -11,7 +11,9 @@
 
 namespace usm_dlpack::python {
 
-const char* const export_doc =
+namespace {
+
+constexpr const char* export_doc =
     "Export as a DLPack capsule that keeps the memory alive.\n\n"
     "Parameters\n----------\n"
     "stream\n"
@@ -38,8 +40,6 @@ const char* const export_doc =
     "    If what was asked for cannot be done.\n"
     "ValueError\n"
     "    If `stream` cannot be used.";
-
-namespace {
 
 bool wants_versioned(nb::handle max_version) {
   if (max_version.is_none()) {
@@ -135,19 +135,10 @@ void synchronise(const tensor& source, const consumer_stream& consumer, bool on_
   }
 }
 
-}  // namespace
-
-copy_source source_of(const tensor& source) {
-  return {source.get(), source.proof().structure(), source.flags(), source.queue(),
-          source.proof()};
-}
-
-managed_tensor export_managed(nb::handle self) {
-  const tensor& source = *nb::inst_ptr<tensor>(self);
-  return to_managed_tensor(source.get(), python_reference(self),
-                           source.flags() & ~flag::is_copied);
-}
-
+/// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory for
+/// the host.
+/// @throws conversion_error (never a TypeError, which consumers take for "old producer")
+/// @throws nb::value_error for an unusable `stream`
 nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
   check_ready(self);
@@ -185,6 +176,30 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
     source.users()->add(*consumer.queue);
   }
   return made;
+}
+
+}  // namespace
+
+copy_source source_of(const tensor& source) {
+  return {source.get(), source.proof().structure(), source.flags(), source.queue(),
+          source.proof()};
+}
+
+managed_tensor export_managed(nb::handle self) {
+  const tensor& source = *nb::inst_ptr<tensor>(self);
+  return to_managed_tensor(source.get(), python_reference(self),
+                           source.flags() & ~flag::is_copied);
+}
+
+void add_dlpack_method(tensor_class& made) {
+  made.def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
+                   "max_version: tuple[int, int] | None = None, "
+                   "dl_device: tuple[int, int] | None = None, "
+                   "copy: bool | None = None) -> typing.Any"),
+           export_doc);
 }
 
 }  // namespace usm_dlpack::python

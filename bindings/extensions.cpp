@@ -176,13 +176,7 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
 }
 
 void free_after_work(const sycl::queue& queue, void* address) noexcept {
-  std::pair<const sycl::queue*, void*> block{&queue, address};
-  run_unlocked(
-      [](void* given) {
-        const auto& [queue_of, memory] = *static_cast<decltype(block)*>(given);
-        detail::free_after_work(*queue_of, memory);
-      },
-      &block);
+  run_unlocked([&] { detail::free_after_work(queue, address); });
 }
 
 void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }

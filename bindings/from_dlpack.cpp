@@ -260,8 +260,25 @@ void check_writable(const tensor& own) {
   }
 }
 
-}  // namespace
+constexpr const char* copy_from_doc =
+    "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
+    "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
+    "the elements is not written; elements of fewer than 8 bits are written with the bytes\n"
+    "around them.\n\n"
+    "Parameters\n----------\n"
+    "host\n"
+    "    Values of the tensor's shape and dtype: an object with ``__dlpack__`` in host memory,\n"
+    "    with ``__array_interface__``, or with a buffer. They may lie in the tensor's memory.\n"
+    "queue\n"
+    "    Another queue that works on the memory, made from its root device alone.\n\n"
+    "Raises\n------\n"
+    "ConversionError\n"
+    "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
+    "    dtype; nothing is written then.\n"
+    "TypeError\n"
+    "    If `host` is no array, or `queue` no queue.";
 
+/// DLPackTensor.copy_from
 void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
   check_ready(self);
   check_process();
@@ -299,6 +316,16 @@ void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
   values = filled(values, structure, strides);
   const tensor::owner_type owner = take(offered, content);  // while other threads run
   write_to_usm({values, structure, flags, std::nullopt, std::nullopt}, to, also);
+}
+
+}  // namespace
+
+void add_copy_from(tensor_class& made) {
+  made.def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
+           nb::arg("queue") = nb::none(),
+           nb::sig("def copy_from(self, host: typing.Any, *, "
+                   "queue: SyclQueue | None = None) -> None"),
+           copy_from_doc);
 }
 
 nb::object import_managed(managed_tensor managed) {

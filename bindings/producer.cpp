@@ -173,25 +173,14 @@ producer_type type_of(nb::handle x) {
   return *std::move(made);
 }
 
-/// Arguments that every call passes.
-struct call_words {
-  PyObject* method = PyUnicode_InternFromString("__dlpack__");
-  PyObject* version =
-      nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
-  PyObject* version_alone = nb::make_tuple("max_version").release().ptr();
-
-  static const call_words& get() {
-    static const call_words words;
-    return words;
-  }
-};
+/// Arguments of calls, made by `prepare_producers`.
+PyObject *method_name, *known_version, *version_alone;
 
 /// Calls x.__dlpack__ with the requested keywords that it takes. If its keywords are unknown,
 /// tries again without any.
 nb::object call_dlpack(nb::handle x, const producer_type& type,
                        const import_request& request) {
-  const auto [method, version, version_alone] = call_words::get();
-  PyObject* arguments[4] = {x.ptr(), version, nullptr, nullptr};
+  PyObject* arguments[4] = {x.ptr(), known_version, nullptr, nullptr};
   nb::object names;
   if (request.copy || request.queue) {
     nb::list keywords;
@@ -201,7 +190,7 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
       arguments[next++] = value;
     };
     if (type.takes_max_version) {
-      pass("max_version", version);
+      pass("max_version", known_version);
     }
     if (request.copy && type.takes_copy) {
       pass("copy", *request.copy ? Py_True : Py_False);
@@ -213,11 +202,11 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   } else if (type.takes_max_version) {
     names = nb::borrow(version_alone);
   }
-  PyObject* capsule = PyObject_VectorcallMethod(method, arguments, 1,
+  PyObject* capsule = PyObject_VectorcallMethod(method_name, arguments, 1,
                                                 names.is_valid() ? names.ptr() : nullptr);
   if (capsule == nullptr && type.is_guessed && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
     PyErr_Clear();
-    capsule = PyObject_VectorcallMethod(method, arguments, 1, nullptr);
+    capsule = PyObject_VectorcallMethod(method_name, arguments, 1, nullptr);
   }
   if (capsule == nullptr && request.copy == true && type.takes_copy &&
       PyErr_ExceptionMatches(PyExc_BufferError) != 0) {
@@ -376,7 +365,11 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   return offered;
 }
 
-void prepare_producers() { call_words::get(); }
+void prepare_producers() {
+  method_name = PyUnicode_InternFromString("__dlpack__");
+  known_version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
+  version_alone = nb::make_tuple("max_version").release().ptr();
+}
 
 void forget_producers() noexcept {
   producer_types dropped;

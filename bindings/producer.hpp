@@ -35,8 +35,7 @@ struct producer_tensor {
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 producer_tensor ask_producer(nb::handle x, const import_request& request);
 
-/// Initialises statics before threads can use them: making a tuple may run the garbage
-/// collector, and with it other threads, which would wait for the static with the GIL held.
+/// Makes the arguments of all calls.
 void prepare_producers();
 
 /// Forgets the cached types. @pre the GIL is held

@@ -66,18 +66,13 @@ bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
 }
 
-std::optional<sycl::queue> known_queue(nb::handle object) {
-  const sycl::queue* queue = find_queue(object);
-  return queue == nullptr ? std::nullopt : std::optional<sycl::queue>(*queue);
-}
-
 /// The queue of an object's `_get_capsule()` or `sycl_queue`.
 std::optional<sycl::queue> offered_queue(nb::handle stream) {
   const nb::object method = find_attribute(stream, "_get_capsule", PyExc_Exception);
   if (method.is_valid()) {
-    const auto capsule =
-        attempt(PyExc_Exception, [&] { return checked(PyObject_CallNoArgs(method.ptr())); });
-    if (auto queue = capsule ? known_queue(*capsule) : std::nullopt) {
+    const nb::object capsule =
+        checked_unless(PyExc_Exception, PyObject_CallNoArgs(method.ptr()));
+    if (auto queue = capsule ? find_queue(capsule) : std::nullopt) {
       return queue;
     }
   }
@@ -85,7 +80,7 @@ std::optional<sycl::queue> offered_queue(nb::handle stream) {
   if (!attribute.is_valid()) {
     return std::nullopt;
   }
-  return is_integer(attribute) ? queue_at(attribute) : known_queue(attribute);
+  return is_integer(attribute) ? queue_at(attribute) : find_queue(attribute);
 }
 
 sycl::queue make_queue(std::int32_t device_id) {
@@ -162,7 +157,7 @@ consumer_stream read_stream(nb::handle stream) {
   if (stream.is_none()) {
     return {};
   }
-  if (auto queue = known_queue(stream)) {
+  if (auto queue = find_queue(stream)) {
     return {std::move(queue), false};
   }
   if (is_integer(stream)) {
@@ -180,7 +175,7 @@ consumer_stream read_stream(nb::handle stream) {
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   const nb::object found = find_attribute(producer, "sycl_queue");
-  return found.is_valid() ? known_queue(found) : std::nullopt;
+  return found.is_valid() ? find_queue(found) : std::nullopt;
 }
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {

@@ -224,24 +224,6 @@ nb::object array_interface(const tensor& self) {
   return made;
 }
 
-constexpr const char* copy_from_doc =
-    "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
-    "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
-    "the elements is not written; elements of fewer than 8 bits are written with the bytes\n"
-    "around them.\n\n"
-    "Parameters\n----------\n"
-    "host\n"
-    "    Values of the tensor's shape and dtype: an object with ``__dlpack__`` in host memory,\n"
-    "    with ``__array_interface__``, or with a buffer. They may lie in the tensor's memory.\n"
-    "queue\n"
-    "    Another queue that works on the memory, made from its root device alone.\n\n"
-    "Raises\n------\n"
-    "ConversionError\n"
-    "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
-    "    dtype; nothing is written then.\n"
-    "TypeError\n"
-    "    If `host` is no array, or `queue` no queue.";
-
 nb::object to_numpy(nb::handle_t<tensor> self) {
   const nb::object made = call_python("empty_numpy", self);
   check_process();
@@ -313,11 +295,12 @@ void register_tensor(nb::module_& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
-  nb::class_<tensor>(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
-                     nb::type_slots(slots),
-                     nb::sig("@typing.final\nclass DLPackTensor(object)"),
-                     "A view of USM that was proved when it was made, and keeps it alive.\n\n"
-                     "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.")
+  tensor_class made(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
+                    nb::type_slots(slots),
+                    nb::sig("@typing.final\nclass DLPackTensor(object)"),
+                    "A view of USM that was proved when it was made, and keeps it alive.\n\n"
+                    "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.");
+  add_memory_properties(made)
       .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),
                    "Extents, in elements.")
       .def_prop_ro("strides", &strides_tuple, nb::sig("def strides(self) -> tuple[int, ...]"),
@@ -331,19 +314,6 @@ void register_tensor(nb::module_& module) {
       .def_prop_ro(
           "dtype", &to_dtype, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
           "NumPy's dtype where it or ml_dtypes has one, otherwise DLPack's name of it.")
-      .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
-      .def_prop_ro(
-          "usm_type", [](const tensor& self) { return to_string(self.proof().usm_type()); },
-          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
-          "address need not be in any allocation.")
-      .def_prop_ro(
-          "sycl_device", [](const tensor& self) { return to_dpctl(self.proof().device()); },
-          nb::sig("def sycl_device(self) -> SyclDevice"),
-          "The device that the memory was allocated on.")
-      .def_prop_ro(
-          "sycl_context", [](const tensor& self) { return to_dpctl(self.proof().context()); },
-          nb::sig("def sycl_context(self) -> SyclContext"),
-          "The default context that the memory belongs to.")
       .def_prop_ro(
           "sycl_queue",
           [](const tensor& self) -> nb::object {
@@ -354,31 +324,12 @@ void register_tensor(nb::module_& module) {
           "over; None if it knows none.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
                    "`(14, device_id)`: kDLOneAPI and the id of the root device.")
-      .def_prop_ro(
-          "data",
-          [](const tensor& self) {
-            return reinterpret_cast<std::uintptr_t>(self.proof().data());
-          },
-          "Address of the first element; 0 only where there is none.")
       .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
                    nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
                    "The dictionary by which dpctl and dpnp take the memory.")
       .def("__dlpack_device__", &device_tuple,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
            "`(14, device_id)`, as DLPack wants it.")
-      .def(
-          "__dlpack__",
-          [](nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
-             nb::handle dl_device, nb::handle copy) {
-            return export_capsule(self, stream, max_version, dl_device, copy);
-          },
-          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
-          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
-          nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
-                  "max_version: tuple[int, int] | None = None, "
-                  "dl_device: tuple[int, int] | None = None, "
-                  "copy: bool | None = None) -> typing.Any"),
-          export_doc)
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
            "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
@@ -388,11 +339,6 @@ void register_tensor(nb::module_& module) {
           "a copy, after waiting for `sycl_queue`. Raises ConversionError for device USM, which\n"
           "the host cannot read.\n\n"
           "Nothing waits for work that starts later. The view keeps the memory alive.")
-      .def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
-           nb::arg("queue") = nb::none(),
-           nb::sig("def copy_from(self, host: typing.Any, *, "
-                   "queue: SyclQueue | None = None) -> None"),
-           copy_from_doc)
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "
@@ -404,6 +350,8 @@ void register_tensor(nb::module_& module) {
           "__repr__",
           [](nb::handle_t<tensor> self) { return call_python("describe_tensor", self); },
           nb::sig("def __repr__(self) -> str"));
+  add_dlpack_method(made);
+  add_copy_from(made);
   module.def(
       "parts_of",
       [](nb::handle_t<tensor> self) {
