@@ -194,33 +194,17 @@ BEYOND = (
 )
 
 
-def processor_seconds() -> float:
-    """Return the processor time of all children that have ended."""
-    return os.times().children_user + os.times().children_system
-
-
 def test(all: bool) -> int:  # noqa: A002, as the option is called
     """Run the tests that every change must pass: C++, on one and two root devices, and Python."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
     environment = make_environment("venv")
     preset = "dev" if all else "quick"
     chosen = [] if all else ["-m", "not extended"]
-    packages = ("-r", "requirements/test.txt", ".[cpu,test]")
-    steps: dict[str, list[str | Path]] = {
-        "pip and the wheel": [environment.python, "-m", "pip", "install", *packages],
-        "C++: configure": ["cmake", "--preset", preset],
-        "C++: build": ["cmake", "--build", "--preset", preset],
-        "C++: tests": ["ctest", "--preset", preset],
-        "Python: tests": [environment.python, "-m", "pytest", *chosen],
-    }
-    spent = {}
-    for name, command in steps.items():
-        before = processor_seconds()
-        environment.run(*command)
-        spent[name] = processor_seconds() - before
-    print("\nprocessor-seconds")
-    for name, seconds in (spent | {"all": sum(spent.values())}).items():
-        print(f"{seconds:7.0f}  {name}")
+    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    environment.run("cmake", "--preset", preset)
+    environment.run("cmake", "--build", "--preset", preset)
+    environment.run("ctest", "--preset", preset)
+    environment.run(environment.python, "-m", "pytest", *chosen)
     if not all:
         print(f"\n`python3 dev.py test --all` adds {BEYOND}")
     return 0

@@ -81,18 +81,16 @@ DLDevice read_device(nb::handle dl_device, DLDevice own) {
   return {kDLOneAPI, id};
 }
 
-enum class copying { when_needed, always, never };
-
-copying read_copy(nb::handle copy) {
+std::optional<bool> read_copy(nb::handle copy) {
   if (copy.is_none()) {
-    return copying::when_needed;
+    return std::nullopt;
   }
   const nb::object says = call_python("truth", copy);
   if (says.is_none()) {
     detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
                    "pass one of these");
   }
-  return says.is(Py_True) ? copying::always : copying::never;
+  return says.is(Py_True);
 }
 
 template <class Owner>
@@ -113,14 +111,6 @@ nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
     made.memory.users()->add(*consumer);
   }
   return finish(made.described, versioned, made.flags, std::move(made.memory));
-}
-
-void check_host_stream(const consumer_stream& consumer) {
-  if (consumer.queue) {
-    throw nb::value_error(
-        "stream: expected None or -1 with dl_device=(1, 0), found a queue, which cannot order "
-        "what the host does; pass None");
-  }
 }
 
 /// Orders the consumer behind the tensor's queue.
@@ -150,21 +140,23 @@ nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_ver
   const consumer_stream consumer = read_stream(stream);
   const bool versioned = wants_versioned(max_version);
   const DLDevice to = read_device(dl_device, own);
-  const copying how = read_copy(copy);
+  const std::optional<bool> copies = read_copy(copy);
   const bool on_host = to.device_type == kDLCPU;
-  if (on_host) {
-    check_host_stream(consumer);
+  if (on_host && consumer.queue) {
+    throw nb::value_error(
+        "stream: expected None or -1 with dl_device=(1, 0), found a queue, which cannot order "
+        "what the host does; pass None");
   }
   const bool elsewhere = !on_host && to.device_id != own.device_id;
   const bool must =
       elsewhere || (on_host && source.proof().usm_type() == sycl::usm::alloc::device);
-  if (must && how == copying::never) {
+  if (must && copies == false) {
     detail::refuse(errc::copy_needed, "copy",
                    elsewhere ? "None or True for another device"
                              : "None or True for device USM on the host",
                    "False", "allow the copy, or use host or shared USM");
   }
-  if (must || how == copying::always) {
+  if (must || copies == true) {
     return export_copy(source, to, versioned, consumer.queue);
   }
   DLTensor described = source.get();

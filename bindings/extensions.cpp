@@ -166,11 +166,10 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
   guarded([&] {
     managed_tensor owned(managed);
     check_process();
-    const nb::object imported = import_managed(std::move(owned));
-    if (queue != nullptr) {
-      nb::inst_ptr<tensor>(imported)->set_queue(*queue);
-    }
-    made = imported.inc_ref().ptr();
+    made = import_managed(std::move(owned),
+                          queue == nullptr ? std::nullopt : std::optional(*queue))
+               .release()
+               .ptr();
   });
   return made;
 }

@@ -38,8 +38,12 @@ tensor::owner_type take(const producer_tensor& offered, const capsule_content& c
   return legacy_managed_tensor(std::get<DLManagedTensor*>(content));
 }
 
-[[noreturn]] void refuse_copy(const char* expected, const std::string& found) {
-  detail::refuse(errc::copy_needed, "copy", expected, found, "allow the copy with copy=None");
+/// Refuses a copy that is needed but forbidden.
+void check_copy(bool needed, const destination& wanted, const char* field,
+                const char* expected, const char* found) {
+  if (needed && wanted.request.copy == false) {
+    detail::refuse(errc::copy_needed, field, expected, found, "allow the copy with copy=None");
+  }
 }
 
 /// A producer's tensor with `byte_offset` 0, and with strides. @param strides where to fill
@@ -79,25 +83,14 @@ nb::object import_copy_of(const producer_tensor& offered, const capsule_content&
   try {
     tensor_copy made = copy_to_usm(source, id, kind);
     copy =
-        import_managed(to_managed_tensor(made.described, std::move(made.memory), made.flags));
-    nb::inst_ptr<tensor>(copy)->set_queue(wanted.request.queue);
+        import_managed(to_managed_tensor(made.described, std::move(made.memory), made.flags),
+                       wanted.request.queue);
   } catch (...) {
     mark_capsule(offered.capsule, content, capsule_state::fresh);
     throw;
   }
   take(offered, content);  // and drop it
   return copy;
-}
-
-nb::object import_host(const producer_tensor& offered, const capsule_content& content,
-                       const destination& wanted) {
-  const content_view view = view_of(content);
-  const tensor_structure structure =
-      check_structure(*view.described, detail::storage_of(view.flags));
-  if (wanted.request.copy == false) {
-    refuse_copy("None or True for an array in host memory", "False");
-  }
-  return import_copy_of(offered, content, structure, std::nullopt, wanted);
 }
 
 /// Whether a tensor is on another device, or of another USM kind, than requested.
@@ -123,7 +116,10 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   const capsule_content content = read_capsule(offered.capsule);
   const content_view view = view_of(content);
   if (view.described->device.device_type == kDLCPU && wanted.device_id) {
-    return import_host(offered, content, wanted);
+    const tensor_structure structure =
+        check_structure(*view.described, detail::storage_of(view.flags));
+    check_copy(true, wanted, "copy", "None or True for an array in host memory", "False");
+    return import_copy_of(offered, content, structure, std::nullopt, wanted);
   }
   const usm_allocation proof =
       std::visit([](const auto* managed) { return validate(*managed); }, content);
@@ -131,19 +127,13 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
     detail::check_context(proof, *offered.pending);
   }
   const bool copied = (view.flags & flag::is_copied) != 0;
-  if (wanted.request.copy == false && copied) {
-    detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",
-                   "a copy that it made", "allow the copy with copy=None");
-  }
+  check_copy(copied, wanted, "copy", "memory of the producer, as copy=False asks",
+             "a copy that it made");
   const bool elsewhere = is_elsewhere(proof, wanted);
-  if (elsewhere && wanted.request.copy == false) {
-    refuse_copy("None or True for another device or USM kind", "False");
-  }
+  check_copy(elsewhere, wanted, "copy", "None or True for another device or USM kind",
+             "False");
   const bool reordered = is_in_other_order(*view.described, proof.structure(), wanted);
-  if (reordered && wanted.request.copy == false) {
-    detail::refuse(errc::copy_needed, "strides", "those of C order, since copy=False",
-                   "others", "allow the copy with copy=None");
-  }
+  check_copy(reordered, wanted, "strides", "those of C order, since copy=False", "others");
   // Elements of a dpctl or dpnp copy of a broadcast overlap: that is no real copy.
   const bool done = copied && proof.structure().unique;
   if (elsewhere || reordered || (wanted.request.copy == true && !done)) {
@@ -153,9 +143,8 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   if (wanted.c_order) {
     described.strides = nullptr;  // also for extents of 0 and 1
   }
-  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, view.flags);
+  tensor& taken = *new (nb::inst_ptr<tensor>(made)) tensor(described, proof, view.flags);
   nb::inst_mark_ready(made);
-  tensor& taken = *nb::inst_ptr<tensor>(made);
   taken.own(take(offered, content));
   taken.set_queue(wanted.request.queue ? wanted.request.queue : std::move(offered.pending));
   return made;
@@ -178,26 +167,8 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
   }
-  nb::object made = make_tensor(shown.dl_tensor, proof, shown.flags);
-  tensor& taken = *nb::inst_ptr<tensor>(made);
-  taken.own(source.owner_for_others(x));
-  taken.set_queue(consumer ? consumer : source.queue());
-  return made;
-}
-
-nb::object import_array(nb::handle x, const destination& wanted) {
-  check_process();
-  if (wanted.device_id) {
-    detail::working_device(*wanted.device_id);  // before the producer is called
-  }
-  if (is_tensor(x)) {
-    const tensor& own = *nb::inst_ptr<tensor>(x);
-    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted) &&
-        !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
-      return share(x, own.dtype(), own.flags(), wanted.request.queue, wanted.c_order);
-    }
-  }
-  return import_offered(ask_producer(x, wanted.request), wanted);
+  return make_tensor(shown.dl_tensor, proof, shown.flags, source.owner_for_others(x),
+                     consumer ? consumer : source.queue());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.
@@ -216,7 +187,17 @@ nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::
     wanted.request.stream = nb::borrow(queue);
     check_queue(*wanted.request.queue);
   }
-  return import_array(x, wanted);
+  if (device_id) {
+    detail::working_device(*device_id);  // before the producer is called
+  }
+  if (is_tensor(x) && copy != true) {
+    const tensor& own = *nb::inst_ptr<tensor>(x);
+    if (!is_elsewhere(own.proof(), wanted) &&
+        !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
+      return share(x, own.dtype(), own.flags(), wanted.request.queue, c_order);
+    }
+  }
+  return import_offered(ask_producer(x, wanted.request), wanted);
 }
 
 /// Refuses values whose dtype or shape is not the tensor's.
@@ -328,11 +309,11 @@ void add_copy_from(tensor_class& made) {
            copy_from_doc);
 }
 
-nb::object import_managed(managed_tensor managed) {
-  const usm_allocation proof = validate(*managed);
-  nb::object made = make_tensor(managed->dl_tensor, proof, managed->flags);
-  nb::inst_ptr<tensor>(made)->own(std::move(managed));
-  return made;
+nb::object import_managed(managed_tensor managed, std::optional<sycl::queue> queue) {
+  const DLManagedTensorVersioned& content = *managed;
+  const usm_allocation proof = validate(content);
+  return make_tensor(content.dl_tensor, proof, content.flags, std::move(managed),
+                     std::move(queue));
 }
 
 void register_from_dlpack(nb::module_& module) {

@@ -32,7 +32,7 @@ copy_source source_of(const tensor& source);
 
 /// Makes a DLPackTensor of a managed tensor. The deleter runs once, also if the tensor is
 /// refused. @throws conversion_error as `validate`
-nb::object import_managed(managed_tensor managed);
+nb::object import_managed(managed_tensor managed, std::optional<sycl::queue> queue = {});
 
 /// Adds the properties of memory, which DLPackTensor and UsmAllocation share, to a class with
 /// `proof()` and `readonly()`.

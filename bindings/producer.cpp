@@ -55,27 +55,18 @@ struct producer_type {
   const DLPackExchangeAPI* api = nullptr;
 };
 
-/// Keyed by address; `identity` detects entries of types that are gone.
+/// The types that were read, keyed by address; `identity` detects entries of types that are
+/// gone. Locked if there is no GIL, but never while objects are dropped or made, which may run
+/// Python code that enters here again. Never destroyed.
 using producer_types = std::unordered_map<PyObject*, producer_type>;
 constexpr std::size_t most_types = 256;
-
-/// Locked if there is no GIL, but never while objects are dropped or made, which may run
-/// Python code that enters here again.
-struct type_cache {
-  nb::ft_mutex guard;
-  producer_types types;
-};
-
-type_cache& known_types() {
-  static auto& known = *new type_cache;
-  return known;
-}
+nb::ft_mutex known_guard;
+auto& known_types = *new producer_types;
 
 std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
-  type_cache& known = known_types();
-  const nb::ft_lock_guard lock(known.guard);
-  const auto found = known.types.find(type.ptr());
-  if (found == known.types.end() || !found->second.type.is(type) ||
+  const nb::ft_lock_guard lock(known_guard);
+  const auto found = known_types.find(type.ptr());
+  if (found == known_types.end() || !found->second.type.is(type) ||
       !found->second.method.is(method)) {
     return std::nullopt;
   }
@@ -84,12 +75,11 @@ std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
 
 void keep_type(nb::handle type, producer_type made) {
   producer_types dropped;  // destroyed after the lock, like the old value in `made`
-  type_cache& known = known_types();
-  const nb::ft_lock_guard lock(known.guard);
-  if (known.types.size() >= most_types) {
-    dropped.swap(known.types);
+  const nb::ft_lock_guard lock(known_guard);
+  if (known_types.size() >= most_types) {
+    dropped.swap(known_types);
   }
-  std::swap(known.types[type.ptr()], made);
+  std::swap(known_types[type.ptr()], made);
 }
 
 /// A type's C exchange API of our major version, or null.
@@ -373,9 +363,8 @@ void prepare_producers() {
 
 void forget_producers() noexcept {
   producer_types dropped;
-  type_cache& known = known_types();
-  const nb::ft_lock_guard lock(known.guard);
-  dropped.swap(known.types);
+  const nb::ft_lock_guard lock(known_guard);
+  dropped.swap(known_types);
 }
 
 }  // namespace usm_dlpack::python

@@ -88,22 +88,14 @@ sycl::queue make_queue(std::int32_t device_id) {
           sycl::property_list{sycl::property::queue::in_order()}};
 }
 
-/// The unused queues for copies.
-struct idle_queues {
-  std::mutex guard;
-  std::map<std::int32_t, std::vector<sycl::queue>> of_device;
-
-  static idle_queues& get() {
-    static auto& idle = *new idle_queues;
-    return idle;
-  }
-};
+/// The unused queues for copies, by device id; never destroyed.
+std::mutex idle_guard;
+auto& idle_queues = *new std::map<std::int32_t, std::vector<sycl::queue>>;
 
 sycl::queue take_idle(std::int32_t device_id) {
   {
-    idle_queues& idle = idle_queues::get();
-    const std::lock_guard<std::mutex> lock(idle.guard);
-    std::vector<sycl::queue>& queues = idle.of_device[device_id];
+    const std::lock_guard<std::mutex> lock(idle_guard);
+    std::vector<sycl::queue>& queues = idle_queues[device_id];
     if (!queues.empty()) {
       sycl::queue taken = std::move(queues.back());
       queues.pop_back();
@@ -145,9 +137,8 @@ copy_queue::~copy_queue() {
     if (!detail::is_idle(queue_)) {
       queue_.wait();
     }
-    idle_queues& idle = idle_queues::get();
-    const std::lock_guard<std::mutex> lock(idle.guard);
-    idle.of_device[device_id_].push_back(queue_);
+    const std::lock_guard<std::mutex> lock(idle_guard);
+    idle_queues[device_id_].push_back(queue_);
   } catch (...) {
     new (std::nothrow) sycl::queue(queue_);  // never destroyed
   }

@@ -19,62 +19,34 @@ namespace {
 
 using owner_type = tensor::owner_type;
 
+/// An owner to be dropped, in a list.
+struct waiting_owner {
+  owner_type owner;
+  waiting_owner* next;
+};
+
 /// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
 /// on through an array that was exported and imported many times. To limit the stack, owners
 /// at a certain depth wait for the thread's outermost drop.
-class owner_drop {
- public:
-  static void drop(owner_type owner) noexcept {
-    owner_drop& now = of_thread();
-    if (now.depth_ >= deepest && now.wait(owner)) {
+void drop(owner_type owner) noexcept {
+  constexpr int deepest = 16;
+  // Trivially destructible, because a thread may drop tensors until its very end.
+  thread_local int depth = 0;
+  thread_local waiting_owner* first = nullptr;
+  if (depth >= deepest) {
+    if (auto* made = new (std::nothrow) waiting_owner{std::move(owner), first}) {
+      first = made;
       return;
     }
-    ++now.depth_;
-    {
-      const owner_type gone = std::move(owner);
-    }
-    --now.depth_;
-    if (now.depth_ == 0) {
-      now.drop_waiting();
-    }
   }
-
- private:
-  static constexpr int deepest = 16;
-
-  // Trivially destructible, because a thread may drop tensors until its very end.
-  static owner_drop& of_thread() noexcept {
-    thread_local owner_drop drop;
-    return drop;
+  ++depth;
+  owner = nb::object();
+  while (depth == 1 && first != nullptr) {
+    const std::unique_ptr<waiting_owner> taken(std::exchange(first, first->next));
+    taken->owner = nb::object();
   }
-
-  bool wait(owner_type& owner) noexcept {
-    auto* made = new (std::nothrow) waiting_owner{nullptr, nb::object()};
-    if (made != nullptr) {
-      made->owner = std::move(owner);
-      made->next = std::exchange(first_, made);
-    }
-    return made != nullptr;
-  }
-
-  void drop_waiting() noexcept {
-    while (first_ != nullptr) {
-      const std::unique_ptr<waiting_owner> taken(first_);
-      first_ = taken->next;
-      ++depth_;
-      taken->owner = nb::object();
-      --depth_;
-    }
-  }
-
-  struct waiting_owner {
-    waiting_owner* next;
-    owner_type owner;
-  };
-
-  int depth_ = 0;
-  waiting_owner* first_ = nullptr;
-};
+  --depth;
+}
 
 /// The owner of a managed tensor if this module made it with this owner type, or null.
 template <class Owner, class Managed>
@@ -154,7 +126,7 @@ void tensor::release() noexcept {
     new (std::nothrow) kept(std::move(gone), std::move(queue_));
     return;
   }
-  owner_drop::drop(std::move(gone));
+  drop(std::move(gone));
 }
 
 const DLTensor& tensor::get() const {
@@ -284,10 +256,13 @@ bool is_tensor(nb::handle object) noexcept {
 }
 
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
-                       std::uint64_t flags) {
+                       std::uint64_t flags, tensor::owner_type owner,
+                       std::optional<sycl::queue> queue) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
-  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
+  tensor& filled = *new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
   nb::inst_mark_ready(made);
+  filled.own(std::move(owner));
+  filled.set_queue(std::move(queue));
   return made;
 }
 

@@ -114,8 +114,9 @@ bool has_tensor_type(nb::handle object) noexcept;
 /// Whether an object is a DLPackTensor with content.
 bool is_tensor(nb::handle object) noexcept;
 
-/// Makes a DLPackTensor without owner; `own` gives it one.
+/// Makes a DLPackTensor.
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
-                       std::uint64_t flags);
+                       std::uint64_t flags, tensor::owner_type owner,
+                       std::optional<sycl::queue> queue);
 
 }  // namespace usm_dlpack::python

@@ -273,12 +273,9 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   }
   const usm_allocation proof = validate(shown);
   note([&](call_observer& seen) { seen.proof = proof; });
-  nb::object made = make_tensor(described, proof, shown.flags);
-  tensor& filled = *nb::inst_ptr<tensor>(made);
-  filled.own(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
-                                  : nb::borrow(obj));
-  filled.set_queue(std::move(place.queue));
-  return made;
+  nb::object owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
+                                          : nb::borrow(obj);
+  return make_tensor(described, proof, shown.flags, std::move(owner), std::move(place.queue));
 }
 
 void register_to_dlpack_tensor(nb::module_& module) {
