@@ -92,14 +92,16 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
   queue.wait();
 }
 
-/// Copies the source's bytes, gaps included, to the host. @pre the GIL is not held
+/// Copies the source's bytes, gaps included, to the host, after the pending work.
+/// @pre the GIL is not held
 void copy_span(const copy_source& source, void* to) {
+  const std::uint64_t nbytes = source.structure.nbytes;
   if (source.proof) {
-    copy_bytes(source.proof->device_id(), source.pending, bytes_of(source), to,
-               source.structure.nbytes);
-  } else {
-    std::memcpy(to, bytes_of(source), source.structure.nbytes);
+    copy_bytes(source.proof->device_id(), source.pending, bytes_of(source), to, nbytes);
+    return;
   }
+  wait_for_pending(source.pending);
+  std::memcpy(to, bytes_of(source), nbytes);
 }
 
 /// Copies bits, the lowest of a byte first.
@@ -211,15 +213,12 @@ bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
 tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevice device,
                           bool compact) {
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
-  tensor_copy made{source.described, flags, std::move(memory), {}};
+  tensor_copy made{source.described, flags, std::move(memory)};
   made.described.data = made.memory.get();
   made.described.byte_offset = 0;
   made.described.device = device;
   if (compact || source.c_order) {
-    const auto ndim = static_cast<std::size_t>(source.described.ndim);
-    made.strides.resize(ndim + 1);
-    detail::write_compact_strides(source.described.shape, made.strides.data(), ndim);
-    made.described.strides = made.strides.data();
+    made.described.strides = nullptr;
   }
   return made;
 }

@@ -87,12 +87,12 @@ class copy_memory {
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind);
 
-/// A copy and its description, which borrows the source's shape.
+/// A copy and its description, which borrows the source's shape and strides; they are null for
+/// C order.
 struct tensor_copy {
   DLTensor described;
   std::uint64_t flags;
   copy_memory memory;
-  std::vector<std::int64_t> strides;  ///< `described.strides`, unless they are the source's
 };
 
 /// Copies to USM.
