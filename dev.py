@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
@@ -196,33 +195,17 @@ BEYOND = (
 )
 
 
-def processor_seconds() -> float:
-    """Return the processor time of all children that have ended."""
-    return os.times().children_user + os.times().children_system
-
-
 def test(all: bool) -> int:  # noqa: A002, as the option is called
     """Run the tests that every change must pass: C++, on one and two root devices, and Python."""
     require_debian_packages(missing_for_python() + absent(GOOGLETEST))
     environment = make_environment("venv")
     preset = "dev" if all else "quick"
     chosen = [] if all else ["-m", "not extended"]
-    packages = ("-r", "requirements/test.txt", ".[cpu,test]")
-    steps: dict[str, list[str | Path]] = {
-        "pip and the wheel": [environment.python, "-m", "pip", "install", *packages],
-        "C++: configure": ["cmake", "--preset", preset],
-        "C++: build": ["cmake", "--build", "--preset", preset],
-        "C++: tests": ["ctest", "--preset", preset],
-        "Python: tests": [environment.python, "-m", "pytest", *chosen],
-    }
-    spent = {}
-    for name, command in steps.items():
-        before = processor_seconds()
-        environment.run(*command)
-        spent[name] = processor_seconds() - before
-    print("\nprocessor-seconds")
-    for name, seconds in (spent | {"all": sum(spent.values())}).items():
-        print(f"{seconds:7.0f}  {name}")
+    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
+    environment.run("cmake", "--preset", preset)
+    environment.run("cmake", "--build", "--preset", preset)
+    environment.run("ctest", "--preset", preset)
+    environment.run(environment.python, "-m", "pytest", *chosen)
     if not all:
         print(f"\n`python3 dev.py test --all` adds {BEYOND}")
     return 0
@@ -256,27 +239,16 @@ def valgrind() -> int:
     return environment.run("cmake", "--workflow", "--preset", "valgrind", check=False)
 
 
-def sources(*suffixes: str) -> list[str]:
-    """Return the files of the project with one of some suffixes, as git lists them."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    return sorted(f for f in listed if f.endswith(suffixes) and (ROOT / f).exists())
-
-
 def lint() -> int:
     """Check layout, style and types, with the tools that requirements/lint.txt pins."""
     require_debian_packages([p for p in missing_for_python() if p.endswith("-venv")])
     environment = make_environment("lint")
     environment.install("-r", "requirements/lint.txt")
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.hpp", "*.cpp"]
+    listed = subprocess.check_output(listing, cwd=ROOT, text=True).splitlines()
+    sources = [file for file in listed if (ROOT / file).exists()]
     statuses = [
-        environment.run(
-            "clang-format", "--dry-run", "-Werror", *sources(".hpp", ".cpp"), check=False
-        ),
+        environment.run("clang-format", "--dry-run", "-Werror", *sources, check=False),
         environment.run("ruff", "check", check=False),
         environment.run("ruff", "format", "--check", check=False),
         environment.run("mypy", check=False),
@@ -382,18 +354,15 @@ def compilers(every: bool, leg: str | None) -> int:
         )
     requirements = ("-r", "requirements/test.txt", "-r", "requirements/compilers.txt")
     environment = prepare(*requirements, *WHEELS, packages=GOOGLETEST | CLANG)
-    summary = []
+    failed = []
     for one in legs.values() if leg is None else [legs[leg]]:
-        start = time.monotonic()
         print(f"\n=== {one.name}", flush=True)
-        passed = build_leg(environment, one)
-        if passed:  # all together take gigabytes
-            shutil.rmtree(one.folder)
-        summary.append((one.name, passed, time.monotonic() - start))
-    print()
-    for name, passed, seconds in summary:
-        print(f"{'passed' if passed else 'FAILED'}  {seconds:5.0f} s  {name}")
-    return 0 if all(passed for _, passed, _ in summary) else 1
+        if build_leg(environment, one):
+            shutil.rmtree(one.folder)  # all together take gigabytes
+        else:
+            failed.append(one.name)
+    print(f"\nfailed: {', '.join(failed) or 'none'}")
+    return 1 if failed else 0
 
 
 def fuzz(seconds: int, seed: int) -> int:

@@ -7,38 +7,38 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 namespace usm_dlpack::python {
 namespace {
 
+/// The names of capsules, by `capsule_state`.
 template <class Managed>
-struct names;
+constexpr const char* names[] = {"dltensor", "used_dltensor"};
 template <>
-struct names<DLManagedTensorVersioned> {
-  static constexpr const char* fresh = "dltensor_versioned";
-  static constexpr const char* consumed = "used_dltensor_versioned";
-};
-template <>
-struct names<DLManagedTensor> {
-  static constexpr const char* fresh = "dltensor";
-  static constexpr const char* consumed = "used_dltensor";
-};
+constexpr const char* names<DLManagedTensorVersioned>[] = {"dltensor_versioned",
+                                                           "used_dltensor_versioned"};
+
+/// The managed tensor in a fresh capsule, or null.
+template <class Managed>
+Managed* find_managed(PyObject* object) noexcept {
+  return PyCapsule_IsValid(object, names<Managed>[0]) != 0
+             ? static_cast<Managed*>(PyCapsule_GetPointer(object, names<Managed>[0]))
+             : nullptr;
+}
 
 // Also runs for consumed capsules, which own nothing.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) noexcept {
-  if (PyCapsule_IsValid(capsule, names<Managed>::fresh) != 0) {
-    const nb::error_scope keep;
-    const std::unique_ptr<Managed, managed_deleter> gone(
-        static_cast<Managed*>(PyCapsule_GetPointer(capsule, names<Managed>::fresh)));
-  }
+  const nb::error_scope keep;
+  const std::unique_ptr<Managed, managed_deleter> gone(find_managed<Managed>(capsule));
 }
 
 template <class Owned>
 nb::object wrap(Owned managed) {
   using managed_type = typename Owned::element_type;
-  nb::object capsule = checked(PyCapsule_New(managed.get(), names<managed_type>::fresh,
-                                             &destroy_capsule<managed_type>));
+  nb::object capsule = checked(
+      PyCapsule_New(managed.get(), names<managed_type>[0], &destroy_capsule<managed_type>));
   managed.release();
   return capsule;
 }
@@ -50,30 +50,27 @@ std::string printable(const char* name) {
   return nb::borrow<nb::str>(text).c_str();
 }
 
-[[noreturn]] void refuse_capsule(const std::string& found) {
-  detail::refuse(errc::capsule_unusable, "capsule",
-                 "a fresh one named \"dltensor_versioned\" or \"dltensor\"", found,
-                 "ask the producer for a new one by __dlpack__()");
+std::string description_of(nb::handle object) {
+  if (PyCapsule_CheckExact(object.ptr()) == 0) {
+    return "an object of type " + name_of_type(object);
+  }
+  const char* name = PyCapsule_GetName(object.ptr());
+  PyErr_Clear();
+  return name == nullptr ? "one without a name" : "one named \"" + printable(name) + "\"";
 }
 
 }  // namespace
 
 capsule_content read_capsule(nb::handle object) {
-  if (PyCapsule_CheckExact(object.ptr()) == 0) {
-    refuse_capsule(std::string("an object of type ") + name_of_type(object));
+  if (auto* versioned = find_managed<DLManagedTensorVersioned>(object.ptr())) {
+    return versioned;
   }
-  if (PyCapsule_IsValid(object.ptr(), names<DLManagedTensorVersioned>::fresh) != 0) {
-    return static_cast<DLManagedTensorVersioned*>(
-        PyCapsule_GetPointer(object.ptr(), names<DLManagedTensorVersioned>::fresh));
+  if (auto* legacy = find_managed<DLManagedTensor>(object.ptr())) {
+    return legacy;
   }
-  if (PyCapsule_IsValid(object.ptr(), names<DLManagedTensor>::fresh) != 0) {
-    return static_cast<DLManagedTensor*>(
-        PyCapsule_GetPointer(object.ptr(), names<DLManagedTensor>::fresh));
-  }
-  const char* name = PyCapsule_GetName(object.ptr());
-  PyErr_Clear();
-  refuse_capsule(name == nullptr ? std::string("one without a name")
-                                 : "one named \"" + printable(name) + "\"");
+  detail::refuse(errc::capsule_unusable, "capsule",
+                 "a fresh one named \"dltensor_versioned\" or \"dltensor\"",
+                 description_of(object), "ask the producer for a new one by __dlpack__()");
 }
 
 content_view view_of(const capsule_content& content) {
@@ -84,16 +81,14 @@ content_view view_of(const capsule_content& content) {
   return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
 }
 
-void consume_capsule(nb::handle object, const capsule_content& content) noexcept {
-  const bool versioned = std::holds_alternative<DLManagedTensorVersioned*>(content);
-  PyCapsule_SetName(object.ptr(), versioned ? names<DLManagedTensorVersioned>::consumed
-                                            : names<DLManagedTensor>::consumed);
-}
-
-void restore_capsule(nb::handle object, const capsule_content& content) noexcept {
-  const bool versioned = std::holds_alternative<DLManagedTensorVersioned*>(content);
-  PyCapsule_SetName(object.ptr(), versioned ? names<DLManagedTensorVersioned>::fresh
-                                            : names<DLManagedTensor>::fresh);
+void mark_capsule(nb::handle object, const capsule_content& content,
+                  capsule_state state) noexcept {
+  std::visit(
+      [&](auto* managed) {
+        using managed_type = std::remove_pointer_t<decltype(managed)>;
+        PyCapsule_SetName(object.ptr(), names<managed_type>[static_cast<int>(state)]);
+      },
+      content);
 }
 
 nb::object make_capsule(managed_tensor managed) { return wrap(std::move(managed)); }

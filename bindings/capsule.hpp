@@ -29,11 +29,12 @@ struct content_view {
 /// @throws conversion_error for an unknown version or flags
 content_view view_of(const capsule_content& content);
 
-/// Marks a capsule that `read_capsule` accepted as consumed: the caller now owns the content.
-void consume_capsule(nb::handle object, const capsule_content& content) noexcept;
+/// Who owns the content: a fresh capsule does, of a consumed one the consumer.
+enum class capsule_state { fresh, consumed };
 
-/// Undoes `consume_capsule`: the capsule owns the content again.
-void restore_capsule(nb::handle object, const capsule_content& content) noexcept;
+/// Renames a capsule that `read_capsule` accepted.
+void mark_capsule(nb::handle object, const capsule_content& content,
+                  capsule_state state) noexcept;
 
 /// Makes a fresh capsule, which runs the deleter if nobody consumes it.
 nb::object make_capsule(managed_tensor managed);

@@ -30,6 +30,10 @@ copy_memory allocate_host(std::uint64_t nbytes) {
   return copy_memory(memory);
 }
 
+const unsigned char* bytes_of(const copy_source& source) {
+  return reinterpret_cast<const unsigned char*>(source.structure.lowest);
+}
+
 bool host_reads(const copy_source& source) {
   return !source.proof || source.proof->usm_type() != sycl::usm::alloc::device;
 }
@@ -88,22 +92,25 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
   queue.wait();
 }
 
-/// Makes the source's bytes readable for the host: in place, or copied to `staged`.
+/// Copies the source's bytes, gaps included, to the host, after the pending work.
 /// @pre the GIL is not held
-const unsigned char* bring_to_host(const copy_source& source, copy_memory& staged) {
-  const auto* lowest = reinterpret_cast<const unsigned char*>(source.structure.lowest);
-  if (host_reads(source)) {
-    wait_for_pending(source.pending);
-    return lowest;
+void copy_span(const copy_source& source, void* to) {
+  const std::uint64_t nbytes = source.structure.nbytes;
+  if (source.proof) {
+    copy_bytes(source.proof->device_id(), source.pending, bytes_of(source), to, nbytes);
+    return;
   }
-  copy_bytes(source.proof->device_id(), source.pending, lowest, staged.get(),
-             source.structure.nbytes);
-  return static_cast<const unsigned char*>(staged.get());
+  wait_for_pending(source.pending);
+  std::memcpy(to, bytes_of(source), nbytes);
 }
 
 /// Copies bits, the lowest of a byte first.
 void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* to,
                std::int64_t to_bit, std::int64_t count) {
+  if ((from_bit | to_bit | count) % 8 == 0) {
+    std::memcpy(to + to_bit / 8, from + from_bit / 8, static_cast<std::size_t>(count / 8));
+    return;
+  }
   for (std::int64_t i = 0; i < count; ++i) {
     const int bit = from[(from_bit + i) / 8] >> ((from_bit + i) % 8) & 1;
     unsigned char& byte = to[(to_bit + i) / 8];
@@ -112,22 +119,28 @@ void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* 
   }
 }
 
-/// Calls a function for each run: the innermost elements that are compact in C order. It gets
-/// the number of bits before the run in row-major order, the run's first bit from the lowest
-/// byte of the tensor on, and its bits.
+/// The number of dimensions outside a run: the innermost elements that are compact in C order.
+/// @param run the number of its elements
+std::size_t dimensions_outside(const DLTensor& tensor, std::int64_t& run) {
+  run = 1;
+  std::int32_t outer = tensor.ndim;
+  for (; outer > 0; --outer) {
+    if (tensor.shape[outer - 1] != 1 && tensor.strides[outer - 1] != run) {
+      break;
+    }
+    run *= tensor.shape[outer - 1];
+  }
+  return static_cast<std::size_t>(outer);
+}
+
+/// Calls a function for each run. It gets the number of bits before the run in row-major
+/// order, the run's first bit from the lowest byte of the tensor on, and its bits.
 /// @pre the tensor is not empty
 template <class Function>
 void for_each_run(const copy_source& tensor, Function&& function) {
   const DLTensor& described = tensor.described;
-  auto outer = static_cast<std::size_t>(described.ndim);
   std::int64_t count = 1;
-  for (; outer != 0; --outer) {
-    const std::size_t r = outer - 1;
-    if (described.shape[r] != 1 && described.strides[r] != count) {
-      break;
-    }
-    count *= described.shape[r];
-  }
+  const std::size_t outer = dimensions_outside(described, count);
   const std::int64_t bits = bits_of_element(tensor);
   std::vector<std::int64_t> index(outer, 0);
   const auto first =
@@ -155,13 +168,8 @@ void for_each_run(const copy_source& tensor, Function&& function) {
 
 /// Copies element by element into row-major order. @param span the lowest byte of the source
 void gather(const copy_source& source, const unsigned char* span, unsigned char* to) {
-  const bool whole_bytes = bits_of_element(source) % 8 == 0;
   for_each_run(source, [&](std::int64_t to_bit, std::int64_t from_bit, std::int64_t bits) {
-    if (whole_bytes) {
-      std::memcpy(to + to_bit / 8, span + from_bit / 8, static_cast<std::size_t>(bits / 8));
-    } else {
-      copy_bits(span, from_bit, to, to_bit, bits);
-    }
+    copy_bits(span, from_bit, to, to_bit, bits);
   });
 }
 
@@ -172,27 +180,22 @@ void scatter(const unsigned char* from, const copy_source& to) {
   constexpr int most_pending = 1024;
   auto* span = reinterpret_cast<unsigned char*>(to.structure.lowest);
   const std::uint64_t nbytes = to.structure.nbytes;
-  const bool on_host = host_reads(to);
-  const bool whole_bytes = bits_of_element(to) % 8 == 0;
+  const bool by_queue = !host_reads(to) && bits_of_element(to) % 8 == 0;
+  const copy_memory staged =
+      host_reads(to) || by_queue ? copy_memory() : allocate_host(nbytes);
+  auto* bytes = staged.get() == nullptr ? span : static_cast<unsigned char*>(staged.get());
   copy_queue own(to.proof->device_id());
   sycl::queue& queue = own.get();
-  copy_memory staged = on_host || whole_bytes ? copy_memory() : allocate_host(nbytes);
-  auto* bytes = staged.get() == nullptr ? span : static_cast<unsigned char*>(staged.get());
   if (bytes != span) {
     queue.memcpy(bytes, span, nbytes).wait();
   }
   int pending = 0;
   for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
-    if (!whole_bytes) {
+    if (!by_queue) {
       copy_bits(from, from_bit, bytes, to_bit, bits);
       return;
     }
-    const auto size = static_cast<std::size_t>(bits / 8);
-    if (on_host) {
-      std::memcpy(bytes + to_bit / 8, from + from_bit / 8, size);
-      return;
-    }
-    queue.memcpy(bytes + to_bit / 8, from + from_bit / 8, size);
+    queue.memcpy(bytes + to_bit / 8, from + from_bit / 8, static_cast<std::size_t>(bits / 8));
     if (++pending % most_pending == 0) {
       queue.wait();
     }
@@ -210,15 +213,12 @@ bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
 tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevice device,
                           bool compact) {
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
-  tensor_copy made{source.described, flags, std::move(memory), {}};
+  tensor_copy made{source.described, flags, std::move(memory)};
   made.described.data = made.memory.get();
   made.described.byte_offset = 0;
   made.described.device = device;
   if (compact || source.c_order) {
-    const auto ndim = static_cast<std::size_t>(source.described.ndim);
-    made.strides.resize(ndim + 1);
-    detail::write_compact_strides(source.described.shape, made.strides.data(), ndim);
-    made.described.strides = made.strides.data();
+    made.described.strides = nullptr;
   }
   return made;
 }
@@ -244,14 +244,8 @@ bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
 }  // namespace
 
 bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure) {
-  std::int64_t step = 1;
-  for (std::int32_t r = tensor.ndim - 1; r >= 0 && !structure.empty; --r) {
-    if (tensor.shape[r] != 1 && tensor.strides[r] != step) {
-      return false;
-    }
-    step *= tensor.shape[r];
-  }
-  return true;
+  std::int64_t run = 1;
+  return structure.empty || dimensions_outside(tensor, run) == 0;
 }
 
 void memory_users::add(const sycl::queue& queue) noexcept {
@@ -313,7 +307,7 @@ copy_memory::~copy_memory() {
     return;
   }
   // Also if the queues are idle: the backend's free waits for kernels of any queue.
-  run_unlocked([](void* memory) { static_cast<copy_memory*>(memory)->free(); }, this);
+  run_unlocked([this] { free(); });
 }
 
 void copy_memory::free() noexcept {
@@ -338,29 +332,23 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
       field, [&] { return copy_memory(nbytes == 0 ? 1 : nbytes, device, context, kind); });
 }
 
-copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind) {
-  copy_memory memory = find_usm("copy", nbytes, device_id, kind);
-  if (memory.get() == nullptr) {
-    refuse_memory(std::to_string(nbytes));
-  }
-  return memory;
-}
-
 void write_compact(const copy_source& source, void* to) {
   if (source.structure.empty) {
     return;
   }
   const without_gil unlocked;
   detail::ask_runtime("data", [&] {
-    const std::uint64_t nbytes = source.structure.nbytes;
-    auto* bytes = static_cast<unsigned char*>(to);
-    if (is_c_contiguous(source.described, source.structure) && source.proof) {
-      copy_bytes(source.proof->device_id(), source.pending,
-                 reinterpret_cast<const void*>(source.structure.lowest), to, nbytes);
-      return;
+    if (is_c_contiguous(source.described, source.structure)) {
+      copy_span(source, to);
+    } else if (host_reads(source)) {
+      wait_for_pending(source.pending);
+      gather(source, bytes_of(source), static_cast<unsigned char*>(to));
+    } else {
+      const copy_memory staged = allocate_host(source.structure.nbytes);
+      copy_span(source, staged.get());
+      gather(source, static_cast<const unsigned char*>(staged.get()),
+             static_cast<unsigned char*>(to));
     }
-    copy_memory staged = host_reads(source) ? copy_memory() : allocate_host(nbytes);
-    gather(source, bring_to_host(source, staged), bytes);
   });
 }
 
@@ -373,7 +361,7 @@ void write_to_usm(const copy_source& from, const copy_source& to,
   detail::ask_runtime("data", [&] {
     wait_for_pending(to.pending);
     wait_for_pending(also);
-    const auto* values = reinterpret_cast<const unsigned char*>(from.structure.lowest);
+    const unsigned char* values = bytes_of(from);
     const bool in_place = is_c_contiguous(from.described, from.structure) &&
                           !share_bytes(from.structure, to.structure);
     const copy_memory gathered =
@@ -393,17 +381,9 @@ tensor_copy copy_to_host(const copy_source& source) {
   if (layout.compact) {
     std::memset(memory.get(), 0, layout.nbytes);
     write_compact(source, memory.get());
-  } else if (layout.nbytes != 0) {
+  } else if (!source.structure.empty) {
     const without_gil unlocked;
-    detail::ask_runtime("data", [&] {
-      const auto* from = reinterpret_cast<const void*>(source.structure.lowest);
-      if (source.proof) {
-        copy_bytes(source.proof->device_id(), source.pending, from, memory.get(),
-                   layout.nbytes);
-      } else {
-        std::memcpy(memory.get(), from, layout.nbytes);
-      }
-    });
+    detail::ask_runtime("data", [&] { copy_span(source, memory.get()); });
   }
   return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact);
 }
@@ -411,26 +391,21 @@ tensor_copy copy_to_host(const copy_source& source) {
 tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
                         sycl::usm::alloc kind) {
   const copy_layout layout = layout_of_copy(source);
-  copy_memory memory = allocate_usm(layout.nbytes, device_id, kind);
-  const DLDevice device{kDLOneAPI, device_id};
-  if (source.structure.empty) {
-    return describe_copy(source, std::move(memory), device, layout.compact);
+  copy_memory memory = find_usm("copy", layout.nbytes, device_id, kind);
+  if (memory.get() == nullptr) {
+    refuse_memory(std::to_string(layout.nbytes));
   }
-  if (!layout.compact && one_copy_reaches(source, device_id)) {
+  if (!source.structure.empty) {
+    const bool direct = !layout.compact && one_copy_reaches(source, device_id);
+    const copy_memory staged = direct ? copy_memory() : copy_to_host(source).memory;
+    const void* from = direct ? bytes_of(source) : staged.get();
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {
-      copy_bytes(device_id, source.pending,
-                 reinterpret_cast<const void*>(source.structure.lowest), memory.get(),
+      copy_bytes(device_id, direct ? source.pending : std::nullopt, from, memory.get(),
                  layout.nbytes);
     });
-    return describe_copy(source, std::move(memory), device, false);
   }
-  const copy_memory staged = copy_to_host(source).memory;
-  const without_gil unlocked;
-  detail::ask_runtime("data", [&] {
-    copy_bytes(device_id, std::nullopt, staged.get(), memory.get(), layout.nbytes);
-  });
-  return describe_copy(source, std::move(memory), device, layout.compact);
+  return describe_copy(source, std::move(memory), {kDLOneAPI, device_id}, layout.compact);
 }
 
 }  // namespace usm_dlpack::python

@@ -87,19 +87,16 @@ class copy_memory {
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind);
 
-/// Allocates USM for a copy, as `find_usm`.
-/// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
-copy_memory allocate_usm(std::uint64_t nbytes, std::int32_t device_id, sycl::usm::alloc kind);
-
-/// A copy and its description, which borrows the source's shape.
+/// A copy and its description, which borrows the source's shape and strides; they are null for
+/// C order.
 struct tensor_copy {
   DLTensor described;
   std::uint64_t flags;
   copy_memory memory;
-  std::vector<std::int64_t> strides;  ///< `described.strides`, unless they are the source's
 };
 
-/// Copies to USM. @throws conversion_error as `allocate_usm`
+/// Copies to USM.
+/// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
 tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
                         sycl::usm::alloc kind);
 

@@ -11,7 +11,9 @@
 
 namespace usm_dlpack::python {
 
-const char* const export_doc =
+namespace {
+
+constexpr const char* export_doc =
     "Export as a DLPack capsule that keeps the memory alive.\n\n"
     "Parameters\n----------\n"
     "stream\n"
@@ -38,8 +40,6 @@ const char* const export_doc =
     "    If what was asked for cannot be done.\n"
     "ValueError\n"
     "    If `stream` cannot be used.";
-
-namespace {
 
 bool wants_versioned(nb::handle max_version) {
   if (max_version.is_none()) {
@@ -81,18 +81,16 @@ DLDevice read_device(nb::handle dl_device, DLDevice own) {
   return {kDLOneAPI, id};
 }
 
-enum class copying { when_needed, always, never };
-
-copying read_copy(nb::handle copy) {
+std::optional<bool> read_copy(nb::handle copy) {
   if (copy.is_none()) {
-    return copying::when_needed;
+    return std::nullopt;
   }
   const nb::object says = call_python("truth", copy);
   if (says.is_none()) {
     detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
                    "pass one of these");
   }
-  return says.is(Py_True) ? copying::always : copying::never;
+  return says.is(Py_True);
 }
 
 template <class Owner>
@@ -115,14 +113,6 @@ nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
-void check_host_stream(const consumer_stream& consumer) {
-  if (consumer.queue) {
-    throw nb::value_error(
-        "stream: expected None or -1 with dl_device=(1, 0), found a queue, which cannot order "
-        "what the host does; pass None");
-  }
-}
-
 /// Orders the consumer behind the tensor's queue.
 void synchronise(const tensor& source, const consumer_stream& consumer, bool on_host) {
   if (!source.queue() || consumer.unsynchronised) {
@@ -133,6 +123,51 @@ void synchronise(const tensor& source, const consumer_stream& consumer, bool on_
   } else if (consumer.queue) {
     hand_over(*source.queue(), *consumer.queue);
   }
+}
+
+/// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory for
+/// the host.
+/// @throws conversion_error (never a TypeError, which consumers take for "old producer")
+/// @throws nb::value_error for an unusable `stream`
+nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_version,
+                          nb::handle dl_device, nb::handle copy) {
+  check_ready(self);
+  check_process();
+  // Code that the keywords run may drop the last reference to the tensor.
+  const nb::object kept = nb::borrow(self);
+  const tensor& source = *nb::inst_ptr<tensor>(self);
+  const DLDevice own = source.get().device;
+  const consumer_stream consumer = read_stream(stream);
+  const bool versioned = wants_versioned(max_version);
+  const DLDevice to = read_device(dl_device, own);
+  const std::optional<bool> copies = read_copy(copy);
+  const bool on_host = to.device_type == kDLCPU;
+  if (on_host && consumer.queue) {
+    throw nb::value_error(
+        "stream: expected None or -1 with dl_device=(1, 0), found a queue, which cannot order "
+        "what the host does; pass None");
+  }
+  const bool elsewhere = !on_host && to.device_id != own.device_id;
+  const bool must =
+      elsewhere || (on_host && source.proof().usm_type() == sycl::usm::alloc::device);
+  if (must && copies == false) {
+    detail::refuse(errc::copy_needed, "copy",
+                   elsewhere ? "None or True for another device"
+                             : "None or True for device USM on the host",
+                   "False", "allow the copy, or use host or shared USM");
+  }
+  if (must || copies == true) {
+    return export_copy(source, to, versioned, consumer.queue);
+  }
+  DLTensor described = source.get();
+  described.device = to;
+  nb::object made =
+      finish(described, versioned, source.flags() & ~flag::is_copied, python_reference(self));
+  synchronise(source, consumer, on_host);
+  if (source.users() != nullptr && consumer.queue) {
+    source.users()->add(*consumer.queue);
+  }
+  return made;
 }
 
 }  // namespace
@@ -148,43 +183,15 @@ managed_tensor export_managed(nb::handle self) {
                            source.flags() & ~flag::is_copied);
 }
 
-nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_version,
-                          nb::handle dl_device, nb::handle copy) {
-  check_ready(self);
-  check_process();
-  // Code that the keywords run may drop the last reference to the tensor.
-  const nb::object kept = nb::borrow(self);
-  const tensor& source = *nb::inst_ptr<tensor>(self);
-  const DLDevice own = source.get().device;
-  const consumer_stream consumer = read_stream(stream);
-  const bool versioned = wants_versioned(max_version);
-  const DLDevice to = read_device(dl_device, own);
-  const copying how = read_copy(copy);
-  const bool on_host = to.device_type == kDLCPU;
-  if (on_host) {
-    check_host_stream(consumer);
-  }
-  const bool elsewhere = !on_host && to.device_id != own.device_id;
-  const bool must =
-      elsewhere || (on_host && source.proof().usm_type() == sycl::usm::alloc::device);
-  if (must && how == copying::never) {
-    detail::refuse(errc::copy_needed, "copy",
-                   elsewhere ? "None or True for another device"
-                             : "None or True for device USM on the host",
-                   "False", "allow the copy, or use host or shared USM");
-  }
-  if (must || how == copying::always) {
-    return export_copy(source, to, versioned, consumer.queue);
-  }
-  DLTensor described = source.get();
-  described.device = to;
-  nb::object made =
-      finish(described, versioned, source.flags() & ~flag::is_copied, python_reference(self));
-  synchronise(source, consumer, on_host);
-  if (source.users() != nullptr && consumer.queue) {
-    source.users()->add(*consumer.queue);
-  }
-  return made;
+void add_dlpack_method(tensor_class& made) {
+  made.def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
+                   "max_version: tuple[int, int] | None = None, "
+                   "dl_device: tuple[int, int] | None = None, "
+                   "copy: bool | None = None) -> typing.Any"),
+           export_doc);
 }
 
 }  // namespace usm_dlpack::python

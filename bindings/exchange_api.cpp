@@ -235,17 +235,12 @@ int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out
 }  // namespace
 
 void register_exchange_api() {
-  static DLPackExchangeAPI api = [] {
-    DLPackExchangeAPI made{};
-    made.header.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    made.header.prev_api = nullptr;
-    made.managed_tensor_allocator = &managed_tensor_allocator;
-    made.managed_tensor_from_py_object_no_sync = &managed_tensor_from_py_object;
-    made.managed_tensor_to_py_object_no_sync = &managed_tensor_to_py_object;
-    made.dltensor_from_py_object_no_sync = &dltensor_from_py_object;
-    made.current_work_stream = &current_work_stream;
-    return made;
-  }();
+  static DLPackExchangeAPI api{{{DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION}, nullptr},
+                               &managed_tensor_allocator,
+                               &managed_tensor_from_py_object,
+                               &managed_tensor_to_py_object,
+                               &dltensor_from_py_object,
+                               &current_work_stream};
   nb::type<tensor>().attr("__dlpack_c_exchange_api__") =
       checked(PyCapsule_New(&api, "dlpack_exchange_api", nullptr));
 }

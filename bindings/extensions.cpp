@@ -22,6 +22,8 @@ using detail::offer;
 using detail::package_interface;
 using found_tensor = detail::array_description;
 
+constexpr const char* sycl_interface = "__sycl_usm_array_interface__";
+
 bool has_attribute(nb::handle object, const char* name) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
 }
@@ -62,7 +64,7 @@ void give_back(PyObject* holder) noexcept {
   const nb::error_scope keep;
   auto* held = static_cast<borrowed_capsule*>(PyCapsule_GetPointer(holder, nullptr));
   if (held->taken) {
-    restore_capsule(held->capsule, held->content);
+    mark_capsule(held->capsule, held->content, capsule_state::fresh);
   }
   delete held;
 }
@@ -79,66 +81,70 @@ nb::object keeper_of(nb::object capsule, const capsule_content& content) {
   borrowed_capsule& held = *made.release();
   // The garbage collector may have run code that took the capsule.
   static_cast<void>(read_capsule(capsule));
-  consume_capsule(capsule, content);
+  mark_capsule(capsule, content, capsule_state::consumed);
   held.taken = true;
   return holder;
 }
 
-/// Exports a producer's array.
+/// Exports a producer's array. Memory elsewhere is refused after the dtype and rank, so that
+/// other overloads are tried.
 found_tensor offer_foreign(nb::handle array) {
   import_request request;
-  // Memory elsewhere is refused after the dtype and rank, so that other overloads are tried.
   request.anywhere = true;
   producer_tensor offered = ask_producer(array, request);
-  const capsule_content content = offered.content();
+  const capsule_content content = read_capsule(offered.capsule);
   const content_view view = view_of(content);
   found_tensor found;
   found.tensor = *view.described;
   found.flags = view.flags;
   found.queue = std::move(offered.pending);
-  found.owner = keeper_of(offered.into_capsule(), content).release().ptr();
+  found.owner = keeper_of(std::move(offered.capsule), content).release().ptr();
   return found;
 }
 
-/// Exports memory, or an array that its own library failed to export, by our exporter.
+/// Exports memory by our exporter.
 found_tensor offer_memory(nb::handle array) {
   return offer_tensor(
       to_dlpack_tensor(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none()));
 }
 
-bool is_exception(const nb::python_error& error) { return error.matches(PyExc_Exception); }
-
-found_tensor ask_array(nb::handle array) {
+/// Exports an array, or as memory what its own library failed to export.
+found_tensor offer_array(nb::handle array) {
   try {
     return offer_foreign(array);
   } catch (const nb::python_error& error) {
-    if (!is_exception(error) || (!has_attribute(array, "__sycl_usm_array_interface__") &&
-                                 !has_by_itself(array, "__sycl_usm_array_interface__"))) {
+    if (!error.matches(PyExc_Exception) ||
+        (!has_attribute(array, sycl_interface) && !has_by_itself(array, sycl_interface))) {
       throw;
     }
   }
   return offer_memory(array);
 }
 
+using offering = found_tensor (*)(nb::handle array);
+
+/// Chooses how to export an object; null for what is no array.
+offering find_offering(nb::handle array) {
+  if (is_tensor(array)) {
+    return &offer_tensor;
+  }
+  for (const auto& has : {&has_attribute, &has_by_itself}) {
+    if (has(array, "__dlpack__")) {
+      return &offer_array;
+    }
+    if (has(array, sycl_interface)) {
+      return &offer_memory;
+    }
+  }
+  return nullptr;
+}
+
 offer ask(PyObject* object, found_tensor& out) noexcept {
-  const nb::handle array(object);
   offer answer = offer::made;
   const int status = guarded([&] {
-    if (is_tensor(array)) {
+    if (const offering found = find_offering(object)) {
       check_process();
-      out = offer_tensor(array);
-    } else if (has_attribute(array, "__dlpack__")) {
-      check_process();
-      out = ask_array(array);
-    } else if (has_attribute(array, "__sycl_usm_array_interface__")) {
-      check_process();
-      out = offer_memory(array);
-    } else if (has_by_itself(array, "__dlpack__")) {
-      check_process();
-      out = ask_array(array);
-    } else if (has_by_itself(array, "__sycl_usm_array_interface__")) {
-      check_process();
-      out = offer_memory(array);
+      out = found(object);
     } else {
       answer = offer::no_array;
     }
@@ -160,23 +166,16 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
   guarded([&] {
     managed_tensor owned(managed);
     check_process();
-    const nb::object imported = import_managed(std::move(owned));
-    if (queue != nullptr) {
-      nb::inst_ptr<tensor>(imported)->set_queue(*queue);
-    }
-    made = imported.inc_ref().ptr();
+    made = import_managed(std::move(owned),
+                          queue == nullptr ? std::nullopt : std::optional(*queue))
+               .release()
+               .ptr();
   });
   return made;
 }
 
 void free_after_work(const sycl::queue& queue, void* address) noexcept {
-  std::pair<const sycl::queue*, void*> block{&queue, address};
-  run_unlocked(
-      [](void* given) {
-        const auto& [queue_of, memory] = *static_cast<decltype(block)*>(given);
-        detail::free_after_work(*queue_of, memory);
-      },
-      &block);
+  run_unlocked([&] { detail::free_after_work(queue, address); });
 }
 
 void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }

@@ -29,33 +29,20 @@ struct destination {
   import_request request;
 };
 
-usm_allocation prove(const capsule_content& content) {
-  return std::visit([](const auto* managed) { return validate(*managed); }, content);
-}
-
-tensor::owner_type owner_of(const capsule_content& content) {
+/// Consumes a capsule.
+tensor::owner_type take(const producer_tensor& offered, const capsule_content& content) {
+  mark_capsule(offered.capsule, content, capsule_state::consumed);
   if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
     return managed_tensor(*versioned);
   }
   return legacy_managed_tensor(std::get<DLManagedTensor*>(content));
 }
 
-nb::object import_copy(tensor_copy made) {
-  managed_tensor managed =
-      to_managed_tensor(made.described, std::move(made.memory), made.flags);
-  return import_managed(std::move(managed));
-}
-
-[[noreturn]] void refuse_copy(const char* expected, const std::string& found) {
-  detail::refuse(errc::copy_needed, "copy", expected, found, "allow the copy with copy=None");
-}
-
-/// Releases a tensor without running its deleter: its producer owns it again.
-void surrender(tensor::owner_type& owner) noexcept {
-  if (auto* versioned = std::get_if<managed_tensor>(&owner)) {
-    versioned->release();
-  } else if (auto* legacy = std::get_if<legacy_managed_tensor>(&owner)) {
-    legacy->release();
+/// Refuses a copy that is needed but forbidden.
+void check_copy(bool needed, const destination& wanted, const char* field,
+                const char* expected, const char* found) {
+  if (needed && wanted.request.copy == false) {
+    detail::refuse(errc::copy_needed, field, expected, found, "allow the copy with copy=None");
   }
 }
 
@@ -79,7 +66,7 @@ DLTensor filled(const DLTensor& offered, const tensor_structure& structure,
 /// meanwhile, and gives it back if the copy fails.
 /// @param structure of the tensor in `content`
 /// @param proof of its memory; none for host memory
-nb::object import_copy_of(producer_tensor offered, const capsule_content& content,
+nb::object import_copy_of(const producer_tensor& offered, const capsule_content& content,
                           const tensor_structure& structure,
                           const std::optional<usm_allocation>& proof,
                           const destination& wanted) {
@@ -91,28 +78,19 @@ nb::object import_copy_of(producer_tensor offered, const capsule_content& conten
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
-  offered.release(content);
-  tensor::owner_type owner = owner_of(content);
+  mark_capsule(offered.capsule, content, capsule_state::consumed);
+  nb::object copy;
   try {
-    nb::object copy = import_copy(copy_to_usm(source, id, kind));
-    nb::inst_ptr<tensor>(copy)->set_queue(wanted.request.queue);
-    return copy;
+    tensor_copy made = copy_to_usm(source, id, kind);
+    copy =
+        import_managed(to_managed_tensor(made.described, std::move(made.memory), made.flags),
+                       wanted.request.queue);
   } catch (...) {
-    surrender(owner);
-    offered.give_back(content);
+    mark_capsule(offered.capsule, content, capsule_state::fresh);
     throw;
   }
-}
-
-nb::object import_host(producer_tensor offered, const capsule_content& content,
-                       const destination& wanted) {
-  const content_view view = view_of(content);
-  const tensor_structure structure =
-      check_structure(*view.described, detail::storage_of(view.flags));
-  if (wanted.request.copy == false) {
-    refuse_copy("None or True for an array in host memory", "False");
-  }
-  return import_copy_of(std::move(offered), content, structure, std::nullopt, wanted);
+  take(offered, content);  // and drop it
+  return copy;
 }
 
 /// Whether a tensor is on another device, or of another USM kind, than requested.
@@ -134,43 +112,40 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   // the capsule.
   nb::object made = nb::inst_alloc(nb::type<tensor>());
   // Without a GIL, another thread could take the capsule between the proof and the release.
-  const nb::object shared = offered.capsule().is_valid() ? offered.capsule() : made;
-  const nb::ft_object_guard alone(shared);
-  const capsule_content content = offered.content();
+  const nb::ft_object_guard alone(offered.capsule);
+  const capsule_content content = read_capsule(offered.capsule);
   const content_view view = view_of(content);
   if (view.described->device.device_type == kDLCPU && wanted.device_id) {
-    return import_host(std::move(offered), content, wanted);
+    const tensor_structure structure =
+        check_structure(*view.described, detail::storage_of(view.flags));
+    check_copy(true, wanted, "copy", "None or True for an array in host memory", "False");
+    return import_copy_of(offered, content, structure, std::nullopt, wanted);
   }
-  const usm_allocation proof = prove(content);
-  check_context(proof, offered);
+  const usm_allocation proof =
+      std::visit([](const auto* managed) { return validate(*managed); }, content);
+  if (offered.pending) {
+    detail::check_context(proof, *offered.pending);
+  }
   const bool copied = (view.flags & flag::is_copied) != 0;
-  if (wanted.request.copy == false && copied) {
-    detail::refuse(errc::copy_needed, "copy", "memory of the producer, as copy=False asks",
-                   "a copy that it made", "allow the copy with copy=None");
-  }
+  check_copy(copied, wanted, "copy", "memory of the producer, as copy=False asks",
+             "a copy that it made");
   const bool elsewhere = is_elsewhere(proof, wanted);
-  if (elsewhere && wanted.request.copy == false) {
-    refuse_copy("None or True for another device or USM kind", "False");
-  }
+  check_copy(elsewhere, wanted, "copy", "None or True for another device or USM kind",
+             "False");
   const bool reordered = is_in_other_order(*view.described, proof.structure(), wanted);
-  if (reordered && wanted.request.copy == false) {
-    detail::refuse(errc::copy_needed, "strides", "those of C order, since copy=False",
-                   "others", "allow the copy with copy=None");
-  }
+  check_copy(reordered, wanted, "strides", "those of C order, since copy=False", "others");
   // Elements of a dpctl or dpnp copy of a broadcast overlap: that is no real copy.
   const bool done = copied && proof.structure().unique;
   if (elsewhere || reordered || (wanted.request.copy == true && !done)) {
-    return import_copy_of(std::move(offered), content, proof.structure(), proof, wanted);
+    return import_copy_of(offered, content, proof.structure(), proof, wanted);
   }
   DLTensor described = *view.described;
   if (wanted.c_order) {
     described.strides = nullptr;  // also for extents of 0 and 1
   }
-  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, view.flags);
+  tensor& taken = *new (nb::inst_ptr<tensor>(made)) tensor(described, proof, view.flags);
   nb::inst_mark_ready(made);
-  offered.release(content);
-  tensor& taken = *nb::inst_ptr<tensor>(made);
-  taken.own(owner_of(content));
+  taken.own(take(offered, content));
   taken.set_queue(wanted.request.queue ? wanted.request.queue : std::move(offered.pending));
   return made;
 }
@@ -192,55 +167,37 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
   }
-  nb::object made = make_tensor(shown.dl_tensor, proof, shown.flags);
-  tensor& taken = *nb::inst_ptr<tensor>(made);
-  taken.own(source.owner_for_others(x));
-  taken.set_queue(consumer ? consumer : source.queue());
-  return made;
-}
-
-nb::object import_array(nb::handle x, const destination& wanted) {
-  check_process();
-  if (wanted.device_id) {
-    detail::working_device(*wanted.device_id);  // before the producer is called
-  }
-  if (is_tensor(x)) {
-    const tensor& own = *nb::inst_ptr<tensor>(x);
-    if (wanted.request.copy != true && !is_elsewhere(own.proof(), wanted) &&
-        !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
-      return share(x, own.dtype(), own.flags(), wanted.request.queue, wanted.c_order);
-    }
-  }
-  return import_offered(ask_producer(x, wanted.request), wanted);
-}
-
-std::optional<sycl::usm::alloc> read_kind(const std::optional<std::string>& name) {
-  if (!name) {
-    return std::nullopt;
-  }
-  for (const sycl::usm::alloc kind : detail::known_kinds) {
-    if (*name == to_string(kind)) {
-      return kind;
-    }
-  }
-  const std::string sentence =
-      "usm_type: expected \"host\", \"device\" or \"shared\", found " +
-      text_of(nb::str(name->c_str())) + "; correct the name";
-  throw nb::value_error(sentence.c_str());
+  return make_tensor(shown.dl_tensor, proof, shown.flags, source.owner_for_others(x),
+                     consumer ? consumer : source.queue());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.
 nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
                        std::optional<bool> copy, const std::optional<std::string>& usm_type,
                        bool c_order) {
-  destination wanted{device_id, read_kind(usm_type), c_order, {copy, device_id.has_value()}};
+  destination wanted{device_id, {}, c_order, {copy, device_id.has_value()}};
+  for (const sycl::usm::alloc kind : detail::known_kinds) {
+    if (usm_type && *usm_type == to_string(kind)) {
+      wanted.usm_type = kind;
+    }
+  }
   check_process();
   if (!queue.is_none()) {
     wanted.request.queue = to_queue(queue);
     wanted.request.stream = nb::borrow(queue);
     check_queue(*wanted.request.queue);
   }
-  return import_array(x, wanted);
+  if (device_id) {
+    detail::working_device(*device_id);  // before the producer is called
+  }
+  if (is_tensor(x) && copy != true) {
+    const tensor& own = *nb::inst_ptr<tensor>(x);
+    if (!is_elsewhere(own.proof(), wanted) &&
+        !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
+      return share(x, own.dtype(), own.flags(), wanted.request.queue, c_order);
+    }
+  }
+  return import_offered(ask_producer(x, wanted.request), wanted);
 }
 
 /// Refuses values whose dtype or shape is not the tensor's.
@@ -284,8 +241,25 @@ void check_writable(const tensor& own) {
   }
 }
 
-}  // namespace
+constexpr const char* copy_from_doc =
+    "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
+    "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
+    "the elements is not written; elements of fewer than 8 bits are written with the bytes\n"
+    "around them.\n\n"
+    "Parameters\n----------\n"
+    "host\n"
+    "    Values of the tensor's shape and dtype: an object with ``__dlpack__`` in host memory,\n"
+    "    with ``__array_interface__``, or with a buffer. They may lie in the tensor's memory.\n"
+    "queue\n"
+    "    Another queue that works on the memory, made from its root device alone.\n\n"
+    "Raises\n------\n"
+    "ConversionError\n"
+    "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
+    "    dtype; nothing is written then.\n"
+    "TypeError\n"
+    "    If `host` is no array, or `queue` no queue.";
 
+/// DLPackTensor.copy_from
 void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
   check_ready(self);
   check_process();
@@ -302,9 +276,9 @@ void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
   const nb::object read = call_python("host_values", host, self);
   import_request request;
   request.anywhere = true;
-  producer_tensor offered = ask_producer(read[0], request);
-  const nb::ft_object_guard alone(offered.capsule().is_valid() ? offered.capsule() : kept);
-  const capsule_content content = offered.content();
+  const producer_tensor offered = ask_producer(read[0], request);
+  const nb::ft_object_guard alone(offered.capsule);
+  const capsule_content content = read_capsule(offered.capsule);
   const content_view view = view_of(content);
   DLTensor values = *view.described;
   std::uint64_t flags = view.flags;
@@ -321,16 +295,25 @@ void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
   const tensor_structure structure = check_values(values, flags, own);
   std::vector<std::int64_t> strides;
   values = filled(values, structure, strides);
-  offered.release(content);
-  const tensor::owner_type owner = owner_of(content);  // while other threads run
+  const tensor::owner_type owner = take(offered, content);  // while other threads run
   write_to_usm({values, structure, flags, std::nullopt, std::nullopt}, to, also);
 }
 
-nb::object import_managed(managed_tensor managed) {
-  const usm_allocation proof = validate(*managed);
-  nb::object made = make_tensor(managed->dl_tensor, proof, managed->flags);
-  nb::inst_ptr<tensor>(made)->own(std::move(managed));
-  return made;
+}  // namespace
+
+void add_copy_from(tensor_class& made) {
+  made.def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
+           nb::arg("queue") = nb::none(),
+           nb::sig("def copy_from(self, host: typing.Any, *, "
+                   "queue: SyclQueue | None = None) -> None"),
+           copy_from_doc);
+}
+
+nb::object import_managed(managed_tensor managed, std::optional<sycl::queue> queue) {
+  const DLManagedTensorVersioned& content = *managed;
+  const usm_allocation proof = validate(content);
+  return make_tensor(content.dl_tensor, proof, content.flags, std::move(managed),
+                     std::move(queue));
 }
 
 void register_from_dlpack(nb::module_& module) {

@@ -14,15 +14,19 @@
 #include <exception>
 #include <string>
 
-namespace nb = nanobind;
+using namespace usm_dlpack::python;
 
 namespace {
+
+int (*execute_in_main)(PyObject* module) = nullptr;
+
+int execute(PyObject* module) { return check_interpreter() ? execute_in_main(module) : -1; }
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const usm_dlpack::conversion_error&) {
-    usm_dlpack::python::set_python_error();
+    set_python_error();
   }
 }
 
@@ -30,7 +34,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 // Python calls PyInit__core below.
 NB_MODULE(_core_of_main, module) {
-  usm_dlpack::python::register_process();
+  register_process();
   // A daemon thread or a cycle through a capsule may hold a tensor to the end, which is no
   // defect of the user's. The tests enable the warnings.
   nb::set_leak_warnings(std::getenv("USM_DLPACK_REPORT_LEAKS") != nullptr);
@@ -39,30 +43,20 @@ NB_MODULE(_core_of_main, module) {
                            std::to_string(USM_DLPACK_VERSION_PATCH);
   nb::register_exception_translator(&translate);
   const nb::object at_exit = nb::module_::import_("atexit").attr("register");
-  at_exit(nb::cpp_function(&usm_dlpack::python::interpreter_gate::close));
-  at_exit(nb::cpp_function(&usm_dlpack::python::forget_producers));
-  module.def("check_process", &usm_dlpack::python::check_process);
-  usm_dlpack::python::register_python_objects(module);
-  usm_dlpack::python::prepare_producers();
-  usm_dlpack::python::register_tensor(module);
-  usm_dlpack::python::register_exchange_api();
-  usm_dlpack::python::register_validate(module);
-  usm_dlpack::python::register_to_dlpack_tensor(module);
-  usm_dlpack::python::register_from_dlpack(module);
-  usm_dlpack::python::register_observer(module);
-  usm_dlpack::python::register_devices(module);
-  usm_dlpack::python::register_package_interface(module);
+  at_exit(nb::cpp_function(&interpreter_gate::close));
+  at_exit(nb::cpp_function(&forget_producers));
+  module.def("check_process", &check_process);
+  register_python_objects(module);
+  prepare_producers();
+  register_tensor(module);
+  register_exchange_api();
+  register_validate(module);
+  register_to_dlpack_tensor(module);
+  register_from_dlpack(module);
+  register_observer(module);
+  register_devices(module);
+  register_package_interface(module);
 }
-
-namespace {
-
-int (*execute_in_main)(PyObject* module) = nullptr;
-
-int execute(PyObject* module) {
-  return usm_dlpack::python::check_interpreter() ? execute_in_main(module) : -1;
-}
-
-}  // namespace
 
 // Runs before nanobind executes the module, which would forget the main interpreter's types.
 // The check is not in this function, because Python 3.13 calls it in the main interpreter.

@@ -73,18 +73,6 @@ state_query find_state_query() noexcept {
   return nullptr;
 }
 
-/// Whether this thread has the GIL. Does not wait for it.
-bool has_gil() noexcept {
-  const interpreter_gate gate;
-  if (!gate.open()) {
-    return false;
-  }
-  static const state_query current = find_state_query();
-  // Before Python 3.12 this is the state of the thread that has the GIL.
-  PyThreadState* state = current();
-  return state != nullptr && state == PyGILState_GetThisThreadState();
-}
-
 }  // namespace
 
 bool process_is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
@@ -121,20 +109,22 @@ void interpreter_gate::close() {
   }
 }
 
+bool has_gil() noexcept {
+  const interpreter_gate gate;
+  if (!gate.open()) {
+    return false;
+  }
+  static const state_query current = find_state_query();
+  // Before Python 3.12 this is the state of the thread that has the GIL.
+  PyThreadState* state = current();
+  return state != nullptr && state == PyGILState_GetThisThreadState();
+}
+
 without_gil::~without_gil() {
   if (!nb::is_alive()) {
     wait_for_the_end_of_the_process();
   }
   take_gil(state_);
-}
-
-void run_unlocked(void (*function)(void*), void* argument) noexcept {
-  if (has_gil()) {
-    const without_gil unlocked;
-    function(argument);
-  } else {
-    function(argument);
-  }
 }
 
 }  // namespace usm_dlpack::python

@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -67,8 +68,18 @@ class without_gil {
   PyThreadState* state_;
 };
 
+/// Whether this thread has the GIL. Does not wait for it.
+bool has_gil() noexcept;
+
 /// Runs a function without the GIL, if this thread has it.
-void run_unlocked(void (*function)(void*), void* argument) noexcept;
+template <class Function>
+void run_unlocked(Function&& function) noexcept {
+  std::optional<without_gil> unlocked;
+  if (has_gil()) {
+    unlocked.emplace();
+  }
+  function();
+}
 
 /// Owns one reference to a Python object. The destructor takes the GIL, and does nothing once
 /// the interpreter is finishing.

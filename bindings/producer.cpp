@@ -55,27 +55,18 @@ struct producer_type {
   const DLPackExchangeAPI* api = nullptr;
 };
 
-/// Keyed by address; `identity` detects entries of types that are gone.
+/// The types that were read, keyed by address; `identity` detects entries of types that are
+/// gone. Locked if there is no GIL, but never while objects are dropped or made, which may run
+/// Python code that enters here again. Never destroyed.
 using producer_types = std::unordered_map<PyObject*, producer_type>;
 constexpr std::size_t most_types = 256;
-
-/// Locked if there is no GIL, but never while objects are dropped or made, which may run
-/// Python code that enters here again.
-struct type_cache {
-  nb::ft_mutex guard;
-  producer_types types;
-};
-
-type_cache& known_types() {
-  static auto& known = *new type_cache;
-  return known;
-}
+nb::ft_mutex known_guard;
+auto& known_types = *new producer_types;
 
 std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
-  type_cache& known = known_types();
-  const nb::ft_lock_guard lock(known.guard);
-  const auto found = known.types.find(type.ptr());
-  if (found == known.types.end() || !found->second.type.is(type) ||
+  const nb::ft_lock_guard lock(known_guard);
+  const auto found = known_types.find(type.ptr());
+  if (found == known_types.end() || !found->second.type.is(type) ||
       !found->second.method.is(method)) {
     return std::nullopt;
   }
@@ -84,12 +75,11 @@ std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
 
 void keep_type(nb::handle type, producer_type made) {
   producer_types dropped;  // destroyed after the lock, like the old value in `made`
-  type_cache& known = known_types();
-  const nb::ft_lock_guard lock(known.guard);
-  if (known.types.size() >= most_types) {
-    dropped.swap(known.types);
+  const nb::ft_lock_guard lock(known_guard);
+  if (known_types.size() >= most_types) {
+    dropped.swap(known_types);
   }
-  std::swap(known.types[type.ptr()], made);
+  std::swap(known_types[type.ptr()], made);
 }
 
 /// A type's C exchange API of our major version, or null.
@@ -173,25 +163,14 @@ producer_type type_of(nb::handle x) {
   return *std::move(made);
 }
 
-/// Arguments that every call passes.
-struct call_words {
-  PyObject* method = PyUnicode_InternFromString("__dlpack__");
-  PyObject* version =
-      nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
-  PyObject* version_alone = nb::make_tuple("max_version").release().ptr();
-
-  static const call_words& get() {
-    static const call_words words;
-    return words;
-  }
-};
+/// Arguments of calls, made by `prepare_producers`.
+PyObject *method_name, *known_version, *version_alone;
 
 /// Calls x.__dlpack__ with the requested keywords that it takes. If its keywords are unknown,
 /// tries again without any.
 nb::object call_dlpack(nb::handle x, const producer_type& type,
                        const import_request& request) {
-  const auto [method, version, version_alone] = call_words::get();
-  PyObject* arguments[4] = {x.ptr(), version, nullptr, nullptr};
+  PyObject* arguments[4] = {x.ptr(), known_version, nullptr, nullptr};
   nb::object names;
   if (request.copy || request.queue) {
     nb::list keywords;
@@ -201,7 +180,7 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
       arguments[next++] = value;
     };
     if (type.takes_max_version) {
-      pass("max_version", version);
+      pass("max_version", known_version);
     }
     if (request.copy && type.takes_copy) {
       pass("copy", *request.copy ? Py_True : Py_False);
@@ -213,11 +192,11 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   } else if (type.takes_max_version) {
     names = nb::borrow(version_alone);
   }
-  PyObject* capsule = PyObject_VectorcallMethod(method, arguments, 1,
+  PyObject* capsule = PyObject_VectorcallMethod(method_name, arguments, 1,
                                                 names.is_valid() ? names.ptr() : nullptr);
   if (capsule == nullptr && type.is_guessed && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
     PyErr_Clear();
-    capsule = PyObject_VectorcallMethod(method, arguments, 1, nullptr);
+    capsule = PyObject_VectorcallMethod(method_name, arguments, 1, nullptr);
   }
   if (capsule == nullptr && request.copy == true && type.takes_copy &&
       PyErr_ExceptionMatches(PyExc_BufferError) != 0) {
@@ -245,9 +224,9 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
     refuse_exchange("a managed tensor");
   }
-  producer_tensor offered{managed_tensor(made)};
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
+  producer_tensor offered{make_capsule(managed_tensor(made)), {}};
   if (device.device_type == kDLOneAPI) {
     void* stream = nullptr;
     if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
@@ -339,10 +318,7 @@ bool says_queue(nb::handle x, const producer_type& type) {
 /// thread's consumers.
 producer_tensor offer_own(nb::handle x) {
   check_ready(x);
-  const tensor& source = *nb::inst_ptr<tensor>(x);
-  producer_tensor offered(export_managed(x));
-  offered.pending = source.queue();
-  return offered;
+  return {make_capsule(export_managed(x)), nb::inst_ptr<tensor>(x)->queue()};
 }
 
 }  // namespace
@@ -367,7 +343,7 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (asks && is_on_host(x, request.host)) {
     type.takes_stream = false;
   }
-  producer_tensor offered(call_dlpack(x, type, request));
+  producer_tensor offered{call_dlpack(x, type, request), {}};
   if (request.queue && type.takes_stream) {
     offered.pending = request.queue;  // the producer ordered its work before that queue
   } else if (!request.anywhere && says_queue(x, type)) {
@@ -379,19 +355,16 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   return offered;
 }
 
-void check_context(const usm_allocation& proof, const producer_tensor& offered) {
-  if (offered.pending) {
-    detail::check_context(proof, *offered.pending);
-  }
+void prepare_producers() {
+  method_name = PyUnicode_InternFromString("__dlpack__");
+  known_version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
+  version_alone = nb::make_tuple("max_version").release().ptr();
 }
-
-void prepare_producers() { call_words::get(); }
 
 void forget_producers() noexcept {
   producer_types dropped;
-  type_cache& known = known_types();
-  const nb::ft_lock_guard lock(known.guard);
-  dropped.swap(known.types);
+  const nb::ft_lock_guard lock(known_guard);
+  dropped.swap(known_types);
 }
 
 }  // namespace usm_dlpack::python

@@ -23,49 +23,11 @@ struct import_request {
   std::optional<sycl::queue> queue;  ///< the same queue
 };
 
-/// The managed tensor of a producer, still in its capsule or already ours.
-class producer_tensor {
- public:
-  explicit producer_tensor(nb::object capsule) noexcept : capsule_(std::move(capsule)) {}
-  explicit producer_tensor(managed_tensor managed) noexcept : managed_(std::move(managed)) {}
-
-  /// The content of the capsule or the managed tensor.
-  /// @throws conversion_error `capsule_unusable`
-  capsule_content content() const {
-    return managed_ ? capsule_content(managed_.get()) : read_capsule(capsule_);
-  }
-  /// Hands over the content; consumes the capsule.
-  void release(const capsule_content& content) noexcept {
-    if (managed_) {
-      managed_.release();
-    } else {
-      consume_capsule(capsule_, content);
-    }
-  }
-
-  /// Undoes `release`: the capsule, or this object without a capsule, owns the content again.
-  void give_back(const capsule_content& content) noexcept {
-    if (capsule_.is_valid()) {
-      restore_capsule(capsule_, content);
-    } else {
-      managed_.reset(std::get<DLManagedTensorVersioned*>(content));
-    }
-  }
-
-  /// Returns the capsule, or makes one that takes over the managed tensor.
-  nb::object into_capsule() {
-    return managed_ ? make_capsule(std::move(managed_)) : std::move(capsule_);
-  }
-
-  /// The capsule, or an invalid object.
-  const nb::object& capsule() const noexcept { return capsule_; }
-
+/// A producer's fresh capsule.
+struct producer_tensor {
+  nb::object capsule;
   /// The queue that may still work on the memory, if the producer reports it.
   std::optional<sycl::queue> pending;
-
- private:
-  nb::object capsule_;
-  managed_tensor managed_;
 };
 
 /// Exports an array. Its work is ordered before the request's queue if the producer takes a
@@ -73,12 +35,7 @@ class producer_tensor {
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 producer_tensor ask_producer(nb::handle x, const import_request& request);
 
-/// Refuses memory of another context, if the producer reports a queue.
-/// @throws conversion_error `device_mismatch`, `context_not_default`
-void check_context(const usm_allocation& proof, const producer_tensor& offered);
-
-/// Initialises statics before threads can use them: making a tuple may run the garbage
-/// collector, and with it other threads, which would wait for the static with the GIL held.
+/// Makes the arguments of all calls.
 void prepare_producers();
 
 /// Forgets the cached types. @pre the GIL is held

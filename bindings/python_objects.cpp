@@ -41,6 +41,14 @@ void set_made_by(const char* name, const Arguments&... arguments) noexcept {
   }
 }
 
+/// A copy of the SYCL object in a capsule, which is only read, or in dpctl's object.
+template <class Object>
+std::optional<Object> find_sycl(nb::handle object) {
+  const Object* found = detail::in_capsule<Object>(object);
+  found = found == nullptr ? detail::in_dpctl<Object>(object) : found;
+  return found == nullptr ? std::nullopt : std::optional<Object>(*found);
+}
+
 [[noreturn]] void refuse_type(const char* field, const char* expected, nb::handle found) {
   const std::string sentence = std::string(field) + ": expected " + expected +
                                ", found an object of type " + name_of_type(found) +
@@ -115,14 +123,7 @@ void set_python_error() noexcept {
 }
 
 nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored) {
-  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-  if (found == nullptr) {
-    if (PyErr_ExceptionMatches(ignored) == 0) {
-      throw nb::python_error();
-    }
-    PyErr_Clear();
-  }
-  return nb::steal(found);
+  return checked_unless(ignored, PyObject_GetAttrString(object.ptr(), name));
 }
 
 nb::object checked(PyObject* made) {
@@ -132,18 +133,27 @@ nb::object checked(PyObject* made) {
   return nb::steal(made);
 }
 
+nb::object checked_unless(PyObject* ignored, PyObject* made) {
+  if (made == nullptr && PyErr_ExceptionMatches(ignored) != 0) {
+    PyErr_Clear();
+    return {};
+  }
+  return checked(made);
+}
+
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
     return false;
   }
   for (Py_ssize_t i = 0; i < 2; ++i) {
-    const nb::handle item = PyTuple_GetItem(object.ptr(), i);
-    const auto number = attempt(PyExc_Exception, [&] {
-      return PyLong_CheckExact(item.ptr()) != 0 ? nb::borrow(item)
-                                                : call_python("index", item);
-    });
+    nb::object number = nb::borrow(PyTuple_GetItem(object.ptr(), i));
+    if (PyLong_CheckExact(number.ptr()) == 0) {
+      number = checked_unless(
+          PyExc_Exception,
+          PyObject_CallFunctionObjArgs(python_function("index").ptr(), number.ptr(), nullptr));
+    }
     int overflow = 0;
-    pair[i] = number ? PyLong_AsLongLongAndOverflow(number->ptr(), &overflow) : 0;
+    pair[i] = number ? PyLong_AsLongLongAndOverflow(number.ptr(), &overflow) : 0;
     if (!number || overflow != 0) {
       return false;
     }
@@ -159,38 +169,33 @@ std::string text_of(nb::handle object) {
   return nb::cast<std::string>(call_python("shown", object));
 }
 
-const sycl::queue* find_queue(nb::handle object) {
-  const auto* queue = detail::in_capsule<sycl::queue>(object);
-  return queue != nullptr ? queue : detail::in_dpctl<sycl::queue>(object);
+std::optional<sycl::queue> find_queue(nb::handle object) {
+  return find_sycl<sycl::queue>(object);
 }
 
 sycl::queue to_queue(nb::handle object) {
-  const sycl::queue* queue = find_queue(object);
-  if (queue == nullptr) {
-    refuse_type("queue", "a dpctl.SyclQueue or a capsule \"SyclQueueRef\"", object);
+  if (std::optional<sycl::queue> queue = find_queue(object)) {
+    return *std::move(queue);
   }
-  return *queue;
+  refuse_type("queue", "a dpctl.SyclQueue or a capsule \"SyclQueueRef\"", object);
 }
 
 sycl::context to_context(nb::handle object) {
-  if (const sycl::queue* queue = find_queue(object)) {
+  if (const auto queue = find_queue(object)) {
     return queue->get_context();
   }
-  const auto* context = detail::in_capsule<sycl::context>(object);
-  context = context == nullptr ? detail::in_dpctl<sycl::context>(object) : context;
-  if (context == nullptr) {
-    refuse_type("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
-                object);
+  if (const auto context = find_sycl<sycl::context>(object)) {
+    return *context;
   }
-  return *context;
+  refuse_type("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
+              object);
 }
 
 sycl::device to_device(nb::handle object) {
-  const auto* device = detail::in_dpctl<sycl::device>(object);
-  if (device == nullptr) {
-    refuse_type("device", "a dpctl.SyclDevice", object);
+  if (const auto device = find_sycl<sycl::device>(object)) {
+    return *device;
   }
-  return *device;
+  refuse_type("device", "a dpctl.SyclDevice", object);
 }
 
 }  // namespace usm_dlpack::python

@@ -56,19 +56,6 @@ int guarded(Function&& function) noexcept {
   }
 }
 
-/// Calls a function; returns its result, or nothing if it raises an error of the kind.
-template <class Function>
-auto attempt(PyObject* kind, Function&& function) -> std::optional<decltype(function())> {
-  try {
-    return function();
-  } catch (const nb::python_error& raised) {
-    if (!raised.matches(kind)) {
-      throw;
-    }
-    return std::nullopt;
-  }
-}
-
 /// An attribute, or an invalid object if it raises `ignored`.
 /// @throws nb::python_error any other error
 nb::object find_attribute(nb::handle object, const char* name,
@@ -76,6 +63,8 @@ nb::object find_attribute(nb::handle object, const char* name,
 
 /// Takes a new reference. @throws nb::python_error the error that is set, for null
 nb::object checked(PyObject* made);
+/// The same, or an invalid object if the error that is set is of the kind.
+nb::object checked_unless(PyObject* ignored, PyObject* made);
 
 /// Reads a tuple of two integers that fit int64_t; false for anything else.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]);
@@ -84,8 +73,8 @@ bool read_pair(nb::handle object, std::int64_t (&pair)[2]);
 std::string name_of_type(nb::handle object);
 std::string text_of(nb::handle object);
 
-/// The queue of a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; null for anything else.
-const sycl::queue* find_queue(nb::handle object);
+/// The queue of a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; nothing for anything else.
+std::optional<sycl::queue> find_queue(nb::handle object);
 /// The context of a `dpctl.SyclContext`, `dpctl.SyclQueue`, or a capsule "SyclContextRef" or
 /// "SyclQueueRef"; a capsule is read, never consumed. @throws nb::type_error for anything else
 sycl::context to_context(nb::handle object);

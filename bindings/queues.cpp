@@ -66,18 +66,13 @@ bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
 }
 
-std::optional<sycl::queue> known_queue(nb::handle object) {
-  const sycl::queue* queue = find_queue(object);
-  return queue == nullptr ? std::nullopt : std::optional<sycl::queue>(*queue);
-}
-
 /// The queue of an object's `_get_capsule()` or `sycl_queue`.
 std::optional<sycl::queue> offered_queue(nb::handle stream) {
   const nb::object method = find_attribute(stream, "_get_capsule", PyExc_Exception);
   if (method.is_valid()) {
-    const auto capsule =
-        attempt(PyExc_Exception, [&] { return checked(PyObject_CallNoArgs(method.ptr())); });
-    if (auto queue = capsule ? known_queue(*capsule) : std::nullopt) {
+    const nb::object capsule =
+        checked_unless(PyExc_Exception, PyObject_CallNoArgs(method.ptr()));
+    if (auto queue = capsule ? find_queue(capsule) : std::nullopt) {
       return queue;
     }
   }
@@ -85,7 +80,7 @@ std::optional<sycl::queue> offered_queue(nb::handle stream) {
   if (!attribute.is_valid()) {
     return std::nullopt;
   }
-  return is_integer(attribute) ? queue_at(attribute) : known_queue(attribute);
+  return is_integer(attribute) ? queue_at(attribute) : find_queue(attribute);
 }
 
 sycl::queue make_queue(std::int32_t device_id) {
@@ -93,22 +88,14 @@ sycl::queue make_queue(std::int32_t device_id) {
           sycl::property_list{sycl::property::queue::in_order()}};
 }
 
-/// The unused queues for copies.
-struct idle_queues {
-  std::mutex guard;
-  std::map<std::int32_t, std::vector<sycl::queue>> of_device;
-
-  static idle_queues& get() {
-    static auto& idle = *new idle_queues;
-    return idle;
-  }
-};
+/// The unused queues for copies, by device id; never destroyed.
+std::mutex idle_guard;
+auto& idle_queues = *new std::map<std::int32_t, std::vector<sycl::queue>>;
 
 sycl::queue take_idle(std::int32_t device_id) {
   {
-    idle_queues& idle = idle_queues::get();
-    const std::lock_guard<std::mutex> lock(idle.guard);
-    std::vector<sycl::queue>& queues = idle.of_device[device_id];
+    const std::lock_guard<std::mutex> lock(idle_guard);
+    std::vector<sycl::queue>& queues = idle_queues[device_id];
     if (!queues.empty()) {
       sycl::queue taken = std::move(queues.back());
       queues.pop_back();
@@ -116,6 +103,18 @@ sycl::queue take_idle(std::int32_t device_id) {
     }
   }
   return make_queue(device_id);
+}
+
+/// Returns at once, even if the producer has a host task. A barrier alone orders later
+/// commands of its own queue.
+void order_by_event(sycl::queue& producer, sycl::queue& consumer) {
+  const sycl::event pending = producer.ext_oneapi_submit_barrier();
+  if (producer != consumer) {
+    consumer.submit([&](sycl::handler& handler) {
+      handler.depends_on(pending);
+      handler.ext_oneapi_barrier();
+    });
+  }
 }
 
 }  // namespace
@@ -134,11 +133,13 @@ copy_queue::copy_queue(std::int32_t device_id)
     : device_id_(device_id), queue_(take_idle(device_id)) {}
 
 copy_queue::~copy_queue() {
-  idle_queues& idle = idle_queues::get();
-  const std::lock_guard<std::mutex> lock(idle.guard);
   try {
-    idle.of_device[device_id_].push_back(queue_);
-  } catch (const std::bad_alloc&) {
+    if (!detail::is_idle(queue_)) {
+      queue_.wait();
+    }
+    const std::lock_guard<std::mutex> lock(idle_guard);
+    idle_queues[device_id_].push_back(queue_);
+  } catch (...) {
     new (std::nothrow) sycl::queue(queue_);  // never destroyed
   }
 }
@@ -147,7 +148,7 @@ consumer_stream read_stream(nb::handle stream) {
   if (stream.is_none()) {
     return {};
   }
-  if (auto queue = known_queue(stream)) {
+  if (auto queue = find_queue(stream)) {
     return {std::move(queue), false};
   }
   if (is_integer(stream)) {
@@ -165,24 +166,8 @@ consumer_stream read_stream(nb::handle stream) {
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   const nb::object found = find_attribute(producer, "sycl_queue");
-  return found.is_valid() ? known_queue(found) : std::nullopt;
+  return found.is_valid() ? find_queue(found) : std::nullopt;
 }
-
-namespace {
-
-/// Returns at once, even if the producer has a host task. A barrier alone orders later
-/// commands of its own queue.
-void order_by_event(sycl::queue& producer, sycl::queue& consumer) {
-  const sycl::event pending = producer.ext_oneapi_submit_barrier();
-  if (producer != consumer) {
-    consumer.submit([&](sycl::handler& handler) {
-      handler.depends_on(pending);
-      handler.ext_oneapi_barrier();
-    });
-  }
-}
-
-}  // namespace
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {
   const without_gil unlocked;

@@ -22,8 +22,8 @@ namespace nb = nanobind;
 sycl::queue& package_queue(std::int32_t device_id);
 
 /// A root device's queue for one copy: in order, in the default context, and used by nobody
-/// else meanwhile, so that a copy that waits does not delay others. Wait for its work before
-/// it is destroyed. Queues are pooled for the life of the process.
+/// else meanwhile, so that a copy that waits does not delay others. The destructor waits for
+/// work that an exception left. Queues are pooled for the life of the process.
 class copy_queue {
  public:
   /// @throws conversion_error as `root_device`

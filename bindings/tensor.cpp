@@ -19,62 +19,34 @@ namespace {
 
 using owner_type = tensor::owner_type;
 
+/// An owner to be dropped, in a list.
+struct waiting_owner {
+  owner_type owner;
+  waiting_owner* next;
+};
+
 /// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
 /// on through an array that was exported and imported many times. To limit the stack, owners
 /// at a certain depth wait for the thread's outermost drop.
-class owner_drop {
- public:
-  static void drop(owner_type owner) noexcept {
-    owner_drop& now = of_thread();
-    if (now.depth_ >= deepest && now.wait(owner)) {
+void drop(owner_type owner) noexcept {
+  constexpr int deepest = 16;
+  // Trivially destructible, because a thread may drop tensors until its very end.
+  thread_local int depth = 0;
+  thread_local waiting_owner* first = nullptr;
+  if (depth >= deepest) {
+    if (auto* made = new (std::nothrow) waiting_owner{std::move(owner), first}) {
+      first = made;
       return;
     }
-    ++now.depth_;
-    {
-      const owner_type gone = std::move(owner);
-    }
-    --now.depth_;
-    if (now.depth_ == 0) {
-      now.drop_waiting();
-    }
   }
-
- private:
-  static constexpr int deepest = 16;
-
-  // Trivially destructible, because a thread may drop tensors until its very end.
-  static owner_drop& of_thread() noexcept {
-    thread_local owner_drop drop;
-    return drop;
+  ++depth;
+  owner = nb::object();
+  while (depth == 1 && first != nullptr) {
+    const std::unique_ptr<waiting_owner> taken(std::exchange(first, first->next));
+    taken->owner = nb::object();
   }
-
-  bool wait(owner_type& owner) noexcept {
-    auto* made = new (std::nothrow) waiting_owner{nullptr, nb::object()};
-    if (made != nullptr) {
-      made->owner = std::move(owner);
-      made->next = std::exchange(first_, made);
-    }
-    return made != nullptr;
-  }
-
-  void drop_waiting() noexcept {
-    while (first_ != nullptr) {
-      const std::unique_ptr<waiting_owner> taken(first_);
-      first_ = taken->next;
-      ++depth_;
-      taken->owner = nb::object();
-      --depth_;
-    }
-  }
-
-  struct waiting_owner {
-    waiting_owner* next;
-    owner_type owner;
-  };
-
-  int depth_ = 0;
-  waiting_owner* first_ = nullptr;
-};
+  --depth;
+}
 
 /// The owner of a managed tensor if this module made it with this owner type, or null.
 template <class Owner, class Managed>
@@ -111,18 +83,14 @@ std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
 tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
     : proof_(proof),
       arrays_(new std::int64_t[2 * static_cast<std::size_t>(described.ndim)]),
-      ndim_(static_cast<std::size_t>(described.ndim)),
-      flags_(flags),
-      dtype_(described.dtype) {
-  std::copy_n(described.shape, ndim_, arrays_.get());
-  if (described.strides == nullptr) {
-    detail::write_compact_strides(arrays_.get(), arrays_.get() + ndim_, ndim_);
-  } else {
-    std::copy_n(described.strides, ndim_, arrays_.get() + ndim_);
-  }
-  for (std::size_t r = 0; r < ndim_; ++r) {
+      flags_(flags) {
+  detail::write_tensor(described, arrays_.get(), described_);
+  described_.data = proof_.data();
+  described_.byte_offset = 0;
+  described_.device = {kDLOneAPI, proof_.device_id()};
+  for (std::size_t r = 0; r < ndim(); ++r) {
     // Saturates: a broadcast view may have more than INT64_MAX elements.
-    if (__builtin_mul_overflow(size_, arrays_[r], &size_)) {
+    if (__builtin_mul_overflow(size_, shape()[r], &size_)) {
       size_ = std::numeric_limits<std::int64_t>::max();
     }
   }
@@ -158,23 +126,16 @@ void tensor::release() noexcept {
     new (std::nothrow) kept(std::move(gone), std::move(queue_));
     return;
   }
-  owner_drop::drop(std::move(gone));
+  drop(std::move(gone));
 }
 
-DLTensor tensor::get() const {
+const DLTensor& tensor::get() const {
   if (released_) {
     detail::refuse(errc::tensor_released, "data", "memory that an owner keeps alive",
                    "none: the tensor was part of a cycle that was collected",
                    "keep a reference to the tensor outside the cycle");
   }
-  DLTensor described{};
-  described.data = proof_.data();
-  described.device = {kDLOneAPI, proof_.device_id()};
-  described.ndim = static_cast<std::int32_t>(ndim_);
-  described.dtype = dtype_;
-  described.shape = ndim_ == 0 ? nullptr : arrays_.get();
-  described.strides = ndim_ == 0 ? nullptr : arrays_.get() + ndim_;
-  return described;
+  return described_;
 }
 
 std::int64_t tensor::nbytes() const noexcept {
@@ -234,24 +195,6 @@ nb::object array_interface(const tensor& self) {
       self.queue_knows_memory() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
   return made;
 }
-
-constexpr const char* copy_from_doc =
-    "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
-    "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
-    "the elements is not written; elements of fewer than 8 bits are written with the bytes\n"
-    "around them.\n\n"
-    "Parameters\n----------\n"
-    "host\n"
-    "    Values of the tensor's shape and dtype: an object with ``__dlpack__`` in host memory,\n"
-    "    with ``__array_interface__``, or with a buffer. They may lie in the tensor's memory.\n"
-    "queue\n"
-    "    Another queue that works on the memory, made from its root device alone.\n\n"
-    "Raises\n------\n"
-    "ConversionError\n"
-    "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
-    "    dtype; nothing is written then.\n"
-    "TypeError\n"
-    "    If `host` is no array, or `queue` no queue.";
 
 nb::object to_numpy(nb::handle_t<tensor> self) {
   const nb::object made = call_python("empty_numpy", self);
@@ -313,10 +256,13 @@ bool is_tensor(nb::handle object) noexcept {
 }
 
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
-                       std::uint64_t flags) {
+                       std::uint64_t flags, tensor::owner_type owner,
+                       std::optional<sycl::queue> queue) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
-  new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
+  tensor& filled = *new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
   nb::inst_mark_ready(made);
+  filled.own(std::move(owner));
+  filled.set_queue(std::move(queue));
   return made;
 }
 
@@ -324,11 +270,12 @@ void register_tensor(nb::module_& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
-  nb::class_<tensor>(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
-                     nb::type_slots(slots),
-                     nb::sig("@typing.final\nclass DLPackTensor(object)"),
-                     "A view of USM that was proved when it was made, and keeps it alive.\n\n"
-                     "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.")
+  tensor_class made(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
+                    nb::type_slots(slots),
+                    nb::sig("@typing.final\nclass DLPackTensor(object)"),
+                    "A view of USM that was proved when it was made, and keeps it alive.\n\n"
+                    "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.");
+  add_memory_properties(made)
       .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),
                    "Extents, in elements.")
       .def_prop_ro("strides", &strides_tuple, nb::sig("def strides(self) -> tuple[int, ...]"),
@@ -342,19 +289,6 @@ void register_tensor(nb::module_& module) {
       .def_prop_ro(
           "dtype", &to_dtype, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
           "NumPy's dtype where it or ml_dtypes has one, otherwise DLPack's name of it.")
-      .def_prop_ro("readonly", &tensor::readonly, "Whether consumers must not write.")
-      .def_prop_ro(
-          "usm_type", [](const tensor& self) { return to_string(self.proof().usm_type()); },
-          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
-          "address need not be in any allocation.")
-      .def_prop_ro(
-          "sycl_device", [](const tensor& self) { return to_dpctl(self.proof().device()); },
-          nb::sig("def sycl_device(self) -> SyclDevice"),
-          "The device that the memory was allocated on.")
-      .def_prop_ro(
-          "sycl_context", [](const tensor& self) { return to_dpctl(self.proof().context()); },
-          nb::sig("def sycl_context(self) -> SyclContext"),
-          "The default context that the memory belongs to.")
       .def_prop_ro(
           "sycl_queue",
           [](const tensor& self) -> nb::object {
@@ -365,31 +299,12 @@ void register_tensor(nb::module_& module) {
           "over; None if it knows none.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
                    "`(14, device_id)`: kDLOneAPI and the id of the root device.")
-      .def_prop_ro(
-          "data",
-          [](const tensor& self) {
-            return reinterpret_cast<std::uintptr_t>(self.proof().data());
-          },
-          "Address of the first element; 0 only where there is none.")
       .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
                    nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
                    "The dictionary by which dpctl and dpnp take the memory.")
       .def("__dlpack_device__", &device_tuple,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
            "`(14, device_id)`, as DLPack wants it.")
-      .def(
-          "__dlpack__",
-          [](nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
-             nb::handle dl_device, nb::handle copy) {
-            return export_capsule(self, stream, max_version, dl_device, copy);
-          },
-          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
-          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
-          nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
-                  "max_version: tuple[int, int] | None = None, "
-                  "dl_device: tuple[int, int] | None = None, "
-                  "copy: bool | None = None) -> typing.Any"),
-          export_doc)
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
            "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
@@ -399,11 +314,6 @@ void register_tensor(nb::module_& module) {
           "a copy, after waiting for `sycl_queue`. Raises ConversionError for device USM, which\n"
           "the host cannot read.\n\n"
           "Nothing waits for work that starts later. The view keeps the memory alive.")
-      .def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
-           nb::arg("queue") = nb::none(),
-           nb::sig("def copy_from(self, host: typing.Any, *, "
-                   "queue: SyclQueue | None = None) -> None"),
-           copy_from_doc)
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "
@@ -415,6 +325,8 @@ void register_tensor(nb::module_& module) {
           "__repr__",
           [](nb::handle_t<tensor> self) { return call_python("describe_tensor", self); },
           nb::sig("def __repr__(self) -> str"));
+  add_dlpack_method(made);
+  add_copy_from(made);
   module.def(
       "parts_of",
       [](nb::handle_t<tensor> self) {

@@ -77,16 +77,16 @@ class tensor {
 
   /// A DLTensor with `byte_offset` 0 and strides, valid as long as this object.
   /// @throws conversion_error if the tensor was released
-  DLTensor get() const;
+  const DLTensor& get() const;
 
   const usm_allocation& proof() const noexcept { return proof_; }
-  DLDataType dtype() const noexcept { return dtype_; }
-  element_type element() const noexcept { return {dtype_, detail::storage_of(flags_)}; }
+  DLDataType dtype() const noexcept { return described_.dtype; }
+  element_type element() const noexcept { return {dtype(), detail::storage_of(flags_)}; }
   std::uint64_t flags() const noexcept { return flags_; }
   bool readonly() const noexcept { return (flags_ & flag::read_only) != 0; }
-  std::size_t ndim() const noexcept { return ndim_; }
-  const std::int64_t* shape() const noexcept { return arrays_.get(); }
-  const std::int64_t* strides() const noexcept { return arrays_.get() + ndim_; }
+  std::size_t ndim() const noexcept { return static_cast<std::size_t>(described_.ndim); }
+  const std::int64_t* shape() const noexcept { return described_.shape; }
+  const std::int64_t* strides() const noexcept { return described_.strides; }
   std::int64_t size() const noexcept { return size_; }
   /// Bytes of the elements without gaps; packed elements of fewer than 8 bits are rounded up.
   std::int64_t nbytes() const noexcept;
@@ -97,10 +97,9 @@ class tensor {
   std::optional<sycl::queue> queue_;
   std::shared_ptr<memory_users> users_;
   std::unique_ptr<std::int64_t[]> arrays_;
-  std::size_t ndim_;
+  DLTensor described_{};
   std::uint64_t flags_;
   std::int64_t size_ = 1;
-  DLDataType dtype_;
   bool released_ = false;
   bool queue_knows_memory_ = false;
 };
@@ -115,8 +114,9 @@ bool has_tensor_type(nb::handle object) noexcept;
 /// Whether an object is a DLPackTensor with content.
 bool is_tensor(nb::handle object) noexcept;
 
-/// Makes a DLPackTensor without owner; `own` gives it one.
+/// Makes a DLPackTensor.
 nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
-                       std::uint64_t flags);
+                       std::uint64_t flags, tensor::owner_type owner,
+                       std::optional<sycl::queue> queue);
 
 }  // namespace usm_dlpack::python

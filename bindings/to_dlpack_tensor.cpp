@@ -131,16 +131,13 @@ memory_view read_any(nb::handle object, nb::handle shape, nb::handle dtype, nb::
   using parts = std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
                            std::vector<std::int64_t>, std::optional<std::vector<std::int64_t>>,
                            element_parts, bool, nb::object>;
-  auto [data, begin, end, first, extents, steps, element, readonly, syclobj] =
+  memory_view view;
+  element_parts element;
+  std::tie(view.data, view.bytes.first, view.bytes.second, view.first, view.shape,
+           view.strides, element, view.readonly, view.syclobj) =
       nb::cast<parts>(call_python("read_view", object, shape, dtype, strides, byte_offset));
-  return {data,
-          {begin, end},
-          first,
-          std::move(extents),
-          std::move(steps),
-          to_element(element),
-          readonly,
-          std::move(syclobj)};
+  view.element = to_element(element);
+  return view;
 }
 
 memory_view read_view(nb::handle object, nb::handle shape, nb::handle dtype,
@@ -209,9 +206,9 @@ sycl_place find_sycl_place(nb::handle obj, const memory_view& view) {
     const tensor& own = *nb::inst_ptr<tensor>(obj);
     return {own.proof().context(), own.queue_knows_memory() ? own.queue() : std::nullopt};
   }
-  const sycl::queue* queue = find_queue(view.syclobj);
-  return queue != nullptr ? sycl_place{queue->get_context(), *queue}
-                          : sycl_place{to_context(view.syclobj), std::nullopt};
+  std::optional<sycl::queue> queue = find_queue(view.syclobj);
+  const sycl::context context = queue ? queue->get_context() : to_context(view.syclobj);
+  return {context, std::move(queue)};
 }
 
 }  // namespace
@@ -276,12 +273,9 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   }
   const usm_allocation proof = validate(shown);
   note([&](call_observer& seen) { seen.proof = proof; });
-  nb::object made = make_tensor(described, proof, shown.flags);
-  tensor& filled = *nb::inst_ptr<tensor>(made);
-  filled.own(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
-                                  : nb::borrow(obj));
-  filled.set_queue(std::move(place.queue));
-  return made;
+  nb::object owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
+                                          : nb::borrow(obj);
+  return make_tensor(described, proof, shown.flags, std::move(owner), std::move(place.queue));
 }
 
 void register_to_dlpack_tensor(nb::module_& module) {

@@ -41,9 +41,16 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
   return chosen;
 }
 
-struct allocation_object {
-  usm_allocation proof;
-  bool readonly;
+class allocation_object {
+ public:
+  allocation_object(const usm_allocation& proof, bool readonly)
+      : proof_(proof), readonly_(readonly) {}
+  const usm_allocation& proof() const noexcept { return proof_; }
+  bool readonly() const noexcept { return readonly_; }
+
+ private:
+  usm_allocation proof_;
+  bool readonly_;
 };
 
 allocation_object validate_content(const capsule_content& content, const requirements& wanted,
@@ -95,84 +102,62 @@ allocation_object validate_array(nb::handle x, const std::optional<name_list>& u
     wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
   detail::begin_step(observer, "producer");
-  if (PyCapsule_CheckExact(x.ptr()) != 0) {
-    detail::begin_step(observer, "capsule");
-    const nb::ft_object_guard alone(x);
-    return validate_content(read_capsule(x), wanted, padded, observer);
-  }
-  const producer_tensor offered = ask_producer(x, {});
+  const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
+  const producer_tensor offered =
+      is_capsule ? producer_tensor{nb::borrow(x), {}} : ask_producer(x, {});
   detail::begin_step(observer, "capsule");
+  const nb::ft_object_guard alone(offered.capsule);
   const allocation_object found =
-      validate_content(offered.content(), wanted, padded, observer);
-  detail::begin_step(observer, "pointer");  // again, with the producer's queue
-  check_context(found.proof, offered);
+      validate_content(read_capsule(offered.capsule), wanted, padded, observer);
+  if (offered.pending) {
+    detail::begin_step(observer, "pointer");  // again, with the producer's queue
+    detail::check_context(found.proof(), *offered.pending);
+  }
   return found;
-}
-
-nb::object usm_type_of(const allocation_object& self) {
-  return nb::str(to_string(self.proof.usm_type()));
 }
 
 /// Base and size of the bounds; lowest address, size in bytes and first element of the view.
 nb::tuple bounds_of(nb::handle x) {
-  const usm_allocation& proof =
-      is_tensor(x) ? nb::inst_ptr<tensor>(x)->proof() : nb::cast<allocation_object&>(x).proof;
+  const usm_allocation& proof = is_tensor(x) ? nb::inst_ptr<tensor>(x)->proof()
+                                             : nb::cast<allocation_object&>(x).proof();
   const tensor_structure& view = proof.structure();
   return nb::make_tuple(proof.base(), proof.size(), view.lowest, view.nbytes, view.first);
 }
 
 void register_allocation(nb::module_& module) {
   using self = allocation_object;
-  nb::class_<self>(module, "UsmAllocation", nb::is_final(),
-                   nb::sig("@typing.final\nclass UsmAllocation(object)"),
-                   "What `validate` proved of a tensor's memory. Keeps nothing alive.")
+  nb::class_<self> made(module, "UsmAllocation", nb::is_final(),
+                        nb::sig("@typing.final\nclass UsmAllocation(object)"),
+                        "What `validate` proved of a tensor's memory. Keeps nothing alive.");
+  add_memory_properties(made)
       .def_prop_ro(
-          "data",
-          [](const self& a) { return reinterpret_cast<std::uintptr_t>(a.proof.data()); },
-          "Address of the first element; 0 only for an empty tensor.")
-      .def_prop_ro(
-          "usm_type", &usm_type_of, nb::sig("def usm_type(self) -> str"),
-          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
-          "address need not be in any allocation.")
-      .def_prop_ro(
-          "device_id", [](const self& a) { return a.proof.device_id(); },
+          "device_id", [](const self& a) { return a.proof().device_id(); },
           "DLPack's id of the root device.")
       .def_prop_ro(
-          "sycl_device", [](const self& a) { return to_dpctl(a.proof.device()); },
-          nb::sig("def sycl_device(self) -> SyclDevice"),
-          "The device that the memory was allocated on.")
-      .def_prop_ro(
-          "root_device", [](const self& a) { return to_dpctl(a.proof.root_device()); },
+          "root_device", [](const self& a) { return to_dpctl(a.proof().root_device()); },
           nb::sig("def root_device(self) -> SyclDevice"),
           "The root device that `device_id` names.")
       .def_prop_ro(
-          "sycl_context", [](const self& a) { return to_dpctl(a.proof.context()); },
-          nb::sig("def sycl_context(self) -> SyclContext"),
-          "The default context of the root device's platform.")
-      .def_prop_ro(
-          "readonly", [](const self& a) { return a.readonly; },
-          "Whether the producer forbids writing.")
-      .def_prop_ro(
-          "nbytes", [](const self& a) { return a.proof.structure().nbytes; },
+          "nbytes", [](const self& a) { return a.proof().structure().nbytes; },
           "Bytes from the lowest to the end of the highest element of the view.")
       .def_prop_ro(
-          "overlapping", [](const self& a) { return !a.proof.structure().unique; },
+          "overlapping", [](const self& a) { return !a.proof().structure().unique; },
           "Whether elements may overlap: the strides do not prove otherwise.")
       .def_prop_ro(
-          "base", [](const self& a) { return a.proof.base(); },
+          "base", [](const self& a) { return a.proof().base(); },
           "Address of what `bounds` names: the allocation, or the driver's block; the lowest\n"
           "address of the view for \"chunk\"; 0 for \"both_ends\" and \"none\".")
       .def_prop_ro(
-          "size", [](const self& a) { return a.proof.size(); },
+          "size", [](const self& a) { return a.proof().size(); },
           "Bytes of it; for \"chunk\" those up to the end of the chunk.")
       .def_prop_ro(
-          "bounds", [](const self& a) { return name_of(a.proof.bounds_proved()); },
+          "bounds", [](const self& a) { return name_of(a.proof().bounds_proved()); },
           "What the view is proved to lie in: \"allocation\" (exactly SYCL's allocation),\n"
           "\"chunk\" (one of SYCL's pool on Level Zero: the allocation, rounded up), \"block\"\n"
           "(the driver's, in which other allocations may be), \"both_ends\" (only its first\n"
           "and last byte were looked at: USM of one kind and device) or \"none\" (it is empty).")
       .def_prop_ro(
-          "device_proof", [](const self& a) { return name_of(a.proof.device_proved()); },
+          "device_proof", [](const self& a) { return name_of(a.proof().device_proved()); },
           "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")

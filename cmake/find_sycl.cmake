@@ -4,18 +4,7 @@
 # The library itself asks for none, because who uses it may have a SYCL of their own. In this order:
 # what the user points to, icpx itself, the wheel intel-sycl-rt of the Python environment.
 #
-# Also defines `usm_dlpack_find_libsycl_from(<target>...)`, for Python extensions. All that the
-# author of one writes:
-#
-#     find_package(usm_dlpack REQUIRED COMPONENTS mdspan sycl)
-#     nanobind_add_module(_extension NB_STATIC extension.cpp)
-#     target_link_libraries(_extension PRIVATE
-#       usm_dlpack::usm_dlpack usm_dlpack::mdspan_header usm_dlpack::sycl_runtime)
-#     usm_dlpack_find_libsycl_from(_extension)
-#
-# find_package needs no path in a build by scikit-build-core that requires usm-dlpack; elsewhere
-# `-Dusm_dlpack_DIR=$(python -c "import usm_dlpack; print(usm_dlpack.get_cmake_dir())")`. A project
-# that has this one by add_subdirectory needs no more than that.
+# Also defines `usm_dlpack_find_libsycl_from(<target>...)`, for Python extensions.
 
 include("${CMAKE_CURRENT_LIST_DIR}/third_party_header.cmake")
 

@@ -28,48 +28,29 @@ exit status:
 
 Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
 """
-# Name, summary and description of each command.
-_COMMANDS = (
-    (
-        "devices",
-        "the root devices and their DLPack ids",
-        """\
+_DEVICES = """\
 The root devices in the order of their DLPack ids; which contexts, USM kinds and sub-devices each
 has; and what ONEAPI_DEVICE_SELECTOR changes, found out by listing without it.
-""",
-    ),
-    (
-        "explain",
-        "why an array can be exchanged or not",
-        """\
+"""
+_EXPLAIN = """\
 Walks the export and the import protocol of an array step by step: what was asked of whom, what the
 answer was, and where it stops. The array is the value of EXPR in the namespace of MODULE.
-""",
-    ),
-    (
-        "errors",
-        "the codes of all errors, or the page of one",
-        """\
-Without a code, the codes of all errors and their meanings. With one, its page: the rule, what to
-do, and examples of what it refuses.
-""",
-    ),
-    (
-        "doctor",
-        "what is wrong with this environment, and what mends it",
-        """\
-Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
-versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
-problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
-""",
-    ),
-)
+"""
 _EXPLAIN_EXAMPLES = """\
 examples:
   python -m usm_dlpack explain mine.arrays:x
   python -m usm_dlpack explain script.py:make_array()
   python -m usm_dlpack explain 'dpctl.memory:MemoryUSMDevice(48)' --json
 
+"""
+_ERRORS = """\
+Without a code, the codes of all errors and their meanings. With one, its page: the rule, what to
+do, and examples of what it refuses.
+"""
+_DOCTOR = """\
+Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
+versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
+problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
 """
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -83,32 +64,26 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.set_defaults(command="all", json=False, color="auto")
     commands = parser.add_subparsers(dest="command", metavar="command")
-    for name, summary, description in _COMMANDS:
-        command = commands.add_parser(
-            name, help=summary, description=description, epilog=_STATUS, formatter_class=raw
+
+    def add(name: str, summary: str, text: str, examples: str = "") -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name, help=summary, description=text, epilog=examples + _STATUS, formatter_class=raw
         )
-        if name == "errors":
-            command.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
-            continue
+
+    devices = add("devices", "the root devices and their DLPack ids", _DEVICES)
+    explain = add("explain", "why an array can be exchanged or not", _EXPLAIN, _EXPLAIN_EXAMPLES)
+    errors = add("errors", "the codes of all errors, or the page of one", _ERRORS)
+    doctor = add("doctor", "what is wrong with this environment, and what mends it", _DOCTOR)
+    for command in (devices, explain, doctor):
         command.add_argument("--json", action="store_true", help="for machines")
-        command.add_argument(
-            "--color",
-            choices=("auto", "always", "never"),
-            default="auto",
-            help="colour the text (default: auto, which is on a terminal)",
-        )
-        if name == "explain":
-            command.epilog = _EXPLAIN_EXAMPLES + _STATUS
-            command.add_argument(
-                "target",
-                metavar="MODULE:EXPR",
-                help="a module or a .py file, and an expression in it",
-            )
-            command.add_argument(
-                "--direction",
-                choices=("import", "export"),
-                help="one protocol only (default: those that the array has)",
-            )
+        told = "colour the text (default: auto, which is on a terminal)"
+        choices = ("auto", "always", "never")
+        command.add_argument("--color", choices=choices, default="auto", help=told)
+    told = "a module or a .py file, and an expression in it"
+    explain.add_argument("target", metavar="MODULE:EXPR", help=told)
+    told = "one protocol only (default: those that the array has)"
+    explain.add_argument("--direction", choices=("import", "export"), help=told)
+    errors.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
     return parser.parse_args(arguments)
 
 

@@ -41,7 +41,6 @@ def truth(value: Any) -> bool | None:
 
 
 def integer(field: str, value: Any) -> int:
-    """Return an integer."""
     try:
         return index(value)
     except TypeError:
@@ -49,7 +48,6 @@ def integer(field: str, value: Any) -> int:
 
 
 def int32(field: str, value: Any) -> int:
-    """Return an integer of 32 bits."""
     number = integer(field, value)
     if not -(2**31) <= number < 2**31:
         refuse(ValueError, field, "an int32_t", shown(number), "correct the value")
@@ -88,11 +86,8 @@ def names(field: str, values: Any) -> list[str]:
 
 
 def flag(field: str, value: Any) -> bool | None:
-    """Return None or a bool."""
-    if value is None:
-        return None
-    says = truth(value)
-    if says is None:
+    says = None if value is None else truth(value)
+    if says is None and value is not None:
         refuse(TypeError, field, "None, True or False", shown(value), "pass one")
     return says
 
@@ -148,13 +143,9 @@ def destination(device: Any) -> tuple[int, dpctl.SyclQueue | None]:
     import dpctl
 
     if _is_of_type(device, _KDL_CPU):
-        raise ConversionError(
-            "request_unsupported",
-            "device",
-            "a root device as (14, device_id), since a DLPackTensor is USM",
-            shown(device),
-            'copy to the host with numpy(), or numpy.from_dlpack(x, device="cpu")',
-        )
+        expected = "a root device as (14, device_id), since a DLPackTensor is USM"
+        remedy = 'copy to the host with numpy(), or numpy.from_dlpack(x, device="cpu")'
+        raise ConversionError("request_unsupported", "device", expected, shown(device), remedy)
     if isinstance(device, dpctl.SyclQueue):
         return _core.device_id(device.sycl_device), device
     return device_id(device), None

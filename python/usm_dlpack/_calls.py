@@ -152,8 +152,7 @@ class _Call:
 
     def wrong_type(self, parameter: _Parameter) -> ArgumentError:
         """Make the error of an argument that is missing or of another Python type."""
-        expected = parameter.wanted
-        value = parameter.value
+        expected, value = parameter.wanted, parameter.value
         found = "None" if value is None else f"an object of type {type_name(value)}"
         found = "no argument" if value is _MISSING else found
         remedy = f"see help({self.function})"
@@ -176,8 +175,9 @@ class _Call:
         return ArgumentError(text, ())
 
 
-def _reason(name: str | None, parts: tuple[str, ...]) -> ConversionError:
-    code, where, expected, found, remedy = parts
+def _reason(
+    name: str | None, code: str, where: str, expected: str, found: str, remedy: str
+) -> ConversionError:
     # from_dlpack copies from the host, and from no other device type.
     is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
     of_caller = remedy if is_foreign else _REMEDIES.get(code, remedy)
@@ -217,20 +217,16 @@ def from_arguments(
         if id(argument) in ids or not parts:
             continue
         place, name = call.find(argument)
-        error: BaseException
-        if isinstance(parts[0], BaseException):
-            error, is_final = parts[0], True
-        else:
-            is_of_type, *rule = parts
-            error, is_final = _reason(name, tuple(rule)), not is_of_type
+        raised = parts[0] if isinstance(parts[0], BaseException) else None
+        error = _reason(name, *parts[1:]) if raised is None else raised
+        if not isinstance(error, ConversionError):
+            return error
         text = f"{function}: {place}: {error}"
-        if isinstance(error, ConversionError) and not is_final:
-            told.setdefault(text, error)
-            continue
-        if isinstance(error, ConversionError):
+        if raised is not None or not parts[0]:  # no other view type could accept it
             error = copy.copy(error)  # the producer may raise it again
             error.args = (text,)
-        return error
+            return error
+        told.setdefault(text, error)
     if told:
         return ArgumentError("\n".join(told), tuple(told.values()))
     if len(signatures) == 1 and call.bind():

@@ -40,9 +40,9 @@ def _content(x: DLPackTensor | UsmAllocation | Explanation) -> str:
     base, size, lowest, nbytes, first = bounds_of(x)
     start = base if size else lowest
     rows = _place(size, lowest - start, nbytes, first - start) | _facts(x)
+    head = f"{_CELL}; font-weight: normal; opacity: 0.75; white-space: nowrap"
     table = "".join(
-        f'<tr style="background: none"><th style="{_CELL}; font-weight: normal; opacity: 0.75; '
-        f'white-space: nowrap">{escaped(name)}</th>'
+        f'<tr style="background: none"><th style="{head}">{escaped(name)}</th>'
         f'<td style="{_CELL}; overflow-wrap: anywhere">{escaped(text)}</td></tr>'
         for name, text in rows.items()
     )

@@ -20,16 +20,16 @@ _NEEDED_BY_LOADER = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
 _SYSTEM_DRIVERS = Path("/etc/OpenCL/vendors")
 
 
+def library_folders() -> list[Path]:
+    """Return the folders of the environment and of the user that wheels put libraries in."""
+    roots = [sysconfig.get_path("data"), *([site.getuserbase()] if site.ENABLE_USER_SITE else [])]
+    return [Path(root, "lib") for root in roots]
+
+
 def find_cpu_driver() -> Path | None:
     """Return the driver of the wheel in this environment, or None."""
-    roots = [sysconfig.get_path("data")]
-    if site.ENABLE_USER_SITE:
-        roots.append(site.getuserbase())
-    for root in roots:
-        library = Path(root, "lib", _LIBRARY)
-        if library.is_file():
-            return library
-    return None
+    files = (folder / _LIBRARY for folder in library_folders())
+    return next((file for file in files if file.is_file()), None)
 
 
 def remedy_of_late_import() -> str | None:

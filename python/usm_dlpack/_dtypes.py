@@ -168,13 +168,8 @@ def to_typestr(
     """
     found = to_numpy(code, bits, lanes, False)
     if isinstance(found, str) or _KINDS.get(found.kind) != code:
-        refuse(
-            AttributeError,
-            field,
-            "a dtype that has a type string",
-            name_of(code, bits, lanes),
-            "exchange the array through DLPack",
-        )
+        expected, remedy = "a dtype that has a type string", "exchange the array through DLPack"
+        refuse(AttributeError, field, expected, name_of(code, bits, lanes), remedy)
     return found.str
 
 

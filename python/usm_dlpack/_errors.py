@@ -64,10 +64,12 @@ class ConversionError(BufferError):
         """The command that prints the rule's page."""
         return command_for_page(self.code)
 
+    def _parts(self) -> tuple[str, str, str, str, str]:
+        return self.code, self.field, self.expected, self.found, self.remedy
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the parts, which the text does not contain separately."""
-        parts = (self.code, self.field, self.expected, self.found, self.remedy)
-        return type(self), parts, {"args": self.args}
+        return type(self), self._parts(), {"args": self.args}
 
 
 class UsmBindingError(ConversionError, TypeError):
@@ -91,13 +93,8 @@ class ArgumentError(ConversionError, TypeError):
     __module__ = "usm_dlpack"
 
     def __init__(self, text: str, reasons: tuple[ConversionError, ...]) -> None:
-        first = reasons[0] if reasons else None
-        parts = (
-            (first.code, first.field, first.expected, first.found, first.remedy)
-            if first
-            else ("request_unsupported", "arguments", "", "", "")
-        )
-        super().__init__(*parts)
+        parts = ("request_unsupported", "arguments", "", "", "")
+        super().__init__(*(reasons[0]._parts() if reasons else parts))
         self.args = (text,)
         self.reasons = reasons
 

@@ -2,7 +2,6 @@
 """The exchange functions."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal
 
 from usm_dlpack import _arguments, _core, _dtypes
@@ -195,32 +194,26 @@ def from_dlpack(
     copy = _arguments.flag("copy", copy)
     if usm_type is not None and not isinstance(usm_type, str):
         refuse(TypeError, "usm_type", "None or a str", shown(usm_type), "pass a name")
+    if usm_type not in (None, *_USM_TYPES):
+        expected = '"host", "device" or "shared"'
+        refuse(ValueError, "usm_type", expected, shown(usm_type), "correct the name")
     if order is not None and not (isinstance(order, str) and order == "C"):
         refuse(ValueError, "order", 'None or "C"', shown(order), "pass one")
-    in_c_order = order is not None
     if device is None:
-        return _core.from_dlpack(x, None, None, copy, usm_type, in_c_order)
+        return _core.from_dlpack(x, None, None, copy, usm_type, order is not None)
     _core.check_process()
     element, values = _dtypes.bits_of_ml_array(x)
     number, queue = _arguments.destination(device)
-    # Not a closure, whose cells every call would make.
-    take = partial(
-        _core.from_dlpack,
-        device_id=number,
-        queue=queue,
-        copy=copy,
-        usm_type=usm_type,
-        c_order=in_c_order,
-    )
+    wanted = (number, queue, copy, usm_type, order is not None)
     if element is not None:
-        return _core.reinterpret(take(values), element)
+        return _core.reinterpret(_core.from_dlpack(values, *wanted), element)
     try:
-        return take(x)
+        return _core.from_dlpack(x, *wanted)
     except Exception as refusal:
         if copy is False or not is_out_of_reach(x, refusal):
             raise
         try:
-            return take(_OnHost(x))
+            return _core.from_dlpack(_OnHost(x), *wanted)
         except Exception as second:
             raise refusal from refusal.__cause__ or second
 

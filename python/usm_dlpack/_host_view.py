@@ -30,11 +30,9 @@ class HostView:
         copy: bool | None = None,
     ) -> Any:
         """Export as a capsule of kDLCPU, after waiting for the tensor's ``sycl_queue``."""
+        there = (1, 0) if dl_device is None else dl_device
         return self._tensor.__dlpack__(
-            stream=stream,
-            max_version=max_version,
-            dl_device=(1, 0) if dl_device is None else dl_device,
-            copy=copy,
+            stream=stream, max_version=max_version, dl_device=there, copy=copy
         )
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -56,13 +54,9 @@ class HostView:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Refuse: NumPy comes here only if it lacks the dtype."""
-        raise ConversionError(
-            "dtype_unsupported",
-            "dtype",
-            "one that NumPy has a type string for",
-            str(self._tensor.dtype),
-            "copy the values with numpy(), or use __dlpack__",
-        )
+        expected, found = "one that NumPy has a type string for", str(self._tensor.dtype)
+        remedy = "copy the values with numpy(), or use __dlpack__"
+        raise ConversionError("dtype_unsupported", "dtype", expected, found, remedy)
 
 
 def host_values(host: Any, tensor: DLPackTensor) -> tuple[Any, Element | None]:

@@ -7,8 +7,9 @@ Does not import the package, so that the doctor works even if the import fails.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import TextIO
 
 _CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -45,7 +46,7 @@ def styled(text: str, style: str, colour: bool) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if colour and text else text
 
 
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """A progress line on standard error, erased at the end.
 
     Shown only if standard error is a terminal that can erase lines.
@@ -55,32 +56,12 @@ class Progress:
         self._stream = sys.stderr
         self._shown = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
 
-    def __enter__(self) -> Progress:  # noqa: PYI034 (Self needs Python 3.11)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.clear()
+    def __exit__(self, *raised: object) -> None:
+        self.show("")
 
     def show(self, text: str) -> None:
-        """Replace the line by a new text."""
+        """Replace the line by a new text; an empty one erases it."""
         if self._shown:
-            self._stream.write(f"\r\x1b[2K{text[: _columns() - 3]} …")
+            line = f"{text[: shutil.get_terminal_size().columns - 3]} …" if text else ""
+            self._stream.write(f"\r\x1b[2K{line}")
             self._stream.flush()
-
-    def clear(self) -> None:
-        """Erase the line."""
-        if self._shown:
-            self._stream.write("\r\x1b[2K")
-            self._stream.flush()
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80

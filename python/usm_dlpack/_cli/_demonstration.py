@@ -40,15 +40,16 @@ _ON_HOST: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
 }
 
 
+_DEFECT = "report this as a defect"
+
+
 class _StepError(Exception):
     """A step that failed."""
 
 
 def _check(claim: str, holds: bool) -> None:
     if not holds:
-        raise _StepError(
-            f"{claim}: expected to hold, found that it does not; report this as a defect"
-        )
+        raise _StepError(f"{claim}: expected to hold, found that it does not; {_DEFECT}")
     print(f"  ok  {claim}")
 
 
@@ -94,19 +95,16 @@ def _round_trip(device: _Device) -> DLPackTensor:
 
     print("\nRound trip of device USM: dpctl -> apache-tvm-ffi -> dpctl")
     if device.program is None:
-        backend = device.queue.backend.name
-        print(
-            f"  ..  dpctl builds no kernels from source for {backend}: the host computes and copies"
-        )
+        told = f"dpctl builds no kernels from source for {device.queue.backend.name}"
+        print(f"  ..  {told}: the host computes and copies")
     produced = device.allocate()
     device.run("fill", produced)
     expected = 1.5 * np.arange(_COUNT, dtype=np.float32)
     _check(f"{device.worker} filled device USM", np.array_equal(device.values(produced), expected))
 
     tensor = usm_dlpack.to_dlpack_tensor(produced, shape=(_ROWS, _COLUMNS), dtype="float32")
-    _check(
-        f"exported: {tensor!r}", tensor.usm_type == "device" and tensor.data == produced._pointer
-    )
+    described = tensor.usm_type == "device" and tensor.data == produced._pointer
+    _check(f"exported: {tensor!r}", described)
 
     consumed = tvm_ffi.from_dlpack(tensor)
     _check("the consumer's pointer is the producer's: no copy", consumed.data_ptr() == tensor.data)
@@ -137,33 +135,27 @@ def _refusals(device: _Device, tensor: DLPackTensor) -> None:
     not_usm = SimpleNamespace(__sycl_usm_array_interface__=interface)
     elsewhere = SimpleNamespace(__dlpack_device__=lambda: (2, 0), __dlpack__=tensor.__dlpack__)
     unaligned: dict[str, Any] = {"shape": 2, "dtype": "float32", "byte_offset": 2}
-    cases: dict[str, tuple[str, Callable[[], object]]] = {
-        "an array on the host": ("device_type_unsupported", lambda: take(np.zeros(3))),
-        "an array of another library's device": (
-            "device_type_unsupported",
-            lambda: take(elsewhere),
-        ),
-        "USM of another context": ("context_not_default", lambda: export(foreign)),
-        "a shape beyond its memory": ("out_of_bounds", lambda: export(own, shape=97)),
-        "a device id of no device": ("device_id_out_of_range", lambda: usm_dlpack.root_device(99)),
-        "memory that is not USM": ("pointer_unknown", lambda: export(not_usm)),
-        "an unaligned byte offset": ("data_misaligned", lambda: export(own, **unaligned)),
-        "a kind that the consumer cannot take": (
-            "usm_type_not_accepted",
-            lambda: prove(tensor, usm_types="host"),
-        ),
-    }
-    for label, (code, act) in cases.items():
+    bad_device, bad_kind = "device_type_unsupported", "usm_type_not_accepted"
+    cases: list[tuple[str, str, Callable[[], object]]] = [
+        ("an array on the host", bad_device, lambda: take(np.zeros(3))),
+        ("an array of another library's device", bad_device, lambda: take(elsewhere)),
+        ("USM of another context", "context_not_default", lambda: export(foreign)),
+        ("a shape beyond its memory", "out_of_bounds", lambda: export(own, shape=97)),
+        ("a device id of no device", "device_id_out_of_range", lambda: usm_dlpack.root_device(99)),
+        ("memory that is not USM", "pointer_unknown", lambda: export(not_usm)),
+        ("an unaligned byte offset", "data_misaligned", lambda: export(own, **unaligned)),
+        ("a kind that the consumer cannot take", bad_kind, lambda: prove(tensor, usm_types="host")),
+    ]
+    for label, code, act in cases:
         try:
             act()
         except ConversionError as error:
             if error.code != code:
-                raise _StepError(
-                    f"{label}: expected code {code}, found {error.code}: {error}"
-                ) from error
+                found = f"{error.code}: {error}"
+                raise _StepError(f"{label}: expected code {code}, found {found}") from error
             print(f"  {label}\n      {error}")
         else:
-            raise _StepError(f"{label}: expected a refusal, found none; report this as a defect")
+            raise _StepError(f"{label}: expected a refusal, found none; {_DEFECT}")
 
 
 def show() -> int:

@@ -12,10 +12,8 @@ import json
 import os
 import re
 import shlex
-import site
 import subprocess
 import sys
-import sysconfig
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +22,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import usm_dlpack
+from usm_dlpack import _driver
 from usm_dlpack._cli import _doctor_driver, _doctor_releases
 from usm_dlpack._cli._child import Probe, import_in_child, list_with
 from usm_dlpack._cli._finding import PIP, REINSTALL, Finding, fine, first_command, refused
@@ -49,8 +48,7 @@ def _major(text: str) -> int | None:
 
 def libsycl_files() -> list[Path]:
     """Return each libsycl in the folders that the loader or the package searches."""
-    folders = [Path(sysconfig.get_path("data"), "lib")]
-    folders += [Path(site.getuserbase(), "lib")] if site.ENABLE_USER_SITE else []
+    folders = _driver.library_folders()
     folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)))
     files = [file for folder in folders for file in sorted(folder.glob("libsycl.so.*"))]
     found = {file.resolve(): file for file in files if re.fullmatch(_MAJOR, file.name)}

@@ -61,28 +61,19 @@ def _remedy() -> str:
     with suppress(Exception):  # the runtime cannot list devices
         if any(row["failure"] is None for row in _core.device_rows()):
             return "correct what it raises"
-    return (
-        "run `python -m usm_dlpack doctor`, because this process has no root device that works, "
-        "or correct what it raises"
-    )
+    because = "because this process has no root device that works"
+    return f"run `python -m usm_dlpack doctor`, {because}, or correct what it raises"
 
 
 def _refused(expected: str, found: str, error: BaseException, remedy: str) -> _UnusableError:
     text = error_text(error) if isinstance(error, Exception) else ""
     said = f"{type_name(error)}: {text}" if text else type_name(error)
-    return _UnusableError(
-        f"target: expected {expected}, found {found}, which raises {said}; {remedy}"
-    )
+    found = f"{found}, which raises {said}"
+    return _UnusableError(f"target: expected {expected}, found {found}; {remedy}")
 
 
 def find_object(target: str) -> Any:
-    """Return the value of ``MODULE:EXPR``.
-
-    Raises
-    ------
-    _UnusableError
-        If the module cannot be imported, or the expression has no value.
-    """
+    """Return the value of ``MODULE:EXPR``."""
     module, colon, expression = target.partition(":")
     if not colon or not module or not expression.strip():
         raise _UnusableError(
@@ -133,7 +124,7 @@ def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
         with Progress() as progress, _prints_to_stderr():
             progress.show(f"importing {target.partition(':')[0]}")
             found = find_object(target)
-            progress.clear()
+            progress.show("")
             explanation = explain(found, direction=direction)
     except _UnusableError as unusable:
         say_error(unusable)

@@ -20,7 +20,6 @@ class Finding:
 
 
 def fine(name: str, sentence: str) -> Finding:
-    """Return a finding without a problem."""
     return Finding(name, "ok", sentence)
 
 
