@@ -28,7 +28,6 @@ from dev import (  # noqa: E402
     run,
 )
 
-HERE = Path(__file__).resolve().parent
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "pythons"
 # The tag of the wheel that each version takes; that of the stable ABI is for all later ones.
@@ -51,6 +50,17 @@ y = usm_dlpack.from_dlpack(x)
 assert (x.device, x.usm_type, y.data) == ((14, 0), "device", x.data)
 assert (np.from_dlpack(y, device="cpu") == np.arange(6.0)).all()
 print(f"usm_dlpack {usm_dlpack.__version__}: {x!r} was exchanged")
+"""
+EXTENSION = """
+import {module} as grid_kernels  # first: only its run path leads to libsycl
+
+import dpctl
+import numpy as np
+import usm_dlpack
+
+x = usm_dlpack.from_dlpack(np.ones((3, 3), "float32"), device=dpctl.SyclQueue())
+assert grid_kernels.laplacian(x).numpy().tolist() == [[-2, -1, -2], [-1, 0, -1], [-2, -1, -2]]
+print("{module}: computed a new array")
 """
 # Real exchanges, and what may differ from one version, or way of installing, to another.
 TESTS = ("packaging", "from_dlpack", "to_dlpack_tensor", "exchange_api", "lifetimes", "errors")
@@ -137,13 +147,24 @@ def run_tests(environment: Environment, *subjects: str) -> None:
     environment.run(environment.python, "-m", "pytest", "-q", "-o", cache, *files)
 
 
+def try_extension(environment: Environment) -> None:
+    """Use examples/extension, which is installed, at each depth that a module may stand at."""
+    (module,) = environment.folder.glob("lib/python*/site-packages/grid_kernels.*.so")
+    environment.run(environment.python, "-c", EXTENSION.format(module="grid_kernels"))
+    for package in ("outer", "outer/inner"):
+        (module.parent / package).mkdir()
+        shutil.copy(module, module.parent / package)
+        name = package.replace("/", ".") + ".grid_kernels"
+        environment.run(environment.python, "-c", EXTENSION.format(module=name))
+
+
 def try_version(environment: Environment, version: str, with_tests: bool) -> None:
     """Install the wheel of one version as docs/how-to/install.md says, and exchange an array."""
-    project = HERE / "extension"
+    project = ROOT / "examples" / "extension"
     script = ROOT / "docs" / "examples" / "install.sh"
     environment.run("bash", script, WHEELS=str(DIST), PROJECT=str(project))
     environment.run(environment.python, "-c", EXCHANGE)
-    environment.run(environment.python, HERE / "use_extension.py")
+    try_extension(environment)
     if not with_tests:
         return
     environment.install("-q", "-r", "requirements/test.txt", "usm-dlpack[test]")
