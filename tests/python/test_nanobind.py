@@ -253,7 +253,9 @@ def test_a_refused_array_keeps_its_memory(
     assert foreign.deletions == 1
 
 
-def test_what_no_overload_could_mend_is_raised(ext: Any, queue: Any, foreign_queue: Any) -> None:
+def test_what_no_overload_could_mend_is_raised(
+    ext: Any, queue: Any, shared: Any, foreign_queue: Any
+) -> None:
     host = np.zeros(3, np.float32)
     in_fill = "fill: argument 2 (x): "
     for place, call in (
@@ -269,6 +271,8 @@ def test_what_no_overload_could_mend_is_raised(ext: Any, queue: Any, foreign_que
         code, field = "device_type_unsupported", "device.device_type"
         with refused(code, field, found="kDLCPU (1)", place=place):
             call()
+    with refused("usm_type_not_accepted", "data", place=in_fill):
+        ext.fill(queue, shared, 1.0)  # though a later overload takes this kind
     with no_overload():
         ext.rank_one(np.zeros(3))  # float64
     refused_call(ext.fill, "no queue", host, 1)  # another argument that does not fit comes first
@@ -529,8 +533,8 @@ def test_reasons_of_a_call_within_another_are_its_own(ext: Any, queue: Any, memo
 
 def test_an_array_that_drops_itself_lives_as_long_as_it_is_asked(ext: Any, shared: Any) -> None:
     arrays: list[Any] = []
-    arrays.append(Calling(shared, arrays.clear))
-    assert ext.first_elements(arrays) == [0.0]
+    arrays.append(Calling(to_dlpack_tensor(shared, dtype="int32"), arrays.clear))
+    assert ext.explained_elements(arrays) == []  # nothing is left in nanobind's second round
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), KeyError("mine")])
@@ -800,6 +804,7 @@ def test_an_ndarray_becomes_a_view_and_is_made_of_one(ext: Any, queue: Any, floa
     matrix = to_dlpack_tensor(floats, shape=(2, 3), strides=(6, 2))
     for read in (ext.of_ndarray, ext.of_readonly_ndarray):
         assert read(matrix) == (floats.data, (2, 3), (6, 2))
+    assert from_dlpack(ext.to_ndarray(matrix)).strides == (6, 2)
     made = ext.full(queue, 3, 4)
     data = made.data
     array = ext.to_ndarray(made)
@@ -1016,7 +1021,7 @@ def test_type_checkers_know_the_extension(folder: str, checker: str, tmp_path: P
     done = checked_by(checker, tmp_path)
     for line in range(5, 9):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
-    assert "typed.py:" not in done.stdout, done.stdout
+    assert not re.search(r"typed\.py:.*error", done.stdout), done.stdout
     assert "is not defined" not in done.stdout, done.stdout
 
 

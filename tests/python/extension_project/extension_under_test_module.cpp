@@ -64,8 +64,8 @@ std::vector<double> values_of(const View& view) {
   return values;
 }
 
-template <class Element>
-const char* fill(sycl::queue& queue, device_mdspan<array_view<Element, 1>> x, Element value) {
+template <class View, class Element = typename View::element_type>
+const char* fill(sycl::queue& queue, View x, Element value) {
   check_queue(queue, x);
   const std::vector<Element> values(x.size(), value);
   queue.copy(values.data(), x.data_handle(), x.size()).wait();
@@ -175,8 +175,9 @@ NB_MODULE(extension_under_test_module, m) {
       "arrays"_a, "n"_a = 0);
   explain_refusals(m, "count_variants");
 
-  m.def("fill", &fill<float>, "queue"_a, "x"_a, "value"_a);
-  m.def("fill", &fill<std::int32_t>, "queue"_a, "x"_a, "value"_a);
+  m.def("fill", &fill<device_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
+  m.def("fill", &fill<device_mdspan<array_view<int, 1>>>, "queue"_a, "x"_a, "value"_a);
+  m.def("fill", &fill<shared_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
   explain_refusals(m, "fill");
   m.def(
       "kind_of", [](std::optional<device_mdspan<const_row>>, int) { return "device"; }, "x"_a,
