@@ -160,6 +160,8 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("rank_one_or_none", [](nb::none) { return "the next overload"; }, "x"_a.none());
   m.def("first_elements", &first_elements, "arrays"_a);
   m.def("explained_elements", &first_elements, "arrays"_a);
+  m.def("explained_elements", &describe<device_mdspan<const_row>>, "array"_a);
+  m.def("explained_elements", &describe<shared_mdspan<const_row>>, "array"_a);
   explain_refusals(m, "explained_elements");
   m.def(
       "explained_nested",
