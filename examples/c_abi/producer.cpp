@@ -7,7 +7,6 @@
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <array>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -18,7 +17,6 @@ namespace {
 using extents = Kokkos::dextents<int, 2>;
 using matrix = Kokkos::mdspan<float, extents>;
 using shared_matrix = usm_dlpack::shared_mdspan<matrix>;
-using strided_matrix = Kokkos::mdspan<float, extents, Kokkos::layout_stride>;
 
 void print(const char* name, int status, double sum) {
   std::printf("%s: status %d, sum %g\n", name, status, sum);
@@ -35,21 +33,6 @@ void lend(sycl::queue& queue) {
   const int status = sums_add(&tensor, &sum);
   print("lent", status, sum);
   sycl::free(memory, queue);  // after the call nobody uses it
-}
-
-// Every other column of the same memory: a view with strides.
-void lend_columns(sycl::queue& queue) {
-  float* memory = sycl::malloc_shared<float>(24, queue);
-  for (int i = 0; i < 24; ++i) {
-    memory[i] = static_cast<float>(i % 2);
-  }
-  const strided_matrix odd(memory + 1, {extents(4, 3), std::array{6, 2}});
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(odd, queue);
-  const DLTensor tensor = wrapper.get();
-  double sum = 0;
-  const int status = sums_add(&tensor, &sum);
-  print("lent columns", status, sum);
-  sycl::free(memory, queue);
 }
 
 const float* give(sycl::queue& queue) {
@@ -93,7 +76,6 @@ void be_refused(sycl::queue& queue) {
 int main() try {
   sycl::queue queue(usm_dlpack::root_device(0));
   lend(queue);
-  lend_columns(queue);
   give_and_read(queue);
   be_refused(queue);
 } catch (const std::exception& error) {

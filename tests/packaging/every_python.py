@@ -2,7 +2,7 @@
 """Makes what a release uploads, in dist/, and installs it for every supported version of Python.
 
 ``python3 dev.py wheels`` makes the sdist and from it a wheel for each version, as pip builds for
-users; each is installed in an environment that has nothing else, and exchanges an array.
+users; each is installed in an environment that has nothing else, and an extension is built with it.
 ``python3 dev.py pythons`` (`--tests`) also runs tests there, and on the newest version those of an
 editable install; all tests run on one version by `dev.py test`.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from dev import (  # noqa: E402
     run,
 )
 
-HERE = Path(__file__).resolve().parent
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "pythons"
 # The tag of the wheel that each version takes; that of the stable ABI is for all later ones.
@@ -42,15 +40,16 @@ NEWEST = max(TAGS)
 WHEEL_LIMIT = 1_000_000
 # They are of the SYCL runtime, which the wheel's requirement dpctl brings.
 OF_RUNTIME = ("libsycl.so.*", "libur_loader.so.*", "libOpenCL.so.*")
-EXCHANGE = """
+EXTENSION = """
+import {module} as grid_kernels  # first: only its run path leads to libsycl
+
+import dpctl
 import numpy as np
 import usm_dlpack
 
-x = usm_dlpack.from_dlpack(np.arange(6.0), device=(14, 0))  # a copy in USM
-y = usm_dlpack.from_dlpack(x)
-assert (x.device, x.usm_type, y.data) == ((14, 0), "device", x.data)
-assert (np.from_dlpack(y, device="cpu") == np.arange(6.0)).all()
-print(f"usm_dlpack {usm_dlpack.__version__}: {x!r} was exchanged")
+x = usm_dlpack.from_dlpack(np.ones((3, 3), "float32"), device=dpctl.SyclQueue())
+assert grid_kernels.laplacian(x).numpy().tolist() == [[-2, -1, -2], [-1, 0, -1], [-2, -1, -2]]
+print("{module}: computed a new array")
 """
 # Real exchanges, and what may differ from one version, or way of installing, to another.
 TESTS = ("packaging", "from_dlpack", "to_dlpack_tensor", "exchange_api", "lifetimes", "errors")
@@ -60,23 +59,15 @@ IN_EDITABLE_INSTALL = ("packaging", "exchange_api")
 def find_interpreter(version: str) -> Path | None:
     """Return an interpreter that can build extensions: this one's version, pyenv's, or on PATH."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    newest_first = sorted(
-        pyenv.glob(f"{version}.*"),
-        key=lambda folder: [int(number) for number in re.findall(r"\d+", folder.name)],
-        reverse=True,
-    )
-    folders = [
-        Path(sys.executable).parent,
-        *(folder / "bin" for folder in newest_first),
-        *map(Path, os.get_exec_path()),
-    ]
+    folders = [Path(sys.executable).parent, *pyenv.glob(f"{version}.*/bin")]
     # A shim of pyenv exits with an error where its version is not the one that is chosen.
     check = (
         "import ensurepip, os, sys, sysconfig; "
         f"assert '%d.%d' % sys.version_info[:2] == '{version}'; "
         "assert os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h'))"
     )
-    for candidate in (folder / f"python{version}" for folder in folders):
+    for folder in (*folders, *map(Path, os.get_exec_path())):
+        candidate = folder / f"python{version}"
         if candidate.exists():
             done = subprocess.run([candidate, "-c", check], capture_output=True, check=False)
             if done.returncode == 0:
@@ -137,13 +128,23 @@ def run_tests(environment: Environment, *subjects: str) -> None:
     environment.run(environment.python, "-m", "pytest", "-q", "-o", cache, *files)
 
 
+def try_extension(environment: Environment) -> None:
+    """Use examples/extension, which is installed, at each depth that a module may stand at."""
+    (module,) = environment.folder.glob("lib/python*/site-packages/grid_kernels.*.so")
+    environment.run(environment.python, "-c", EXTENSION.format(module="grid_kernels"))
+    for package in ("outer", "outer/inner"):
+        (module.parent / package).mkdir()
+        shutil.copy(module, module.parent / package)
+        name = package.replace("/", ".") + ".grid_kernels"
+        environment.run(environment.python, "-c", EXTENSION.format(module=name))
+
+
 def try_version(environment: Environment, version: str, with_tests: bool) -> None:
     """Install the wheel of one version as docs/how-to/install.md says, and exchange an array."""
-    project = HERE / "extension"
+    project = ROOT / "examples" / "extension"
     script = ROOT / "docs" / "examples" / "install.sh"
     environment.run("bash", script, WHEELS=str(DIST), PROJECT=str(project))
-    environment.run(environment.python, "-c", EXCHANGE)
-    environment.run(environment.python, HERE / "use_extension.py")
+    try_extension(environment)
     if not with_tests:
         return
     environment.install("-q", "-r", "requirements/test.txt", "usm-dlpack[test]")

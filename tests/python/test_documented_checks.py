@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,13 @@ SYCL_TEST = ROOT / "tests" / "cpp" / "sycl" / "test_order_of_checks.cpp"
 OPENCL_TEST = ROOT / "tests" / "cpp" / "sycl" / "test_opencl_export.cpp"
 
 REFERENCE = re.compile(r"\[(\w+)\]\(#\w+\) (\d+) to (\d+)$")
-CODE = re.compile(r"`(\w+)`")
+STEP = re.compile(r"^\| (\d+|-) \| ([^|]*?) *\| ([^|]*?) *\| ([^|]*?) *\|$", re.MULTILINE)
 TABLE_ROW = re.compile(r'\{errc::(\w+),\s*"([^"]*)",')
+# The steps of each list by its heading: number, what is refused, field, and codes of the outcomes.
+STEPS = {
+    section.partition("\n")[0]: STEP.findall(section)
+    for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
+}
 
 # Each list of the page, the test that proves it, and the table there.
 LISTS = [
@@ -31,40 +35,13 @@ LISTS = [
 ]
 
 
-@dataclass(frozen=True)
-class Step:
-    """A row of a list: what is refused, and the codes of its outcomes."""
-
-    number: str
-    rule: str
-    field: str
-    codes: tuple[str, ...]
-
-
-def sections(page: str) -> dict[str, list[Step]]:
-    """Return the lists of the page by their headings."""
-    found: dict[str, list[Step]] = {}
-    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
-        rows = [
-            [cell.strip() for cell in line.strip("|").split("|")]
-            for line in section.splitlines()
-            if re.match(r"\| (\d+|-) \|", line)
-        ]
-        assert all(len(cells) == 4 for cells in rows), rows
-        found[section.splitlines()[0]] = [
-            Step(number, rule, field.strip("`"), tuple(CODE.findall(codes)))
-            for number, rule, field, codes in rows
-        ]
-    return found
-
-
-def expanded(page: dict[str, list[Step]], name: str) -> list[Step]:
+def expanded(name: str) -> list[tuple[str, str, str, str]]:
     """Return the steps of a list, those of the lists that it refers to in their place."""
-    steps: list[Step] = []
-    for step in page[name]:
-        if reference := REFERENCE.match(step.rule):
+    steps = []
+    for step in STEPS[name]:
+        if reference := REFERENCE.match(step[1]):
             other, first, last = reference.groups()
-            steps += page[other][int(first) - 1 : int(last)]
+            steps += STEPS[other][int(first) - 1 : int(last)]
         else:
             steps.append(step)
     return steps
@@ -73,31 +50,22 @@ def expanded(page: dict[str, list[Step]], name: str) -> list[Step]:
 def rules_of(source: Path, table: str) -> list[tuple[str, str]]:
     """Return code and field of each row of a table in a C++ test."""
     text = source.read_text()
-    assert f"expect_order({table}," in text, f"{source.name}: {table} is not run"
-    found = re.search(rf"\b{table}\[\] = \{{\n(.*?)^\}};", text, flags=re.MULTILINE | re.DOTALL)
-    assert found is not None, f"{source.name}: expected the table {table}, found none; name it so"
-    return [(code, re.sub(r"\[\d\]", "[r]", field)) for code, field in TABLE_ROW.findall(found[1])]
-
-
-@pytest.fixture(scope="module")
-def page() -> dict[str, list[Step]]:
-    """Return the page by its headings."""
-    return sections(PAGE.read_text())
+    assert f"expect_order({table}," in text
+    (rows,) = re.findall(rf"\b{table}\[\] = \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
+    return [(code, re.sub(r"\[\d\]", "[r]", field)) for code, field in TABLE_ROW.findall(rows)]
 
 
 @pytest.mark.parametrize(("name", "source", "table"), LISTS, ids=lambda value: str(value)[-20:])
-def test_a_list_is_the_order_that_the_test_proves(
-    page: dict[str, list[Step]], name: str, source: Path, table: str
-) -> None:
-    steps = expanded(page, name)
-    rules = rules_of(source, table)
-    assert [step.number for step in page[name]] == [str(n + 1) for n in range(len(page[name]))]
-    assert [step.field for step in steps] == [field for _, field in rules]
-    for step, (code, _) in zip(steps, rules, strict=True):
-        assert code in step.codes
+def test_a_list_is_the_order_that_the_test_proves(name: str, source: Path, table: str) -> None:
+    assert [step[0] for step in STEPS[name]] == [str(n + 1) for n in range(len(STEPS[name]))]
+    for (_, _, told, codes), (code, field) in zip(
+        expanded(name), rules_of(source, table), strict=True
+    ):
+        assert told.strip("`") == field
+        assert f"`{code}`" in codes
 
 
-def test_every_list_of_steps_is_proved(page: dict[str, list[Step]]) -> None:
-    numbered = {name for name, steps in page.items() if steps and steps[0].number == "1"}
+def test_every_list_of_steps_is_proved() -> None:
+    numbered = {name for name, steps in STEPS.items() if steps and steps[0][0] == "1"}
     # The header is no function of its own: its steps are part of two lists.
     assert numbered == {name for name, _, _ in LISTS} | {"header"}

@@ -42,11 +42,9 @@ CHECKERS = {
 }
 
 
-def checked_by(
-    checker: str, files: Path, folder: Path, python: str = sys.executable
-) -> subprocess.CompletedProcess[str]:
-    """Run a type checker on a file or folder, where no configuration is, for an environment."""
-    command = [sys.executable, "-m", checker, *CHECKERS[checker], python, str(files)]
+def checked_by(checker: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a type checker on a folder, where no configuration is, for this environment."""
+    command = [sys.executable, "-m", checker, *CHECKERS[checker], sys.executable, "."]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -61,7 +59,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker: str, tmp_path: Path)
     sources["pyrightconfig.json"] = '{"typeCheckingMode": "strict"}'
     for name, text in sources.items():
         (tmp_path / name).write_text(text)
-    done = checked_by(checker, tmp_path, tmp_path)
+    done = checked_by(checker, tmp_path)
     for line in range(3, 13):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
     assert "consumer.py" not in done.stdout, done.stdout

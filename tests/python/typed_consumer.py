@@ -40,7 +40,6 @@ else:
 
 
 def describe(tensor: DLPackTensor) -> dict[str, object]:
-    """Return what a tensor says of itself."""
     assert_type(tensor.shape, tuple[int, ...])
     assert_type(tensor.strides, tuple[int, ...])
     numbers: list[int] = [tensor.ndim, tensor.size, tensor.nbytes, tensor.byte_extent, tensor.data]
@@ -56,7 +55,6 @@ def describe(tensor: DLPackTensor) -> dict[str, object]:
 
 
 def exchange(tensor: DLPackTensor) -> DLPackTensor:
-    """Export capsules for consumers of all kinds, and take arrays of other libraries."""
     own = assert_type(tensor.__dlpack_device__(), tuple[int, int])
     tensor.__dlpack__()
     tensor.__dlpack__(stream=None, max_version=(1, 3), dl_device=own, copy=False)
@@ -71,7 +69,6 @@ def exchange(tensor: DLPackTensor) -> DLPackTensor:
 
 
 def prove(array: Any) -> UsmAllocation:
-    """Prove an array, and read all that was proved."""
     proof = validate(
         array,
         usm_types=["device", "shared", "host"],
@@ -91,7 +88,6 @@ def prove(array: Any) -> UsmAllocation:
 
 
 def refusal(memory: SupportsSyclUsm) -> ConversionError:
-    """Return the error of a view that is larger than its memory."""
     try:
         to_dlpack_tensor(memory, shape=10**6, dtype="float32", strides=(1,), byte_offset=0)
     except UsmBindingError:
@@ -105,7 +101,6 @@ def refusal(memory: SupportsSyclUsm) -> ConversionError:
 
 
 def why(array: Any) -> list[str]:
-    """Return where an exchange of an array stops, and all that is said of it."""
     explanation = explain(array, direction="import", usm_types=["host"], ndim=2, device=(14, 0))
     assert_type(explanation, Explanation)
     assert_type(explanation.error, "Exception | None")
@@ -122,7 +117,6 @@ def why(array: Any) -> list[str]:
 
 
 def call_refused(function: Any) -> tuple[ConversionError, ...]:
-    """Return why an extension function took no argument."""
     try:
         function()
     except ArgumentError as error:
@@ -131,7 +125,6 @@ def call_refused(function: Any) -> tuple[ConversionError, ...]:
 
 
 def run(memory: SupportsSyclUsm) -> None:
-    """Use everything with some memory of 48 bytes."""
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype=np.float32, queue=None)
     assert describe(exchange(tensor))["values"] is not None
     assert prove(tensor).nbytes == 48

@@ -136,7 +136,10 @@ class kept_argument {
  private:
   void check() const {
     if (ends_search != nullptr) {
-      recorded_calls()[ends_search].ended = true;
+      call_record& call = recorded_calls()[ends_search];
+      call.ended = true;
+      // In the first round a later overload may have taken the argument: that is no excuse.
+      call.taken = nb::list();
       throw nb::next_overload();
     }
     if (error != nullptr) {

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The Python side of an extension over USM."""
