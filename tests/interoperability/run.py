@@ -35,9 +35,9 @@ from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
 TESTS = {
-    "dpnp": ("guide_examples", "dpnp", "onednn"),
+    "dpnp": ("guide_examples", "usm_arrays", "onednn"),
     "consumers": ("guide_examples", "pytorch"),
-    "dpctl-tensor": ("guide_examples", "dpctl_tensor"),
+    "dpctl-tensor": ("guide_examples", "usm_arrays"),
 }
 EXTENDED = "extended"
 PAGE_ORDER = ("dpctl-tensor", "dpnp", "consumers", EXTENDED)
