@@ -29,9 +29,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import dpctl.memory
 import pytest
 import usm_dlpack  # before anything asks for devices: it makes the CPU driver known
 from capsules import OldArray, content_of
+from memory_sources import TypedArray
 
 TENSOR = import_module("dpctl.tensor" if find_spec("dpctl.tensor") else "dpnp.tensor")
 CAPSULES = import_module(f"{TENSOR.__name__}._dlpack")
@@ -100,6 +102,22 @@ def export_by_ours() -> None:
     TENSOR.sycl_device_to_dldevice = counted(lambda device: (14, usm_dlpack.device_id(device)))
 
 
+def shown(tensor: usm_dlpack.DLPackTensor) -> Any:
+    """Return an array of theirs over the bytes that a tensor of ours spans."""
+    shape, strides, itemsize = tensor.shape, tensor.strides, tensor.dtype.itemsize
+    reaches = [] if 0 in shape else [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    before = -sum(min(0, reach) for reach in reaches)
+    count = before + 1 + sum(max(0, reach) for reach in reaches)
+    first = tensor.data - before * itemsize
+    span = {"data": (first, False), "shape": (count * itemsize,), "strides": None, "typestr": "|u1"}
+    memory = dpctl.memory.as_usm_memory(TypedArray(tensor, **span))
+    place = {"dtype": tensor.dtype, "strides": strides, "buffer": memory, "offset": before}
+    array = TENSOR.usm_ndarray(shape, **place)
+    if tensor.readonly:
+        array.flags["W"] = False
+    return array
+
+
 def take(x: Any, device: Any = None, copy: bool | None = None) -> Any:
     """Take an array by our `from_dlpack`, and show it as one of theirs."""
     place = getattr(device, "sycl_queue", device)
@@ -113,8 +131,7 @@ def take(x: Any, device: Any = None, copy: bool | None = None) -> Any:
     CALLS["ours"] += 1
     if to_host:
         return usm_dlpack.from_dlpack(x).numpy()
-    tensor = usm_dlpack.from_dlpack(x, device=place, copy=copy)
-    return TENSOR.asarray(tensor, copy=False)
+    return shown(usm_dlpack.from_dlpack(x, device=place, copy=copy))
 
 
 def take_capsule(capsule: Any) -> Any:
