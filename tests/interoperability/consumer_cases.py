@@ -38,10 +38,6 @@ OTHER_DTYPES = {
 DTYPES = (*PLAIN_DTYPES, *OTHER_DTYPES)
 
 
-class NotOfferedError(Exception):
-    """A library has no such array at all: the cell is empty."""
-
-
 @dataclass(frozen=True)
 class Case:
     """One array.

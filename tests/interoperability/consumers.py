@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The libraries of docs/consumers.md, and how each makes an array of a case and takes one of ours.
 
-Each is imported only where it is asked for: no environment has all of them. A method that a library
-has no counterpart of raises `NotOfferedError`, and its cell stays empty.
+Each is imported only where it is asked for: no environment has all of them.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import numpy as np
 import usm_dlpack
 from capsules import READ_ONLY, content_of
 from consumer_cases import (
+    CASES,
     DTYPES,
     OTHER_DTYPES,
     PLAIN_DTYPES,
     Case,
-    NotOfferedError,
     Seen,
     bytes_of,
     make_tensor,
@@ -61,6 +60,8 @@ class Consumer:
     usm_type = "device"
     # Whether it only takes tensors of ours.
     only_takes = False
+    # What its ``from_dlpack`` calls the host, if it has such a keyword.
+    host: Any = None
 
     @property
     def version(self) -> str:
@@ -79,10 +80,6 @@ class Consumer:
     def take(self, tensor: Tensor) -> Any:
         """Return what they make of a tensor of ours."""
         return self.from_dlpack(tensor)
-
-    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
-        """Return what a keyword of theirs for the host makes of a tensor of ours."""
-        raise NotOfferedError
 
     def see(self, array: Any) -> Seen:
         """Return what they say of an array of theirs."""
@@ -111,6 +108,8 @@ def address_of(array: Any) -> int:
 class UsmArrays(Consumer):
     """dpctl.tensor and what became of it."""
 
+    host = (1, 0)
+
     def __init__(self, title: str, distribution: str) -> None:
         self.title = title
         self.distribution = distribution
@@ -128,9 +127,6 @@ class UsmArrays(Consumer):
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
         return self.namespace.from_dlpack(x, **keywords)
-
-    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
-        return self.from_dlpack(tensor, device=(1, 0), copy=copy)
 
     def see(self, array: Any) -> Seen:
         if isinstance(array, np.ndarray):
@@ -162,10 +158,8 @@ class OneDal(Consumer):
         return Seen(tuple(array.shape), array.dtype.name, content, address, readonly)
 
     def see_on_host(self, array: Any) -> Seen:
-        tensor = content_of(array.__dlpack__()).dl_tensor
-        values = self.backend.from_table(array)
-        address = tensor.data + tensor.byte_offset
-        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), address, False)
+        values = self.backend.from_table(array)  # a table tells no address
+        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), 0, False)
 
 
 class OnHost(Consumer):
@@ -177,17 +171,13 @@ class OnHost(Consumer):
         self,
         title: str,
         functions: str,
-        from_numpy: Callable[[Any, np.ndarray], Any] | None = None,
+        from_numpy: Callable[[Any, np.ndarray], Any] = lambda xp, values: xp.from_numpy(values),
         to_numpy: Callable[[Any], np.ndarray] = np.from_dlpack,
         **attributes: Any,
     ) -> None:
-        """Say where its functions are, and how NumPy's arrays become theirs and are seen in them.
-
-        ``host`` is what its ``from_dlpack`` calls the host, if it has such a keyword.
-        """
+        """Say where its functions are, and how NumPy's arrays become theirs and theirs NumPy's."""
         self.title = self.distribution = title
         self.namespace: Any = pkgutil.resolve_name(functions)
-        self.host: Any = None
         self.from_numpy = from_numpy
         self.to_numpy = to_numpy
         vars(self).update(attributes)
@@ -196,20 +186,14 @@ class OnHost(Consumer):
         return self.namespace.from_dlpack(x, **keywords)
 
     def make(self, case: Case) -> Any:
-        if case.name in self.lacks or self.from_numpy is None:
-            raise NotOfferedError
         values = case.seen.view()
         if case.readonly:
             values.flags.writeable = False
         return self.from_numpy(self.namespace, values)
 
     def take(self, tensor: Tensor) -> Any:
-        return self.from_dlpack(tensor) if self.host is None else self.ask_for_host(tensor, None)
-
-    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
-        if self.host is None:
-            raise NotOfferedError
-        return self.from_dlpack(tensor, device=self.host, copy=copy)
+        keywords = {} if self.host is None else {"device": self.host}
+        return self.from_dlpack(tensor, **keywords)
 
     def see(self, array: Any) -> Seen:
         return see_numpy(self.to_numpy(array))
@@ -232,15 +216,10 @@ class PyTorch(OnHost):
         super().__init__("PyTorch CPU", "torch", distribution="torch", host="cpu")
 
     def make(self, case: Case) -> Any:
-        if case.name in self.lacks:
-            raise NotOfferedError
         array = self.namespace.from_numpy(case.seen)
         if case.dtype in OTHER_DTYPES:
             return array.view(getattr(self.namespace, case.dtype.replace("fnx2", "fn_x2")))
         return array
-
-    def take(self, tensor: Tensor) -> Any:
-        return self.from_dlpack(tensor, device="cpu")
 
     def see(self, array: Any) -> Seen:
         raw = array.contiguous().reshape(-1).view(self.namespace.uint8).numpy().tobytes()
@@ -261,8 +240,6 @@ class Jax(OnHost):
         super().__init__("JAX CPU", "jax.dlpack", distribution="jax", host=host)
 
     def make(self, case: Case) -> Any:
-        if case.name in self.lacks:
-            raise NotOfferedError
         values = case.seen
         if case.dtype in OTHER_DTYPES:
             import ml_dtypes
@@ -333,6 +310,9 @@ class DescribesUsm(Consumer):
             bool(getattr(content, "flags", 0) & READ_ONLY),
         )
 
+    def see_on_host(self, array: Any) -> Seen:
+        return see_numpy(np.from_dlpack(array))
+
 
 class TvmFfi(DescribesUsm):
     title = "apache-tvm-ffi"
@@ -340,9 +320,6 @@ class TvmFfi(DescribesUsm):
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
         return importlib.import_module("tvm_ffi").from_dlpack(x)
-
-    def see_on_host(self, array: Any) -> Seen:
-        return see_numpy(np.from_dlpack(array))
 
 
 class Nanobind(DescribesUsm):
@@ -378,9 +355,6 @@ class Nanobind(DescribesUsm):
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
         return self.extension.to_numpy(x)
-
-    def see_on_host(self, array: Any) -> Seen:
-        return see_numpy(array)
 
 
 def by_way_of(
@@ -423,14 +397,17 @@ def array_api_strict() -> Consumer:
 
 def pyarrow() -> Consumer:
     """Return pyarrow, which has no negative strides."""
-    ways = (lambda kind, values: kind.from_numpy(values), lambda array: array.to_numpy())
-    lacks = ("reversed", "read-only")
-    return OnHost("pyarrow", "pyarrow:Tensor", *ways, host=(1, 0), lacks=lacks, dtypes=NUMBERS)
+    consumer = OnHost("pyarrow", "pyarrow:Tensor", host=(1, 0), dtypes=NUMBERS)
+    consumer.to_numpy = lambda array: array.to_numpy()
+    consumer.lacks = ("reversed", "read-only")
+    return consumer
 
 
 def awkward() -> Consumer:
     """Return awkward, whose arrays have no ``__dlpack__``."""
-    return OnHost("awkward", "awkward", None, lambda array: array.layout.data)
+    consumer = OnHost("awkward", "awkward", lacks=tuple(case.name for case in CASES))
+    consumer.to_numpy = lambda array: array.layout.data
+    return consumer
 
 
 def tensorflow() -> Consumer:

@@ -23,7 +23,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -112,77 +111,49 @@ def build_nanobind_consumer(environment: Environment) -> None:
     environment.run("cmake", "--build", folder)
 
 
-def copy_example(environment: Environment, name: str) -> Path:
-    """Copy an example into the environment's folder; return the copy."""
-    example = environment.folder / "examples" / name
-    shutil.rmtree(example, ignore_errors=True)
+def run_examples(environment: Environment, arguments: list[str]) -> None:
+    """Build and test copies of the examples for the environment's runtime.
+
+    Of the extension, whose other tests tests/python/test_examples.py runs, those with dpnp's
+    arrays; of oneDNN all, by the commands of its README.
+    """
+    examples = environment.folder / "examples"
+    shutil.rmtree(examples, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "build", ".pytest_cache")
-    shutil.copytree(ROOT / "examples" / name, example, ignore=ignored)
-    return example
-
-
-def run_example(environment: Environment) -> None:
-    """Build the example of an extension for the environment's runtime; test it with dpnp's arrays.
-
-    Its other tests are run by tests/python/test_examples.py.
-    """
-    example = copy_example(environment, "extension")
-    environment.run(
-        *(environment.python, "-m", "pip", "install", "-q"),
-        *("--no-build-isolation", "--no-deps", example),
-    )
-    environment.run(environment.python, "-m", "pytest", "-q", "-k", "dpnp", example)
-
-
-def run_onednn_example(environment: Environment, arguments: list[str]) -> None:
-    """Type the commands of the README of the oneDNN example, in a copy of it.
-
-    They build the extension and the C++ program for the environment's runtime, and test both.
-    """
-    example = copy_example(environment, "onednn")
-    readme = (example / "README.md").read_text(encoding="utf-8")
+    shutil.copytree(ROOT / "examples", examples, ignore=ignored)
+    install = (environment.python, "-m", "pip", "install", "-q", "--no-build-isolation")
+    environment.run(*install, "--no-deps", examples / "extension")
+    environment.run(environment.python, "-m", "pytest", "-q", "-k", "dpnp", examples / "extension")
+    readme = (examples / "onednn" / "README.md").read_text(encoding="utf-8")
     (commands,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
     for command in commands.splitlines():
-        line = ["sh", "-c", f'cd {shlex.quote(str(example))} && {command} "$@"', "sh"]
+        folder = shlex.quote(str(examples / "onednn"))
+        line = ["sh", "-c", f'cd {folder} && {command} "$@"', "sh"]
         if command.endswith("-m pytest"):
             run_pytest(environment, *line, arguments=arguments)
         else:
             environment.run(*line)
 
 
-def measure(environment: Environment, peer: str) -> None:
-    """Try each cell of the page with the libraries of one environment."""
-    part = environment.folder / "consumers.json"
-    environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
-
-
 def exchange_with(peer: str, arguments: list[str]) -> None:
-    """Make the environment of one peer and run its tests there; print what took how long."""
+    """Make the environment of one peer, run its tests there, and try each cell of the page."""
     start = time.monotonic()
     environment = make_environment(f"interoperability-{peer}")
     requirements = f"requirements/interoperability-{peer}.txt"
-    steps: dict[str, Callable[[], None]] = {
-        # What is imported is compiled then; the rest of these libraries never is.
-        "install": lambda: environment.install("-q", "--no-compile", "-r", requirements),
-        "build": lambda: build_package(environment),
-    }
+    # What is imported is compiled then; the rest of these libraries never is.
+    environment.install("-q", "--no-compile", "-r", requirements)
+    build_package(environment)
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
-        steps["example"] = lambda: run_example(environment)
-        steps["oneDNN"] = lambda: run_onednn_example(environment, arguments)
+        run_examples(environment, arguments)
     if peer in TESTS:
-        steps["test"] = lambda: run_tests(environment, peer, arguments)
+        run_tests(environment, peer, arguments)
     if peer in OWN_TESTS:
-        steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
+        run_own_tests(environment, peer, arguments)
     if peer == "consumers":
-        steps["build nanobind's side"] = lambda: build_nanobind_consumer(environment)
-    steps["measure"] = lambda: measure(environment, peer)
-    taken = [f"venv {time.monotonic() - start:.0f} s"]
-    for step, act in steps.items():
-        print(f"\n=== {peer}: {step}", flush=True)
-        start = time.monotonic()
-        act()
-        taken.append(f"{step} {time.monotonic() - start:.0f} s")
-    print(f"\n{peer}: {', '.join(taken)}")
+        build_nanobind_consumer(environment)
+    part = environment.folder / "consumers.json"
+    environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
+    print(f"\n{peer}: {time.monotonic() - start:.0f} s")
 
 
 def exchange_apart(peer: str, arguments: list[str]) -> str:
