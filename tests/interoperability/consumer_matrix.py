@@ -107,7 +107,7 @@ def on_the_host(consumer: Consumer, case: Case, way: str) -> Outcome:
 
 
 def is_offered(consumer: Consumer, way: str, case: Case) -> bool:
-    """Say whether a library has such an array and such a way at all; otherwise the cell is empty."""
+    """Say whether a library has such an array and such a way; if not, the cell is empty."""
     if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
         return False
     if way.startswith("keyword") and consumer.host is None:

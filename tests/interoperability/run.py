@@ -29,7 +29,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E402
+import consumers_page  # noqa: E402
+
+from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
@@ -179,8 +181,7 @@ def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
     if any(line.endswith("FAILED") for line in summary):
         return 1
     folders = [DEV / f"interoperability-{peer}" for peer in PAGE_ORDER if peer in peers]
-    wanted = ["--write"] if write else []
-    return run(sys.executable, HERE / "consumers_page.py", *wanted, *folders, check=False)
+    return consumers_page.compare(folders, write)
 
 
 def main() -> int:
