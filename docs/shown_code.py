@@ -28,7 +28,6 @@ RUN = ("docs/examples/", "examples/", "tests/", "benchmarks/", "include/", "bind
 # Pages whose Python a test runs as it stands there.
 PYTHON_RUN_BY = {
     "README.md": "tests/python/test_readme.py",
-    "docs/onednn.md": "tests/interoperability/test_onednn.py",
 }
 # Directives that show no code; what is in them is read as a part of the page.
 PROSE = {"note", "warning", "glossary", "toctree", "include", "diagram"}

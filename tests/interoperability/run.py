@@ -36,7 +36,7 @@ from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
 TESTS = {
-    "dpnp": ("guide_examples", "usm_arrays", "onednn"),
+    "dpnp": ("guide_examples", "usm_arrays"),
     "consumers": ("guide_examples", "pytorch"),
     "dpctl-tensor": ("guide_examples", "usm_arrays"),
 }

@@ -14,6 +14,7 @@ import pytest
 NEEDED = {
     "with_dpnp": "dpnp",
     "with_mpi": "mpi4py",
+    "with_onednn": "onednn_ops",
     "with_pytorch": "torch",
     "with_tvm_ffi": "tvm_ffi",
 }
