@@ -40,27 +40,14 @@ DTYPES = (*PLAIN_DTYPES, *OTHER_DTYPES)
 
 @dataclass(frozen=True)
 class Case:
-    """One array.
-
-    Attributes
-    ----------
-    name
-        The cell: a heading of the page, or ``dtype <name>``.
-    values
-        The elements; raw bytes if NumPy has no such dtype.
-    dtype
-        DLPack's name of the element type.
-    view
-        What is seen of `values`, from a namespace and an array; None is all of it.
-    usm_type
-        The kind of USM; None is the one that the consumer prefers.
-    """
+    """One array, and the cell that it has: a heading of the page, or ``dtype <name>``."""
 
     name: str
-    values: np.ndarray
+    values: np.ndarray  # raw bytes if NumPy has no such dtype
     dtype: str = "int32"
+    # What is seen of the values, from a namespace and an array; None is all of it.
     view: Callable[[Any, Any], Any] | None = None
-    usm_type: str | None = None
+    usm_type: str | None = None  # None is the kind that the consumer prefers
     device_id: int = 0
     readonly: bool = False
 
@@ -77,13 +64,6 @@ class Case:
         return (self.values.size * 8 // OTHER_DTYPES[self.dtype],)
 
 
-def _of_dtype(dtype: str) -> Case:
-    if dtype in PLAIN_DTYPES:
-        return Case(f"dtype {dtype}", np.arange(8).reshape(2, 4).astype(dtype), dtype)
-    # Small positive numbers in each of them, eight or more.
-    return Case(f"dtype {dtype}", np.arange(1, 13, dtype="u1").repeat(4), dtype)
-
-
 EMPTY = Case("empty", np.empty((0, 3), "i4"))
 SCALAR = Case("0-d", np.array(7, "i4"))
 BROADCAST = Case("broadcast", GRID, view=lambda xp, a: xp.broadcast_to(a[1, :], (3, 6)))
@@ -95,7 +75,9 @@ CASES = (
     Case("reversed", GRID, view=lambda xp, a: a[::-1, 1::2]),
     BROADCAST,
     Case("read-only", GRID, readonly=True),
-    *(_of_dtype(dtype) for dtype in DTYPES),
+    *(Case(f"dtype {t}", np.arange(8).reshape(2, 4).astype(t), t) for t in PLAIN_DTYPES),
+    # Small positive numbers in each of them, eight or more.
+    *(Case(f"dtype {t}", np.arange(1, 13, dtype="u1").repeat(4), t) for t in OTHER_DTYPES),
 )
 # What is taken as memory of the host.
 HOST_CASES = (

@@ -357,22 +357,19 @@ class Nanobind(DescribesUsm):
         return self.extension.to_numpy(x)
 
 
-def by_way_of(
-    consumer: Consumer, way: str, prepare: Callable[[Any], Any], dtypes: tuple[str, ...] = DTYPES
-) -> Consumer:
+def by_way_of(consumer: Consumer, way: str, prepare: Callable[[Any], Any]) -> Consumer:
     """Return a library that does not take ours as they are, and takes what is made of them."""
     consumer.title += f", {way}"
-    consumer.dtypes = tuple(name for name in consumer.dtypes if name in dtypes)
+    if prepare is array_of:
+        consumer.dtypes = tuple(name for name in consumer.dtypes if name in PLAIN_DTYPES)
     consumer.only_takes = True
-    consumer.take = lambda tensor: consumer.from_dlpack(prepare(tensor))  # type: ignore[method-assign]
+    consumer.take = lambda tensor: consumer.from_dlpack(prepare(tensor))
     return consumer
 
 
-def through_numpy(consumer: Consumer) -> Consumer:
-    """Return a library that takes arrays of NumPy that see our memory."""
-    return by_way_of(
-        consumer, "through NumPy", lambda x: np.from_dlpack(x, device="cpu"), PLAIN_DTYPES
-    )
+def array_of(tensor: Tensor) -> np.ndarray:
+    """Return an array of NumPy, which sees our memory."""
+    return np.from_dlpack(tensor, device="cpu")
 
 
 def capsule_of(tensor: Tensor) -> Any:
@@ -436,8 +433,8 @@ CONSUMERS: dict[str, tuple[Callable[[], Consumer], ...]] = {
     "consumers": (
         *(TvmFfi, Nanobind, numpy),
         *(PyTorch, lambda: by_way_of(PyTorch(), "through a capsule", capsule_of)),
-        *(Jax, lambda: through_numpy(Jax())),
-        *(array_api_strict, lambda: through_numpy(array_api_strict())),
+        *(Jax, lambda: by_way_of(Jax(), "through NumPy", array_of)),
+        *(array_api_strict, lambda: by_way_of(array_api_strict(), "through NumPy", array_of)),
         *(pyarrow, awkward, DrJit),
     ),
     "extended": (tensorflow, warp),

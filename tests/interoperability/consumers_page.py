@@ -91,8 +91,8 @@ class Explained:
             sentence
             for sentence, patterns in EXPLANATIONS.items()
             if any(fnmatchcase(where, pattern) for pattern in patterns)
-        ][:1]
-        self.fitting |= dict.fromkeys(fitting)
+        ]
+        self.fitting |= dict.fromkeys(fitting[:1])
         word: str = outcome["outcome"]
         if word in PASSED:
             return word
