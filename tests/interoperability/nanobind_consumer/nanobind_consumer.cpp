@@ -27,7 +27,8 @@ using dtype_parts = std::tuple<int, int, int>;
 template <class Array>
 auto describe(const Array& array) {
   const std::vector<std::int64_t> shape(array.shape_ptr(), array.shape_ptr() + array.ndim());
-  const std::vector<std::int64_t> strides(array.stride_ptr(), array.stride_ptr() + array.ndim());
+  const std::vector<std::int64_t> strides(array.stride_ptr(),
+                                          array.stride_ptr() + array.ndim());
   const nb::dlpack::dtype dtype = array.dtype();
   return std::make_tuple(reinterpret_cast<std::uintptr_t>(array.data()), shape, strides,
                          dtype_parts(dtype.code, dtype.bits, dtype.lanes), array.device_id());
