@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of all peers share: asserts in the contract explain themselves, too."""
+"""Finds what is shared with the tests of the package: guide.py, capsules.py and others."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-# guide.py, which runs the examples of the pages here as it does there, and capsules.py.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
-pytest.register_assert_rewrite("exchange_contract", "guide")
+pytest.register_assert_rewrite("guide")

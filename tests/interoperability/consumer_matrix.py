@@ -19,7 +19,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -36,15 +35,18 @@ from consumer_cases import (  # noqa: E402
     HOST_CASES,
     PLAIN_DTYPES,
     Case,
-    NotOfferedError,
-    OnHost,
     Seen,
     make_tensor,
     see_tensor,
 )
-from consumers import CONSUMERS, Consumer  # noqa: E402
+from consumers import CONSUMERS, Consumer, Exporter  # noqa: E402
 
 Outcome = dict[str, str]
+# What each way to memory of the host asks of us; a keyword of theirs asks by itself.
+CAPSULES = {"legacy capsule": {}, "versioned capsule": {"max_version": (1, 3)}}
+HOST_WAYS = [f"{way}{copied}" for way in (*CAPSULES, "keyword") for copied in ("", ", copied")]
+WAYS = ("ours to theirs", "theirs to ours", *HOST_WAYS)
+CELLS = [(way, case) for way in WAYS for case in (HOST_CASES if way in HOST_WAYS else CASES)]
 
 
 def compare(expected: Seen, found: Seen) -> Outcome:
@@ -79,7 +81,7 @@ def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
     if seen.shape != case.shape or seen.dtype != case.dtype:
         raise SystemExit(f"{consumer.title} makes {seen} for the case {case.name}")
     if case.readonly and not seen.readonly:
-        raise NotOfferedError
+        return {"outcome": ""}
     ours = consumer.give(theirs, case)
     if (case.usm_type or ours.usm_type, case.device_id) != (ours.usm_type, ours.device[1]):
         place = f"{ours.usm_type} USM of device {ours.device[1]}"
@@ -87,58 +89,44 @@ def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
     return compare(seen, see_tensor(ours))
 
 
-def on_the_host(
-    take: Callable[[Consumer, object], object],
-) -> Callable[[Consumer, Case], Outcome]:
-    """Return a function that lets them take a tensor of ours as memory of the host."""
+def on_the_host(consumer: Consumer, case: Case, way: str) -> Outcome:
+    """Let them take a tensor of ours as memory of the host."""
+    ours = make_tensor(case, "shared")
+    kind, _, copied = way.partition(", ")
+    copy = True if copied else None
+    if kind in CAPSULES:
+        capsules = Exporter(ours, dl_device=(1, 0), copy=copy, **CAPSULES[kind])
+        theirs = consumer.from_dlpack(capsules)
+    else:
+        theirs = consumer.from_dlpack(ours, device=consumer.host, copy=copy)
+    wanted = Seen(case.shape, case.dtype, case.seen.tobytes(), ours.data, False)
+    outcome = compare(wanted, consumer.see_on_host(theirs))
+    if copied and outcome["outcome"] == "same memory":
+        return {"outcome": "wrong", "reason": "no copy, which was asked for"}
+    return outcome
 
-    def act(consumer: Consumer, case: Case) -> Outcome:
-        ours = make_tensor(case, "shared")
-        wanted = Seen(case.shape, case.dtype, case.seen.tobytes(), ours.data, False)
-        return compare(wanted, consumer.see_on_host(take(consumer, ours)))
 
-    return act
-
-
-WAYS: dict[str, Callable[[Consumer, Case], Outcome]] = {
-    "ours to theirs": ours_to_theirs,
-    "theirs to ours": theirs_to_ours,
-    **{
-        f"{kind} capsule{words}": on_the_host(
-            lambda consumer, ours, more={**version, "copy": copy}: consumer.take_on_host(
-                OnHost(ours, **more)
-            )
-        )
-        for kind, version in (("legacy", {}), ("versioned", {"max_version": (1, 3)}))
-        for copy, words in ((None, ""), (True, ", copied"))
-    },
-    **{
-        f"keyword{words}": on_the_host(
-            lambda consumer, ours, copy=copy: consumer.ask_for_host(ours, copy)
-        )
-        for copy, words in ((None, ""), (True, ", copied"))
-    },
-}
-CELLS = [
-    (way, case)
-    for way in WAYS
-    for case in (CASES if way in ("ours to theirs", "theirs to ours") else HOST_CASES)
-]
+def is_offered(consumer: Consumer, way: str, case: Case) -> bool:
+    """Say whether a library has such an array and such a way; if not, the cell is empty."""
+    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
+        return False
+    if way.startswith("keyword") and consumer.host is None:
+        return False
+    if way == "theirs to ours" and case.name in consumer.lacks:
+        return False
+    return way == "ours to theirs" or not consumer.only_takes
 
 
 def attempt(consumer: Consumer, way: str, case: Case) -> Outcome:
-    """Return what became of one exchange, if the library has its element type."""
-    if case.name.startswith("dtype ") and case.dtype not in consumer.dtypes:
+    """Return what became of one exchange."""
+    if not is_offered(consumer, way, case):
         return {"outcome": ""}
     try:
-        outcome = WAYS[way](consumer, case)
-    except NotOfferedError:
-        return {"outcome": ""}
+        if way in HOST_WAYS:
+            return on_the_host(consumer, case, way)
+        return (ours_to_theirs if way == "ours to theirs" else theirs_to_ours)(consumer, case)
     except Exception as error:
         return {"outcome": "refused", "reason": f"{type(error).__name__}: {error}"}
-    if way.endswith(", copied") and outcome["outcome"] == "same memory":
-        return {"outcome": "wrong", "reason": "no copy, which was asked for"}
-    return outcome
 
 
 def measure_from(environment: str, place: int, first: int) -> None:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The libraries of docs/consumers.md, and how each makes an array of a case and takes one of ours.
 
-Each is imported only where it is asked for: no environment has all of them. A method that a library
-has no counterpart of raises `NotOfferedError`, and its cell stays empty.
+Each is imported only where it is asked for: no environment has all of them.
 """
 
 from __future__ import annotations
@@ -11,30 +10,42 @@ import importlib
 import importlib.metadata
 import pkgutil
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import usm_dlpack
 from capsules import READ_ONLY, content_of
 from consumer_cases import (
+    CASES,
     DTYPES,
     OTHER_DTYPES,
     PLAIN_DTYPES,
     Case,
-    NotOfferedError,
-    OnHost,
     Seen,
-    dlpack_dtype,
-    gather,
+    bytes_of,
     make_tensor,
-    name_of_dtype,
-    see_tensor,
 )
-from peers import Peer
-from usm_here import queue_of
+from usm_dlpack import _dtypes
 
 Tensor = usm_dlpack.DLPackTensor
+# The cases of a library whose arrays are compact, and never read-only.
+COMPACT_ONLY = ("strided", "reversed", "broadcast", "read-only")
+NUMBERS = tuple(n for n in PLAIN_DTYPES if n != "bool" and not n.startswith("complex"))
 FLOAT8 = tuple(name for name in OTHER_DTYPES if name.startswith("float8"))
+
+
+class Exporter:
+    """A tensor of ours with DLPack's methods alone; keywords are given in place of those asked."""
+
+    def __init__(self, tensor: Tensor, **keywords: Any) -> None:
+        self.tensor = tensor
+        self.keywords = keywords
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.tensor.__dlpack__(**(self.keywords or asked))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.keywords.get("dl_device", self.tensor.__dlpack_device__())
 
 
 class Consumer:
@@ -47,6 +58,10 @@ class Consumer:
     lacks: tuple[str, ...] = ()
     # The kind of USM that a case is of that names none.
     usm_type = "device"
+    # Whether it only takes tensors of ours.
+    only_takes = False
+    # What its ``from_dlpack`` calls the host, if it has such a keyword.
+    host: Any = None
 
     @property
     def version(self) -> str:
@@ -54,25 +69,21 @@ class Consumer:
         version = importlib.metadata.version(self.distribution).partition("+")[0]
         return f"{self.distribution} {version}"
 
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        """Call their function."""
+        raise NotImplementedError
+
     def make(self, case: Case) -> Any:
-        """Return an array of theirs as a case says."""
-        raise NotOfferedError
+        """Return an array of theirs as a case says; one that only describes USM, over ours."""
+        return self.take(make_tensor(case, "device"))
 
     def take(self, tensor: Tensor) -> Any:
-        """Return what they make of a tensor of ours, or of memory of the host."""
-        raise NotImplementedError
+        """Return what they make of a tensor of ours."""
+        return self.from_dlpack(tensor)
 
     def see(self, array: Any) -> Seen:
         """Return what they say of an array of theirs."""
         raise NotImplementedError
-
-    def take_on_host(self, array: OnHost) -> Any:
-        """Return what they make of memory of the host."""
-        return self.take(array)  # type: ignore[arg-type]
-
-    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
-        """Return what a keyword of theirs for the host makes of a tensor of ours."""
-        raise NotOfferedError
 
     def see_on_host(self, array: Any) -> Seen:
         """Return what they say of an array in memory of the host."""
@@ -83,35 +94,45 @@ class Consumer:
         return usm_dlpack.from_dlpack(array)
 
 
+def see_numpy(array: np.ndarray) -> Seen:
+    """Return what NumPy says of an array."""
+    readonly = not array.flags.writeable
+    return Seen(array.shape, array.dtype.name, array.tobytes(), array.ctypes.data, readonly)
+
+
+def address_of(array: Any) -> int:
+    """Return the address of an array of dpctl.tensor, or of dpnp, whose arrays hold one."""
+    return int(getattr(array, "get_array", lambda: array)()._pointer)
+
+
 class UsmArrays(Consumer):
     """dpctl.tensor and what became of it."""
+
+    host = (1, 0)
 
     def __init__(self, title: str, distribution: str) -> None:
         self.title = title
         self.distribution = distribution
-        self.peer = Peer(title)
+        self.namespace: Any = importlib.import_module(title)
 
     def make(self, case: Case) -> Any:
-        place = {"usm_type": case.usm_type or "device", "sycl_queue": queue_of(case.device_id)}
-        array = self.peer.from_numpy(case.values, **place)
+        device = usm_dlpack.root_device(case.device_id)
+        kind = case.usm_type or "device"
+        array = self.namespace.asarray(case.values, usm_type=kind, device=device)
         if case.view is not None:
-            array = case.view(self.peer.namespace, array)
+            array = case.view(self.namespace, array)
         if case.readonly:
-            self.peer.set_readonly(array)
+            array.flags["W"] = False
         return array
 
-    def take(self, tensor: Tensor) -> Any:
-        return self.peer.namespace.from_dlpack(tensor)
-
-    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
-        return self.peer.namespace.from_dlpack(tensor, device=(1, 0), copy=copy)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.namespace.from_dlpack(x, **keywords)
 
     def see(self, array: Any) -> Seen:
         if isinstance(array, np.ndarray):
             return see_numpy(array)
-        values, readonly = self.peer.to_numpy(array), not array.flags.writable
-        address = self.peer.address(array)
-        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), address, readonly)
+        values, readonly = self.namespace.asnumpy(array), not array.flags.writable
+        return Seen(array.shape, array.dtype.name, values.tobytes(), address_of(array), readonly)
 
 
 class OneDal(Consumer):
@@ -128,69 +149,51 @@ class OneDal(Consumer):
         if not self.backend.is_dpc:
             raise SystemExit("onedal: expected its SYCL library, found the host's alone")
 
-    def make(self, case: Case) -> Any:
-        return self.take(make_tensor(case, "device"))
-
-    def take(self, tensor: Tensor) -> Any:
-        return self.backend.to_table(tensor, None)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.backend.to_table(x, None)
 
     def see(self, array: Any) -> Seen:
         address, readonly = array.__sycl_usm_array_interface__["data"]
-        found = see_tensor(usm_dlpack.from_dlpack(array))
-        return Seen(tuple(array.shape), array.dtype.name, found.bytes, address, readonly)
+        content = bytes_of(usm_dlpack.from_dlpack(array))
+        return Seen(tuple(array.shape), array.dtype.name, content, address, readonly)
 
     def see_on_host(self, array: Any) -> Seen:
-        tensor = content_of(array.__dlpack__()).dl_tensor
-        values = self.backend.from_table(array)
-        address = tensor.data + tensor.byte_offset
-        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), address, False)
+        values = self.backend.from_table(array)  # a table tells no address
+        return Seen(tuple(array.shape), array.dtype.name, values.tobytes(), 0, False)
 
 
-def see_numpy(array: np.ndarray) -> Seen:
-    """Return what NumPy says of an array."""
-    readonly = not array.flags.writeable
-    return Seen(array.shape, array.dtype.name, array.tobytes(), array.ctypes.data, readonly)
-
-
-class OnHostConsumer(Consumer):
+class OnHost(Consumer):
     """A library whose arrays are in memory of the host."""
 
     usm_type = "shared"
-    # The module or class that has its functions.
-    functions: str
-    # What its ``from_dlpack`` calls the host, if it has such a keyword.
-    host: Any = None
 
-    def __init__(self) -> None:
-        self.namespace: Any = pkgutil.resolve_name(self.functions)
+    def __init__(
+        self,
+        title: str,
+        functions: str,
+        from_numpy: Callable[[Any, np.ndarray], Any] = lambda xp, values: xp.from_numpy(values),
+        to_numpy: Callable[[Any], np.ndarray] = np.from_dlpack,
+        **attributes: Any,
+    ) -> None:
+        """Say where its functions are, and how NumPy's arrays become theirs and theirs NumPy's."""
+        self.title = self.distribution = title
+        self.namespace: Any = pkgutil.resolve_name(functions)
+        self.from_numpy = from_numpy
+        self.to_numpy = to_numpy
+        vars(self).update(attributes)
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        """Call their function."""
         return self.namespace.from_dlpack(x, **keywords)
 
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        """Return an array of theirs with these values."""
-        raise NotOfferedError
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        """Return an array of NumPy that sees theirs."""
-        return np.from_dlpack(array)
-
     def make(self, case: Case) -> Any:
-        if case.name in self.lacks:
-            raise NotOfferedError
-        return self.from_numpy(case.seen, case)
+        values = case.seen.view()
+        if case.readonly:
+            values.flags.writeable = False
+        return self.from_numpy(self.namespace, values)
 
     def take(self, tensor: Tensor) -> Any:
-        return self.from_dlpack(tensor) if self.host is None else self.ask_for_host(tensor, None)
-
-    def ask_for_host(self, tensor: Tensor, copy: bool | None) -> Any:
-        if self.host is None:
-            raise NotOfferedError
-        return self.from_dlpack(tensor, device=self.host, copy=copy)
-
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.from_dlpack(array)
+        keywords = {} if self.host is None else {"device": self.host}
+        return self.from_dlpack(tensor, **keywords)
 
     def see(self, array: Any) -> Seen:
         return see_numpy(self.to_numpy(array))
@@ -200,60 +203,44 @@ class OnHostConsumer(Consumer):
         return usm_dlpack.from_dlpack(array, device=(14, case.device_id), usm_type=kind)
 
 
-class NumPy(OnHostConsumer):
-    title = "NumPy"
-    distribution = functions = "numpy"
-    host = "cpu"
+class PyTorch(OnHost):
+    """Its views of other dtypes are made here, and its bytes read as uint8."""
 
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        array = values.view()
-        array.flags.writeable = not case.readonly and case.name != "broadcast"
-        return array
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        return array
-
-
-class PyTorch(OnHostConsumer):
-    title = "PyTorch CPU"
-    distribution = functions = "torch"
-    host = "cpu"
     lacks = ("reversed", "read-only")
     dtypes = (
         *(*PLAIN_DTYPES, "bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz"),
-        *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+        *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fnx2"),
     )
 
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        array = self.namespace.from_numpy(values)
-        if case.dtype in OTHER_DTYPES:
-            return array.view(getattr(self.namespace, case.dtype))
-        return array
+    def __init__(self) -> None:
+        super().__init__("PyTorch CPU", "torch", distribution="torch", host="cpu")
 
-    def take(self, tensor: Tensor) -> Any:
-        is_capsule = not hasattr(tensor, "__dlpack__")
-        return self.from_dlpack(tensor) if is_capsule else self.from_dlpack(tensor, device="cpu")
+    def make(self, case: Case) -> Any:
+        array = self.namespace.from_numpy(case.seen)
+        if case.dtype in OTHER_DTYPES:
+            return array.view(getattr(self.namespace, case.dtype.replace("fnx2", "fn_x2")))
+        return array
 
     def see(self, array: Any) -> Seen:
         raw = array.contiguous().reshape(-1).view(self.namespace.uint8).numpy().tobytes()
-        dtype = str(array.dtype).removeprefix("torch.")
+        dtype = str(array.dtype).removeprefix("torch.").replace("fn_x2", "fnx2")
         return Seen(tuple(array.shape), dtype, raw, array.data_ptr(), False)
 
 
-class Jax(OnHostConsumer):
-    title = "JAX CPU"
-    distribution = "jax"
-    functions = "jax.dlpack"
-    lacks = ("strided", "reversed", "broadcast", "read-only")
+class Jax(OnHost):
+    """It takes its own device or none, and ml_dtypes have the other dtypes for it."""
+
+    lacks = COMPACT_ONLY
     dtypes = (*PLAIN_DTYPES, "bfloat16", *FLOAT8, "float4_e2m1fn")
 
     def __init__(self) -> None:
-        super().__init__()
-        self.jax = pkgutil.resolve_name("jax")
+        self.jax = importlib.import_module("jax")
         self.jax.config.update("jax_enable_x64", True)
-        self.host = self.jax.devices("cpu")[0]
+        host = self.jax.devices("cpu")[0]
+        super().__init__("JAX CPU", "jax.dlpack", distribution="jax", host=host)
 
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
+    def make(self, case: Case) -> Any:
+        values = case.seen
         if case.dtype in OTHER_DTYPES:
             import ml_dtypes
 
@@ -275,168 +262,36 @@ class Jax(OnHostConsumer):
         return Seen(array.shape, values.dtype.name, content, array.unsafe_buffer_pointer(), True)
 
 
-class ArrayApiStrict(OnHostConsumer):
-    title = "array-api-strict"
-    distribution = "array-api-strict"
-    functions = "array_api_strict"
-    lacks = ("read-only",)
-    dtypes = tuple(name for name in PLAIN_DTYPES if name != "float16")
+class DrJit(OnHost):
+    """The tensors of its scalar backend, which compiles nothing, and has a class for each dtype."""
+
+    lacks = COMPACT_ONLY
+    dtypes = (
+        *("bool", "int8", "int32", "int64", "uint8", "uint32", "uint64"),
+        *("float16", "float32", "float64"),
+    )
+    # How the names of its classes end.
+    endings = ("b", "i8", "i", "i64", "u8", "u", "u64", "f16", "f", "f64")
 
     def __init__(self) -> None:
-        super().__init__()
-        self.host = self.namespace.Device("CPU_DEVICE")
+        super().__init__("Dr.Jit", "drjit.scalar", self.tensor_of, distribution="drjit")
+        self.to_numpy = lambda array: array.numpy()
 
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        return self.namespace.asarray(values)
-
-
-class PyArrow(OnHostConsumer):
-    title = "pyarrow"
-    distribution = "pyarrow"
-    functions = "pyarrow:Tensor"
-    host = (1, 0)
-    lacks = ("reversed", "read-only")
-    dtypes = tuple(n for n in PLAIN_DTYPES if n != "bool" and not n.startswith("complex"))
-
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        return self.namespace.from_numpy(values)
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        return array.to_numpy()
-
-
-class Awkward(OnHostConsumer):
-    """Its arrays have no ``__dlpack__``."""
-
-    title = "awkward"
-    distribution = functions = "awkward"
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        return array.layout.data
-
-
-class DrJit(OnHostConsumer):
-    """The tensors of its scalar backend, which compiles nothing."""
-
-    title = "Dr.Jit"
-    distribution = "drjit"
-    functions = "drjit.scalar"
-    lacks = Jax.lacks
-    # How Dr.Jit ends the names of its types.
-    names: ClassVar[dict[str, str]] = {
-        "bool": "b",
-        "int8": "i8",
-        "int32": "i",
-        "int64": "i64",
-        "uint8": "u8",
-        "uint32": "u",
-        "uint64": "u64",
-        "float16": "f16",
-        "float32": "f",
-        "float64": "f64",
-    }
-    dtypes = tuple(names)
+    def tensor_of(self, namespace: Any, values: Any) -> Any:
+        """Return a tensor of theirs."""
+        dtype = getattr(values, "tensor", values).dtype
+        ending = self.endings[self.dtypes.index(dtype.name)]
+        return getattr(namespace, f"TensorX{ending}")(values)
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.tensor_of(x, (x.tensor if isinstance(x, OnHost) else x).dtype)
-
-    def tensor_of(self, x: Any, dtype: np.dtype) -> Any:
-        """Return a tensor of theirs."""
-        return getattr(self.namespace, f"TensorX{self.names[dtype.name]}")(x)
-
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        return self.tensor_of(values, values.dtype)
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        return array.numpy()
+        return self.tensor_of(self.namespace, x)
 
 
-class TensorFlow(OnHostConsumer):
+class TensorFlow(OnHost):
     """It takes capsules alone, and its tensors are never written."""
 
-    title = "TensorFlow CPU"
-    distribution = "tensorflow-cpu"
-    functions = "tensorflow"
-    lacks = Jax.lacks
-
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        where = {} if isinstance(x, OnHost) else {"dl_device": (1, 0)}
-        return self.namespace.experimental.dlpack.from_dlpack(x.__dlpack__(**where))
-
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        return self.namespace.constant(values)
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        return np.asarray(array)
-
-
-class Warp(OnHostConsumer):
-    title = "Warp"
-    distribution = "warp-lang"
-    functions = "warp"
-    lacks = ("0-d", "read-only")
-    dtypes = PyArrow.dtypes
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.namespace.config.quiet = True
-
-    def from_numpy(self, values: np.ndarray, case: Case) -> Any:
-        return self.namespace.array(values, device="cpu", copy=False)
-
-    def to_numpy(self, array: Any) -> np.ndarray:
-        return array.numpy()
-
-
-class Indirect(OnHostConsumer):
-    """A library that does not take ours as they are, by another way."""
-
-    def __init__(
-        self, consumer: Consumer, way: str, prepare: Callable[[Any], Any], dtypes: tuple[str, ...]
-    ) -> None:
-        self.consumer = consumer
-        self.prepare = prepare
-        self.title = f"{consumer.title}, {way}"
-        self.distribution = consumer.distribution
-        self.dtypes = tuple(name for name in consumer.dtypes if name in dtypes)
-
-    def take(self, tensor: Tensor) -> Any:
-        return self.consumer.take(self.prepare(tensor))
-
-    def take_on_host(self, array: OnHost) -> Any:
-        raise NotOfferedError
-
-    def see(self, array: Any) -> Seen:
-        return self.consumer.see(array)
-
-
-def through_numpy(consumer: Consumer) -> Consumer:
-    """Return a library that takes arrays of NumPy that see our memory."""
-    return Indirect(consumer, "through NumPy", NumPy().take, PLAIN_DTYPES)
-
-
-def through_a_capsule(consumer: Consumer) -> Consumer:
-    """Return a library that takes our capsules for the host."""
-    place = {"dl_device": (1, 0), "max_version": (1, 0)}
-    return Indirect(consumer, "through a capsule", lambda x: x.__dlpack__(**place), DTYPES)
-
-
-class DlpackAlone:
-    """A tensor of ours without its array interface, which some libraries look for first."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.tensor.__dlpack__(**keywords)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.tensor.__dlpack_device__()
-
-
-def through_dlpack(consumer: Consumer) -> Consumer:
-    """Return a library that takes our tensors by DLPack, and not by their array interface."""
-    return Indirect(consumer, "through DLPack", DlpackAlone, consumer.dtypes)
+        return self.namespace.experimental.dlpack.from_dlpack(x.__dlpack__(dl_device=(1, 0)))
 
 
 class DescribesUsm(Consumer):
@@ -445,30 +300,26 @@ class DescribesUsm(Consumer):
     dtypes = DTYPES
 
     def see(self, array: Any) -> Seen:
-        capsule = array.__dlpack__(max_version=(1, 3))
-        content = content_of(capsule)
+        content = content_of(array.__dlpack__(max_version=(1, 3)))
         tensor = content.dl_tensor
         return Seen(
             tuple(tensor.shape[: tensor.ndim]),
-            name_of_dtype(tensor.code, tensor.bits, tensor.lanes),
-            see_tensor(usm_dlpack.from_dlpack(array)).bytes,
+            _dtypes.name_of(tensor.code, tensor.bits, tensor.lanes),
+            bytes_of(usm_dlpack.from_dlpack(array)),
             tensor.data + tensor.byte_offset,
             bool(getattr(content, "flags", 0) & READ_ONLY),
         )
+
+    def see_on_host(self, array: Any) -> Seen:
+        return see_numpy(np.from_dlpack(array))
 
 
 class TvmFfi(DescribesUsm):
     title = "apache-tvm-ffi"
     distribution = "apache-tvm-ffi"
 
-    def make(self, case: Case) -> Any:
-        return self.take(make_tensor(case, "device"))
-
-    def take(self, tensor: Tensor) -> Any:
-        return importlib.import_module("tvm_ffi").from_dlpack(tensor)
-
-    def see_on_host(self, array: Any) -> Seen:
-        return see_numpy(np.from_dlpack(array))
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return importlib.import_module("tvm_ffi").from_dlpack(x)
 
 
 class Nanobind(DescribesUsm):
@@ -483,8 +334,9 @@ class Nanobind(DescribesUsm):
     def make(self, case: Case) -> Any:
         tensor = make_tensor(case, "device")
         hand_out = self.extension.hand_out_readonly if case.readonly else self.extension.hand_out
+        code, bits, lanes, _ = _dtypes.read_dtype(case.dtype)
         place = (tensor.data, tensor.shape, tensor.strides)
-        return hand_out(*place, dlpack_dtype(case.dtype), tensor.device[1], tensor)
+        return hand_out(*place, (code, bits, lanes), tensor.device[1], tensor)
 
     def take(self, tensor: Tensor) -> Any:
         try:
@@ -499,30 +351,91 @@ class Nanobind(DescribesUsm):
         tensor, (address, shape, strides, dtype, device_id), readonly = array
         if (tensor.strides, tensor.device) != (tuple(strides), (14, device_id)):
             raise ValueError(f"strides {strides} on device {device_id}")
-        bytes_ = see_tensor(tensor).bytes
-        return Seen(tuple(shape), name_of_dtype(*dtype), bytes_, address, readonly)
+        return Seen(tuple(shape), _dtypes.name_of(*dtype), bytes_of(tensor), address, readonly)
 
-    def take_on_host(self, array: OnHost) -> Any:
-        return self.extension.keep_on_host(array)
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.extension.to_numpy(x)
 
-    def see_on_host(self, array: Any) -> Seen:
-        address, shape, strides, (code, bits, lanes), _ = array.describe()
-        found = gather(address, shape, strides, bits * lanes)
-        return Seen(tuple(shape), name_of_dtype(code, bits, lanes), found, address, True)
+
+def by_way_of(consumer: Consumer, way: str, prepare: Callable[[Any], Any]) -> Consumer:
+    """Return a library that does not take ours as they are, and takes what is made of them."""
+    consumer.title += f", {way}"
+    if prepare is array_of:
+        consumer.dtypes = tuple(name for name in consumer.dtypes if name in PLAIN_DTYPES)
+    consumer.only_takes = True
+    consumer.take = lambda tensor: consumer.from_dlpack(prepare(tensor))
+    return consumer
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """Return an array of NumPy, which sees our memory."""
+    return np.from_dlpack(tensor, device="cpu")
+
+
+def capsule_of(tensor: Tensor) -> Any:
+    """Return our capsule for the host."""
+    return tensor.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
+
+
+def numpy() -> Consumer:
+    """Return NumPy."""
+    same = (lambda _, values: values, lambda array: array)
+    return OnHost("NumPy", "numpy", *same, distribution="numpy", host="cpu")
+
+
+def array_api_strict() -> Consumer:
+    """Return array-api-strict, whose devices are objects."""
+    consumer = OnHost("array-api-strict", "array_api_strict", lambda xp, values: xp.asarray(values))
+    consumer.host = consumer.namespace.Device("CPU_DEVICE")
+    consumer.lacks = ("read-only",)
+    consumer.dtypes = tuple(name for name in PLAIN_DTYPES if name != "float16")
+    return consumer
+
+
+def pyarrow() -> Consumer:
+    """Return pyarrow, which has no negative strides."""
+    consumer = OnHost("pyarrow", "pyarrow:Tensor", host=(1, 0), dtypes=NUMBERS)
+    consumer.to_numpy = lambda array: array.to_numpy()
+    consumer.lacks = ("reversed", "read-only")
+    return consumer
+
+
+def awkward() -> Consumer:
+    """Return awkward, whose arrays have no ``__dlpack__``."""
+    consumer = OnHost("awkward", "awkward", lacks=tuple(case.name for case in CASES))
+    consumer.to_numpy = lambda array: array.layout.data
+    return consumer
+
+
+def tensorflow() -> Consumer:
+    """Return TensorFlow."""
+    ways = (lambda tf, values: tf.constant(values), np.asarray)
+    wheel = "tensorflow-cpu"
+    return TensorFlow("TensorFlow CPU", "tensorflow", *ways, distribution=wheel, lacks=COMPACT_ONLY)
+
+
+def warp() -> Consumer:
+    """Return Warp."""
+    consumer = OnHost("Warp", "warp", distribution="warp-lang", dtypes=NUMBERS)
+    consumer.from_numpy = lambda wp, values: wp.array(values, device="cpu", copy=False)
+    consumer.to_numpy = lambda array: array.numpy()
+    consumer.lacks = ("0-d", "read-only")
+    return consumer
 
 
 CONSUMERS: dict[str, tuple[Callable[[], Consumer], ...]] = {
     "dpctl-tensor": (
         lambda: UsmArrays("dpctl.tensor", "dpctl"),
-        *(OneDal, lambda: through_dlpack(OneDal())),
+        # It looks for the array interface first, which an Exporter has not.
+        *(OneDal, lambda: by_way_of(OneDal(), "through DLPack", Exporter)),
     ),
     "dpnp": (lambda: UsmArrays("dpnp", "dpnp"), lambda: UsmArrays("dpnp.tensor", "dpnp")),
     "consumers": (
-        *(TvmFfi, Nanobind, NumPy),
-        *(PyTorch, lambda: through_a_capsule(PyTorch())),
-        *(Jax, lambda: through_numpy(Jax())),
-        *(ArrayApiStrict, lambda: through_numpy(ArrayApiStrict())),
-        *(PyArrow, Awkward, DrJit),
+        *(TvmFfi, Nanobind, numpy),
+        *(PyTorch, lambda: by_way_of(PyTorch(), "through a capsule", capsule_of)),
+        *(Jax, lambda: by_way_of(Jax(), "through NumPy", array_of)),
+        *(array_api_strict, lambda: by_way_of(array_api_strict(), "through NumPy", array_of)),
+        *(pyarrow, awkward, DrJit),
     ),
-    "extended": (TensorFlow, Warp),
+    "extended": (tensorflow, warp),
 }

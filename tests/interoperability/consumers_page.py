@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/consumers.md from what the environments measured, or see that it is unchanged.
 
-    python consumers_page.py [--write] folder ...
-
-A folder is an environment's, with its ``consumers.json`` and, where the peer's wheel has tests, the
-counts of `peers_own_tests`. The section of the extended run stays as it is if its folder is not
-given.
-
 A cell that does not pass must be explained in `upstream_defects.EXPLANATIONS`, and an explanation
 must have a cell that does not pass: otherwise the page is not written. No explanation excuses wrong
 values. Only the standard library is used, since no environment sees all of the parts.
@@ -14,15 +8,11 @@ values. Only the standard library is used, since no environment sees all of the 
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
-import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from upstream_defects import EXPLANATIONS
 
@@ -85,7 +75,7 @@ Row = dict[str, Any]
 
 
 class Explained:
-    """Which explanation each cell has, numbered in the order in which they are met."""
+    """The explanations of cells, numbered in the order in which they are met."""
 
     def __init__(self, anchor: str) -> None:
         self.anchor = anchor
@@ -97,34 +87,33 @@ class Explained:
         """Return what stands in a cell."""
         outcome = row["cells"].get(direction, {}).get(cell, {"outcome": ""})
         where = f"{row['title']} | {direction} | {cell}"
-        fits = (
+        fitting = [
             sentence
             for sentence, patterns in EXPLANATIONS.items()
             if any(fnmatchcase(where, pattern) for pattern in patterns)
-        )
-        sentence = next(fits, None)
-        if sentence is not None:
-            self.fitting[sentence] = None
+        ]
+        self.fitting |= dict.fromkeys(fitting[:1])
         word: str = outcome["outcome"]
         if word in PASSED:
             return word
-        if word == "wrong" or sentence is None:
+        if word == "wrong" or not fitting:
             self.problems.append(
                 f"{where}: expected a cell that passes or is explained, found {word} "
                 f"({outcome.get('reason')}); mend the export, or explain it in upstream_defects.py"
             )
             return word
-        number = self.numbers.setdefault(sentence, len(self.numbers) + 1)
+        number = self.numbers.setdefault(fitting[0], len(self.numbers) + 1)
         return f"{word} [{number}](#{self.anchor})"
 
-    def unused(self) -> list[str]:
-        """Return what to say of each explanation whose cells all pass."""
-        return [
+    def faults(self) -> list[str]:
+        """Return what is unexplained, and each explanation whose cells all pass."""
+        unused = [
             "upstream_defects.py: expected a cell that does not pass, found none for "
             f"`{sentence}`; take the entry out"
             for sentence in self.fitting
             if sentence not in self.numbers
         ]
+        return self.problems + unused
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -185,7 +174,7 @@ def host_rows(row: Row, views: list[str], explained: Explained) -> list[list[str
     return [[row["title"], ", ".join(alike), cells] for cells, alike in ways.items()]
 
 
-def render(rows: list[Row], level: str, suffix: str) -> tuple[str, list[str]]:
+def render(rows: list[Row], level: str = "##", suffix: str = "") -> tuple[str, list[str]]:
     """Return the tables of some libraries, and what keeps them from being true.
 
     ``level`` is the marks of a heading, ``suffix`` what the headings end with.
@@ -193,21 +182,14 @@ def render(rows: list[Row], level: str, suffix: str) -> tuple[str, list[str]]:
     explained = Explained(f"Reasons{suffix}".lower().replace(" ", "-"))
     cells = [cell for cell in rows[0]["cells"]["ours to theirs"] if not cell.startswith("dtype ")]
     views = list(rows[0]["cells"]["keyword"])
-    arrays = [
-        [
-            row["title"],
-            *(
-                summed_up({cell: explained.mark(row, direction, cell) for cell in cells})
-                for direction in DIRECTIONS
-            ),
-        ]
-        for row in rows
-    ]
-    host = [line for row in rows for line in host_rows(row, views, explained)]
-    dtypes = [
-        [row["title"], *(of_dtypes(row, direction, explained) for direction in DIRECTIONS)]
-        for row in rows
-    ]
+    arrays, host, dtypes = [], [], []
+    for row in rows:
+        marks = [{cell: explained.mark(row, way, cell) for cell in cells} for way in DIRECTIONS]
+        arrays.append([row["title"], *map(summed_up, marks)])
+    for row in rows:
+        host += host_rows(row, views, explained)
+    for row in rows:
+        dtypes.append([row["title"], *(of_dtypes(row, way, explained) for way in DIRECTIONS)])
     reasons = "".join(f"{number}. {text}\n" for text, number in explained.numbers.items())
     versions = dict.fromkeys(row["version"] for row in rows)
     page = (
@@ -221,25 +203,26 @@ def render(rows: list[Row], level: str, suffix: str) -> tuple[str, list[str]]:
         f"{table(['library', *DIRECTIONS], dtypes)}\n"
         f"{level} Reasons{suffix}\n\n{reasons}"
     )
-    return page, explained.problems + explained.unused()
+    return page, explained.faults()
 
 
-def main() -> int:
-    """Compare the page with what was measured, or write it; return 1 if it is not true."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="renew the page")
-    parser.add_argument("folders", nargs="+", type=Path)
-    options = parser.parse_args()
-    parts = {f: json.loads((f / "consumers.json").read_text()) for f in options.folders}
-    extended = [part for f, part in parts.items() if f.name.endswith("extended")]
+def compare(folders: list[Path], write: bool) -> int:
+    """Compare the page with what was measured, or write it; return 1 if it is not true.
+
+    A folder is an environment's, with its ``consumers.json`` and, where the peer's wheel has tests,
+    the counts of `peers_own_tests`. The section of the extended run stays as it is if its folder is
+    not given.
+    """
+    parts = {folder: json.loads((folder / "consumers.json").read_text()) for folder in folders}
+    extended = [part for folder, part in parts.items() if folder.name.endswith("extended")]
     usual = [row for part in parts.values() if part not in extended for row in part]
     own = [
         list(json.loads(file.read_text()).values())
-        for folder in options.folders
+        for folder in folders
         for file in sorted(folder.glob("own_tests_*.json"), reverse=True)
     ]
-    committed = PAGE.read_text() if PAGE.exists() else ""
-    tables, problems = render(usual, "##", "")
+    committed = PAGE.read_text()
+    tables, problems = render(usual)
     own_table = table(["wheel", "ours is the", "pass", "do not fit"], own)
     page = f"{HEAD}\n{tables}\n{OWN_TESTS}\n{own_table}\n"
     if extended:
@@ -251,12 +234,11 @@ def main() -> int:
     print("\n".join(problems))
     if problems:
         return 1
-    if options.write:
+    if write:
         PAGE.write_text(page)
         return 0
-    changes = difflib.unified_diff(
-        committed.splitlines(), page.splitlines(), "docs/consumers.md", "this run", lineterm="", n=0
-    )
+    lines = (committed.splitlines(), page.splitlines())
+    changes = difflib.unified_diff(*lines, "docs/consumers.md", "this run", lineterm="", n=0)
     print("\n".join(changes))
     if committed == page:
         return 0
@@ -265,7 +247,3 @@ def main() -> int:
         "with `python3 tests/interoperability/run.py --write` if they are right"
     )
     return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the DLPack tests that the peers' wheels carry against this package: a pytest plugin.
 
-The peers' test files are imported from where pip put them, and not changed. In the modules that
-they call ``dpt``, ``dpnp`` or ``cupy`` one side of the exchange is exchanged for ours:
+The peers' test files are imported from where pip put them, and not changed. One side of the
+exchange is exchanged for ours:
 
 ``--ours=producer``
     Every array of theirs is exported by our ``__dlpack__`` and ``__dlpack_device__``, and taken by
@@ -18,32 +18,29 @@ docs/consumers.md has the counts.
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
-import warnings
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import numpy as np
+import dpctl.memory
 import pytest
 import usm_dlpack  # before anything asks for devices: it makes the CPU driver known
-
-with warnings.catch_warnings():
-    # dpctl.tensor announces that it moves to dpnp.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import dpctl.memory
-
-    TENSOR = import_module("dpctl.tensor" if find_spec("dpctl.tensor") else "dpnp.tensor")
-    CAPSULES = import_module(f"{TENSOR.__name__}._dlpack")
-
 from capsules import OldArray, content_of
+from memory_sources import TypedArray
 
+TENSOR = import_module("dpctl.tensor" if find_spec("dpctl.tensor") else "dpnp.tensor")
+CAPSULES = import_module(f"{TENSOR.__name__}._dlpack")
+THEIR_FROM_DLPACK = TENSOR.from_dlpack
+THEIR_FROM_CAPSULE = CAPSULES.from_dlpack_capsule
 CALLS = Counter[str]()
+COUNTS = Counter[str]()
 KDL_CPU = 1
 _COPY_IS_WRITABLE = "wants a copy of read-only memory to be read-only; ours is new memory"
 _REFUSAL_IS_A_BUFFER_ERROR = (
@@ -74,220 +71,120 @@ UNFIT = {
 }
 
 
-def _our_dlpack(array: Any, /, **keywords: Any) -> Any:
-    CALLS["ours"] += 1
-    return usm_dlpack.to_dlpack_tensor(array).__dlpack__(**keywords)
+def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that counts its calls as ours."""
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        CALLS["ours"] += 1
+        return function(*arguments, **keywords)
+
+    return called
 
 
-def _our_dlpack_device(array: Any, /) -> tuple[int, int]:
-    CALLS["ours"] += 1
-    return usm_dlpack.to_dlpack_tensor(array).__dlpack_device__()
+def export_by_ours() -> None:
+    """Let our methods stand for those of their arrays, and our device ids for theirs."""
+
+    def export(array: Any, /, **keywords: Any) -> Any:
+        return usm_dlpack.to_dlpack_tensor(array).__dlpack__(**keywords)
+
+    def place(array: Any, /) -> tuple[int, int]:
+        return usm_dlpack.to_dlpack_tensor(array).__dlpack_device__()
+
+    kinds = [TENSOR.usm_ndarray]
+    if TENSOR.__name__ == "dpnp.tensor":
+        kinds.append(import_module("dpnp").ndarray)
+    for kind in kinds:
+        # Python sets no attribute of an extension type.
+        (methods,) = gc.get_referents(vars(kind))
+        methods |= {"__dlpack__": counted(export), "__dlpack_device__": counted(place)}
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+    CAPSULES.to_dlpack_capsule = lambda array: array.__dlpack__()
+    TENSOR.sycl_device_to_dldevice = counted(lambda device: (14, usm_dlpack.device_id(device)))
 
 
-class ArrayExportedByUs(TENSOR.usm_ndarray):  # type: ignore[misc, name-defined]
-    """An array of theirs, whose DLPack methods are ours."""
-
-    __dlpack__ = _our_dlpack
-    __dlpack_device__ = _our_dlpack_device
-
-    def __getitem__(self, key: Any) -> Any:
-        return exported_by_us(super().__getitem__(key))
-
-    @property
-    def T(self) -> Any:  # noqa: N802
-        return exported_by_us(super().T)
-
-    @property
-    def mT(self) -> Any:  # noqa: N802
-        return exported_by_us(super().mT)
+def shown(tensor: usm_dlpack.DLPackTensor) -> Any:
+    """Return an array of theirs over the bytes that a tensor of ours spans."""
+    shape, strides, itemsize = tensor.shape, tensor.strides, tensor.dtype.itemsize
+    reaches = [] if 0 in shape else [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    before = -sum(min(0, reach) for reach in reaches)
+    count = before + 1 + sum(max(0, reach) for reach in reaches)
+    first = tensor.data - before * itemsize
+    span = {"data": (first, False), "shape": (count * itemsize,), "strides": None, "typestr": "|u1"}
+    memory = dpctl.memory.as_usm_memory(TypedArray(tensor, **span))
+    place = {"dtype": tensor.dtype, "strides": strides, "buffer": memory, "offset": before}
+    array = TENSOR.usm_ndarray(shape, **place)
+    if tensor.readonly:
+        array.flags["W"] = False
+    return array
 
 
-def exported_by_us(value: Any) -> Any:
-    """Return an array of theirs as one that ours exports; anything else as it is."""
-    if type(value) is TENSOR.usm_ndarray:
-        return array_over(value, value.shape, value.dtype, value.strides, ArrayExportedByUs)
-    return value
-
-
-class Span:
-    """The bytes that an array sees, as memory."""
-
-    def __init__(self, array: Any, shape: Any, strides: Any, itemsize: int) -> None:
-        interface = array.__sycl_usm_array_interface__
-        first = interface["data"][0] + interface.get("offset", 0) * itemsize
-        reach = [(n - 1) * s * itemsize for n, s in zip(shape, strides, strict=True)]
-        below = sum(min(0, step) for step in reach) if 0 not in shape else 0
-        above = sum(max(0, step) for step in reach) if 0 not in shape else 0
-        self.array = array
-        self.before_first = -below // itemsize
-        self.__sycl_usm_array_interface__ = {
-            "data": (first + below, False),
-            "shape": (above - below + itemsize,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 1,
-            "syclobj": interface["syclobj"],
-        }
-
-
-def array_over(array: Any, shape: Any, dtype: Any, strides: Any, kind: Any) -> Any:
-    """Return an array of theirs in the memory of another object."""
-    span = Span(array, shape, strides, np.dtype(dtype).itemsize)
-    memory = dpctl.memory.as_usm_memory(span)
-    made = kind(shape, dtype=dtype, strides=strides, buffer=memory, offset=span.before_first)
-    if array.__sycl_usm_array_interface__["data"][1]:
-        made.flags["W"] = False
-    return made
-
-
-def _is_on_host(x: Any) -> bool:
-    ask = getattr(x, "__dlpack_device__", None)
-    return ask is not None and int(ask()[0]) == KDL_CPU
-
-
-def _ours_of_capsule(capsule: Any) -> Any:
-    if content_of(capsule).dl_tensor.device_type == KDL_CPU:
-        return CAPSULES.from_dlpack_capsule(capsule)
-    return _ours(OldArray(capsule))
-
-
-def _counted_device_id(device: Any) -> tuple[int, int]:
-    CALLS["ours"] += 1
-    return 14, usm_dlpack.device_id(device)
-
-
-def _counted_root_device(dl_device: tuple[int, int]) -> Any:
-    CALLS["ours"] += 1
-    return usm_dlpack.root_device(dl_device[1])
-
-
-def _ours(x: Any, device: Any = None, copy: bool | None = None) -> Any:
+def take(x: Any, device: Any = None, copy: bool | None = None) -> Any:
     """Take an array by our `from_dlpack`, and show it as one of theirs."""
     place = getattr(device, "sycl_queue", device)
-    to_host = isinstance(place, tuple) and len(place) == 2 and int(place[0]) == KDL_CPU
-    if (device is None or to_host) and _is_on_host(x):
+    if isinstance(place, tuple):
+        place = tuple(int(part) for part in place)
+    to_host = isinstance(place, tuple) and place[0] == KDL_CPU
+    ask = getattr(x, "__dlpack_device__", None)
+    if (device is None or to_host) and ask is not None and int(ask()[0]) == KDL_CPU:
         # From the host to the host: nothing that this package does, so theirs does it, uncounted.
-        return TENSOR.from_dlpack(x, device=device, copy=copy)
+        return THEIR_FROM_DLPACK(x, device=device, copy=copy)
     CALLS["ours"] += 1
     if to_host:
         return usm_dlpack.from_dlpack(x).numpy()
-    if isinstance(place, tuple):
-        place = tuple(int(part) for part in place)
-    tensor = usm_dlpack.from_dlpack(x, device=place, copy=copy)
-    return array_over(tensor, tensor.shape, tensor.dtype, tensor.strides, TENSOR.usm_ndarray)
+    return shown(usm_dlpack.from_dlpack(x, device=place, copy=copy))
 
 
-def _ours_for_dpnp(x: Any, /, **keywords: Any) -> Any:
-    import dpnp
-
-    taken = _ours(x, **keywords)
-    if isinstance(taken, np.ndarray):
-        return taken
-    return dpnp.asarray(taken, copy=False)
+def take_capsule(capsule: Any) -> Any:
+    """Take a capsule of USM as an array of before all keywords, and any other by theirs."""
+    if content_of(capsule).dl_tensor.device_type == KDL_CPU:
+        return THEIR_FROM_CAPSULE(capsule)
+    return take(OldArray(capsule))
 
 
-class Exchanged(ModuleType):
-    """A namespace of theirs with some names exchanged."""
-
-    def __init__(self, namespace: ModuleType, names: dict[str, Any], pass_on: Any = None) -> None:
-        super().__init__(namespace.__name__)
-        self.__dict__.update(_namespace=namespace, _names=names, _pass_on=pass_on)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._names:
-            return self._names[name]
-        value = getattr(self._namespace, name)
-        if not callable(value) or isinstance(value, type):
-            return value
-
-        def called(*arguments: Any, **keywords: Any) -> Any:
-            made = value(*arguments, **keywords)
-            return made if self._pass_on is None else self._pass_on(made)
-
-        return called
+def import_by_ours() -> None:
+    """Let our functions stand for theirs that take arrays, capsules and device ids."""
+    TENSOR.from_dlpack = take  # which dpnp.from_dlpack calls
+    CAPSULES.from_dlpack_capsule = take_capsule
+    TENSOR.dldevice_to_sycl_device = counted(lambda device: usm_dlpack.root_device(device[1]))
 
 
-def exchange_names(side: str) -> dict[ModuleType, ModuleType]:
-    """Return what stands for each namespace of theirs."""
-    if side == "producer":
-        capsules: dict[str, Any] = {"to_dlpack_capsule": lambda array: array.__dlpack__()}
-        tensor: dict[str, Any] = {"sycl_device_to_dldevice": _counted_device_id}
-        top: dict[str, Any] = {}
-    else:
-        capsules = {"from_dlpack_capsule": _ours_of_capsule}
-        tensor = {"from_dlpack": _ours, "dldevice_to_sycl_device": _counted_root_device}
-        top = {"from_dlpack": _ours_for_dpnp}
-    made: dict[ModuleType, ModuleType] = {
-        TENSOR: Exchanged(TENSOR, tensor, exported_by_us if side == "producer" else None),
-        CAPSULES: Exchanged(CAPSULES, capsules),
-    }
-    if TENSOR.__name__ == "dpnp.tensor":
-        import dpnp
-
-        made[dpnp] = Exchanged(dpnp, top)
-    return made
-
-
-class Verdicts:
-    """Says of each case whether it passed as it should."""
-
-    def __init__(self, side: str, report: Path) -> None:
-        self.side = side
-        self.report = report
-        self.counts = Counter[str]()
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        made = exchange_names(self.side)
-        if self.side == "producer" and TENSOR.__name__ == "dpnp.tensor":
-            # The type of its public arrays is a Python class.
-            import dpnp
-
-            dpnp.ndarray.__dlpack__ = _our_dlpack
-            dpnp.ndarray.__dlpack_device__ = _our_dlpack_device
-        for module in {item.module for item in items}:  # type: ignore[attr-defined]
-            for name, value in vars(module).items():
-                if isinstance(value, ModuleType) and value in made:
-                    setattr(module, name, made[value])
-        for item in items:
-            parameters = getattr(getattr(item, "callspec", None), "params", {})
-            for name, value in parameters.items():
-                if isinstance(value, ModuleType) and value in made:
-                    parameters[name] = made[value]
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        if call.when == "setup":
-            CALLS.clear()
-        report = yield
-        if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
-            self.judge(item, report)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn what pytest says of a case into what this run wants of it."""
+    if call.when == "setup":
+        CALLS.clear()
+    report = yield
+    if call.when == "teardown" or (call.when == "setup" and report.outcome == "passed"):
         return report
-
-    def judge(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Turn what pytest says of a case into what this run wants of it."""
-        reason = UNFIT[self.side].get(item.originalname)  # type: ignore[attr-defined]
-        reached = report.outcome == "passed" and CALLS["ours"] > 0
-        if reached and reason is not None:
-            report.outcome = "failed"
-            report.longrepr = "expected a case that does not fit, found one that passes"
-        elif report.outcome == "failed" and reason is not None:
-            report.outcome = "skipped"
-            report.wasxfail = reason
-        self.counts["passed" if reached else "unfit"] += 1
-
-    def pytest_sessionfinish(self) -> None:
-        package = TENSOR.__name__.split(".")[0]
-        counts = {name: str(self.counts[name]) for name in ("passed", "unfit")}
-        found = {"release": f"{package} {version(package)}", "side": self.side, **counts}
-        self.report.write_text(json.dumps(found))
+    reason = UNFIT[item.config.option.ours].get(item.originalname)  # type: ignore[attr-defined]
+    reached = report.outcome == "passed" and CALLS["ours"] > 0
+    if reached and reason is not None:
+        report.outcome = "failed"
+        report.longrepr = "expected a case that does not fit, found one that passes"
+    elif report.outcome == "failed" and reason is not None:
+        report.outcome = "skipped"
+        report.wasxfail = reason
+    COUNTS["passed" if reached else "unfit"] += 1
+    return report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the side that is ours, and where the counts go."""
     parser.addoption("--ours", choices=["producer", "consumer"], required=True)
     parser.addoption("--counts", type=Path, required=True, help="write how many passed, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Verdicts(config.option.ours, config.option.counts))
+    """Exchange one side."""
+    (export_by_ours if config.option.ours == "producer" else import_by_ours)()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write how many cases passed."""
+    package = TENSOR.__name__.split(".")[0]
+    counts = {name: str(COUNTS[name]) for name in ("passed", "unfit")}
+    side = session.config.option.ours
+    found = {"release": f"{package} {version(package)}", "side": side, **counts}
+    session.config.option.counts.write_text(json.dumps(found))

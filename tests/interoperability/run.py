@@ -23,21 +23,22 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from dev import DEV, Environment, RefusalError, make_environment, run  # noqa: E402
+import consumers_page  # noqa: E402
+
+from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
 TESTS = {
-    "dpnp": ("guide_examples", "dpnp", "onednn"),
+    "dpnp": ("guide_examples", "usm_arrays"),
     "consumers": ("guide_examples", "pytorch"),
-    "dpctl-tensor": ("guide_examples", "dpctl_tensor"),
+    "dpctl-tensor": ("guide_examples", "usm_arrays"),
 }
 EXTENDED = "extended"
 PAGE_ORDER = ("dpctl-tensor", "dpnp", "consumers", EXTENDED)
@@ -112,77 +113,49 @@ def build_nanobind_consumer(environment: Environment) -> None:
     environment.run("cmake", "--build", folder)
 
 
-def copy_example(environment: Environment, name: str) -> Path:
-    """Copy an example into the environment's folder; return the copy."""
-    example = environment.folder / "examples" / name
-    shutil.rmtree(example, ignore_errors=True)
+def run_examples(environment: Environment, arguments: list[str]) -> None:
+    """Build and test copies of the examples for the environment's runtime.
+
+    Of the extension, whose other tests tests/python/test_examples.py runs, those with dpnp's
+    arrays; of oneDNN all, by the commands of its README.
+    """
+    examples = environment.folder / "examples"
+    shutil.rmtree(examples, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "build", ".pytest_cache")
-    shutil.copytree(ROOT / "examples" / name, example, ignore=ignored)
-    return example
-
-
-def run_example(environment: Environment) -> None:
-    """Build the example of an extension for the environment's runtime; test it with dpnp's arrays.
-
-    Its other tests are run by tests/python/test_examples.py.
-    """
-    example = copy_example(environment, "extension")
-    environment.run(
-        *(environment.python, "-m", "pip", "install", "-q"),
-        *("--no-build-isolation", "--no-deps", example),
-    )
-    environment.run(environment.python, "-m", "pytest", "-q", "-k", "dpnp", example)
-
-
-def run_onednn_example(environment: Environment, arguments: list[str]) -> None:
-    """Type the commands of the README of the oneDNN example, in a copy of it.
-
-    They build the extension and the C++ program for the environment's runtime, and test both.
-    """
-    example = copy_example(environment, "onednn")
-    readme = (example / "README.md").read_text(encoding="utf-8")
+    shutil.copytree(ROOT / "examples", examples, ignore=ignored)
+    install = (environment.python, "-m", "pip", "install", "-q", "--no-build-isolation")
+    environment.run(*install, "--no-deps", examples / "extension")
+    environment.run(environment.python, "-m", "pytest", "-q", "-k", "dpnp", examples / "extension")
+    readme = (examples / "onednn" / "README.md").read_text(encoding="utf-8")
     (commands,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
     for command in commands.splitlines():
-        line = ["sh", "-c", f'cd {shlex.quote(str(example))} && {command} "$@"', "sh"]
+        folder = shlex.quote(str(examples / "onednn"))
+        line = ["sh", "-c", f'cd {folder} && {command} "$@"', "sh"]
         if command.endswith("-m pytest"):
             run_pytest(environment, *line, arguments=arguments)
         else:
             environment.run(*line)
 
 
-def measure(environment: Environment, peer: str) -> None:
-    """Try each cell of the page with the libraries of one environment."""
-    part = environment.folder / "consumers.json"
-    environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
-
-
 def exchange_with(peer: str, arguments: list[str]) -> None:
-    """Make the environment of one peer and run its tests there; print what took how long."""
+    """Make the environment of one peer, run its tests there, and try each cell of the page."""
     start = time.monotonic()
     environment = make_environment(f"interoperability-{peer}")
     requirements = f"requirements/interoperability-{peer}.txt"
-    steps: dict[str, Callable[[], None]] = {
-        # What is imported is compiled then; the rest of these libraries never is.
-        "install": lambda: environment.install("-q", "--no-compile", "-r", requirements),
-        "build": lambda: build_package(environment),
-    }
+    # What is imported is compiled then; the rest of these libraries never is.
+    environment.install("-q", "--no-compile", "-r", requirements)
+    build_package(environment)
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
-        steps["example"] = lambda: run_example(environment)
-        steps["oneDNN"] = lambda: run_onednn_example(environment, arguments)
+        run_examples(environment, arguments)
     if peer in TESTS:
-        steps["test"] = lambda: run_tests(environment, peer, arguments)
+        run_tests(environment, peer, arguments)
     if peer in OWN_TESTS:
-        steps["their tests"] = lambda: run_own_tests(environment, peer, arguments)
+        run_own_tests(environment, peer, arguments)
     if peer == "consumers":
-        steps["build nanobind's side"] = lambda: build_nanobind_consumer(environment)
-    steps["measure"] = lambda: measure(environment, peer)
-    taken = [f"venv {time.monotonic() - start:.0f} s"]
-    for step, act in steps.items():
-        print(f"\n=== {peer}: {step}", flush=True)
-        start = time.monotonic()
-        act()
-        taken.append(f"{step} {time.monotonic() - start:.0f} s")
-    print(f"\n{peer}: {', '.join(taken)}")
+        build_nanobind_consumer(environment)
+    part = environment.folder / "consumers.json"
+    environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
+    print(f"\n{peer}: {time.monotonic() - start:.0f} s")
 
 
 def exchange_apart(peer: str, arguments: list[str]) -> str:
@@ -208,8 +181,7 @@ def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
     if any(line.endswith("FAILED") for line in summary):
         return 1
     folders = [DEV / f"interoperability-{peer}" for peer in PAGE_ORDER if peer in peers]
-    wanted = ["--write"] if write else []
-    return run(sys.executable, HERE / "consumers_page.py", *wanted, *folders, check=False)
+    return consumers_page.compare(folders, write)
 
 
 def main() -> int:

@@ -20,20 +20,15 @@ using taken_readonly = nb::ndarray<nb::ro, nb::device::oneapi>;
 // Given to Python as an object with __dlpack__; without the tag it would be a bare capsule.
 using given = nb::ndarray<nb::array_api, nb::device::oneapi>;
 using given_readonly = nb::ndarray<nb::array_api, nb::ro, nb::device::oneapi>;
-/// Memory of the host, kept as long as the object is.
-struct on_host {
-  nb::ndarray<nb::ro, nb::device::cpu> array;
-};
+using on_host = nb::ndarray<nb::ro, nb::device::cpu>;
+using numpy_array = nb::ndarray<nb::numpy, nb::ro, nb::device::cpu>;
 using dtype_parts = std::tuple<int, int, int>;
 
 template <class Array>
 auto describe(const Array& array) {
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
-  for (std::size_t r = 0; r < array.ndim(); ++r) {
-    shape.push_back(static_cast<std::int64_t>(array.shape(r)));
-    strides.push_back(array.stride(r));
-  }
+  const std::vector<std::int64_t> shape(array.shape_ptr(), array.shape_ptr() + array.ndim());
+  const std::vector<std::int64_t> strides(array.stride_ptr(),
+                                          array.stride_ptr() + array.ndim());
   const nb::dlpack::dtype dtype = array.dtype();
   return std::make_tuple(reinterpret_cast<std::uintptr_t>(array.data()), shape, strides,
                          dtype_parts(dtype.code, dtype.bits, dtype.lanes), array.device_id());
@@ -50,14 +45,19 @@ Array hand_out(std::uintptr_t address, const std::vector<std::size_t>& shape,
                strides.data(), parts, nb::device::oneapi::value, device_id);
 }
 
+/// What NumPy sees in memory of the host, which is kept as nanobind took it.
+numpy_array to_numpy(const on_host& array) {
+  const nb::capsule owner(new on_host(array),
+                          [](void* kept) noexcept { delete static_cast<on_host*>(kept); });
+  const std::vector<std::size_t> shape(array.shape_ptr(), array.shape_ptr() + array.ndim());
+  return numpy_array(array.data(), shape.size(), shape.data(), owner, array.stride_ptr(),
+                     array.dtype());
+}
+
 }  // namespace
 
 NB_MODULE(nanobind_consumer, module) {
-  nb::class_<on_host>(module, "OnHost").def("describe", [](const on_host& kept) {
-    return describe(kept.array);
-  });
-  module.def("keep_on_host",
-             [](nb::ndarray<nb::ro, nb::device::cpu> array) { return on_host{array}; });
+  module.def("to_numpy", &to_numpy);
   module.def("describe", &describe<taken>);
   module.def("describe_readonly", &describe<taken_readonly>);
   module.def("hand_out", &hand_out<given>);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLTensor <-> dnnl::memory::desc: dtype, shape and strides in the words of the other side. No
-// device is asked, and no memory is touched.
+// DLTensor <-> dnnl::memory::desc: dtype, shape and strides. No device is queried.
 #pragma once
 
 #include <oneapi/dnnl/dnnl_debug.h>
@@ -59,7 +58,6 @@ inline constexpr dtype_row dtype_rows[] = {
     {dnnl::memory::data_type::f4_e2m1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1}},
 };
 
-/// `(3, -1)`.
 inline std::string listed(const dnnl::memory::dims& numbers) {
   std::string text = "(";
   for (const std::int64_t number : numbers) {
@@ -68,34 +66,20 @@ inline std::string listed(const dnnl::memory::dims& numbers) {
   return text + ")";
 }
 
-/// The stride next to a dimension that is compact.
-/// @throws conversion_error `span_overflow`
-inline std::int64_t step_over(std::int64_t stride, std::int64_t extent, std::size_t r) {
-  std::int64_t step = 0;
-  if (__builtin_mul_overflow(stride, extent == 0 ? 1 : extent, &step)) {
-    refuse(usm_dlpack::errc::span_overflow, "shape[" + std::to_string(r) + "]",
-           "an extent that, times its stride, is an int64", std::to_string(extent),
-           "correct shape and strides");
-  }
-  return step;
-}
-
 /// The strides for oneDNN. DLPack leaves those of dimensions without neighbours open; they
 /// become those of a compact array, because oneDNN chooses its kernels by all of them.
-inline dnnl::memory::dims strides_of(const DLTensor& tensor, bool empty) {
+inline dnnl::memory::dims strides_of(const DLTensor& tensor) {
   dnnl::memory::dims strides(static_cast<std::size_t>(tensor.ndim));
   std::int64_t compact = 1;
   for (std::size_t r = strides.size(); r-- > 0;) {
-    const bool open = empty || tensor.strides == nullptr || tensor.shape[r] == 1;
-    strides[r] = open ? compact : tensor.strides[r];
+    const bool is_open = tensor.strides == nullptr || tensor.shape[r] == 1;
+    strides[r] = is_open ? compact : tensor.strides[r];
     if (strides[r] < 0) {
       refuse(usm_dlpack::errc::layout_mismatch, "strides[" + std::to_string(r) + "]",
              "0 or more elements, as oneDNN's strides are", std::to_string(strides[r]),
              "copy the array to a compact one first");
     }
-    if (strides[r] != 0) {
-      compact = std::max(compact, step_over(strides[r], tensor.shape[r], r));
-    }
+    compact = std::max(compact, strides[r] * tensor.shape[r]);
   }
   return strides;
 }
@@ -132,7 +116,7 @@ inline DLDataType to_dlpack_dtype(dnnl::memory::data_type type) {
 /// next smaller one times its extent. Rank 0 becomes one dimension of extent 1, because oneDNN
 /// takes a descriptor without dimensions for "no argument".
 /// @throws conversion_error as `check_structure`; `dtype_unsupported`, `ndim_out_of_range`,
-///         `layout_mismatch`, `span_overflow`
+///         `layout_mismatch`
 inline dnnl::memory::desc to_desc(const DLTensor& tensor) {
   const bool empty = usm_dlpack::check_structure(tensor).empty;
   const dnnl::memory::data_type type = to_data_type(tensor.dtype);
@@ -145,7 +129,9 @@ inline dnnl::memory::desc to_desc(const DLTensor& tensor) {
     return {{1}, type, dnnl::memory::dims{1}};
   }
   const dnnl::memory::dims shape(tensor.shape, tensor.shape + tensor.ndim);
-  const dnnl::memory::dims strides = detail::strides_of(tensor, empty);
+  // oneDNN ignores the strides of an empty array.
+  const dnnl::memory::dims strides =
+      empty ? dnnl::memory::dims(shape.size(), 1) : detail::strides_of(tensor);
   try {
     return {shape, type, strides};
   } catch (const dnnl::error&) {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same as sycl.hpp for a program that uses OpenCL: oneDNN's objects of a cl_device_id, a
-// cl_context, a cl_command_queue and a USM pointer. oneDNN has OpenCL engines only of Intel
-// GPUs.
-//
-// oneDNN retains the handles that it is given. Its getters return (get_device, get_context,
-// get_command_queue, get_mem_object) handles that are not retained. The cl_event that
-// dnnl::ocl_interop::execute returns is the caller's to release.
+// The same as sycl.hpp for a program that uses OpenCL. oneDNN has OpenCL engines only of Intel
+// GPUs. It retains the handles that it is given; its getters return handles that are not
+// retained. The cl_event that dnnl::ocl_interop::execute returns is the caller's to release.
 #pragma once
 
 #include <onednn_dlpack/sycl.hpp>
@@ -18,7 +14,7 @@
 
 namespace onednn_dlpack {
 
-/// The engine of OpenCL handles. oneDNN retains both, and releases them when it goes.
+/// The engine of OpenCL handles.
 /// @throws conversion_error `request_unsupported` for a device that is no Intel GPU
 inline dnnl::engine make_opencl_engine(cl_device_id device, cl_context context) {
   return detail::ask_onednn("engine", "an Intel GPU, of which oneDNN has OpenCL engines",
@@ -33,19 +29,18 @@ inline std::int32_t opencl_device_id(const dnnl::engine& engine) {
   return detail::ask_onednn(
       "engine", "one made of OpenCL handles",
       "use onednn_dlpack::make_stream and make_memory for an engine of SYCL objects", [&] {
-        const cl_context context = dnnl::ocl_interop::get_context(engine);
-        const std::int32_t id = usm_dlpack::device_id(
-            usm_dlpack::sycl_device(dnnl::ocl_interop::get_device(engine)));
+        const cl_device_id device = dnnl::ocl_interop::get_device(engine);
+        const std::int32_t id = usm_dlpack::device_id(usm_dlpack::sycl_device(device));
         const auto ours = usm_dlpack::opencl_context(usm_dlpack::default_context(id));
-        detail::check_context("engine", id, ours.get() == context,
+        detail::check_context("engine", id,
+                              ours.get() == dnnl::ocl_interop::get_context(engine),
                               "make it in usm_dlpack::default_context(id)");
         return id;
       });
 }
 
-/// The stream of an OpenCL queue, which it retains; it orders as the queue does.
-/// @throws conversion_error as `opencl_device_id`; `queue_device_mismatch`,
-///         `context_not_default`
+/// The stream of an OpenCL queue; it orders as the queue does.
+/// @throws conversion_error as `opencl_device_id`, `make_stream`
 inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_queue queue) {
   detail::check_queue(usm_dlpack::sycl_queue(queue), opencl_device_id(engine));
   return dnnl::ocl_interop::make_stream(engine, queue);
@@ -53,9 +48,8 @@ inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_qu
 
 /// A memory object over a tensor's memory, without a copy; the tensor is proved first.
 /// @throws conversion_error as `opencl_device_id`, `usm_dlpack::validate`, then `to_desc`
-inline dnnl::memory make_opencl_memory(const DLTensor& tensor, const dnnl::engine& engine,
-                                       const usm_dlpack::requirements& wanted = {}) {
-  const auto [desc, data] = detail::prove(tensor, opencl_device_id(engine), wanted);
+inline dnnl::memory make_opencl_memory(const DLTensor& tensor, const dnnl::engine& engine) {
+  const auto [desc, data] = detail::prove(tensor, opencl_device_id(engine));
   return dnnl::ocl_interop::make_memory(desc, engine, dnnl::ocl_interop::memory_kind::usm,
                                         data);
 }

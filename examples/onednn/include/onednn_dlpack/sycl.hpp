@@ -39,14 +39,10 @@ inline void check_queue(const sycl::queue& queue, std::int32_t engine_id) {
                 "pass a queue made from a root device alone");
 }
 
-struct proved_memory {
-  dnnl::memory::desc desc;
-  void* data;
-};
-
-/// Proves a tensor to be on a device, and describes it.
-inline proved_memory prove(const DLTensor& tensor, std::int32_t device_id,
-                           usm_dlpack::requirements wanted) {
+/// Proves a tensor to be on a device; returns its descriptor and address.
+inline std::pair<dnnl::memory::desc, void*> prove(const DLTensor& tensor,
+                                                  std::int32_t device_id) {
+  usm_dlpack::requirements wanted;
   wanted.device_id = device_id;
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   // An empty tensor may point anywhere, and some addresses are words of oneDNN's.
@@ -85,20 +81,18 @@ inline dnnl::stream make_stream(const dnnl::engine& engine, sycl::queue queue) {
   return dnnl::sycl_interop::make_stream(engine, queue);
 }
 
-/// A memory object over a tensor's memory, without a copy; the tensor is proved first, to be
-/// on the engine's device.
+/// A memory object over a tensor's memory, without a copy; the tensor is proved first.
 /// @throws conversion_error as `usm_dlpack::validate`, then as `to_desc`
-inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine,
-                                const usm_dlpack::requirements& wanted = {}) {
-  const auto [desc, data] = detail::prove(tensor, device_id(engine), wanted);
+inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engine) {
+  const auto [desc, data] = detail::prove(tensor, device_id(engine));
   return dnnl::sycl_interop::make_memory(desc, engine, dnnl::sycl_interop::memory_kind::usm,
                                          data);
 }
 
-/// The same for a managed tensor, which stays the caller's. oneDNN's elements of 4 bits are
-/// packed: padded ones are refused.
+/// The same for a managed tensor, which stays the caller's.
 /// @param wanted `writable` for an output
-/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`, and
+///         `dtype_unsupported` for padded elements of 4 bits
 inline dnnl::memory make_memory(const DLManagedTensorVersioned& managed,
                                 const dnnl::engine& engine,
                                 const usm_dlpack::requirements& wanted = {}) {
@@ -109,37 +103,27 @@ inline dnnl::memory make_memory(const DLManagedTensorVersioned& managed,
                    "elements of fewer than 8 bits in a byte each",
                    "pack the array, or convert it to int8 or uint8");
   }
-  return make_memory(managed.dl_tensor, engine, wanted);
+  return make_memory(managed.dl_tensor, engine);
 }
 
-/// A managed tensor over the memory of a memory object, proved.
-/// @param owner anything movable that keeps the memory alive, by default the memory object
-///        itself, which does if oneDNN has allocated it. oneDNN frees without a wait: work on
-///        the memory must be done before the deleter runs
+/// A managed tensor over the memory of a memory object, proved, which keeps the object. oneDNN
+/// frees without a wait: work on the memory must be done before the deleter runs.
+/// @pre oneDNN has allocated the memory, or its owner outlives the tensor
 /// @throws conversion_error `usm_type_not_accepted` for a SYCL buffer, and as `describe`,
-///         `device_id` and `usm_dlpack::validate`; `owner` is then untouched
-template <class Owner>
-[[nodiscard]] usm_dlpack::managed_tensor to_managed_tensor(const dnnl::memory& memory,
-                                                           Owner&& owner) {
+///         `device_id` and `usm_dlpack::validate`
+[[nodiscard]] inline usm_dlpack::managed_tensor to_managed_tensor(const dnnl::memory& memory) {
   if (dnnl::sycl_interop::get_memory_kind(memory) != dnnl::sycl_interop::memory_kind::usm) {
     detail::refuse(usm_dlpack::errc::usm_type_not_accepted, "memory", "USM", "a SYCL buffer",
                    "make it with dnnl::sycl_interop::memory_kind::usm");
   }
   const DLDevice device{kDLOneAPI, device_id(memory.get_engine())};
   description said = describe(memory.get_desc());
-  const DLTensor tensor{memory.get_data_handle(),
-                        device,
-                        static_cast<std::int32_t>(said.shape.size()),
-                        said.dtype,
-                        said.shape.data(),
-                        said.strides.data(),
-                        said.byte_offset};
+  const auto ndim = static_cast<std::int32_t>(said.shape.size());
+  const DLTensor tensor{
+      memory.get_data_handle(), device,          ndim, said.dtype, said.shape.data(),
+      said.strides.data(),      said.byte_offset};
   static_cast<void>(usm_dlpack::validate(tensor));
-  return usm_dlpack::to_managed_tensor(tensor, std::forward<Owner>(owner));
-}
-
-[[nodiscard]] inline usm_dlpack::managed_tensor to_managed_tensor(const dnnl::memory& memory) {
-  return to_managed_tensor(memory, dnnl::memory(memory));
+  return usm_dlpack::to_managed_tensor(tensor, dnnl::memory(memory));
 }
 
 }  // namespace onednn_dlpack
