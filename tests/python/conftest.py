@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "proved_bounds")
+pytest.register_assert_rewrite("capsules", "refusals", "memory_sources")
 
 import clean_environment  # noqa: E402
 import dpctl  # noqa: E402

@@ -30,8 +30,7 @@ from capsules import (
     integers,
     name_of,
 )
-from memory_sources import UNPOOLED, TypedArray, address_of, allocate
-from proved_bounds import check_bounds
+from memory_sources import UNPOOLED, TypedArray, address_of, allocate, check_bounds
 from refusals import refused
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
