@@ -28,7 +28,7 @@ from capsules import (
     new_capsule,
 )
 from dpctl import memory as dpctl_memory
-from memory_sources import UNPOOLED, TypedArray, address_of, new_queue
+from memory_sources import TypedArray, address_of, new_queue
 from pending_work import VALUES, ZEROS, PendingFill, Reader
 from refusals import refused, wrong_argument
 from usm_dlpack import (
@@ -55,27 +55,6 @@ def tensor(memory: Any, queue: Any) -> DLPackTensor:
     return to_dlpack_tensor(memory, shape=(3, 4), dtype="f4", queue=queue)
 
 
-@pytest.fixture
-def read_only(memory: Any) -> DLPackTensor:
-    """Return a tensor that must not be written."""
-    return to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
-
-
-@pytest.fixture
-def padded(memory: Any) -> DLPackTensor:
-    """Return a tensor of 4-bit elements in a byte each."""
-    return to_dlpack_tensor(memory, shape=(48,), dtype=np.dtype(ml_dtypes.float4_e2m1fn))
-
-
-# --- the table
-
-
-def test_the_table_is_of_the_newest_version(api: ExchangeAPI) -> None:
-    assert ((api.table.major, api.table.minor), api.table.prev_api) == (NEWEST, None)
-    again = ExchangeAPI(DLPackTensor)
-    assert ctypes.addressof(again.table) == ctypes.addressof(api.table)
-
-
 # --- export and borrow
 
 
@@ -87,8 +66,8 @@ def test_an_export_describes_the_tensor_and_keeps_it_alive(api: ExchangeAPI, mem
     gc.collect()
     inside = managed.dl_tensor
     assert gone() is not None
-    assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
-    assert (inside.data, inside.byte_offset) == (address_of(memory), 0)
+    assert (api.table.major, api.table.minor) == (managed.major, managed.minor) == NEWEST
+    assert (managed.flags, inside.data, inside.byte_offset) == (0, address_of(memory), 0)
     assert (inside.device_type, inside.device_id) == (14, 0)
     assert (integers(inside.shape, 2), integers(inside.strides, 2)) == ((2, 3), (1, 4))
     call_deleter(managed)
@@ -97,13 +76,14 @@ def test_an_export_describes_the_tensor_and_keeps_it_alive(api: ExchangeAPI, mem
 
 
 def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(
-    api: ExchangeAPI, read_only: DLPackTensor, padded: DLPackTensor
+    api: ExchangeAPI, memory: Any
 ) -> None:
-    refusals = [
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    padded = to_dlpack_tensor(memory, shape=(48,), dtype=np.dtype(ml_dtypes.float4_e2m1fn))
+    for tensor, flag, code, found in (
         (read_only, READ_ONLY, "read_only", "read-only"),
         (padded, IS_SUBBYTE_TYPE_PADDED, "dtype_unsupported", "padded"),
-    ]
-    for tensor, flag, code, found in refusals:
+    ):
         managed = api.export(tensor)
         assert managed.flags == flag
         call_deleter(managed)
@@ -135,6 +115,7 @@ def test_what_is_no_tensor_or_was_never_made_is_refused(api: ExchangeAPI) -> Non
         for wrong in (None, DLPackTensor, Imitation()):
             with wrong_argument(TypeError, "py_object", f"of type {type(wrong).__name__}"):
                 function(wrong)
+    for function in (api.export, api.borrow, DLPackTensor.__dlpack__):
         with refused("tensor_released", "data", found="one that was not initialised"):
             function(raw)
 
@@ -171,16 +152,6 @@ def test_a_refused_managed_tensor_is_stolen_all_the_same_and_freed_once(
     with refused("version_unsupported", "version.major"):
         api.take(foreign.managed)
     assert foreign.deletions == 2
-
-
-def test_a_null_deleter_is_left_uncalled(api: ExchangeAPI, memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory))
-    foreign.managed.deleter = None
-    assert api.take(foreign.managed).shape == (3, 4)
-    foreign.tensor.ndim = -1
-    with refused("ndim_out_of_range", "ndim"):
-        api.take(foreign.managed)
-    assert foreign.deletions == 0
 
 
 def test_null_is_no_object_and_no_place_for_a_result(
@@ -277,31 +248,18 @@ def test_the_allocator_refuses_null_and_also_for_who_hears_no_error(api: Exchang
         assert not out
 
 
-def test_memory_of_the_allocator_is_freed_by_the_deleter(api: ExchangeAPI) -> None:
-    managed = api.allocate(prototype_of((UNPOOLED,)))
-    there = ForeignTensor(managed.dl_tensor.data)
-    assert validate(there.capsule()).usm_type == "device"
-    call_deleter(managed)
-    with refused("pointer_unknown", "data"):
-        validate(there.capsule())
-
-
 def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(api: ExchangeAPI) -> None:
     for field, value, said in (
-        ("device_type", 1, "device.device_type: expected kDLOneAPI (14), found kDLCPU (1)"),
-        ("device_id", 9, "device.device_id: expected from 0 to 0"),
-        ("shape", None, "shape: "),
-        ("lanes", 0, "dtype: "),
+        ("device_type", 1, "BufferError: device.device_type: expected kDLOneAPI (14), found kDLC"),
+        ("device_id", 9, "BufferError: device.device_id: expected from 0 to 0"),
+        ("shape", None, "BufferError: shape: "),
+        ("lanes", 0, "BufferError: dtype: "),
+        ("shape", (ctypes.c_int64 * 2)(2**45, 1), "MemoryError: data: expected memory for"),
     ):
         prototype = prototype_of((3, 4))
         setattr(prototype, field, value)
-        with pytest.raises(BufferError, match=f"^BufferError: {re.escape(said)}"):
+        with pytest.raises(BufferError, match=f"^{re.escape(said)}"):
             api.allocate(prototype)
-
-
-def test_a_prototype_that_there_is_no_memory_for_is_a_memory_error(api: ExchangeAPI) -> None:
-    with pytest.raises(BufferError, match=r"^MemoryError: data: expected memory for"):
-        api.allocate(prototype_of((2**45,)))
 
 
 # --- tables of other types
@@ -458,10 +416,7 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
 
 def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    later, earlier = (
-        start(new_queue(root_device(0), in_order=True)),
-        start(new_queue(root_device(0), in_order=True)),
-    )
+    later, earlier = (start(new_queue(root_device(0), in_order=True)) for _ in range(2))
     borrow_pending(api, earlier)
     api.stream(0)
     borrow_pending(api, later)
@@ -474,8 +429,7 @@ def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) 
 def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
     known, other = new_queue(root_device(0)), new_queue(root_device(0))
-    borrowed = to_dlpack_tensor(memory, queue=known)
-    api.borrow(borrowed)
+    api.borrow(to_dlpack_tensor(memory, queue=known))
     for look in (validate, explain, from_dlpack):
         look(to_dlpack_tensor(memory, queue=other))
         assert work_stream(api) == known
@@ -488,11 +442,9 @@ def test_the_queue_of_another_context_is_no_work_stream_on_opencl(
     api = ExchangeAPI(DLPackTensor)
     known = new_queue(root_device(0))
     api.borrow(to_dlpack_tensor(memory, queue=known))
-
-    class Working(ForeignArray):
-        sycl_queue = foreign_queue
-
-    api.borrow(from_dlpack(Working(ForeignTensor(address_of(memory)))))
+    array = ForeignArray(ForeignTensor(address_of(memory)))
+    array.sycl_queue = foreign_queue
+    api.borrow(from_dlpack(array))
     assert work_stream(api) == known
 
 
@@ -512,16 +464,13 @@ def test_each_thread_has_a_work_stream_of_its_own(memory: Any) -> None:
     assert (seen, work_stream(api)) == ([other], mine)
 
 
-@pytest.mark.parametrize("copy", [True, False])
-def test_copy_is_kept_with_a_table(table: Table, copy: bool, memory: Any) -> None:
-    made = from_dlpack(table.array(), copy=copy)
-    assert (made.data == address_of(memory)) is not copy
+def test_copy_is_kept_with_a_table(table: Table, memory: Any) -> None:
+    assert from_dlpack(table.array(), copy=False).data == address_of(memory)
+    assert from_dlpack(table.array(), copy=True).data != address_of(memory)
     table.foreign.managed.flags = IS_COPIED
-    if copy:
-        assert from_dlpack(table.array(), copy=True).data == address_of(memory)
-    else:
-        with refused("copy_needed", "copy", found="a copy that it made"):
-            from_dlpack(table.array(), copy=False)
+    assert from_dlpack(table.array(), copy=True).data == address_of(memory)
+    with refused("copy_needed", "copy", found="a copy that it made"):
+        from_dlpack(table.array(), copy=False)
 
 
 def test_a_host_array_of_a_table_is_copied_to_a_device(table: Table) -> None:
@@ -602,7 +551,6 @@ def test_an_array_that_takes_part_in_a_gradient_is_asked_by_dlpack(table: Table)
     array = table.array(requires_grad=False)
     from_dlpack(array)
     assert (table.calls, array.asked) == (["export", "stream 14 0"], [])
-    table.calls.clear()
     array.requires_grad = True
     from_dlpack(array)
-    assert (table.calls, array.asked) == ([], [{"max_version": NEWEST}])
+    assert (len(table.calls), array.asked) == (2, [{"max_version": NEWEST}])
