@@ -132,6 +132,15 @@ def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[r + 1 :]) for r in range(len(shape)))
 
 
+def bytes_on_host(capsule: Any) -> bytes:
+    """Return the bytes of a compact tensor in a capsule for the host."""
+    inside = content_of(capsule).dl_tensor
+    assert (inside.device_type, inside.device_id, inside.byte_offset) == (1, 0, 0)
+    shape = integers(inside.shape, inside.ndim)
+    assert integers(inside.strides, inside.ndim) == compact_strides(shape)
+    return ctypes.string_at(inside.data, math.prod(shape) * inside.bits // 8)
+
+
 class ForeignTensor:
     """A managed tensor of another library: 12 float32 at an address, compact, on device 0."""
 

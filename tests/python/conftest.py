@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("capsules", "refusals", "memory_sources")
+pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "pending_work")
 
 import clean_environment  # noqa: E402
 import dpctl  # noqa: E402
 import usm_dlpack  # noqa: E402
 from dpctl import program  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
-from memory_sources import allocate  # noqa: E402
+from memory_sources import allocate, new_queue  # noqa: E402
 from pending_work import PendingFill  # noqa: E402
 from usm_dlpack import _driver  # noqa: E402
 
@@ -89,6 +89,22 @@ def run_kernel(queue: Any) -> Callable[[str, Any, int], None]:
         queue.wait()
 
     return run
+
+
+@pytest.fixture(params=[True, False], ids=["in order", "out of order"])
+def producer(request: pytest.FixtureRequest) -> Any:
+    """Return a producer's queue, of each kind in turn."""
+    return new_queue(in_order=request.param)
+
+
+@pytest.fixture(params=[True, False], ids=["to in order", "to out of order behind a kernel"])
+def consumer(request: pytest.FixtureRequest) -> Any:
+    """Return a consumer's queue, of each kind in turn.
+
+    The hand-over to an out-of-order queue waits for host tasks, and where there are no kernels all
+    pending work is behind one.
+    """
+    return new_queue(in_order=request.param)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import dpctl
 import numpy as np
 from dpctl import memory
+from usm_dlpack import root_device
 
 # SYCL's pool on Level Zero makes no allocation of so many bytes: the driver forgets it when freed.
 UNPOOLED = 5 << 20
@@ -43,8 +44,9 @@ def kept(queue: Any) -> Any:
     return queue
 
 
-def new_queue(device: Any, *, in_order: bool = False) -> Any:
-    """Return a new queue of a root device, kept for the life of the process."""
+def new_queue(device: Any = None, *, in_order: bool = False) -> Any:
+    """Return a new queue of a root device, by default 0, kept for the life of the process."""
+    device = root_device(0) if device is None else device
     return kept(dpctl.SyclQueue(device, property="in_order" if in_order else "default"))
 
 

@@ -194,6 +194,16 @@ class Reader:
         return list(values.tolist())
 
 
+def check_order(consumer: Any, pending: PendingFill) -> None:
+    """Require that a consumer's queue waits for pending work, and that nobody waited until now."""
+    assert pending.is_pending
+    reader = Reader(consumer, pending.memory)
+    assert reader.is_held
+    assert pending.is_pending
+    pending.open()
+    assert reader.seen == VALUES
+
+
 class Copier(Reader):
     """A consumer's `queue::memcpy` of the twelve int32, as soon as its queue lets it."""
 

@@ -29,13 +29,12 @@ from capsules import (
 )
 from dpctl import memory as dpctl_memory
 from memory_sources import TypedArray, address_of, new_queue
-from pending_work import VALUES, ZEROS, PendingFill, Reader
+from pending_work import VALUES, ZEROS, PendingFill, Reader, check_order
 from refusals import refused, wrong_argument
 from usm_dlpack import (
     DLPackTensor,
     explain,
     from_dlpack,
-    root_device,
     to_dlpack_tensor,
     validate,
 )
@@ -316,30 +315,20 @@ def test_a_table_is_used_instead_of_capsules(table: Table, memory: Any) -> None:
 
 
 def test_the_work_stream_is_the_queue_of_the_tensor(table: Table) -> None:
-    queue, asked = new_queue(root_device(0)), new_queue(root_device(0))
+    queue, asked = new_queue(), new_queue()
     table.stream = queue.addressof_ref()
     assert from_dlpack(table.array()).sycl_queue == queue
     assert from_dlpack(table.array(), device=asked).sycl_queue == asked
 
 
-@pytest.mark.parametrize(
-    "to_in_order", [True, False], ids=["to in order", "to out of order behind a kernel"]
-)
-@pytest.mark.parametrize("in_order", [True, False])
 def test_an_import_for_a_queue_is_ordered_behind_the_work_stream(
-    in_order: bool, to_in_order: bool, start: Any
+    producer: Any, consumer: Any, start: Any
 ) -> None:
-    producer = new_queue(root_device(0), in_order=in_order)
-    consumer = new_queue(root_device(0), in_order=to_in_order)
     pending = start(producer)
     table = Table(ForeignTensor(address_of(pending.memory), shape=(12,), dtype=(0, 32, 1)))
     table.stream = producer.addressof_ref()
     made = from_dlpack(table.array(), device=consumer)
-    assert pending.is_pending
-    reader = Reader(consumer, pending.memory)
-    assert reader.is_held
-    pending.open()
-    assert reader.seen == VALUES
+    check_order(consumer, pending)
     assert made.numpy().tolist() == VALUES
 
 
@@ -353,7 +342,7 @@ def work_stream(api: ExchangeAPI) -> Any:
 
 def test_who_is_given_an_export_works_on_the_queue_of_the_tensor(memory: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    producer = new_queue(root_device(0))
+    producer = new_queue()
     managed = api.export(to_dlpack_tensor(memory, queue=producer))
     assert work_stream(api) == producer
     call_deleter(managed)
@@ -375,17 +364,13 @@ def test_an_out_of_order_work_stream_is_behind_its_own_work_by_a_kernel(
     host_task: bool, start: Any
 ) -> None:
     api = ExchangeAPI(DLPackTensor)
-    pending = start(new_queue(root_device(0)))
+    pending = start(new_queue())
     if host_task:
         pending.keep_alive()
     borrow_pending(api, pending)
     stream = work_stream(api)
     assert stream == pending.queue
-    reader = Reader(stream, pending.memory)
-    assert reader.is_held
-    assert pending.is_pending
-    pending.open()
-    assert reader.seen == VALUES
+    check_order(stream, pending)
 
 
 @pytest.mark.parametrize("second", [False, True], ids=STREAM_ORDERS)
@@ -395,9 +380,9 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
 ) -> None:
     api = ExchangeAPI(DLPackTensor)
     all_pending = [
-        start(new_queue(root_device(0), in_order=True)),
-        start(new_queue(root_device(0))),
-        start(new_queue(root_device(0), in_order=second)),
+        start(new_queue(in_order=True)),
+        start(new_queue()),
+        start(new_queue(in_order=second)),
     ]
     borrow_pending(api, all_pending[0])
     api.stream(0)  # before the first is borrowed again
@@ -416,7 +401,7 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
 
 def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    later, earlier = (start(new_queue(root_device(0), in_order=True)) for _ in range(2))
+    later, earlier = (start(new_queue(in_order=True)) for _ in range(2))
     borrow_pending(api, earlier)
     api.stream(0)
     borrow_pending(api, later)
@@ -428,7 +413,7 @@ def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) 
 
 def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    known, other = new_queue(root_device(0)), new_queue(root_device(0))
+    known, other = new_queue(), new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=known))
     for look in (validate, explain, from_dlpack):
         look(to_dlpack_tensor(memory, queue=other))
@@ -440,7 +425,7 @@ def test_the_queue_of_another_context_is_no_work_stream_on_opencl(
 ) -> None:
     """On Level Zero an array that says such a queue is refused."""
     api = ExchangeAPI(DLPackTensor)
-    known = new_queue(root_device(0))
+    known = new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=known))
     array = ForeignArray(ForeignTensor(address_of(memory)))
     array.sycl_queue = foreign_queue
@@ -450,7 +435,7 @@ def test_the_queue_of_another_context_is_no_work_stream_on_opencl(
 
 def test_each_thread_has_a_work_stream_of_its_own(memory: Any) -> None:
     api = ExchangeAPI(DLPackTensor)
-    mine, other = new_queue(root_device(0)), new_queue(root_device(0))
+    mine, other = new_queue(), new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=mine))
     seen = []
 
