@@ -129,7 +129,8 @@ Process = Callable[..., "subprocess.CompletedProcess[str]"]
 def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     """Return a function that runs Python code, or arguments, in a process of its own.
 
-    Keywords are environment variables; only those decide which devices the process has.
+    Keywords are environment variables; only those decide which devices the process has. Code may
+    import the modules beside this one.
     """
     folder = tmp_path_factory.mktemp("process")
 
@@ -138,6 +139,7 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     ) -> subprocess.CompletedProcess[str]:
         if code is not None:
             arguments = ("-c", textwrap.dedent(code), *arguments)
+            variables = {"PYTHONPATH": str(Path(__file__).parent)} | variables
         command = (sys.executable, "-W", "error", *arguments)
         return clean_environment.run(*command, cwd=folder, **variables)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -114,7 +113,7 @@ def forking(succeed: Succeed) -> Succeed:
     """Return a function that runs code in a process of its own, which may fork."""
 
     def run(code: str) -> str:
-        return succeed(BEGIN + code, PYTHONPATH=str(Path(__file__).parent))
+        return succeed(BEGIN + code)
 
     return run
 

@@ -13,7 +13,6 @@ import pytest
 from capsules import (
     LEGACY,
     VERSIONED,
-    ForeignArray,
     ForeignTensor,
     OldArray,
     bytes_on_host,
@@ -557,14 +556,7 @@ def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(
 ) -> None:
     """The producer has put its work into the queue before it returned."""
     pending = start(consumer)
-
-    class Ordered(ForeignArray):
-        def __dlpack__(self, *, stream: Any, max_version: Any = None) -> Any:
-            assert stream is consumer
-            return self.foreign.capsule()
-
-    foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
-    array = Ordered(foreign)
+    array = StreamProducer(pending.memory, None)
     taking = Waiting(lambda: from_dlpack(array, usm_type="shared", device=consumer).numpy())
     assert taking.is_waiting()
     pending.open()
