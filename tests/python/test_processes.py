@@ -39,6 +39,9 @@ def refusal_of(act):
         return repr(error)
     return "none"
 
+def refused(act):
+    assert refusal_of(act) == "process_forked"
+
 def use():
     memory = dpctl.memory.MemoryUSMShared(48)
     tensor = to_dlpack_tensor(memory, dtype="f4", shape=(3, 4))
@@ -108,17 +111,7 @@ entries = {
 """
 
 
-@pytest.fixture
-def forking(succeed: Succeed) -> Succeed:
-    """Return a function that runs code in a process of its own, which may fork."""
-
-    def run(code: str) -> str:
-        return succeed(BEGIN + code)
-
-    return run
-
-
-def test_every_question_to_the_runtime_is_refused_in_a_child(forking: Succeed) -> None:
+def test_every_question_to_the_runtime_is_refused_in_a_child(succeed: Succeed) -> None:
     child = """
 def act():
     allocated = refusal_of(lambda: api.allocate(foreign.tensor))
@@ -131,14 +124,9 @@ del entries["exchange API, take"]  # it steals
 answers = {name: refusal_of(entry) for name, entry in entries.items()}
 assert "process_forked" not in answers.values(), answers
 """
-    assert forking(USED + ASKING + child) == ""
+    assert succeed(BEGIN + USED + ASKING + child) == ""
 
 
-REFUSED_IN_CHILD = """
-def act():
-    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
-
-"""
 # What a process does before and in a child, and why; each ends in silence.
 CHILDREN = {
     "what a tensor knows itself is there": USED
@@ -212,28 +200,20 @@ fork(act)
 pending.end()
 queue.wait()
 """,
-    "the interpreter of a child ends": USED + "fork(lambda: None, leave=sys.exit)",
     "it ends after a refusal": USED + "fork(lambda: refusal_of(use), leave=sys.exit)",
-    "a child of a child is refused": USED + REFUSED_IN_CHILD + "fork(lambda: fork(act))",
+    "a child of a child is refused": USED
+    + "fork(lambda: fork(lambda: refused(lambda: from_dlpack(tensor))))",
     "before the first use, both go on working": "fork(use, leave=sys.exit); fork(use); use()",
     "use by dpctl alone is use": """
 device = dpctl.get_devices()[0]
 
 def act():
-    assert refusal_of(lambda: usm_dlpack.root_device(0)) == "process_forked"
-    assert refusal_of(lambda: usm_dlpack.device_id(device)) == "process_forked"
-    assert refusal_of(lambda: from_dlpack(np.zeros(3), device=device)) == "process_forked"
+    refused(lambda: usm_dlpack.root_device(0))
+    refused(lambda: usm_dlpack.device_id(device))
+    refused(lambda: from_dlpack(np.zeros(3), device=device))
 
 fork(act)
 use()
-""",
-    "a fork from a thread is seen": USED
-    + REFUSED_IN_CHILD
-    + """
-import threading
-thread = threading.Thread(target=fork, args=(act,))
-thread.start()
-thread.join()
 """,
     "a fork while threads exchange is refused and ends": USED
     + """
@@ -246,7 +226,7 @@ def exchange():
         from_dlpack(from_dlpack(tensor, copy=True)).numpy()
 
 def act():
-    assert refusal_of(lambda: from_dlpack(tensor)) == "process_forked"
+    refused(lambda: from_dlpack(tensor))
     for name in ("tensor", "capsule"):
         del globals()[name]
     gc.collect()
@@ -285,8 +265,8 @@ libc.pthread_join(thread, None)
 
 
 @pytest.mark.parametrize("name", CHILDREN)
-def test_in_a_child(name: str, forking: Succeed) -> None:
-    assert forking(CHILDREN[name]) == ""
+def test_in_a_child(name: str, succeed: Succeed) -> None:
+    assert succeed(BEGIN + CHILDREN[name]) == ""
 
 
 # --- sub-interpreters
@@ -333,23 +313,16 @@ REFUSED = """
 sub = create()
 for _ in range(2):
     answer = try_import(sub)
-    assert answer.startswith(
-        "usm_dlpack: expected the main interpreter, found a sub-interpreter"
-    ), answer
+    sentence = "usm_dlpack: expected the main interpreter, found a sub-interpreter"
+    assert answer.startswith(sentence), answer
 interpreters.destroy(sub)
-"""
-
-
-OF_ITS_OWN_GIL = """
-sub = interpreters.create()
-answer = try_import(sub)
+answer = try_import(interpreters.create())  # with a GIL of its own
 assert "interpreter" in answer, answer
 """
 
 
-@pytest.mark.parametrize("refused", [REFUSED, OF_ITS_OWN_GIL], ids=["legacy", "own GIL"])
 @pytest.mark.parametrize("before", ["", EXCHANGE], ids=["first", "after use"])
 def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(
-    before: str, refused: str, succeed: Succeed
+    before: str, succeed: Succeed
 ) -> None:
-    assert succeed(SUB_INTERPRETER + before + refused + EXCHANGE) == ""
+    assert succeed(SUB_INTERPRETER + before + REFUSED + EXCHANGE) == ""
