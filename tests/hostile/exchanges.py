@@ -14,7 +14,8 @@ import math
 import random
 import re
 import threading
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -321,34 +322,31 @@ def _destination(producer: Producer) -> dict[str, Any]:
     return asked
 
 
-class Meddling:
-    """Does something to the capsule when the garbage collector runs in the middle of the call."""
+@contextmanager
+def meddling(producer: Producer) -> Iterator[None]:
+    """Do something to the capsule when the garbage collector runs in the middle of the call."""
+    deeds = [producer.dice.choice(["take", "consume"])]
+    producer.deeds = []
 
-    def __init__(self, producer: Producer) -> None:
-        self.producer = producer
-        self.deed: str | None = producer.dice.choice(["take", "consume"])
-        producer.deeds = []
-
-    def __enter__(self) -> None:
-        self.threshold = gc.get_threshold()
-        gc.callbacks.append(self._meddle)
-        gc.set_threshold(self.producer.dice.choice((1, 1, 2, 5)))
-        gc.enable()
-
-    def __exit__(self, *_: object) -> None:
-        gc.disable()
-        gc.set_threshold(*self.threshold)
-        gc.callbacks.remove(self._meddle)
-
-    def _meddle(self, phase: str, _: Any) -> None:
-        producer = self.producer
-        if phase == "start" and self.deed is not None and producer.given is not None:
-            deed, self.deed = self.deed, None
+    def meddle(phase: str, _: Any) -> None:
+        if phase == "start" and deeds and producer.given is not None:
+            deed = deeds.pop()
             if name_of(producer.given) == producer.foreign.name:
                 outcomes = set(producer.outcomes)
                 producer.do(deed)
                 producer.loose |= producer.outcomes - outcomes
                 producer.outcomes = outcomes
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(meddle)
+    gc.set_threshold(producer.dice.choice((1, 1, 2, 5)))
+    gc.enable()
+    try:
+        yield
+    finally:
+        gc.disable()
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(meddle)
 
 
 # --- what came of it
@@ -424,9 +422,9 @@ def _exchange(dice: random.Random, places: Places) -> str:
         asked = _destination(producer) if kind < 0.12 else {}
     x = hostile_array(producer, asked, imports) if kind < 0.6 else producer.capsule()
     value, sentence = None, ""
-    meddling = Meddling(producer) if dice.random() < 0.04 else nullcontext()
+    circumstances = meddling(producer) if dice.random() < 0.04 else nullcontext()
     try:
-        with meddling:
+        with circumstances:
             value = (from_dlpack if imports else validate)(x, **asked)
         outcome = "accepted"
     except BaseException as error:  # not kept: it holds every frame that it came through
@@ -447,7 +445,7 @@ def _exchange(dice: random.Random, places: Places) -> str:
     if outcome == "accepted":
         _check_facts(value, said, asked)
     holder = [value]
-    del value, x, meddling
+    del value, x, circumstances
     _settle(producer, holder, imports and outcome == "accepted" and said["copied"])
     return outcome
 
