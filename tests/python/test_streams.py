@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import dpctl
@@ -76,28 +77,33 @@ class Derived(dpctl.SyclQueue):
     """A queue of somebody's own class."""
 
 
-class Stream:
-    """A stream of another library, with its queue as an attribute."""
+class Bad:
+    """An object whose attributes do what a test says."""
 
-    def __init__(self, sycl_queue: Any) -> None:
-        self.sycl_queue = sycl_queue
+    def __init__(self, **attributes: Callable[[], Any]) -> None:
+        self.attributes = attributes
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.attributes:
+            raise AttributeError(name)
+        return self.attributes[name]()
 
 
-class FailingCarrier(Stream):
-    """A stream whose capsule cannot be had, but whose queue can."""
-
-    def _get_capsule(self) -> Any:
-        raise RuntimeError("no capsule")
+def stream_of(sycl_queue: Any) -> Any:
+    """Return a stream of another library, with its queue as an attribute."""
+    return SimpleNamespace(sycl_queue=sycl_queue)
 
 
 FORMS: dict[str, Callable[[Any], Any]] = {
     "a subclass": lambda queue: Derived(queue._get_capsule()),
     "a capsule": lambda queue: queue._get_capsule(),
     "an object with _get_capsule": Carrier,
-    "sycl_queue, a queue": Stream,
-    "sycl_queue, a capsule": lambda queue: Stream(queue._get_capsule()),
-    "sycl_queue, an address": lambda queue: Stream(queue.addressof_ref()),
-    "sycl_queue behind a _get_capsule that fails": FailingCarrier,
+    "sycl_queue, a queue": stream_of,
+    "sycl_queue, a capsule": lambda queue: stream_of(queue._get_capsule()),
+    "sycl_queue, an address": lambda queue: stream_of(queue.addressof_ref()),
+    "sycl_queue behind a _get_capsule that fails": lambda queue: Bad(
+        _get_capsule=lambda: lambda: 1 / 0, sycl_queue=lambda: queue
+    ),
     "an address": lambda queue: queue.addressof_ref(),
     "memory with a queue": lambda queue: dpctl_memory.MemoryUSMHost(4, queue=queue),
     "a tensor with a queue": lambda queue: to_dlpack_tensor(
@@ -292,18 +298,6 @@ def test_minus_one_lets_the_host_look_at_unfinished_values(usm: str, start: Star
 # --- what is no stream
 
 
-class Bad:
-    """An object whose attributes do what a test says."""
-
-    def __init__(self, **attributes: Callable[[], Any]) -> None:
-        self.attributes = attributes
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.attributes:
-            raise AttributeError(name)
-        return self.attributes[name]()
-
-
 @pytest.mark.parametrize("error", [TypeError("x"), RuntimeError("x"), KeyboardInterrupt("x")])
 def test_an_object_that_raises_is_no_stream_unless_it_ends_the_program(
     tensor: DLPackTensor, error: BaseException
@@ -335,8 +329,8 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
     "a consumed capsule": lambda queue: new_capsule(64, b"used_SyclQueueRef"),
     "_get_capsule, no function": lambda queue: Bad(_get_capsule=lambda: 5),
     "_get_capsule, an address": lambda queue: Bad(_get_capsule=lambda: queue.addressof_ref),
-    "sycl_queue, None": lambda queue: Stream(None),
-    "sycl_queue, a bool": lambda queue: Stream(True),
+    "sycl_queue, None": lambda queue: stream_of(None),
+    "sycl_queue, a bool": lambda queue: stream_of(True),
     "an address one off": lambda queue: queue.addressof_ref() + 1,
     "an address as a float": lambda queue: float(queue.addressof_ref()),
     **{f"an address of {of}": lambda _, of=of: WORDS[of].ctypes.data for of in WORDS},
