@@ -74,23 +74,6 @@ def has_kernels(queue: Any) -> bool:
     return bool(queue.backend == dpctl.backend_type.opencl)
 
 
-class _Gate:
-    """An event that is complete when it is opened."""
-
-    def __init__(self, queue: Any) -> None:
-        self._opener = ctypes.c_void_p()
-        holding = queue if has_kernels(queue) else new_queue(queue.sycl_device)
-        made = _gates().new_gate(holding.addressof_ref(), ctypes.byref(self._opener))
-        self.event = dpctl.SyclEvent(new_capsule(made, b"SyclEventRef"))
-        self._is_open = False
-
-    def open(self) -> None:
-        """Complete the event, once."""
-        if not self._is_open:
-            self._is_open = True
-            _gates().open_gate(self._opener)
-
-
 def _kernel(queue: Any, name: str) -> Any:
     """Return a kernel for the context of a queue, built once."""
     context = queue.sycl_context
@@ -114,8 +97,10 @@ class PendingFill:
         self.memory = KINDS[usm](4 * COUNT, queue=queue) if into is None else into
         if into is None:
             self.memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
-        self._gate = _Gate(queue)
-        before = self._gate.event
+        self._opener = ctypes.c_void_p()
+        holding = queue if has_kernels(queue) else new_queue(queue.sycl_device)
+        gate = _gates().new_gate(holding.addressof_ref(), ctypes.byref(self._opener))
+        before = dpctl.SyclEvent(new_capsule(gate, b"SyclEventRef"))
         if behind_host_task:
             before = queue._submit_keep_args_alive([object()], [before])
         if has_kernels(queue):
@@ -141,7 +126,9 @@ class PendingFill:
 
     def open(self) -> None:
         """Let the work go on."""
-        self._gate.open()
+        if self._opener:
+            _gates().open_gate(self._opener)
+            self._opener = None
 
     def end(self) -> None:
         """Open the gate, and wait for the work."""
@@ -157,17 +144,15 @@ def _on_host(queue: Any, value: int) -> Any:
 
 
 class Reader:
-    """A consumer's work that reads the twelve int32 as soon as its queue lets it."""
+    """A consumer's kernel or `queue::memcpy` that reads the twelve int32 when its queue lets it."""
 
-    def __init__(self, queue: Any, source: Any) -> None:
+    def __init__(self, queue: Any, source: Any, *, copies: bool = False) -> None:
         self._seen = _on_host(queue, _UNSEEN)
         self._device = queue.sycl_device
-        self.event = self._submit(queue, source)
-
-    def _submit(self, queue: Any, source: Any) -> Any:
-        if has_kernels(queue):
-            return queue.submit_async(_kernel(queue, "read"), [source, self._seen], [1])
-        return queue.memcpy_async(self._seen, source, 4 * COUNT)
+        if has_kernels(queue) and not copies:
+            self.event = queue.submit_async(_kernel(queue, "read"), [source, self._seen], [1])
+        else:
+            self.event = queue.memcpy_async(self._seen, source, 4 * COUNT)
 
     @property
     def is_held(self) -> bool:
@@ -204,13 +189,6 @@ def check_order(consumer: Any, pending: PendingFill) -> None:
     assert reader.seen == VALUES
 
 
-class Copier(Reader):
-    """A consumer's `queue::memcpy` of the twelve int32, as soon as its queue lets it."""
-
-    def _submit(self, queue: Any, source: Any) -> Any:
-        return queue.memcpy_async(self._seen, source, 4 * COUNT)
-
-
 class Waiting:
     """A call in a thread of its own, which is expected to wait."""
 
@@ -224,3 +202,12 @@ class Waiting:
     def end(self) -> Any:
         """Return the answer of the call."""
         return self._running.result()
+
+
+def answer_behind(pending: PendingFill, call: Callable[[], Any]) -> Any:
+    """Require that a call waits for pending work, and return its answer."""
+    waiting = Waiting(call)
+    assert waiting.is_waiting()
+    assert pending.is_pending
+    pending.open()
+    return waiting.end()

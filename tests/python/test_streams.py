@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 import pytest
 from capsules import (
     LEGACY,
-    VERSIONED,
     ForeignTensor,
     OldArray,
     bytes_on_host,
@@ -27,10 +27,10 @@ from pending_work import (
     COUNT,
     VALUES,
     ZEROS,
-    Copier,
     PendingFill,
     Reader,
     Waiting,
+    answer_behind,
     check_order,
     is_complete,
 )
@@ -162,11 +162,7 @@ def test_a_queue_of_another_context_makes_the_host_wait(
 ) -> None:
     pending = start(producer, "host")
     tensor = tensor_of(pending)
-    export = Waiting(lambda: tensor.__dlpack__(stream=foreign_queue, max_version=NEWEST))
-    assert export.is_waiting()
-    assert pending.is_pending
-    pending.open()
-    assert name_of(export.end()) == VERSIONED
+    answer_behind(pending, lambda: tensor.__dlpack__(stream=foreign_queue))
     assert not pending.is_pending
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
 
@@ -206,7 +202,7 @@ def test_a_hand_over_behind_a_host_task_returns_at_once(
     handing = Waiting(lambda: HANDING[way](pending, consumer))
     assert not handing.is_waiting()
     assert not is_complete(last)
-    copier = Copier(consumer, pending.memory)
+    copier = Reader(consumer, pending.memory, copies=True)
     assert pending.is_pending
     pending.open()
     assert copier.seen == VALUES
@@ -220,13 +216,9 @@ def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(
     consumer = new_queue()
     pending = start(producer)
     last = pending.keep_alive()
-    handing = Waiting(lambda: HANDING["__dlpack__"](pending, consumer))
-    assert handing.is_waiting()
-    assert pending.is_pending
-    pending.open()
-    handing.end()
+    answer_behind(pending, lambda: HANDING["__dlpack__"](pending, consumer))
     assert is_complete(last)
-    assert Copier(consumer, pending.memory).seen == VALUES
+    assert Reader(consumer, pending.memory, copies=True).seen == VALUES
 
 
 # --- the host, and copies
@@ -278,11 +270,7 @@ WAITING: dict[str, Callable[[DLPackTensor], list[int]]] = {
 def test_what_the_host_gets_waits_for_pending_work(way: str, usm: str, start: Start) -> None:
     pending = start(new_queue(in_order=usm == "device"), usm)
     tensor = tensor_of(pending)
-    taking = Waiting(lambda: WAITING[way](tensor))
-    assert taking.is_waiting()
-    assert pending.is_pending
-    pending.open()
-    assert taking.end() == VALUES
+    assert answer_behind(pending, lambda: WAITING[way](tensor)) == VALUES
 
 
 @pytest.mark.parametrize("usm", ["host", "shared"])
@@ -442,11 +430,8 @@ def test_a_copy_waits_for_the_queue_of_the_producer(
         # One at a time: an out-of-order queue may hold up one waiting thread only.
         pending = start(producer)
         array = kind(pending.memory, producer)
-        copying = Waiting(lambda array=array, keywords=keywords: from_dlpack(array, **keywords))
-        assert copying.is_waiting()
-        assert pending.is_pending
-        pending.open()
-        assert copying.end().numpy().tolist() == VALUES
+        copied = answer_behind(pending, partial(from_dlpack, array, **keywords))
+        assert copied.numpy().tolist() == VALUES
 
 
 @of_each_kind
@@ -551,7 +536,5 @@ def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(
     """The producer has put its work into the queue before it returned."""
     pending = start(consumer)
     array = StreamProducer(pending.memory, None)
-    taking = Waiting(lambda: from_dlpack(array, usm_type="shared", device=consumer).numpy())
-    assert taking.is_waiting()
-    pending.open()
-    assert taking.end().tolist() == VALUES
+    taken = answer_behind(pending, partial(from_dlpack, array, usm_type="shared", device=consumer))
+    assert taken.numpy().tolist() == VALUES
