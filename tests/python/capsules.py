@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
+NEWEST = (1, 3)  # version of DLPack
 VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
 _USED: dict[Any, bytes] = {VERSIONED: b"used_dltensor_versioned", LEGACY: b"used_dltensor"}
 # The codes of the dtypes of 8 bits that are named by code alone.

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from c_exchange_api import ExchangeAPI
-from capsules import ForeignTensor, OldArray, call_deleter, content_of, new_capsule
+from capsules import NEWEST, ForeignTensor, OldArray, call_deleter, content_of
 from dpctl.memory import MemoryUSMDevice, as_usm_memory
 from memory_sources import UNPOOLED, new_queue
 from pending_work import PendingFill, is_complete
@@ -26,7 +26,6 @@ from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
 from usm_dlpack import to_dlpack_tensor as export
 
 HERE = (14, 0)
-NEWEST = (1, 3)
 api = ExchangeAPI(DLPackTensor)
 zeros = np.zeros(UNPOOLED // 4, np.int32)  # no pool keeps it known when it is freed
 
@@ -149,17 +148,11 @@ def let_go(name: str, held: list[Any]) -> None:
     gc.collect()
 
 
-def work_stream(other: Any) -> Any:
-    """Return the queue for consumers in this thread."""
-    capsule = new_capsule(api.stream(0), b"SyclQueueRef")
-    return export(MemoryUSMDevice(48, queue=other), queue=capsule).sycl_queue
-
-
 def go(name: str, in_order: bool, host_task: bool) -> None:
     """Let go of the memory, in a thread with a stream of its own, and require that it waited."""
     queue, other = new_queue(in_order=in_order), new_queue()
     if name in OF_THE_PACKAGE:
-        queue = work_stream(other)
+        queue = api.queue()
     held = (COPIES | LENT)[name](queue, other)
     x = array_of(held[0])
     pending = PendingFill(queue, behind_host_task=host_task, into=as_usm_memory(x))

@@ -19,6 +19,7 @@ from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     LEGACY,
+    NEWEST,
     READ_ONLY,
     VERSIONED,
     ForeignArray,
@@ -32,7 +33,6 @@ from memory_sources import TypedArray, address_of, allocate, check_bounds
 from refusals import refused
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
-NEWEST = (1, 3)
 HOST = (1, 0)
 
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capsules import CountedDeleters, OldArray, consume
+from capsules import NEWEST, CountedDeleters, OldArray, consume
 from memory_sources import TypedArray, allocate
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
-NEWEST = (1, 3)
 _VERSIONS = pytest.mark.parametrize("version", [None, NEWEST], ids=["legacy", "versioned"])
 
 
@@ -96,7 +95,7 @@ def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory: Any) -
 CHAIN = """
 import threading, weakref
 import dpctl.memory
-from capsules import OldArray
+from capsules import NEWEST, OldArray
 from memory_sources import TypedArray
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
 
@@ -200,7 +199,7 @@ def test_the_interpreter_ends_with_a_kernel_pending_on_a_copy(
 AFTER_PYTHON = """
 import ctypes, sys
 import dpctl.memory, usm_dlpack
-from capsules import consume
+from capsules import NEWEST, consume
 
 memory = dpctl.memory.MemoryUSMShared(64)
 exit_handler = ctypes.CDLL(None).__cxa_atexit  # runs when Python is gone
@@ -219,7 +218,7 @@ def test_a_deleter_may_run_when_python_is_gone(succeed: Callable[..., str]) -> N
 BUSY_END = """
 import threading
 import dpctl.memory, usm_dlpack
-from capsules import call_deleter, consume
+from capsules import NEWEST, call_deleter, consume
 from usm_dlpack import DLPackTensor, from_dlpack
 
 tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMShared(64), dtype="f4")

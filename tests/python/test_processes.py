@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-Succeed = Callable[..., str]
-
 # What every forking process begins with. The import alone asks the runtime for nothing.
 BEGIN = """
 import gc, os, signal, sys, traceback, warnings
@@ -79,8 +77,6 @@ entries = {
     "from_dlpack to a filter string": lambda: from_dlpack(tensor, device="cpu"),
     "from_dlpack to a dpctl device": lambda: from_dlpack(tensor, device=device),
     "from_dlpack for a queue": lambda: from_dlpack(tensor, device=queue),
-    "from_dlpack from the host": lambda: from_dlpack(np.zeros(3), device=(14, 0)),
-    "from_dlpack with a copy": lambda: from_dlpack(tensor, copy=True),
     "validate": lambda: validate(tensor),
     "validate of a capsule": lambda: validate(capsule),
     "validate for a device": lambda: validate(tensor, device=device),
@@ -89,9 +85,6 @@ entries = {
     "root_device": lambda: usm_dlpack.root_device(0),
     "devices": usm_dlpack._core.device_rows,
     "__dlpack__": tensor.__dlpack__,
-    "__dlpack__ for a queue": lambda: tensor.__dlpack__(stream=queue),
-    "__dlpack__ to the host": lambda: tensor.__dlpack__(dl_device=(1, 0)),
-    "__dlpack__ with a copy": lambda: tensor.__dlpack__(copy=True),
     "numpy": tensor.numpy,
     "host_view": tensor.host_view,
     "copy_from": lambda: tensor.copy_from(np.zeros((3, 4), np.float32)),
@@ -111,18 +104,18 @@ entries = {
 """
 
 
-def test_every_question_to_the_runtime_is_refused_in_a_child(succeed: Succeed) -> None:
+def test_every_question_to_the_runtime_is_refused_in_a_child(succeed: Callable[..., str]) -> None:
     child = """
 def act():
     allocated = refusal_of(lambda: api.allocate(foreign.tensor))
     assert "BufferError: process: expected" in allocated, allocated
-    answers = {name: refusal_of(entry) for name, entry in entries.items()}
-    assert set(answers.values()) == {"process_forked"}, answers
+    for name, entry in entries.items():
+        assert refusal_of(entry) == "process_forked", name
 
 fork(act)
 del entries["exchange API, take"]  # it steals
-answers = {name: refusal_of(entry) for name, entry in entries.items()}
-assert "process_forked" not in answers.values(), answers
+for name, entry in entries.items():
+    assert refusal_of(entry) != "process_forked", name
 """
     assert succeed(BEGIN + USED + ASKING + child) == ""
 
@@ -265,7 +258,7 @@ libc.pthread_join(thread, None)
 
 
 @pytest.mark.parametrize("name", CHILDREN)
-def test_in_a_child(name: str, succeed: Succeed) -> None:
+def test_in_a_child(name: str, succeed: Callable[..., str]) -> None:
     assert succeed(BEGIN + CHILDREN[name]) == ""
 
 
@@ -278,15 +271,12 @@ try:
 except ImportError:
     import _xxsubinterpreters as interpreters
 
-def create():  # one that shares the GIL
-    try:
-        return interpreters.create("legacy")  # Python 3.13
-    except TypeError:
-        pass
-    try:
-        return interpreters.create(isolated=False)  # 3.12
-    except TypeError:
-        return interpreters.create()
+def create():  # one that shares the GIL, in Python 3.13, 3.12 and before
+    for arguments, keywords in ((["legacy"], {}), ([], {"isolated": False}), ([], {})):
+        try:
+            return interpreters.create(*arguments, **keywords)
+        except TypeError:
+            pass
 
 def try_import(number):
     reader, writer = os.pipe()
@@ -323,6 +313,6 @@ assert "interpreter" in answer, answer
 
 @pytest.mark.parametrize("before", ["", EXCHANGE], ids=["first", "after use"])
 def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(
-    before: str, succeed: Succeed
+    before: str, succeed: Callable[..., str]
 ) -> None:
     assert succeed(SUB_INTERPRETER + before + REFUSED + EXCHANGE) == ""

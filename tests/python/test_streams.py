@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from capsules import (
     LEGACY,
+    NEWEST,
     ForeignTensor,
     OldArray,
     bytes_on_host,
@@ -37,7 +38,6 @@ from pending_work import (
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
-NEWEST = (1, 3)
 HOST = (1, 0)
 
 Start = Callable[..., PendingFill]

@@ -15,13 +15,11 @@ import numpy as np
 import pytest
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
-from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume
+from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter, consume
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 from usm_dlpack._producers import _read_signature
-
-NEWEST = (1, 3)
 
 
 @pytest.fixture(autouse=True)
