@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import enum
 import gc
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -249,37 +247,6 @@ def test_no_value_of_a_known_keyword_is_a_type_error_or_keeps_the_tensor(
     del owner, tensor
     gc.collect()
     assert gone() is None
-
-
-# --- lifetime
-
-
-NAMES = ("queue", "context", "memory", "tensor", "capsule", "imported")
-
-
-def test_whatever_is_deleted_first_the_rest_stays_usable(queue: Any) -> None:
-    device = queue.sycl_device
-    for order in itertools.permutations(NAMES):
-        own_queue = dpctl.SyclQueue(device)
-        owner = TypedArray(allocate("shared", 64, own_queue))
-        tensor = to_dlpack_tensor(owner)
-        alive: dict[str, Any] = {
-            "queue": own_queue,
-            "context": own_queue.sycl_context,
-            "memory": owner,
-            "tensor": tensor,
-            "capsule": tensor.__dlpack__(max_version=NEWEST),
-            "imported": from_dlpack(tensor),
-        }
-        gone, address = weakref.ref(owner), tensor.data
-        del own_queue, owner, tensor
-        for name in order:
-            del alive[name]
-            for holder in ("tensor", "capsule", "imported"):
-                if holder in alive:
-                    assert validate(alive[holder]).base == address
-                    assert ctypes.string_at(address, 64) == bytes(range(64))
-        assert gone() is None
 
 
 # --- the end of the interpreter

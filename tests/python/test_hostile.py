@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that lie about their types, names and methods."""
+"""Objects that lie about their types, names and methods, and random ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dpctl
@@ -72,3 +74,16 @@ def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None
 
     Replaced.__dlpack__ = old  # type: ignore[assignment,method-assign]
     assert from_dlpack(array).data == address_of(memory)
+
+
+@pytest.mark.extended
+def test_random_exchanges_on_opencl_end_as_documented_and_leave_nothing_behind(
+    new_process: Callable[..., Any], driver: Path, driver_copies: Any, project_root: Path
+) -> None:
+    drivers = [driver, driver_copies["second"], driver_copies["broken"]]
+    program = project_root / "tests" / "hostile" / "run.py"
+    done = new_process(
+        arguments=(str(program), "--count", "20000", "--seed", "1"),
+        OCL_ICD_FILENAMES=":".join(map(str, drivers)),
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
