@@ -17,12 +17,8 @@ NEWEST = (1, 3)  # version of DLPack
 VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
 _USED: dict[Any, bytes] = {VERSIONED: b"used_dltensor_versioned", LEGACY: b"used_dltensor"}
 # The codes of the dtypes of 8 bits that are named by code alone.
-FLOAT8 = {
-    f"float8_{name}": code
-    for code, name in enumerate(
-        ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"], 7
-    )
-}
+_NAMES = ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+FLOAT8 = {f"float8_{name}": code for code, name in enumerate(_NAMES, 7)}
 
 
 class DLTensor(ctypes.Structure):
@@ -215,9 +211,8 @@ class ForeignArray:
         copy: Any = None,
     ) -> Any:
         """Return a fresh capsule, and remember what was asked for."""
-        keywords = {"stream": stream, "max_version": max_version}
-        keywords |= {"dl_device": dl_device, "copy": copy}
-        self.asked.append({name: value for name, value in keywords.items() if value is not None})
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        self.asked.append({name: value for name, value in asked.items() if value is not None})
         self.given = self.foreign.capsule()
         return self.given
 

@@ -68,6 +68,12 @@ def memory(queue: Any) -> Any:
 
 
 @pytest.fixture
+def tensor(memory: Any, queue: Any) -> usm_dlpack.DLPackTensor:
+    """Return (3, 4) float32 in device USM, which knows a queue."""
+    return usm_dlpack.to_dlpack_tensor(memory, shape=(3, 4), dtype="f4", queue=queue)
+
+
+@pytest.fixture
 def unpooled(queue: Any) -> Any:
     """Return 48 bytes of shared USM, which no pool cuts: each backend knows where it ends."""
     return allocate("shared", 48, queue)

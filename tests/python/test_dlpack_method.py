@@ -34,18 +34,6 @@ from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_ten
 HOST = (1, 0)
 
 
-@pytest.fixture
-def tensor(memory: Any) -> DLPackTensor:
-    """Return (3, 4) float32 in device USM."""
-    return to_dlpack_tensor(memory, shape=(3, 4), dtype="f4")
-
-
-@pytest.fixture
-def read_only(memory: Any) -> DLPackTensor:
-    """Return a tensor that must not be written."""
-    return to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
-
-
 def flags_of(capsule: Any) -> int:
     """Return the flags of a versioned capsule."""
     return int(content_of(capsule).flags)
@@ -75,7 +63,8 @@ def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor) -> None:
 # --- flags
 
 
-def test_a_legacy_capsule_cannot_say_read_only_which_a_copy_is_not(read_only: DLPackTensor) -> None:
+def test_a_legacy_capsule_cannot_say_read_only_which_a_copy_is_not(memory: Any) -> None:
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     assert flags_of(read_only.__dlpack__(max_version=NEWEST)) == READ_ONLY
     for keywords in ({}, {"max_version": (0, 8)}, {"copy": False}):
         with refused("read_only", "flags", found="read-only", remedy="max_version 1.0"):

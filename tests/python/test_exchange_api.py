@@ -42,12 +42,6 @@ from usm_dlpack import (
 api = ExchangeAPI(DLPackTensor)
 
 
-@pytest.fixture
-def tensor(memory: Any, queue: Any) -> DLPackTensor:
-    """Return (3, 4) float32 in device USM, which knows a queue."""
-    return to_dlpack_tensor(memory, shape=(3, 4), dtype="f4", queue=queue)
-
-
 # --- export and borrow
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import weakref
 from collections.abc import Callable
@@ -11,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capsules import NEWEST, CountedDeleters, OldArray, consume
+from capsules import NEWEST, CountedDeleters, OldArray
 from memory_sources import TypedArray, allocate
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
-_VERSIONS = pytest.mark.parametrize("version", [None, NEWEST], ids=["legacy", "versioned"])
 
-
-@_VERSIONS
+@pytest.mark.parametrize("version", [None, NEWEST], ids=["legacy", "versioned"])
 @pytest.mark.parametrize("taken", [False, True], ids=["abandoned", "taken"])
 def test_a_capsule_runs_the_deleter_once(memory: Any, taken: bool, version: Any) -> None:
     deleters = CountedDeleters()
@@ -44,19 +41,6 @@ def test_a_capsule_dies_beside_an_exception_that_stays_what_it_is(memory: Any) -
         fail()
     gc.collect()
     assert deleters.deletions == 1
-
-
-@_VERSIONS
-@pytest.mark.parametrize("kind", [ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE], ids=["without", "with"])
-def test_a_deleter_runs_with_and_without_the_gil(memory: Any, version: Any, kind: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    managed = consume(to_dlpack_tensor(owner).__dlpack__(max_version=version))
-    del owner
-    gc.collect()
-    assert gone() is not None
-    kind(None, ctypes.c_void_p)(managed.deleter)(ctypes.addressof(managed))
-    assert gone() is None
 
 
 def test_a_cycle_of_tensors_and_their_producers_is_collected(queue: Any) -> None:
