@@ -46,7 +46,7 @@ def is_usm(address: int) -> bool:
     return True
 
 
-def cycle(x: Any) -> list[Any]:
+def in_a_cycle(x: Any) -> list[Any]:
     """Return a list of something and itself."""
     made = [x]
     made.append(made)
@@ -65,6 +65,13 @@ def follow(queue: Any) -> None:
     api.borrow(export(MemoryUSMDevice(48, queue=queue), queue=queue))
 
 
+def allocated(queue: Any = None) -> Any:
+    """Return memory of the C exchange API for a queue, or for the stream as it is."""
+    if queue is not None:
+        follow(queue)
+    return api.allocate(foreign_at(4096).tensor)
+
+
 def moved(managed: Any, queue: Any) -> Any:
     """Return a managed tensor after whose making the stream moves to another queue."""
     follow(queue)
@@ -72,13 +79,8 @@ def moved(managed: Any, queue: Any) -> Any:
     return managed
 
 
-def allocated() -> Any:
-    """Return memory that the C exchange API allocates for its stream."""
-    return api.allocate(foreign_at(4096).tensor)
-
-
-def borrowed(x: Any) -> Any:
-    """Return a tensor without a queue that is lent."""
+def lent(x: Any) -> Any:
+    """Return a tensor without a queue after it was lent."""
     assert x.sycl_queue is None
     api.borrow(x)
     return x
@@ -112,16 +114,16 @@ COPIES: dict[str, Callable[[Any, Any], list[Any]]] = {
         from_dlpack(OldArray(copy_to(other).__dlpack__()), device=queue)
     ],
     "array that says the queue": lambda queue, other: [from_dlpack(said(copy_to(HERE), queue))],
-    "cycle": lambda queue, other: [cycle(copy_to(queue))],
+    "cycle": lambda queue, other: [in_a_cycle(copy_to(queue))],
 }  # fmt: skip
 # Of these some work on the package's own stream, and some on that of a tensor.
 OF_THE_PACKAGE = ("lent", "allocated", "allocated, with the GIL", "allocated, taken")
 LENT: dict[str, Callable[[Any, Any], list[Any]]] = {
-    "lent": lambda queue, other: [borrowed(copy_to(HERE))],
+    "lent": lambda queue, other: [lent(copy_to(HERE))],
     "allocated": lambda queue, other: [allocated()],
     "allocated, with the GIL": lambda queue, other: [allocated()],
     "allocated, taken": lambda queue, other: [allocated()],
-    "allocated for the stream of a tensor": lambda queue, other: [follow(queue), allocated()][1:],
+    "allocated for the stream of a tensor": lambda queue, other: [allocated(queue)],
     "allocated before": lambda queue, other: [moved(allocated(), queue)],
     "exported before": lambda queue, other: [moved(api.export(copy_to(other)), queue)],
 }

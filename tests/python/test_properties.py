@@ -150,13 +150,10 @@ def sources(queue: Any) -> Any:
 
 
 def elements(values: Any, first: int, view: View, width: int) -> Any:
-    """Return the bits of each element, found by NumPy's strides; ``first`` is in bytes."""
+    """Return the bits of each element; ``first`` is in bytes."""
     low, end = view.span(width)
     bits = np.unpackbits(values[first + low : first + end], bitorder="little")
-    steps = [s * width if n > 1 else 0 for n, s in zip(view.shape, view.steps, strict=True)]
-    if 0 in view.shape:
-        return np.empty((*view.shape, width), np.uint8)
-    return np.ndarray((*view.shape, width), np.uint8, bits, -8 * low, (*steps, 1)).copy()
+    return bits[view.indices()[..., None] * width - 8 * low + np.arange(width)]
 
 
 def host_copy(tensor: Any, width: int) -> Any:
