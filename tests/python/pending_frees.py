@@ -56,7 +56,7 @@ def in_a_cycle(x: Any) -> list[Any]:
 def said(x: Any, queue: Any) -> Any:
     """Return an array of another library that says the queue of what it has."""
     array = OldArray(x.__dlpack__())
-    array.sycl_queue = queue  # type: ignore[attr-defined]
+    array.sycl_queue = queue
     return array
 
 

@@ -54,10 +54,20 @@ def test_the_capsule_is_one_that_the_consumer_knows(tensor: DLPackTensor, versio
         assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
 
 
-def test_a_version_that_is_none_is_a_buffer_error(tensor: DLPackTensor) -> None:
-    for version in ("1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3]):
-        with refused("request_unsupported", "max_version", found=repr(version)):
-            tensor.__dlpack__(max_version=version)
+@pytest.mark.parametrize(
+    ("keyword", "values"),
+    [
+        ("max_version", ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3]]),
+        ("dl_device", [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]]),
+        ("copy", ["no", 2, 1.0, (), np.array(1), np.int64(1)]),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_a_buffer_error(
+    tensor: DLPackTensor, keyword: str, values: list[Any]
+) -> None:
+    for value in values:
+        with refused("request_unsupported", keyword, found=repr(value)):
+            tensor.__dlpack__(**{keyword: value})
 
 
 # --- flags
@@ -95,15 +105,12 @@ def test_a_copy_flag_of_the_producer_is_not_passed_on(memory: Any) -> None:
 def test_the_own_device_may_be_named(tensor: DLPackTensor) -> None:
     of_the_array_api = enum.Enum("DeviceType", {"ONE_API": 14})
     for device in (None, (14, 0), (np.int32(14), 0), (of_the_array_api(14), 0)):
-        capsule = tensor.__dlpack__(dl_device=device)  # type: ignore[arg-type]
+        capsule = tensor.__dlpack__(dl_device=device)
         inside = content_of(capsule).dl_tensor
         assert (inside.device_type, inside.data) == (14, tensor.data)
 
 
-def test_a_device_that_is_none_of_this_process_is_a_buffer_error(tensor: DLPackTensor) -> None:
-    for device in ((1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]):
-        with refused("request_unsupported", "dl_device", found=repr(device)):
-            tensor.__dlpack__(dl_device=device)
+def test_an_id_that_no_device_has_is_refused(tensor: DLPackTensor) -> None:
     for number in (1, -1):
         with refused("device_id_out_of_range", "device.device_id", found=str(number)):
             tensor.__dlpack__(dl_device=(14, number))
@@ -157,14 +164,11 @@ def test_a_copy_is_other_memory_of_the_same_kind(usm_type: str, queue: Any) -> N
     assert copied.numpy().tobytes() == bytes(range(48))
 
 
-def test_copy_is_a_bool_of_python_or_numpy_or_none(tensor: DLPackTensor) -> None:
+def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor) -> None:
     for copy in (None, False, np.False_):
         capsule = tensor.__dlpack__(max_version=NEWEST, copy=copy)
         assert flags_of(capsule) == 0
         assert content_of(capsule).dl_tensor.data == tensor.data
-    for odd in ("no", 2, 1.0, (), np.array(1), np.int64(1)):
-        with refused("request_unsupported", "copy", found=repr(odd)):
-            tensor.__dlpack__(copy=odd)  # type: ignore[arg-type]
 
 
 def test_a_copy_does_not_need_the_tensor_any_more(memory: Any) -> None:
@@ -197,12 +201,12 @@ class BadIndex:
 class NoTruth:
     """An object that is neither true nor false, and compares with nothing."""
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __bool__(self, *_: object) -> bool:
         raise TypeError("no truth")
 
-    __eq__ = __bool__  # type: ignore[assignment]
+    __eq__ = __bool__
 
 
 def test_what_ends_the_program_is_no_refusal(tensor: DLPackTensor) -> None:

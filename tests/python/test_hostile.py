@@ -19,21 +19,21 @@ from usm_dlpack import from_dlpack, to_dlpack_tensor
 @pytest.mark.parametrize("kind", [dpctl.SyclQueue, dpctl.SyclDevice, dpctl.SyclContext])
 def test_an_object_that_claims_to_be_dpctls_is_not_believed(memory: Any, kind: type) -> None:
     class Liar:
-        __class__ = property(lambda self: kind)  # type: ignore[assignment]
+        __class__ = property(lambda self: kind)
 
         def addressof_ref(self) -> int:
             return 8
 
     for act in (
         lambda: to_dlpack_tensor(memory, queue=Liar()),
-        lambda: usm_dlpack.device_id(Liar()),  # type: ignore[arg-type]
+        lambda: usm_dlpack.device_id(Liar()),
     ):
         with pytest.raises(TypeError, match="found an object of type Liar"):
             act()
 
 
 def test_a_subclass_cannot_change_the_address(memory: Any) -> None:
-    class Queue(dpctl.SyclQueue):  # type: ignore[misc]
+    class Queue(dpctl.SyclQueue):
         def addressof_ref(self) -> int:
             return 8
 
@@ -42,21 +42,21 @@ def test_a_subclass_cannot_change_the_address(memory: Any) -> None:
 
 def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same() -> None:
     class Nameless(type):
-        __name__ = property(lambda cls: "\udc80")  # type: ignore[assignment]
+        __name__ = property(lambda cls: "\udc80")
 
     class Thing(metaclass=Nameless):
         def __dlpack__(self, **keywords: Any) -> Any:
             return self
 
     with wrong_argument(TypeError, "device", "Thing"):
-        usm_dlpack.device_id(Thing())  # type: ignore[arg-type]
+        usm_dlpack.device_id(Thing())
     with refused("capsule_unusable", "capsule", found="Thing"):
         from_dlpack(Thing())
 
 
 def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None:
     class Odd(type):
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
     class Unhashable(metaclass=Odd):
         def __dlpack__(self, *, max_version: Any = None) -> Any:
@@ -72,7 +72,7 @@ def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None
     def old(self: Any) -> Any:
         return to_dlpack_tensor(memory).__dlpack__()
 
-    Replaced.__dlpack__ = old  # type: ignore[assignment,method-assign]
+    Replaced.__dlpack__ = old
     assert from_dlpack(array).data == address_of(memory)
 
 

@@ -367,11 +367,11 @@ class StreamProducer(Producer):
 class Compiled(Producer):
     """A producer of whose keywords nothing is known, and which takes none."""
 
-    def __dlpack__(self) -> Any:  # type: ignore[override]
+    def __dlpack__(self) -> Any:
         return self.foreign.capsule()
 
 
-Compiled.__dlpack__.__signature__ = 5  # type: ignore[attr-defined]
+Compiled.__dlpack__.__signature__ = 5
 
 
 class Proxy:
