@@ -15,8 +15,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import dpctl
 from capsules import (
@@ -37,17 +36,10 @@ from usm_dlpack import ConversionError, DLPackTensor, _core, from_dlpack, root_d
 SHAPES = ((), (3,), (2, 3), (1, 1, 2), (1,) * 9, (1,) * 100, (0,), (2, 0))
 
 
-def require(holds: bool, sentence: str) -> None:
-    """Raise unless something holds."""
-    if not holds:
-        raise AssertionError(sentence)
-
-
 # --- the tensor
 
 
-@dataclass
-class Allocation:
+class Allocation(NamedTuple):
     """USM of the default context of its device's platform; ``owner`` keeps it."""
 
     base: int
@@ -226,7 +218,7 @@ class Producer:
         elif deed == "exchange another":
             other = ForeignTensor(self.places.allocations[4].base, shape=(2,))
             from_dlpack(OldArray(other.capsule()))
-            require(other.deletions == 1, "another tensor was not let go")
+            assert other.deletions == 1, "another tensor was not let go"
         elif deed == "look":
             with suppress(ConversionError):
                 validate(self.given)
@@ -353,7 +345,7 @@ def _check_facts(value: Any, facts: dict[str, Any], asked: dict[str, Any]) -> No
     elif isinstance(value, DLPackTensor):
         facts.pop("size")  # it counts elements there
     found = {name: getattr(value, name, fact) for name, fact in facts.items()}
-    require(found == facts, f"expected {facts}, found {found}")
+    assert found == facts, f"expected {facts}, found {found}"
 
 
 def _drop(dice: random.Random, holder: list[Any], foreign: ForeignTensor) -> None:
@@ -364,7 +356,7 @@ def _drop(dice: random.Random, holder: list[Any], foreign: ForeignTensor) -> Non
         cycle.append(cycle)
     elif way != "alone":
         capsule = holder.pop().__dlpack__(max_version=(1, 3))
-        require(foreign.deletions == 0, "the deleter ran under an exported capsule")
+        assert foreign.deletions == 0, "the deleter ran under an exported capsule"
         if way == "thread":
             thread = threading.Thread(target=call_deleter, args=(consume(capsule),))
             thread.start()
@@ -384,21 +376,21 @@ def _settle(producer: Producer, holder: list[Any], copied: bool) -> None:
     if capsule is not None:
         used = owned or producer.consumed or producer.taken is not None
         expected = b"used_" + foreign.name if used else foreign.name
-        require(name_of(capsule) == expected, f"the capsule is named {name_of(capsule)!r}")
+        assert name_of(capsule) == expected, f"the capsule is named {name_of(capsule)!r}"
     now = runs if copied else 0
-    require(foreign.deletions == now, f"deletions after the call: {foreign.deletions}, not {now}")
+    assert foreign.deletions == now, f"deletions after the call: {foreign.deletions}, not {now}"
     del capsule
     if owned and not copied:
         _drop(producer.dice, holder, foreign)
         gc.collect()
-        require(foreign.deletions == runs, f"deletions with the tensor: {foreign.deletions}")
+        assert foreign.deletions == runs, f"deletions with the tensor: {foreign.deletions}"
     holder.clear()
     producer.taken = None
     if producer.consumed and foreign.managed.deleter:
         call_deleter(foreign.managed)
     producer.given, producer.answers = None, []
     gc.collect()
-    require(foreign.deletions == runs, f"deletions in the end: {foreign.deletions}, not {runs}")
+    assert foreign.deletions == runs, f"deletions in the end: {foreign.deletions}, not {runs}"
 
 
 def _exchange(dice: random.Random, places: Places) -> str:
@@ -427,10 +419,10 @@ def _exchange(dice: random.Random, places: Places) -> str:
     said = judge(producer.foreign.managed, places, asked, imports)
     accepted = set() if producer.outcomes else {"accepted"}
     allowed = producer.outcomes | producer.loose | ({said} if isinstance(said, str) else accepted)
-    require(outcome in allowed, f"expected {sorted(allowed)}, found {outcome!r} {sentence}")
+    assert outcome in allowed, f"expected {sorted(allowed)}, found {outcome!r} {sentence}"
     if sentence:
-        require(SENTENCE.fullmatch(sentence) is not None, f"no sentence: {sentence!r}")
-        require(ADDRESS.search(sentence) is None, f"an address: {sentence!r}")
+        assert SENTENCE.fullmatch(sentence) is not None, f"no sentence: {sentence!r}"
+        assert ADDRESS.search(sentence) is None, f"an address: {sentence!r}"
     if outcome == "accepted":
         _check_facts(value, said, asked)
     holder = [value]

@@ -31,13 +31,7 @@ from capsules import (
 from memory_sources import TypedArray, address_of, new_queue
 from pending_work import VALUES, ZEROS, PendingFill, Reader, check_order
 from refusals import refused, wrong_argument
-from usm_dlpack import (
-    DLPackTensor,
-    explain,
-    from_dlpack,
-    to_dlpack_tensor,
-    validate,
-)
+from usm_dlpack import DLPackTensor, explain, from_dlpack, to_dlpack_tensor, validate
 
 api = ExchangeAPI(DLPackTensor)
 
