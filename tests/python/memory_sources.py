@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import Any
 
 import dpctl
 import numpy as np
 from dpctl import memory
-from usm_dlpack import root_device
+from usm_dlpack import DLPackTensor, root_device, to_dlpack_tensor
 
 # SYCL's pool on Level Zero makes no allocation of so many bytes: the driver forgets it when freed.
 UNPOOLED = 5 << 20
@@ -80,6 +81,12 @@ class TypedArray:
     @property
     def __sycl_usm_array_interface__(self) -> Any:
         return self.interface
+
+
+def owned(memory: Any, **keywords: Any) -> tuple[DLPackTensor, weakref.ref[TypedArray]]:
+    """Return a tensor of an array that it alone keeps, and a weak reference to the array."""
+    array = TypedArray(memory)
+    return to_dlpack_tensor(array, **keywords), weakref.ref(array)
 
 
 def check_bounds(proof: Any, owner: Any, *, first: int = 0) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import enum
 import gc
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,7 @@ from capsules import (
     content_of,
     name_of,
 )
-from memory_sources import TypedArray, address_of, allocate, check_bounds
+from memory_sources import TypedArray, address_of, allocate, check_bounds, owned
 from refusals import refused
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
@@ -172,12 +171,10 @@ def test_without_a_copy_the_memory_itself_goes_out(tensor: DLPackTensor) -> None
 
 
 def test_a_copy_does_not_need_the_tensor_any_more(memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    tensor = to_dlpack_tensor(owner)
+    tensor, gone = owned(memory)
     copied = tensor.__dlpack__(copy=True, max_version=NEWEST)
     capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST)
-    del owner, tensor
+    del tensor
     assert gone() is None
     memory.copy_from_host(np.zeros(48, np.uint8))
     assert bytes_on_host(capsule) == bytes(range(48))
@@ -228,16 +225,14 @@ ODD_VALUES: list[Any] = [
 def test_no_value_of_a_known_keyword_is_a_type_error_or_keeps_the_tensor(
     memory: Any, keyword: str
 ) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    tensor = to_dlpack_tensor(owner)
+    tensor, gone = owned(memory)
     for value in ODD_VALUES:
         try:
             given: Any = name_of(tensor.__dlpack__(**{keyword: value}))
         except Exception as error:
             given = type(error)
         assert given in (VERSIONED, LEGACY, ConversionError, ValueError)
-    del owner, tensor
+    del tensor
     gc.collect()
     assert gone() is None
 

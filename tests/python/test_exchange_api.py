@@ -8,7 +8,6 @@ import gc
 import re
 import sys
 import threading
-import weakref
 from typing import Any
 
 import ml_dtypes
@@ -28,7 +27,7 @@ from capsules import (
     integers,
     new_capsule,
 )
-from memory_sources import TypedArray, address_of, new_queue
+from memory_sources import TypedArray, address_of, new_queue, owned
 from pending_work import VALUES, ZEROS, PendingFill, Reader, check_order
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, explain, from_dlpack, to_dlpack_tensor, validate
@@ -40,10 +39,9 @@ api = ExchangeAPI(DLPackTensor)
 
 
 def test_an_export_describes_the_tensor_and_keeps_it_alive(memory: Any) -> None:
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    managed = api.export(to_dlpack_tensor(owner, shape=(2, 3), strides=(1, 4), dtype="f4"))
-    del owner
+    tensor, gone = owned(memory, shape=(2, 3), strides=(1, 4), dtype="f4")
+    managed = api.export(tensor)
+    del tensor
     gc.collect()
     inside = managed.dl_tensor
     assert gone() is not None
