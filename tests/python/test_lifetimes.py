@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from capsules import NEWEST, CountedDeleters
-from memory_sources import TypedArray, allocate
+from memory_sources import TypedArray, allocate, owned
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
 
@@ -46,16 +46,13 @@ def test_a_cycle_of_tensors_and_their_producers_is_collected(queue: Any) -> None
 
 
 def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory: Any) -> None:
-    owner = TypedArray(memory)
-    kept = weakref.ref(owner)
+    tensor, kept = owned(memory)
     ways: list[Callable[[DLPackTensor], DLPackTensor]] = [
         from_dlpack,
         to_dlpack_tensor,
         lambda tensor: to_dlpack_tensor(tensor, shape=(12,)),
         lambda tensor: from_dlpack(tensor, device=(14, 0), copy=False),
     ]
-    tensor = to_dlpack_tensor(owner)
-    del owner
     for way in ways:
         gone = weakref.ref(tensor)
         tensor = way(tensor)
@@ -66,17 +63,14 @@ def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory: Any) -
 
 
 CHAIN = """
-import threading, weakref
+import threading
 import dpctl.memory
-from capsules import NEWEST, OldArray
-from memory_sources import TypedArray
+from capsules import OldArray
+from memory_sources import owned
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
 
 def run(link):
-    owner = TypedArray(dpctl.memory.MemoryUSMShared(64))
-    gone = weakref.ref(owner)
-    tensor = to_dlpack_tensor(owner)
-    del owner
+    tensor, gone = owned(dpctl.memory.MemoryUSMShared(64))
     for _ in range(5000):
         tensor = link(tensor)
     assert gone() is not None

@@ -7,7 +7,6 @@ import ctypes
 import gc
 import sys
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,9 +15,9 @@ import pytest
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter, consume
-from memory_sources import TypedArray, address_of, allocate, new_queue
+from memory_sources import address_of, allocate, new_queue, owned
 from threads_at_once import THREADS, at_once
-from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
 from usm_dlpack._producers import _read_signature
 
 
@@ -41,10 +40,7 @@ def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:
         own_queue = new_queue(in_order=True)
         foreign = ForeignTensor(address)
         for turn in range(100):
-            owner = TypedArray(memory)
-            gone = weakref.ref(owner)
-            tensor = to_dlpack_tensor(owner, queue=own_queue)
-            del owner
+            tensor, gone = owned(memory, queue=own_queue)
             assert from_dlpack(tensor).data == address
             assert from_dlpack(OldArray(tensor.__dlpack__(max_version=NEWEST))).data == address
             assert validate(tensor).base == address
@@ -105,12 +101,10 @@ def test_one_capsule_is_taken_by_one_thread(memory: Any) -> None:
 
 def test_deleters_run_on_threads_that_python_does_not_know(memory: Any) -> None:
     pthread = ctypes.CDLL(None)
-    owners = [TypedArray(memory) for _ in range(THREADS)]
-    gone = [weakref.ref(owner) for owner in owners]
-    tensors = [to_dlpack_tensor(owner) for owner in owners]
-    del owners
-    managed = [consume(tensor.__dlpack__()) for tensor in tensors for _ in range(4)]
-    tensors.clear()
+    made = [owned(memory) for _ in range(THREADS)]
+    gone = [reference for _, reference in made]
+    managed = [consume(tensor.__dlpack__()) for tensor, _ in made for _ in range(4)]
+    made.clear()
     assert None not in [reference() for reference in gone]
     threads = []
     for one in managed:
