@@ -166,7 +166,7 @@ def test_the_interpreter_ends_with_a_kernel_pending_on_a_copy(
 AFTER_PYTHON = """
 import ctypes, sys
 import dpctl.memory, usm_dlpack
-from capsules import NEWEST, consume
+from capsules import consume
 
 memory = dpctl.memory.MemoryUSMShared(64)
 exit_handler = ctypes.CDLL(None).__cxa_atexit  # runs when Python is gone
@@ -185,7 +185,7 @@ def test_a_deleter_may_run_when_python_is_gone(succeed: Callable[..., str]) -> N
 BUSY_END = """
 import threading
 import dpctl.memory, usm_dlpack
-from capsules import NEWEST, call_deleter, consume
+from capsules import call_deleter, consume
 from usm_dlpack import DLPackTensor, from_dlpack
 
 tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMShared(64), dtype="f4")
