@@ -249,11 +249,6 @@ WAITING: dict[str, Callable[[DLPackTensor], list[int]]] = {
     ),
     "a copy in a capsule": copied,
     "a copy in a capsule for a queue": lambda tensor: copied(tensor, stream=new_queue()),
-    "a copy": lambda tensor: now(from_dlpack(tensor, copy=True)),
-    "a copy of another kind": lambda tensor: now(from_dlpack(tensor, usm_type="host")),
-    "a copy with another queue": lambda tensor: now(
-        from_dlpack(tensor, device=new_queue(in_order=True), copy=True)
-    ),
     "numpy() of a view with gaps": lambda tensor: with_gaps(tensor).numpy().tolist() * 3,
     "a copy of a view with gaps": lambda tensor: now(from_dlpack(with_gaps(tensor), copy=True)) * 3,
 }
