@@ -25,6 +25,7 @@ import tvm_ffi
 import usm_dlpack
 from c_exchange_api import ExchangeAPI
 from capsules import (
+    CountedDeleters,
     ForeignArray,
     ForeignTensor,
     OldArray,
@@ -32,7 +33,6 @@ from capsules import (
     consume,
     forget_kept,
 )
-from counted_deleters import CountedDeleters
 from memory_sources import TypedArray, address_of, allocate
 from resident_memory import report_growth, resident_bytes
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from capsules import DLManagedTensorVersioned, DLTensor, get_pointer, new_capsule
+from dpctl.memory import MemoryUSMHost
+from usm_dlpack import to_dlpack_tensor
 
 _Pointer = ctypes.c_void_p
 _Out = ctypes.POINTER(ctypes.c_void_p)
@@ -97,3 +99,10 @@ class ExchangeAPI:
         out = ctypes.c_void_p()
         assert self.table.current_work_stream(device_type, device_id, out) == 0
         return out.value
+
+    def queue(self) -> Any:
+        """Return that queue of device 0."""
+        address = self.stream(0)
+        assert address is not None
+        capsule = new_capsule(address, b"SyclQueueRef")
+        return to_dlpack_tensor(MemoryUSMHost(4), queue=capsule).sycl_queue

@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
+NEWEST = (1, 3)  # version of DLPack
 VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
+_USED: dict[Any, bytes] = {VERSIONED: b"used_dltensor_versioned", LEGACY: b"used_dltensor"}
 # The codes of the dtypes of 8 bits that are named by code alone.
-FLOAT8 = {
-    f"float8_{name}": code
-    for code, name in enumerate(
-        ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"], 7
-    )
-}
+_NAMES = ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+FLOAT8 = {f"float8_{name}": code for code, name in enumerate(_NAMES, 7)}
 
 
 class DLTensor(ctypes.Structure):
@@ -63,9 +61,8 @@ class DLManagedTensorVersioned(ctypes.Structure):
     )
 
 
-# The destructor's argument is an address: a reference would bring the dying capsule back to life.
-_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_Destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+# Of a deleter or destructor. A capsule comes as an address: a reference would revive it.
+_Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
@@ -113,15 +110,13 @@ def content_of(capsule: Any) -> Any:
 def consume(capsule: Any) -> Any:
     """Take what a capsule owns, as a consumer in C does: the caller runs the deleter."""
     content = content_of(capsule)
-    name = name_of(capsule)
-    assert name in (VERSIONED, LEGACY)
-    _set_name(capsule, b"used_dltensor_versioned" if name == VERSIONED else b"used_dltensor")
+    _set_name(capsule, _USED[name_of(capsule)])
     return content
 
 
 def call_deleter(managed: Any) -> None:
     """Run a managed tensor's deleter, without the GIL, as a thread of C code would."""
-    _Deleter(managed.deleter)(ctypes.addressof(managed))
+    _Callback(managed.deleter)(ctypes.addressof(managed))
 
 
 def integers(pointer: Any, count: int) -> tuple[int, ...]:
@@ -132,6 +127,15 @@ def integers(pointer: Any, count: int) -> tuple[int, ...]:
 def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of a compact row-major tensor, in elements."""
     return tuple(math.prod(shape[r + 1 :]) for r in range(len(shape)))
+
+
+def bytes_on_host(capsule: Any) -> bytes:
+    """Return the bytes of a compact tensor in a capsule for the host."""
+    inside = content_of(capsule).dl_tensor
+    assert (inside.device_type, inside.device_id, inside.byte_offset) == (1, 0, 0)
+    shape = integers(inside.shape, inside.ndim)
+    assert integers(inside.strides, inside.ndim) == compact_strides(shape)
+    return ctypes.string_at(inside.data, math.prod(shape) * inside.bits // 8)
 
 
 class ForeignTensor:
@@ -151,8 +155,8 @@ class ForeignTensor:
         self.deletions = 0
         if not legacy:
             self.managed.major, self.managed.minor = 1, 3
-        self._deleter = _Deleter(self._delete)
-        self._destructor = _Destructor(self._destroy)
+        self._deleter = _Callback(self._delete)
+        self._destructor = _Callback(self._destroy)
         self.managed.deleter = ctypes.cast(self._deleter, ctypes.c_void_p)
         tensor = self.tensor
         tensor.data = data
@@ -207,9 +211,8 @@ class ForeignArray:
         copy: Any = None,
     ) -> Any:
         """Return a fresh capsule, and remember what was asked for."""
-        keywords = {"stream": stream, "max_version": max_version}
-        keywords |= {"dl_device": dl_device, "copy": copy}
-        self.asked.append({name: value for name, value in keywords.items() if value is not None})
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        self.asked.append({name: value for name, value in asked.items() if value is not None})
         self.given = self.foreign.capsule()
         return self.given
 
@@ -227,3 +230,31 @@ class OldArray:
     def __dlpack__(self) -> Any:
         """Return the same object each time."""
         return self.answer
+
+
+class CountedDeleters:
+    """Stands before the deleters of managed tensors; a second call of one would find none."""
+
+    def __init__(self) -> None:
+        self.exports = 0
+        self.deletions = 0
+        self._originals: dict[int, int] = {}
+        self._counting = _Callback(self._delete)
+
+    def _delete(self, address: int) -> None:
+        self.deletions += 1
+        original = self._originals.pop(address, None)
+        if original is not None:
+            _Callback(original)(address)
+
+    def count(self, managed: Any) -> Any:
+        """Put a deleter that counts before the one of a managed tensor, and return the tensor."""
+        self.exports += 1
+        self._originals[ctypes.addressof(managed)] = managed.deleter
+        managed.deleter = ctypes.cast(self._counting, ctypes.c_void_p)
+        return managed
+
+    def count_capsule(self, capsule: Any) -> Any:
+        """Count the deleter of what is in a fresh capsule, and return the capsule."""
+        self.count(content_of(capsule))
+        return capsule

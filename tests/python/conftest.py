@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "proved_bounds")
+pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "pending_work")
 
 import clean_environment  # noqa: E402
 import dpctl  # noqa: E402
 import usm_dlpack  # noqa: E402
 from dpctl import program  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
-from memory_sources import allocate  # noqa: E402
+from memory_sources import allocate, new_queue  # noqa: E402
 from pending_work import PendingFill  # noqa: E402
 from usm_dlpack import _driver  # noqa: E402
 
@@ -68,6 +68,12 @@ def memory(queue: Any) -> Any:
 
 
 @pytest.fixture
+def tensor(memory: Any, queue: Any) -> usm_dlpack.DLPackTensor:
+    """Return (3, 4) float32 in device USM, which knows a queue."""
+    return usm_dlpack.to_dlpack_tensor(memory, shape=(3, 4), dtype="f4", queue=queue)
+
+
+@pytest.fixture
 def unpooled(queue: Any) -> Any:
     """Return 48 bytes of shared USM, which no pool cuts: each backend knows where it ends."""
     return allocate("shared", 48, queue)
@@ -89,6 +95,22 @@ def run_kernel(queue: Any) -> Callable[[str, Any, int], None]:
         queue.wait()
 
     return run
+
+
+@pytest.fixture(params=[True, False], ids=["in order", "out of order"])
+def producer(request: pytest.FixtureRequest) -> Any:
+    """Return a producer's queue, of each kind in turn."""
+    return new_queue(in_order=request.param)
+
+
+@pytest.fixture(params=[True, False], ids=["to in order", "to out of order behind a kernel"])
+def consumer(request: pytest.FixtureRequest) -> Any:
+    """Return a consumer's queue, of each kind in turn.
+
+    The hand-over to an out-of-order queue waits for host tasks, and where there are no kernels all
+    pending work is behind one.
+    """
+    return new_queue(in_order=request.param)
 
 
 @pytest.fixture
@@ -113,7 +135,8 @@ Process = Callable[..., "subprocess.CompletedProcess[str]"]
 def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     """Return a function that runs Python code, or arguments, in a process of its own.
 
-    Keywords are environment variables; only those decide which devices the process has.
+    Keywords are environment variables; only those decide which devices the process has. Code may
+    import the modules beside this one.
     """
     folder = tmp_path_factory.mktemp("process")
 
@@ -122,6 +145,7 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     ) -> subprocess.CompletedProcess[str]:
         if code is not None:
             arguments = ("-c", textwrap.dedent(code), *arguments)
+            variables = {"PYTHONPATH": str(Path(__file__).parent)} | variables
         command = (sys.executable, "-W", "error", *arguments)
         return clean_environment.run(*command, cwd=folder, **variables)
 

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real USM, bare and behind ``__sycl_usm_array_interface__`` as array libraries offer it."""
+"""Real USM, bare and behind ``__sycl_usm_array_interface__``, and what is known of its bounds."""
 
 from __future__ import annotations
 
+import os
+import weakref
 from typing import Any
 
 import dpctl
 import numpy as np
 from dpctl import memory
+from usm_dlpack import DLPackTensor, root_device, to_dlpack_tensor
 
 # SYCL's pool on Level Zero makes no allocation of so many bytes: the driver forgets it when freed.
 UNPOOLED = 5 << 20
+# The most bytes for which it makes one; it makes no shared USM.
+_MOST_POOLED = {"device": 4 << 20, "host": 2 << 20}
+_SMALLEST_CHUNK = 512
 
 KINDS = {
     "device": memory.MemoryUSMDevice,
@@ -39,8 +45,9 @@ def kept(queue: Any) -> Any:
     return queue
 
 
-def new_queue(device: Any, *, in_order: bool = False) -> Any:
-    """Return a new queue of a root device, kept for the life of the process."""
+def new_queue(device: Any = None, *, in_order: bool = False) -> Any:
+    """Return a new queue of a root device, by default 0, kept for the life of the process."""
+    device = root_device(0) if device is None else device
     return kept(dpctl.SyclQueue(device, property="in_order" if in_order else "default"))
 
 
@@ -74,3 +81,27 @@ class TypedArray:
     @property
     def __sycl_usm_array_interface__(self) -> Any:
         return self.interface
+
+
+def owned(memory: Any, **keywords: Any) -> tuple[DLPackTensor, weakref.ref[TypedArray]]:
+    """Return a tensor of an array that it alone keeps, and a weak reference to the array."""
+    array = TypedArray(memory)
+    return to_dlpack_tensor(array, **keywords), weakref.ref(array)
+
+
+def check_bounds(proof: Any, owner: Any, *, first: int = 0) -> None:
+    """Require what a proof says of a memory's bounds, for a view whose lowest byte is ``first``.
+
+    A chunk is known from the lowest byte of the view; the pool rounds its end up.
+    """
+    address, nbytes = address_of(owner), int(owner.nbytes)
+    pooled = (
+        proof.root_device.backend == dpctl.backend_type.level_zero
+        and nbytes <= _MOST_POOLED.get(proof.usm_type, 0)
+        and os.environ.get("UR_L0_DISABLE_USM_ALLOCATOR", "0") == "0"
+    )
+    if pooled:
+        assert (proof.bounds, proof.base) == ("chunk", address + first)
+        assert nbytes <= first + proof.size <= max(2 * nbytes, _SMALLEST_CHUNK)
+    else:
+        assert (proof.bounds, proof.base, proof.size) == ("allocation", address, nbytes)

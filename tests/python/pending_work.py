@@ -18,19 +18,21 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import dpctl
 import numpy as np
+from capsules import new_capsule
 from dpctl import memory, program
-from memory_sources import new_queue
+from memory_sources import KINDS, new_queue
 
 COUNT = 12
 FINISHED = 7
+ZEROS, VALUES = [0] * COUNT, [FINISHED] * COUNT
 _UNSEEN = -1
 
 _KERNELS = """
@@ -42,10 +44,6 @@ __kernel void read(__global const int *x, __global int *seen) {
 }
 """
 _built: dict[Any, Any] = {}
-
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 @functools.cache
@@ -64,41 +62,16 @@ def _gates() -> ctypes.CDLL:
         subprocess.run(command, check=True)
         partial.replace(library)
     loaded = ctypes.CDLL(str(library))
-    for make, let_go in (("new_gate", "open_gate"), ("new_host_gate", "open_host_gate")):
-        getattr(loaded, make).restype = ctypes.c_void_p
-        getattr(loaded, make).argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
-        getattr(loaded, let_go).argtypes = [ctypes.c_void_p]
+    loaded.new_gate.restype = ctypes.c_void_p
+    loaded.new_gate.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
+    loaded.open_gate.argtypes = [ctypes.c_void_p]
+    loaded.open_gate.restype = None
     return loaded
 
 
 def has_kernels(queue: Any) -> bool:
     """Return whether kernels can be built from source for a queue."""
     return bool(queue.backend == dpctl.backend_type.opencl)
-
-
-class _Gate:
-    """An event that is complete when it is opened."""
-
-    def __init__(self, queue: Any) -> None:
-        opener = ctypes.c_void_p()
-        if has_kernels(queue):
-            context = queue.sycl_context.addressof_ref()
-            address = _gates().new_gate(context, ctypes.byref(opener))
-            self._let_go = _gates().open_gate
-        else:
-            holding = new_queue(queue.sycl_device)
-            address = _gates().new_host_gate(holding.addressof_ref(), ctypes.byref(opener))
-            self._let_go = _gates().open_host_gate
-        assert address
-        self._opener = opener
-        self.event = dpctl.SyclEvent(_new_capsule(address, b"SyclEventRef", None))
-        self._is_open = False
-
-    def open(self) -> None:
-        """Complete the event, once."""
-        if not self._is_open:
-            self._is_open = True
-            assert self._let_go(self._opener) == 0
 
 
 def _kernel(queue: Any, name: str) -> Any:
@@ -120,17 +93,14 @@ class PendingFill:
     def __init__(
         self, queue: Any, usm: str = "device", *, behind_host_task: bool = False, into: Any = None
     ) -> None:
-        kinds = {
-            "device": memory.MemoryUSMDevice,
-            "shared": memory.MemoryUSMShared,
-            "host": memory.MemoryUSMHost,
-        }
         self.queue = queue
-        self.memory = kinds[usm](4 * COUNT, queue=queue) if into is None else into
+        self.memory = KINDS[usm](4 * COUNT, queue=queue) if into is None else into
         if into is None:
             self.memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
-        self._gate = _Gate(queue)
-        before = self._gate.event
+        self._opener = ctypes.c_void_p()
+        holding = queue if has_kernels(queue) else new_queue(queue.sycl_device)
+        gate = _gates().new_gate(holding.addressof_ref(), ctypes.byref(self._opener))
+        before = dpctl.SyclEvent(new_capsule(gate, b"SyclEventRef"))
         if behind_host_task:
             before = queue._submit_keep_args_alive([object()], [before])
         if has_kernels(queue):
@@ -156,7 +126,9 @@ class PendingFill:
 
     def open(self) -> None:
         """Let the work go on."""
-        self._gate.open()
+        if self._opener:
+            _gates().open_gate(self._opener)
+            self._opener = None
 
     def end(self) -> None:
         """Open the gate, and wait for the work."""
@@ -172,17 +144,15 @@ def _on_host(queue: Any, value: int) -> Any:
 
 
 class Reader:
-    """A consumer's work that reads the twelve int32 as soon as its queue lets it."""
+    """A consumer's kernel or `queue::memcpy` that reads the twelve int32 when its queue lets it."""
 
-    def __init__(self, queue: Any, source: Any) -> None:
+    def __init__(self, queue: Any, source: Any, *, copies: bool = False) -> None:
         self._seen = _on_host(queue, _UNSEEN)
         self._device = queue.sycl_device
-        self.event = self._submit(queue, source)
-
-    def _submit(self, queue: Any, source: Any) -> Any:
-        if has_kernels(queue):
-            return queue.submit_async(_kernel(queue, "read"), [source, self._seen], [1])
-        return queue.memcpy_async(self._seen, source, 4 * COUNT)
+        if has_kernels(queue) and not copies:
+            self.event = queue.submit_async(_kernel(queue, "read"), [source, self._seen], [1])
+        else:
+            self.event = queue.memcpy_async(self._seen, source, 4 * COUNT)
 
     @property
     def is_held(self) -> bool:
@@ -209,40 +179,35 @@ class Reader:
         return list(values.tolist())
 
 
-class Copier(Reader):
-    """A consumer's `queue::memcpy` of the twelve int32, as soon as its queue lets it."""
-
-    def _submit(self, queue: Any, source: Any) -> Any:
-        return queue.memcpy_async(self._seen, source, 4 * COUNT)
+def check_order(consumer: Any, pending: PendingFill) -> None:
+    """Require that a consumer's queue waits for pending work, and that nobody waited until now."""
+    assert pending.is_pending
+    reader = Reader(consumer, pending.memory)
+    assert reader.is_held
+    assert pending.is_pending
+    pending.open()
+    assert reader.seen == VALUES
 
 
 class Waiting:
     """A call in a thread of its own, which is expected to wait."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
-        self.answer: Any = None
-        self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(call,), daemon=True)
-        self._thread.start()
-
-    def _run(self, call: Callable[[], Any]) -> None:
-        try:
-            self.answer = call()
-        except BaseException as error:
-            self.error = error
+        self._running = ThreadPoolExecutor(1).submit(call)
 
     def is_waiting(self) -> bool:
         """Return whether the call goes on for a while: one that does not wait has returned."""
-        self._thread.join(0.2)
-        return self._thread.is_alive()
+        return bool(wait([self._running], 0.2).not_done)
 
     def end(self) -> Any:
         """Return the answer of the call."""
-        self._thread.join()
-        if self.error is not None:
-            raise self.error
-        return self.answer
+        return self._running.result()
 
 
-ZEROS = [0] * COUNT
-VALUES = [FINISHED] * COUNT
+def answer_behind(pending: PendingFill, call: Callable[[], Any]) -> Any:
+    """Require that a call waits for pending work, and return its answer."""
+    waiting = Waiting(call)
+    assert waiting.is_waiting()
+    assert pending.is_pending
+    pending.open()
+    return waiting.end()

@@ -19,8 +19,7 @@ from capsules import (
     OldArray,
     name_of,
 )
-from memory_sources import UNPOOLED, TypedArray, address_of, allocate
-from proved_bounds import check_bounds
+from memory_sources import UNPOOLED, TypedArray, address_of, allocate, check_bounds
 from refusals import refused, stopped, wrong_argument
 from usm_dlpack import UsmAllocation, to_dlpack_tensor, validate
 
