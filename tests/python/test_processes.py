@@ -192,6 +192,13 @@ queue.wait()
 """,
     "it ends after a refusal": "fork(lambda: refusal_of(use), leave=sys.exit)",
     "a child of a child is refused": "fork(lambda: fork(lambda: refused(tensor.__dlpack__)))",
+    "a fork from another thread is seen": """
+import threading
+
+thread = threading.Thread(target=fork, args=(lambda: refused(tensor.__dlpack__),))
+thread.start()
+thread.join()
+""",
     "before the first use, both go on working": "fork(use, leave=sys.exit); fork(use); use()",
     "use by dpctl alone is use": """
 device = dpctl.get_devices()[0]
