@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl/memory.hpp: nothing is remembered of a pointer, what SYCL alone can tell of it, and how
-// often the backend is asked, because that is what an exchange costs.
+// sycl/memory.hpp: what SYCL alone can tell of a pointer, and how often the backend is asked,
+// because that is what an exchange costs.
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include "usm_memory.hpp"
@@ -22,20 +22,6 @@ using usm_dlpack::device_proof;
 using usm_dlpack::to_dlpack_tensor;
 using usm_dlpack::detail::allocation;
 using usm_dlpack::detail::find_allocation;
-
-TEST(Allocation, NothingIsRememberedByAddressUnpooled) {
-  const sycl::queue queue = queue_on();
-  const auto& platform = device_table::get().platforms.at(0);
-  for (int round = 0; round < 50; ++round) {
-    for (const alloc kind : usm_kinds) {
-      usm_memory memory(kind, 4096, queue);
-      const void* const address = memory.at();
-      EXPECT_EQ(find_allocation(address, platform).kind, kind);
-      memory.free();
-      EXPECT_EQ(find_allocation(address, platform).kind, alloc::unknown);
-    }
-  }
-}
 
 TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();

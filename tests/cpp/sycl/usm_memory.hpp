@@ -49,11 +49,10 @@ inline sycl::queue queue_on(std::size_t device_id = 0) {
   return kept.emplace_back(root_devices().at(device_id));
 }
 
-/// One sub-device for each compute unit of the first root device.
-inline std::vector<sycl::device> sub_devices() {
-  return root_devices()
-      .at(0)
-      .create_sub_devices<sycl::info::partition_property::partition_equally>(1);
+/// One sub-device for each compute unit of a root device.
+inline std::vector<sycl::device> sub_devices(std::size_t device_id = 0) {
+  constexpr auto equally = sycl::info::partition_property::partition_equally;
+  return root_devices().at(device_id).create_sub_devices<equally>(1);
 }
 
 /// A part of a part of the first root device.
@@ -104,6 +103,15 @@ class usm_memory {
   std::byte* address_;
   bool freed_ = false;
 };
+
+/// Calls with each thing that an export may be given beside a view: a context, a queue, and
+/// nothing.
+template <class Act>
+void with_each_place(const sycl::queue& queue, const Act& act) {
+  act(queue.get_context());
+  act(queue);
+  act();
+}
 
 /// A view of one dimension.
 template <class Element>
