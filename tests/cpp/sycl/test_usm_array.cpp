@@ -154,37 +154,25 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
 
 // --- Export ---------------------------------------------------------------------------------
 
-template <class Managed>
-void expect_exported(const Managed& managed, const float* data, alloc kind) {
-  const DLTensor& tensor = managed->dl_tensor;
-  EXPECT_EQ(tensor.data, data);
-  EXPECT_EQ(tensor.device.device_type, kDLOneAPI);
-  EXPECT_EQ(tensor.byte_offset, 0U);
-  const usm_allocation proved = validate(*managed);
-  EXPECT_EQ(proved.usm_type(), kind);
-  EXPECT_EQ(proved.device_id(), 0);
-  EXPECT_EQ(proved.bounds_proved(), bounds_proof::allocation);
-  EXPECT_EQ(to_mdspan<view>(*managed).data_handle(), data);
-  EXPECT_EQ(to_mdspan<view>(*managed).extents(), extents(4, 6));
-}
-
 TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
   const sycl::queue queue = queue_on();
-  for (const alloc kind : usm_kinds) {
+  const auto expect_owned = [&](alloc kind, const auto& to_managed) {
     usm_array<view> made(queue, extents(4, 6), kind);
     const float* const data = made.data();
-    managed_tensor managed = to_managed_tensor(std::move(made));
-    EXPECT_EQ(managed->flags, 0U);
-    expect_exported(managed, data, kind);
+    auto managed = to_managed(std::move(made));
+    EXPECT_EQ(managed->dl_tensor.data, data);
+    EXPECT_EQ(managed->dl_tensor.byte_offset, 0U);
+    EXPECT_EQ(validate(*managed).usm_type(), kind);
+    EXPECT_EQ(validate(*managed).device_id(), 0);
+    EXPECT_EQ(validate(*managed).bounds_proved(), bounds_proof::allocation);
+    EXPECT_EQ(to_mdspan<view>(*managed).data_handle(), data);
+    EXPECT_EQ(to_mdspan<view>(*managed).extents(), extents(4, 6));
     managed.reset();
     EXPECT_EQ(kind_at(data, queue), alloc::unknown) << "still allocated";
-
-    usm_array<view> other(queue, extents(4, 6), kind);
-    const float* const other_data = other.data();
-    legacy_managed_tensor legacy = to_legacy_managed_tensor(std::move(other));
-    expect_exported(legacy, other_data, kind);
-    legacy.reset();
-    EXPECT_EQ(kind_at(other_data, queue), alloc::unknown) << "still allocated";
+  };
+  for (const alloc kind : usm_kinds) {
+    expect_owned(kind, [](auto&& made) { return to_managed_tensor(std::move(made)); });
+    expect_owned(kind, [](auto&& made) { return to_legacy_managed_tensor(std::move(made)); });
   }
 }
 
@@ -234,22 +222,6 @@ TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
 
 // --- Ownership, and the work of the queue ---------------------------------------------------
 
-TEST(UsmArray, AssignmentFreesWhatWasThereUnpooled) {
-  const sycl::queue queue = queue_on();
-  device_array first(queue, extents(4, 6));
-  device_array second(queue, extents(2, 3));
-  const float* const first_data = first.data();
-  const float* const second_data = second.data();
-  first = std::move(second);
-  EXPECT_EQ(kind_at(first_data, queue), alloc::unknown);
-  EXPECT_EQ(first.data(), second_data);
-  EXPECT_EQ(first.view().extents(), extents(2, 3));
-  device_array& itself = first;
-  first = std::move(itself);
-  EXPECT_EQ(first.data(), second_data);
-  EXPECT_EQ(kind_at(second_data, queue), alloc::device);
-}
-
 const std::vector<float> source(24, 1.5F);  // for copies that may be pending
 
 /// Work that is pending for a while: a copy to the array which the runtime has not even begun.
@@ -291,20 +263,26 @@ TEST(UsmArray, MemoryIsThereAsLongAsWorkOfItsQueueIsPending) {
   }
 }
 
-TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
+TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
   sycl::queue queue_of_old = queue_on();
   sycl::queue queue_of_new = queue_on();
   std::atomic<bool> begun_old{false};
   std::atomic<bool> begun_new{false};
-  device_array other(queue_of_new, extents(4, 6));
+  device_array other(queue_of_new, extents(2, 3));
   submit_slow_work(queue_of_new, other, begun_new);
   const void* const address = other.data();
   {
     device_array array(queue_of_old, extents(4, 6));
+    const void* const old_address = array.data();
     submit_slow_work(queue_of_old, array, begun_old);
     array = std::move(other);
     EXPECT_TRUE(begun_old);  // the memory that was there went after its own work
+    EXPECT_EQ(kind_at(old_address, queue_of_old), alloc::unknown);
+    device_array& itself = array;
+    array = std::move(itself);
     EXPECT_EQ(array.queue(), queue_of_new);
+    EXPECT_EQ(array.data(), address);
+    EXPECT_EQ(array.view().extents(), extents(2, 3));
     EXPECT_EQ(kind_at(address, queue_of_new), alloc::device);
   }
   EXPECT_TRUE(begun_new);
