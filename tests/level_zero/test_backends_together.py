@@ -53,19 +53,6 @@ def test_the_context_tells_whose_memory_it_is(queues: dict[str, Any], usm_type: 
             assert (proof.usm_type, proof.sycl_device) == (usm_type, queues[name].sycl_device)
 
 
-def test_the_context_tells_apart_memory_at_the_same_address(
-    queues: dict[str, Any], twins: dict[str, dict[int, Any]]
-) -> None:
-    for name, made in twins.items():
-        (other,) = twins.keys() - {name}
-        for memory in made.values():
-            tensor = to_dlpack_tensor(memory)
-            assert tensor.__dlpack_device__() == (14, id_of(queues[name]))
-            assert validate(tensor).sycl_device == queues[name].sycl_device
-            with refused("queue_device_mismatch", "queue"):
-                to_dlpack_tensor(memory, queue=queues[other])
-
-
 @pytest.mark.parametrize("kind", ["host", "shared"])
 def test_memory_of_another_platform_is_refused(queues: dict[str, Any], kind: str) -> None:
     for owner in queues.values():

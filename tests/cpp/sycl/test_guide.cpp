@@ -208,6 +208,8 @@ TEST(Guide, OpenclCodeExportsByItsHandles) {
   const auto found = usm_dlpack::opencl_context(proved);  // the way back, as a consumer
   // [end opencl export]
   EXPECT_EQ(found.get(), context.get());
+  EXPECT_EQ(proved.data(), memory);
+  EXPECT_EQ(proved.size(), 24 * sizeof(float));
   EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), sycl_queue.get_device());
 }
 

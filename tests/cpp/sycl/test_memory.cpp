@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -99,13 +98,6 @@ TEST(OpenclBackendQueries, TheKindIsAskedForWhereItIsNeeded) {
   const usm_dlpack::device_mdspan<row_view<float>> of_kind(memory.as<float>(), 16);
   EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(of_kind, queue); }),
             (queries{type, device}));
-}
-
-TEST(OpenclBackendQueries, AConversionWithoutSyclAsksNothing) {
-  std::array<float, 16> elements{};
-  const auto view = view_of(elements.data(), 16);
-  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, DLDevice{kDLOneAPI, 0}); }),
-            queries{});
 }
 
 TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {

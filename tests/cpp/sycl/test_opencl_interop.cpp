@@ -166,16 +166,6 @@ TEST(OpenclInterop, HandlesOfSyclObjectsAreOwnedAndLeadBack) {
   }
 }
 
-TEST(OpenclInterop, ValidatedMemoryHasItsDeviceAndItsContext) {
-  usm_tensor valid;
-  for (const bool empty : {false, true}) {
-    if (empty) valid.shape[0] = 0, valid.tensor.data = nullptr;
-    const usm_dlpack::usm_allocation memory = usm_dlpack::validate(valid.tensor);
-    EXPECT_EQ(opencl_device(memory).get(), native_root());
-    expect_owned(native_default_context(), [&] { return opencl_context(memory); });
-  }
-}
-
 TEST(OpenclInterop, AnotherBackendIsRefused) {
   using usm_dlpack::detail::check_is_opencl;
   EXPECT_NO_THROW(check_is_opencl(sycl::backend::opencl, "queue"));

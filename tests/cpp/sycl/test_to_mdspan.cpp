@@ -9,7 +9,6 @@
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -102,14 +101,6 @@ TEST(UsmMdspan, ATensorIsAsAlignedAsTheWrappedAccessorPromises) {
   EXPECT_EQ(to_mdspan<wanted>(valid.tensor).data_handle(), memory.data());
   valid.tensor.byte_offset = 4;
   EXPECT_REFUSAL(to_mdspan<wanted>(valid.tensor), errc::data_misaligned, "byte_offset");
-}
-
-TEST(UsmMdspan, MemoryThatIsNoUsmBecomesAPlainViewOnly) {
-  usm_tensor valid;
-  std::array<float, 24> elements{};
-  valid.tensor.data = elements.data();
-  EXPECT_EQ(to_mdspan<view>(valid.tensor).data_handle(), elements.data());
-  EXPECT_REFUSAL(to_mdspan<device_mdspan<view>>(valid.tensor), errc::pointer_unknown, "data");
 }
 
 TEST(UsmMdspan, AReadOnlyTensorNeedsConstElements) {

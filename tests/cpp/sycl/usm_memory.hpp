@@ -198,8 +198,9 @@ inline void silence_backends(device_table& table) {
 
 /// The first platform's device has the id 1, as if another root device stood before it.
 inline void move_to_id_1(device_table& table) {
-  auto& devices = table.platforms.at(0).opencl.devices;
-  devices = {nullptr, devices.at(0)};
+  auto& platform = table.platforms.at(0);
+  platform.opencl.devices = {nullptr, platform.opencl.devices.at(0)};
+  platform.device_count = 2;
 }
 
 }  // namespace usm_dlpack_test
