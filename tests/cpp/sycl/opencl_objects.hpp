@@ -50,19 +50,19 @@ inline cl_uint references_of(cl_command_queue queue) {
 }
 
 /// The handle of a root device, which OpenCL does not count references of.
-inline cl_device_id native_root(std::size_t device_id = 0) {
-  return sycl::get_native<sycl::backend::opencl>(root_devices().at(device_id));
+inline cl_device_id native_root(int device_id = 0) {
+  return sycl::get_native<sycl::backend::opencl>(
+      root_devices().at(static_cast<std::size_t>(device_id)));
 }
 
 /// The handle of the default context of a root device's platform: the device table's own.
-inline cl_context native_default_context(std::size_t device_id = 0) {
-  const auto& table = device_table::get();
-  return table.platforms.at(table.devices.at(device_id).platform).opencl.context;
+inline cl_context native_default_context(int device_id = 0) {
+  return device_table::get().platform_of(device_id).opencl.context;
 }
 
 /// The first of a root device's parts, made by OpenCL code, which keeps it: the SYCL runtime
 /// keeps those that it is shown.
-inline cl_device_id native_sub_device(std::size_t device_id = 0) {
+inline cl_device_id native_sub_device(int device_id = 0) {
   const std::array<cl_device_partition_property, 3> equally{CL_DEVICE_PARTITION_EQUALLY, 1, 0};
   std::array<cl_device_id, 64> parts{};
   cl_uint count = 0;

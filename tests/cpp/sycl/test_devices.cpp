@@ -73,8 +73,8 @@ TEST(Device, IdIsThePositionInGetDevices) { expect_ids_are_positions(); }
 TEST(TwoDevicesDevice, IdIsThePositionInGetDevices) { expect_ids_are_positions(); }
 
 TEST(TwoDevicesDevice, SubDevicesHaveTheIdOfTheirRoot) {
-  for (const std::int32_t id : {0, 1}) {
-    for (const sycl::device& part : sub_devices(static_cast<std::size_t>(id))) {
+  for (const int id : {0, 1}) {
+    for (const sycl::device& part : sub_devices(id)) {
       EXPECT_EQ(device_id(part), id);
     }
   }

@@ -243,15 +243,14 @@ TEST(OpenclInterop, TheHandleOfAQueueIsAQueueOfItsContext) {
 
 TEST(TwoDevicesOpenclInterop, HandlesAreThoseOfTheirPlatform) {
   ASSERT_NE(native_root(0), native_root(1));
-  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+  for (const int id : {0, 1}) {
     const sycl::queue queue = queue_on(id);
     EXPECT_EQ(opencl_device(queue).get(), native_root(id));
     EXPECT_EQ(opencl_context(queue).get(), native_default_context(id));
-    EXPECT_EQ(sycl_device(native_root(id)), root_devices().at(id));
-    EXPECT_EQ(sycl_context(native_default_context(id)),
-              usm_dlpack::default_context(static_cast<std::int32_t>(id)));
-    EXPECT_EQ(sycl_queue(opencl_queue(queue).get()).get_device(), root_devices().at(id));
-    const usm_tensor valid(alloc::device, queue, static_cast<std::int32_t>(id));
+    EXPECT_EQ(sycl_device(native_root(id)), queue_on(id).get_device());
+    EXPECT_EQ(sycl_context(native_default_context(id)), usm_dlpack::default_context(id));
+    EXPECT_EQ(sycl_queue(opencl_queue(queue).get()).get_device(), queue_on(id).get_device());
+    const usm_tensor valid(alloc::device, queue, id);
     const usm_dlpack::usm_allocation memory = usm_dlpack::validate(valid.tensor);
     EXPECT_EQ(opencl_device(memory).get(), native_root(id));
     EXPECT_EQ(opencl_context(memory).get(), native_default_context(id));

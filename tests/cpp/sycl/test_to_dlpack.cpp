@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl/to_dlpack.hpp: the export protocol, with a context, with a queue and with neither. What
-// no context knows is refused on the way back too.
+// sycl/to_dlpack.hpp: the export protocol, with a context, with a queue, with the handles of
+// OpenCL and with nothing. What no context knows is refused on the way back too.
 #include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
@@ -28,8 +28,7 @@ using usm_dlpack::check_queue;
 using usm_dlpack::errc;
 using usm_dlpack::to_dlpack_tensor;
 
-/// Expects each of the three exports to refuse memory that is unknown, and the import of a
-/// tensor of it.
+/// Expects each export to refuse memory that is unknown, and the import of a tensor of it.
 template <class View>
 void expect_unknown(const View& view, const sycl::queue& queue) {
   const auto expect_refused = [](const auto& act, const std::string& context) {
@@ -46,7 +45,7 @@ void expect_unknown(const View& view, const sycl::queue& queue) {
                  "the default context of device 0");
 }
 
-/// Expects each of the three exports to give the same tensor of the device `id`.
+/// Expects each export to give the same tensor of the device `id`.
 template <class View>
 void expect_exported(const View& view, const sycl::queue& queue, std::int32_t id) {
   const auto wanted = to_dlpack_tensor(view, DLDevice{kDLOneAPI, id});
@@ -96,26 +95,28 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
        {sycl::queue(sycl::context(root), root), sycl::queue(parts.at(0)),
         sycl::queue(nested_sub_device()),
         sycl::queue(sycl::context({parts.at(0), parts.at(1)}), parts.at(1))}) {
-    const sycl::context context = queue.get_context();
+    const std::size_t count = queue.get_context().get_devices().size();
     for (const alloc kind : usm_kinds) {
       const usm_memory elsewhere(kind, 64, queue);
       const usm_memory memory(kind, 64, own);
-      const auto expect_refused = [&](const auto& given) {
-        EXPECT_REFUSAL(
-            to_dlpack_tensor(view_of(elsewhere.as<float>(), 16), given),
-            errc::context_not_default, "context",
-            "the default context of the platform \"" +
-                root.get_platform().get_info<sycl::info::platform::name>() + "\"",
-            "another one, of " + std::to_string(context.get_devices().size()) + " device(s)");
-        EXPECT_REFUSAL(to_dlpack_tensor(view_of(memory.as<float>(), 16), given),
+      with_each_given(queue, [&](const auto&... given) {
+        EXPECT_REFUSAL(to_dlpack_tensor(view_of(elsewhere.as<float>(), 16), given...),
+                       errc::context_not_default, "context",
+                       "the default context of the platform \"" +
+                           root.get_platform().get_info<sycl::info::platform::name>() + "\"",
+                       "another one, of " + std::to_string(count) + " device(s)");
+        EXPECT_REFUSAL(to_dlpack_tensor(view_of(memory.as<float>(), 16), given...),
                        errc::pointer_unknown, "data", "USM of the given context",
                        "an allocation unknown to it");
-      };
-      expect_refused(queue);
-      expect_refused(context);
+        EXPECT_REFUSAL(to_dlpack_tensor(view_of(elsewhere.as<float>(), 0), given...),
+                       errc::context_not_default, "context");
+        EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 16), given...),
+                       errc::data_null, "data");
+      });
       expect_unknown(view_of(elsewhere.as<float>(), 16), own);
       try {
-        static_cast<void>(to_dlpack_tensor(view_of(memory.as<float>(), 16), context));
+        static_cast<void>(
+            to_dlpack_tensor(view_of(memory.as<float>(), 16), queue.get_context()));
       } catch (const usm_dlpack::conversion_error& error) {
         EXPECT_NE(error.remedy().find("the context that it is of"), std::string::npos);
       }
@@ -123,22 +124,16 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
   }
 }
 
-TEST(UsmExport, NullIsRefusedAsAnAllocationThatFailed) {
-  const sycl::queue queue = queue_on();
-  const auto view = view_of(static_cast<float*>(nullptr), 16);
-  with_each_place(queue, [&](const auto&... place) {
-    EXPECT_REFUSAL(to_dlpack_tensor(view, place...), errc::data_null, "data");
-  });
-  EXPECT_REFUSAL(to_dlpack_tensor(view, sycl::context(queue.get_device())), errc::data_null,
-                 "data");
-}
-
-TEST(UsmExport, WhatIsNoUsmIsRefusedUnpooled) {
+TEST(UsmExport, NullAndWhatIsNoUsmAreRefusedUnpooled) {
   const sycl::queue queue = queue_on();
   std::array<float, 16> on_stack{};
   const auto on_heap = std::make_unique<std::array<float, 16>>();
   expect_unknown(view_of(on_stack.data(), 16), queue);
   expect_unknown(view_of(on_heap->data(), 16), queue);
+  with_each_place(queue, [](const auto&... place) {
+    EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 16), place...), errc::data_null,
+                   "data");
+  });
   for (const alloc kind : usm_kinds) {
     for (int round = 0; round < 20; ++round) {  // what was known of an address is forgotten
       usm_memory memory(kind, 64, queue);
@@ -167,11 +162,16 @@ TEST(UsmExport, WhereTheBackendCannotBeAskedSyclIs) {
 
 TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
   const sycl::queue queue = queue_on();
+  const sycl::queue other(sycl::context(queue.get_device()), queue.get_device());
   const usm_memory memory(alloc::device, 64, queue);
+  const usm_memory foreign(alloc::device, 64, other);
   const auto view = view_of(memory.as<float>(), 16);
   {
-    const changed_table without_context(
-        [](device_table& table) { table.platforms.at(0).opencl.context = nullptr; });
+    const changed_table failing([](device_table& table) {
+      table.platforms.at(0).opencl.query = [](cl_context, const void*, cl_mem_info_intel,
+                                              std::size_t, void*,
+                                              std::size_t*) { return CL_INVALID_VALUE; };
+    });
     expect_unknown(view, queue);
   }
   const changed_table no_usm([](device_table& table) {
@@ -179,6 +179,9 @@ TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
     table.platforms.at(0).opencl.query = nullptr;
   });
   expect_unknown(view, queue);
+  EXPECT_REFUSAL(to_dlpack_tensor(view_of(foreign.as<float>(), 16),
+                                  usm_dlpack::opencl_context(other).get()),
+                 errc::pointer_unknown, "data");
 }
 
 // --- Work on the memory ---------------------------------------------------------------------
@@ -225,16 +228,14 @@ TEST(UsmExport, EmptyViewsOfAnyPointerAreExportedWithNullData) {
     with_each_place(queue, [&](const auto&... place) {
       expect_empty(to_dlpack_tensor(view, place...), 0);
     });
-    const sycl::context own(queue.get_device());
-    EXPECT_REFUSAL(to_dlpack_tensor(view, own), errc::context_not_default, "context");
   }
 }
 
 // --- Several root devices -------------------------------------------------------------------
 
 TEST(TwoDevicesUsmExport, EachDeviceIsFoundWithContextWithQueueAndWithNeither) {
-  for (const std::int32_t id : {0, 1}) {
-    const sycl::queue queue = queue_on(static_cast<std::size_t>(id));
+  for (const int id : {0, 1}) {
+    const sycl::queue queue = queue_on(id);
     for (const alloc kind : usm_kinds) {
       const usm_memory memory(kind, 64, queue);
       expect_exported(view_of(memory.as<float>(), 16), queue, id);
@@ -244,8 +245,8 @@ TEST(TwoDevicesUsmExport, EachDeviceIsFoundWithContextWithQueueAndWithNeither) {
 }
 
 TEST(TwoDevicesUsmExport, AQueueOnAnotherRootDeviceThanTheMemoryIsRefused) {
-  for (const std::size_t there : {std::size_t{0}, std::size_t{1}}) {
-    const std::size_t here = 1 - there;
+  for (const int there : {0, 1}) {
+    const int here = 1 - there;
     const sycl::queue queue = queue_on(here);
     const sycl::queue own_context(sycl::context(queue.get_device()), queue.get_device());
     for (const alloc kind : usm_kinds) {
@@ -269,10 +270,11 @@ TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
   std::array<float, 1> on_stack{};
   for (float* const pointer : {static_cast<float*>(nullptr), on_stack.data()}) {
     const empty_view view(pointer, 3, 0);
-    for (const std::int32_t id : {0, 1}) {
-      const sycl::queue queue = queue_on(static_cast<std::size_t>(id));
-      expect_empty(to_dlpack_tensor(view, queue), id);
-      expect_empty(to_dlpack_tensor(view, queue.get_context()), id);
+    for (const int id : {0, 1}) {
+      const sycl::queue queue = queue_on(id);
+      with_each_given(queue, [&](const auto&... given) {
+        expect_empty(to_dlpack_tensor(view, given...), id);
+      });
     }
     EXPECT_REFUSAL(to_dlpack_tensor(view), errc::pointer_unknown, "data",
                    "the address of USM, or a context, for a view without elements",

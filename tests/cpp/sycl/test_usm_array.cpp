@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -212,11 +211,11 @@ TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
 }
 
 TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
-  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+  for (const int id : {0, 1}) {
     device_array made(queue_on(id), extents(4, 6));
-    EXPECT_EQ(made.device_id(), static_cast<std::int32_t>(id));
+    EXPECT_EQ(made.device_id(), id);
     const managed_tensor managed = to_managed_tensor(std::move(made));
-    EXPECT_EQ(validate(*managed).device_id(), static_cast<std::int32_t>(id));
+    EXPECT_EQ(validate(*managed).device_id(), id);
   }
 }
 
@@ -263,6 +262,30 @@ TEST(UsmArray, MemoryIsThereAsLongAsWorkOfItsQueueIsPending) {
   }
 }
 
+// --- The function that frees, by which Python's lock is given up ----------------------------
+
+/// For as long as it lives, counts what is freed behind work, and notes what an array shows
+/// meanwhile, as another thread may see it.
+struct free_log {
+  static inline int runs = 0;
+  static inline const device_array* watched = nullptr;
+  static inline const void* shown = nullptr;
+
+  free_log() {
+    EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
+    runs = 0;
+    watched = nullptr;
+    detail::free_behind_work = [](const sycl::queue& queue, void* address) noexcept {
+      ++runs;
+      if (watched != nullptr) shown = watched->data();
+      detail::free_after_work(queue, address);
+    };
+  }
+  free_log(const free_log&) = delete;
+  free_log& operator=(const free_log&) = delete;
+  ~free_log() { detail::free_behind_work = &detail::free_after_work; }
+};
+
 TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
   sycl::queue queue_of_old = queue_on();
   sycl::queue queue_of_new = queue_on();
@@ -275,7 +298,11 @@ TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
     device_array array(queue_of_old, extents(4, 6));
     const void* const old_address = array.data();
     submit_slow_work(queue_of_old, array, begun_old);
+    const free_log log;
+    log.watched = &array;
     array = std::move(other);
+    EXPECT_EQ(log.runs, 1);
+    EXPECT_EQ(log.shown, address);
     EXPECT_TRUE(begun_old);  // the memory that was there went after its own work
     EXPECT_EQ(kind_at(old_address, queue_of_old), alloc::unknown);
     device_array& itself = array;
@@ -289,52 +316,18 @@ TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
   EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
 }
 
-// --- The function that frees, by which Python's lock is given up ----------------------------
-
-/// Counts what is freed, and looks at an array meanwhile, as other threads may.
-struct free_log {
-  int runs = 0;
-  const device_array* seen = nullptr;
-  std::vector<const void*> addresses;
-
-  static free_log& get() {
-    static free_log log;
-    return log;
-  }
-  static void free(const sycl::queue& queue, void* address) noexcept {
-    free_log& log = get();
-    ++log.runs;
-    if (log.seen != nullptr) {
-      log.addresses.push_back(log.seen->data());
-    }
-    detail::free_after_work(queue, address);
-  }
-};
-
-/// Sets the function for as long as it is there.
-struct set_free {
-  set_free() {
-    EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
-    free_log::get() = {};
-    detail::free_behind_work = &free_log::free;
-  }
-  set_free(const set_free&) = delete;
-  set_free& operator=(const set_free&) = delete;
-  ~set_free() { detail::free_behind_work = &detail::free_after_work; }
-};
-
 TEST(UsmArray, WhatWaitsIsFreedByTheFunctionThatIsSetUnpooled) {
   sycl::queue queue = queue_on();
   std::atomic<bool> begun{false};
-  const set_free set;
+  const free_log log;
   device_array made(queue, extents(4, 6));
   submit_slow_work(queue, made, begun);
   const void* const address = made.data();
   managed_tensor managed = to_managed_tensor(device_array(std::move(made)));
   EXPECT_FALSE(begun);
-  EXPECT_EQ(free_log::get().runs, 0);  // none for the arrays that were moved from
+  EXPECT_EQ(log.runs, 0);  // none for the arrays that were moved from
   managed.reset();
-  EXPECT_EQ(free_log::get().runs, 1);
+  EXPECT_EQ(log.runs, 1);
   EXPECT_TRUE(begun);
   EXPECT_EQ(kind_at(address, queue), alloc::unknown);
 }
@@ -343,7 +336,7 @@ TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
   // Kept for good: the OpenCL adapter leaks in-order queues.
   static const auto& in_order =
       *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  const set_free set;
+  const free_log log;
   for (sycl::queue queue : {queue_on(), in_order}) {
     const void* address = nullptr;
     {
@@ -351,47 +344,27 @@ TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
       address = made.data();
       queue.copy(source.data(), made.data(), 24).wait();
     }
-    EXPECT_EQ(free_log::get().runs, 0);
+    EXPECT_EQ(log.runs, 0);
     EXPECT_EQ(kind_at(address, queue), alloc::unknown);
   }
 }
 
 TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
-  for (const bool by_another : {false, true}) {
-    sycl::queue queue = queue_on();
-    sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
-                                                         queue.get_device());
-    std::optional<set_free> set;
-    if (by_another) set.emplace();
-    float* data = nullptr;
-    {
-      const device_array made(queue, extents(4, 6));
-      data = made.data();
-      graph.begin_recording(queue);
-      queue.copy(source.data(), data, 24);
-    }
-    graph.end_recording(queue);
-    if (by_another) {
-      EXPECT_EQ(free_log::get().runs, 1) << "it is taken for an idle one";
-    }
-    EXPECT_EQ(kind_at(data, queue), alloc::device);
-    sycl::free(data, queue);
-  }
-}
-
-TEST(UsmArray, AnAssignedArrayShowsTheNewMemoryWhileTheOldWaits) {
   sycl::queue queue = queue_on();
-  std::atomic<bool> begun{false};
-  const set_free set;
-  device_array array(queue, extents(4, 6));
-  submit_slow_work(queue, array, begun);
-  device_array other(queue, extents(4, 6));
-  const void* const address = other.data();
-  free_log::get().seen = &array;
-  array = std::move(other);
-  EXPECT_EQ(free_log::get().addresses, std::vector<const void*>{address});
-  EXPECT_EQ(array.data(), address);
-  EXPECT_EQ(kind_at(address, queue), alloc::device);
+  sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
+                                                       queue.get_device());
+  const free_log log;
+  float* data = nullptr;
+  {
+    const device_array made(queue, extents(4, 6));
+    data = made.data();
+    graph.begin_recording(queue);
+    queue.copy(source.data(), data, 24);
+  }
+  graph.end_recording(queue);
+  EXPECT_EQ(log.runs, 1) << "it is taken for an idle one";
+  EXPECT_EQ(kind_at(data, queue), alloc::device);
+  sycl::free(data, queue);
 }
 
 }  // namespace test_usm_array

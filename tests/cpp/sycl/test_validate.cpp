@@ -151,8 +151,8 @@ TEST(TwoDevicesUsmImport, TheIdMustBeThatOfTheMemorysRootDevice) {
     const changed_table changed([&](device_table& table) {
       if (silent) silence_backends(table);
     });
-    for (const std::int32_t id : {0, 1}) {
-      const sycl::queue queue = queue_on(static_cast<std::size_t>(id));
+    for (const int id : {0, 1}) {
+      const sycl::queue queue = queue_on(id);
       for (const alloc kind : usm_kinds) {
         usm_tensor valid(kind, queue, id);
         const usm_allocation proved = validate(valid.tensor);

@@ -7,6 +7,7 @@
 #include <mdspan_under_test.hpp>
 
 #include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/opencl/interop.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
 #include <sycl/sycl.hpp>
@@ -42,17 +43,17 @@ inline std::vector<sycl::device> root_devices() {
 /// A queue on a root device, in its default context; kept for the life of the process: one
 /// that is dropped right after its work may be destroyed by the work itself, on a thread of
 /// the OpenCL CPU driver, which then waits for itself and runs nothing else.
-inline sycl::queue queue_on(std::size_t device_id = 0) {
+inline sycl::queue queue_on(int device_id = 0) {
   static std::mutex guard;
   static auto& kept = *new std::deque<sycl::queue>;
   const std::lock_guard<std::mutex> lock(guard);
-  return kept.emplace_back(root_devices().at(device_id));
+  return kept.emplace_back(root_devices().at(static_cast<std::size_t>(device_id)));
 }
 
 /// One sub-device for each compute unit of a root device.
-inline std::vector<sycl::device> sub_devices(std::size_t device_id = 0) {
+inline std::vector<sycl::device> sub_devices(int device_id = 0) {
   constexpr auto equally = sycl::info::partition_property::partition_equally;
-  return root_devices().at(device_id).create_sub_devices<equally>(1);
+  return queue_on(device_id).get_device().create_sub_devices<equally>(1);
 }
 
 /// A part of a part of the first root device.
@@ -104,12 +105,23 @@ class usm_memory {
   bool freed_ = false;
 };
 
-/// Calls with each thing that an export may be given beside a view: a context, a queue, and
-/// nothing.
+/// Calls with what an export may be given beside a view: a context, a queue, and their handles
+/// where OpenCL is the backend.
 template <class Act>
-void with_each_place(const sycl::queue& queue, const Act& act) {
+void with_each_given(const sycl::queue& queue, const Act& act) {
   act(queue.get_context());
   act(queue);
+  if (queue.get_backend() == sycl::backend::opencl) {
+    const auto context = usm_dlpack::opencl_context(queue);
+    act(context.get());
+    act(context.get(), usm_dlpack::opencl_device(queue).get());
+  }
+}
+
+/// The same, and with nothing.
+template <class Act>
+void with_each_place(const sycl::queue& queue, const Act& act) {
+  with_each_given(queue, act);
   act();
 }
 
