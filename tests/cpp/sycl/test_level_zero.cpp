@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -108,23 +109,19 @@ TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
 }
 
 /// Shared memory that the device only reads: the one that is of a pool.
-struct read_only_memory {
-  sycl::queue queue = queue_on();
-  std::byte* first = static_cast<std::byte*>(sycl::malloc_shared(
+std::shared_ptr<std::byte> read_only_memory() {
+  const sycl::queue queue = queue_on();
+  auto* const made = static_cast<std::byte*>(sycl::malloc_shared(
       1000, queue, {sycl::ext::oneapi::property::usm::device_read_only()}));
-
-  read_only_memory() = default;
-  read_only_memory(const read_only_memory&) = delete;
-  read_only_memory& operator=(const read_only_memory&) = delete;
-  ~read_only_memory() { sycl::free(first, queue); }
-};
+  return {made, [queue](std::byte* memory) { sycl::free(memory, queue); }};
+}
 
 TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
   const usm_memory shared(alloc::shared, 1000, queue_on());
   expect_bounds(prove(shared.at(), 1000), bounds_proof::allocation, shared.at(), 1000);
   expect_bounds(prove(shared.at(999), 1), bounds_proof::allocation, shared.at(), 1000);
-  const read_only_memory read_only;
-  expect_bounds(prove(read_only.first, 1000), bounds_proof::chunk, read_only.first, 1024);
+  const auto read_only = read_only_memory();
+  expect_bounds(prove(read_only.get(), 1000), bounds_proof::chunk, read_only.get(), 1024);
 }
 
 // --- Where libumf, or the driver, does not tell ---------------------------------------------
@@ -165,9 +162,9 @@ TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
   }
   // Nor is shared memory said to be whole, because a pool takes some.
   const changed_table alone(forget_libumf);
-  const read_only_memory read_only;
-  EXPECT_EQ(prove(read_only.first, 1000).bounds_proved(), bounds_proof::block);
-  EXPECT_GT(prove(read_only.first, 1000).size(), 1000U);
+  const auto read_only = read_only_memory();
+  EXPECT_EQ(prove(read_only.get(), 1000).bounds_proved(), bounds_proof::block);
+  EXPECT_GT(prove(read_only.get(), 1000).size(), 1000U);
 }
 
 TEST(LevelZero, WithoutPoolsTheDriversBlockIsTheAllocationIfThereIsNoLibumfUnpooled) {

@@ -50,40 +50,6 @@ TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
   }
 }
 
-/// The device that all memory is on for `on_part`.
-cl_device_id part_with_all_memory = nullptr;
-clGetMemAllocInfoINTEL_fn true_query = nullptr;
-
-/// Answers as a driver that has memory of sub-devices in a default context.
-cl_int CL_API_CALL on_part(cl_context context, const void* pointer, cl_mem_info_intel what,
-                           std::size_t size, void* value, std::size_t* needed) {
-  if (what != CL_MEM_ALLOC_DEVICE_INTEL) {
-    return true_query(context, pointer, what, size, value, needed);
-  }
-  *static_cast<cl_device_id*>(value) = part_with_all_memory;
-  return CL_SUCCESS;
-}
-
-TEST(OpenclExport, MemoryOfASubDeviceGoesWithThatAndWithItsRootAlone) {
-  const std::array<cl_device_id, 2> parts{native_sub_device(), native_sub_device()};
-  ASSERT_NE(parts[0], parts[1]);
-  const exported_memory mine;
-  const changed_table changed([](device_table& table) {
-    true_query = table.platforms.at(0).opencl.query;
-    table.platforms.at(0).opencl.query = &on_part;
-  });
-  const cl_context context = native_default_context();
-  part_with_all_memory = parts[0];
-  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, parts[0])), 0);
-  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context, native_root())), 0);
-  EXPECT_EQ(id_of(to_dlpack_tensor(mine.view, context)), 0);
-  EXPECT_REFUSAL(to_dlpack_tensor(mine.view, context, parts[1]), errc::device_mismatch,
-                 "device", "a sub-device of device 0, where the memory is",
-                 "another sub-device of device 0");
-}
-
-// --- Two platforms --------------------------------------------------------------------------
-
 TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
   for (const int id : {0, 1}) {
     const cl_context context = native_default_context(id);

@@ -79,21 +79,34 @@ TEST(UsmAllocation, EveryFieldIsTrueOfTheMemoryUnpooled) {
 TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(0), parts.at(1)});
+  const auto native_context = usm_dlpack::opencl_context(context);
+  const auto root = usm_dlpack::opencl_device(queue_on());
   const changed_table of_parts([&](device_table& table) {
-    table.platforms.at(0).opencl.context = sycl::get_native<sycl::backend::opencl>(context);
+    table.platforms.at(0).opencl.context = native_context.get();
   });
   for (const alloc kind : {alloc::device, alloc::shared}) {
-    for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
+    for (const std::size_t place : {0U, 1U}) {
       const usm_memory memory(kind, 64, parts[place], context);
-      const auto exported = usm_dlpack::to_dlpack_tensor(view_of(memory.as<float>(), 16));
+      const auto view = view_of(memory.as<float>(), 16);
+      const auto part = usm_dlpack::opencl_device(parts[place]);
+      const auto exported = usm_dlpack::to_dlpack_tensor(view);
       const usm_allocation proved = validate(exported.get());
       EXPECT_EQ(proved.usm_type(), kind);
       EXPECT_EQ(proved.device_id(), 0);
       EXPECT_EQ(proved.device_proved(), device_proof::backend);
       EXPECT_EQ(proved.root_device(), root_devices().at(0));
       // The runtime makes another object of the same device: only the natives are equal.
-      EXPECT_EQ(sycl::get_native<sycl::backend::opencl>(proved.device()),
-                sycl::get_native<sycl::backend::opencl>(parts[place]));
+      EXPECT_EQ(usm_dlpack::opencl_device(proved).get(), part.get());
+
+      const auto with = [&](cl_device_id device) {
+        return usm_dlpack::to_dlpack_tensor(view, native_context.get(), device);
+      };
+      EXPECT_EQ(id_of(with(part.get())), 0);
+      EXPECT_EQ(id_of(with(root.get())), 0);
+      const auto other = usm_dlpack::opencl_device(parts[1 - place]);
+      EXPECT_REFUSAL(with(other.get()), errc::device_mismatch, "device",
+                     "a sub-device of device 0, where the memory is",
+                     "another sub-device of device 0");
     }
   }
 }
