@@ -9,7 +9,7 @@
 
 int main(int, char** arguments) {
   const void* tables[2] = {};
-  for (const int place : {0, 1}) {
+  for (int place = 0; place < 2; ++place) {
     void* library = dlopen(arguments[place + 1], RTLD_NOW | RTLD_GLOBAL);
     void* found = library == nullptr ? nullptr : dlsym(library, "device_table_here");
     if (found == nullptr) {
