@@ -7,6 +7,7 @@
 #include <refusal.hpp>
 
 #include "new_process.hpp"
+#include "opencl_objects.hpp"
 #include "usm_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -144,13 +145,13 @@ TEST(BrokenDevice, HasAnIdAndIsRefusedWithTheTextOfTheRuntime) {
     text = error.what();
   }
   ASSERT_NE(text.find("DEVICE_NOT_AVAILABLE"), std::string::npos);
-  const auto expect_failed = [&](const auto& act) {
-    EXPECT_REFUSAL(act(), errc::device_failed, device_id_field,
-                   "a device that the SYCL runtime can use",
+  const auto expect_failed = [&](const auto& act, const char* field = device_id_field) {
+    EXPECT_REFUSAL(act(), errc::device_failed, field, "a device that the SYCL runtime can use",
                    "device 1, for which it throws \"" + text + "\"");
   };
   expect_failed([] { return root_device(1); });
   expect_failed([] { return default_context(1); });
+  expect_failed([] { return usm_dlpack::sycl_device(native_root(1)); }, "device");
   std::array<float, 4> elements{};
   const auto wrapper =
       usm_dlpack::to_dlpack_tensor(view_of(elements.data(), 4), DLDevice{kDLOneAPI, 1});
@@ -169,6 +170,11 @@ TEST(BrokenDevice, DoesNotDisturbTheUseOfTheOther) {
   std::array<float, 4> elements{};
   EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view_of(elements.data(), 4)),
                  errc::pointer_unknown, "data");
+
+  EXPECT_EQ(usm_dlpack::sycl_device(native_root(0)), root_device(0));
+  EXPECT_EQ(usm_dlpack::sycl_context(native_default_context(0)), default_context(0));
+  EXPECT_REFUSAL(usm_dlpack::sycl_context(native_default_context(1)), errc::runtime_error,
+                 "context", "a cl_context", "null");
 
   const device_table& table = device_table::get();
   ASSERT_EQ(table.platforms.size(), 2U);

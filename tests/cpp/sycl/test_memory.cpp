@@ -85,15 +85,11 @@ TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce)
     EXPECT_EQ(queries_of([&] { return usm_dlpack::validate(tensor.get()); }),
               (queries{type, device, CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL}));
   }
-}
-
-TEST(OpenclBackendQueries, TheKindIsAskedForWhereItIsNeeded) {
-  const sycl::queue queue = queue_on(0);
-  const usm_memory on_host(alloc::host, 64, queue);  // which has no device
+  // The kind is asked for where it is needed: host USM has no device, or the type names one.
+  const usm_memory on_host(alloc::host, 64, queue);
   const auto host_view = view_of(on_host.as<float>(), 16);
   EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(host_view, queue); }),
             (queries{device, type}));
-
   const usm_memory memory(alloc::device, 64, queue);
   const usm_dlpack::device_mdspan<row_view<float>> of_kind(memory.as<float>(), 16);
   EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(of_kind, queue); }),

@@ -285,17 +285,4 @@ TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
       });
 }
 
-// --- A device that the runtime lists, and cannot use ----------------------------------------
-
-TEST(BrokenDeviceOpenclInterop, OnlyItIsRefused) {
-  EXPECT_EQ(sycl_device(native_root(0)), root_devices().at(0));
-  EXPECT_EQ(sycl_context(native_default_context(0)), usm_dlpack::default_context(0));
-  EXPECT_REFUSAL(sycl_context(nullptr), errc::runtime_error, "context");  // it has none
-  const std::string& text = device_table::get().devices[1].failure;
-  ASSERT_NE(text.find("DEVICE_NOT_AVAILABLE"), std::string::npos);
-  EXPECT_REFUSAL(sycl_device(native_root(1)), errc::device_failed, "device",
-                 "a device that the SYCL runtime can use",
-                 "device 1, for which it throws \"" + text + "\"");
-}
-
 }  // namespace test_opencl_interop

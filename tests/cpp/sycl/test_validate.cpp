@@ -323,15 +323,10 @@ TEST(UsmImport, AManagedTensorIsProvedWithItsHeaderAndItsDeleterLeftAlone) {
   const requirements shared = only_kinds({alloc::shared});
   EXPECT_REFUSAL(validate(valid.managed, shared), errc::usm_type_not_accepted, "data");
 
-  DLManagedTensor legacy{};
-  legacy.dl_tensor = valid.managed.dl_tensor;
-  legacy.manager_ctx = &valid;
-  legacy.deleter = [](DLManagedTensor* self) {
-    ++static_cast<usm_managed_tensor*>(self->manager_ctx)->deleted;
-  };
-  EXPECT_EQ(validate(legacy).data(), valid.valid.memory.at());
-  EXPECT_REFUSAL(validate(legacy, shared), errc::usm_type_not_accepted, "data");
-  EXPECT_EQ(valid.deleted, 0);
+  const foreign_tensor<DLManagedTensor, usm_tensor> legacy;
+  EXPECT_EQ(validate(legacy.managed).data(), legacy.valid.memory.at());
+  EXPECT_REFUSAL(validate(legacy.managed, shared), errc::usm_type_not_accepted, "data");
+  EXPECT_EQ(valid.deleted + legacy.deleted, 0);
 }
 
 TEST(UsmImport, PaddedElementsSpanAByteEachAndPackedOnesLessUnpooled) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <mdspan_under_test.hpp>
+#include <valid_tensor.hpp>
 
 #include <usm_dlpack/core/dlpack_tensor.hpp>
 #include <usm_dlpack/opencl/interop.hpp>
@@ -58,13 +59,11 @@ inline std::vector<sycl::device> sub_devices(int device_id = 0) {
 
 /// A part of a part of the first root device.
 inline sycl::device nested_sub_device() {
+  constexpr auto by_counts = sycl::info::partition_property::partition_by_counts;
+  constexpr auto equally = sycl::info::partition_property::partition_equally;
   const std::vector<std::size_t> two_units{2};
-  return root_devices()
-      .at(0)
-      .create_sub_devices<sycl::info::partition_property::partition_by_counts>(two_units)
-      .at(0)
-      .create_sub_devices<sycl::info::partition_property::partition_equally>(1)
-      .at(1);
+  const auto parts = root_devices().at(0).create_sub_devices<by_counts>(two_units);
+  return parts.at(0).create_sub_devices<equally>(1).at(1);
 }
 
 /// One USM allocation, freed at the latest when this goes.
@@ -162,21 +161,8 @@ struct usm_tensor {
 };
 
 /// The same as a managed tensor of version 1.0; counts the calls of its deleter.
-struct usm_managed_tensor {
-  usm_tensor valid;
-  int deleted = 0;
-  DLManagedTensorVersioned managed{};
-
-  usm_managed_tensor() {
-    managed.version = {1, 0};
-    managed.dl_tensor = valid.tensor;
-    managed.manager_ctx = this;
-    managed.deleter = [](DLManagedTensorVersioned* self) {
-      ++static_cast<usm_managed_tensor*>(self->manager_ctx)->deleted;
-    };
-  }
-  usm_managed_tensor(const usm_managed_tensor&) = delete;
-  usm_managed_tensor& operator=(const usm_managed_tensor&) = delete;
+struct usm_managed_tensor : foreign_tensor<DLManagedTensorVersioned, usm_tensor> {
+  usm_managed_tensor() { managed.version = {1, 0}; }
 };
 
 using usm_dlpack::detail::device_table;
