@@ -2,7 +2,8 @@
 //
 // opencl/handle.hpp, opencl/interop.hpp: one reference is owned, moved and given back; handles
 // of SYCL objects and of validated memory, SYCL objects of handles, and every reference count
-// before and after, also of what is refused.
+// before and after, also of what is refused; and which device may be given to an export beside
+// the handle of a context. test_to_dlpack.cpp gives handles too.
 #include <usm_dlpack/opencl/interop.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
@@ -32,6 +33,8 @@ using usm_dlpack::opencl_queue;
 using usm_dlpack::sycl_context;
 using usm_dlpack::sycl_device;
 using usm_dlpack::sycl_queue;
+using usm_dlpack::to_dlpack_tensor;
+using floats = row_view<float>;
 
 // --- Handles --------------------------------------------------------------------------------
 
@@ -276,13 +279,75 @@ TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
 
         const auto memory = native_floats(context.get(), hidden);
         const auto view = view_of(memory.get(), 24);
-        EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view, native_default_context(), hidden),
+        EXPECT_REFUSAL(to_dlpack_tensor(view, native_default_context(), hidden),
                        errc::device_without_id, "device");
-        EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view, context.get()),
-                       errc::context_not_default, "context",
+        EXPECT_REFUSAL(to_dlpack_tensor(view, context.get()), errc::context_not_default,
+                       "context",
                        "the default context of a platform in sycl::platform::get_platforms()",
                        "another one, of 1 device(s)");
       });
+}
+
+// --- Export ---------------------------------------------------------------------------------
+
+/// USM of the default context, and a view that fills it.
+struct exported_memory {
+  usm_memory memory;
+  floats view;
+
+  explicit exported_memory(alloc kind = alloc::device, int device_id = 0)
+      : memory(kind, 16 * sizeof(float), queue_on(device_id)), view(memory.as<float>(), 16) {}
+};
+
+TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
+  for (const alloc kind : usm_kinds) {
+    const exported_memory mine(kind);
+    EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), nullptr),
+                   errc::runtime_error, "device", "a cl_device_id", "null");
+    const auto exported = [&] {
+      return to_dlpack_tensor(mine.view, native_default_context(), native_sub_device());
+    };
+    if (kind == alloc::host) {
+      EXPECT_EQ(id_of(exported()), 0);
+    } else {
+      EXPECT_REFUSAL(exported(), errc::device_mismatch, "device",
+                     "device 0, where the memory is", "a sub-device of device 0");
+    }
+  }
+}
+
+TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
+  for (const int id : {0, 1}) {
+    const cl_context context = native_default_context(id);
+    const cl_device_id other = native_root(1 - id);
+    const auto expect_refused = [&](const floats& view, const std::string& expected) {
+      EXPECT_REFUSAL(to_dlpack_tensor(view, context, other), errc::device_mismatch, "device",
+                     expected, "device " + std::to_string(1 - id));
+    };
+    for (const alloc kind : usm_kinds) {
+      const exported_memory mine(kind, id);
+      expect_refused(mine.view, kind == alloc::host ? "a device of the given context"
+                                                    : "device " + std::to_string(id) +
+                                                          ", where the memory is");
+      EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(1 - id), other),
+                     errc::pointer_unknown, "data");
+    }
+    expect_refused(floats(nullptr, 0), "a device of the given context");
+  }
+}
+
+TEST(TwoDevicesOpenclExport, OnAPlatformOfSeveralTheIdIsThatOfTheTrueOrElseTheGivenDevice) {
+  const exported_memory device;
+  const exported_memory host(alloc::host);
+  const changed_table two_roots([](device_table& table) {
+    move_to_id_1(table);
+    table.devices[1].platform = 0;
+  });
+  const cl_context context = native_default_context(0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(device.view, context)), 1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(device.view, context, native_root(0))), 1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(host.view, context)), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(host.view, context, native_root(0))), 1);
 }
 
 }  // namespace test_opencl_interop
