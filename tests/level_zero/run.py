@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
 import sys
 import time
 from collections.abc import Iterable
@@ -103,8 +102,8 @@ def build() -> None:
     VENV.run("cmake", "--build", "--preset", "level-zero")
 
 
-def run_gtest(configuration: str, devices: str, chosen: str) -> list[str]:
-    """Run the C++ tests of a filter in a configuration; return their suites.
+def run_tests(configuration: str, *command: str | Path, **variables: str) -> list[str]:
+    """Run tests that report in JUnit's XML to `REPORT`; return the names of their classes.
 
     Raises
     ------
@@ -112,48 +111,32 @@ def run_gtest(configuration: str, devices: str, chosen: str) -> list[str]:
         If one failed or was skipped, or there was none.
     """
     REPORT.unlink(missing_ok=True)
-    status = run(
-        *("timeout", "300", PROGRAM, f"--gtest_filter={chosen}"),
-        *("--gtest_brief=1", f"--gtest_output=json:{REPORT}"),
-        environment=rig.environment_of(configuration) | {"USM_DLPACK_TEST_DEVICES": devices},
-        check=False,
-    )
-    suites = json.loads(REPORT.read_text())["testsuites"] if REPORT.exists() else []
-    tests = [test for suite in suites for test in suite["testsuite"]]
-    ran = [test["classname"] for test in tests if test["result"] == "COMPLETED"]
+    environment = rig.environment_of(configuration) | variables
+    status = run("timeout", "900", *command, environment=environment, check=False)
+    tests = list(ElementTree.parse(REPORT).iter("testcase")) if REPORT.exists() else []
+    ran = [test.get("classname", "") for test in tests if test.find("skipped") is None]
     if status != 0 or not ran or len(ran) != len(tests):
         raise RefusalError(
-            f"sycl_tests: expected exit status 0 and {len(tests) or 'some'} tests that ran, "
-            f"found {status} and {len(ran)}; read what it printed above"
+            f"tests: expected exit status 0 and {len(tests) or 'some'} tests that ran, "
+            f"found {status} and {len(ran)}; read what they printed above"
         )
-    return list(dict.fromkeys(ran))
+    return ran
+
+
+def run_gtest(configuration: str, devices: str, chosen: str) -> set[str]:
+    """Run the C++ tests of a filter in a configuration; return their suites."""
+    options = (f"--gtest_filter={chosen}", "--gtest_brief=1", f"--gtest_output=xml:{REPORT}")
+    return {*run_tests(configuration, PROGRAM, *options, USM_DLPACK_TEST_DEVICES=devices)}
 
 
 def run_pytest(configuration: str, *arguments: str | Path) -> None:
-    """Run test files in a configuration.
-
-    Raises
-    ------
-    RefusalError
-        If one failed or was skipped, or there was none.
-    """
-    REPORT.unlink(missing_ok=True)
+    """Run Python test files in a configuration."""
+    pytest = (VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}")
     ours = {
         "PYTHONPATH": f"{HERE}:{ROOT / 'tests' / 'python'}",
         "LEVEL_ZERO_CONFIGURATION": configuration,
     }
-    status = run(
-        *("timeout", "900", VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-        *(f"--junitxml={REPORT}", *arguments),
-        environment=rig.environment_of(configuration) | ours,
-        check=False,
-    )
-    skipped = list(ElementTree.parse(REPORT).iter("skipped")) if REPORT.exists() else []
-    if status != 0 or skipped:
-        raise RefusalError(
-            f"pytest: expected exit status 0 and no skipped test, found {status} and "
-            f"{len(skipped)}; read what it printed above"
-        )
+    run_tests(configuration, *pytest, *arguments, **ours)
 
 
 def listed(names: Iterable[str]) -> str:
