@@ -56,13 +56,13 @@ struct strided_tensor {
 };
 
 /// A managed tensor as a foreign producer would hand it over; counts the calls of its deleter.
-template <class Managed>
+template <class Managed, class Valid = valid_tensor>
 struct foreign_tensor {
-  valid_tensor valid;
+  Valid valid;
   int deleted = 0;
   Managed managed{};
 
-  foreign_tensor() noexcept {
+  foreign_tensor() {
     managed.dl_tensor = valid.tensor;
     managed.manager_ctx = this;
     managed.deleter = [](Managed* self) {
@@ -75,7 +75,7 @@ struct foreign_tensor {
 
 /// A foreign versioned tensor of version 1.0, without flags.
 struct valid_managed_tensor : foreign_tensor<DLManagedTensorVersioned> {
-  valid_managed_tensor() noexcept { managed.version = {1, 0}; }
+  valid_managed_tensor() { managed.version = {1, 0}; }
 };
 
 }  // namespace usm_dlpack_test

@@ -184,29 +184,3 @@ def make() -> None:
             )
     make_python()
     made.write_text(wanted)
-
-
-def require_device() -> None:
-    """Ask the driver for its device.
-
-    Raises
-    ------
-    RefusalError
-        If it lists none; the text is what the loader and the driver said.
-    """
-    program = "import dpctl; [print('device:', d.name) for d in dpctl.get_devices()]"
-    traced = {"ZE_ENABLE_LOADER_DEBUG_TRACE": "1", "SYCL_UR_TRACE": "1"}
-    done = subprocess.run(
-        ["timeout", "60", VENV.python, "-c", program],
-        env=environment_of("one") | traced,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    listed = re.findall(r"^device: .*", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or len(listed) != 1:
-        raise RefusalError(
-            "Level Zero: expected one device of the simulated driver, found "
-            f"{len(listed)} (exit status {done.returncode}); it said:\n{done.stdout}{done.stderr}"
-        )
-    print(listed[0], flush=True)

@@ -10,18 +10,12 @@ import textwrap
 from typing import Any
 
 from capsules import ForeignArray, ForeignTensor
-from dpctl import memory
-
-USM = {
-    "device": memory.MemoryUSMDevice,
-    "shared": memory.MemoryUSMShared,
-    "host": memory.MemoryUSMHost,
-}
+from memory_sources import KINDS
 
 
 def usm(usm_type: str, nbytes: int, queue: Any) -> Any:
     """Return memory that nothing is written to: not every simulated device copies."""
-    return USM[usm_type](nbytes, queue=queue)
+    return KINDS[usm_type](nbytes, queue=queue)
 
 
 def offered(address: int, device_id: int, nbytes: int = 48) -> ForeignArray:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two root devices of two tiles each: ids are of the roots, proofs name the tile."""
+"""Two root devices of two tiles each, by dpctl and by the command that lists devices.
+
+test_level_zero.cpp has what is proved of their memory.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +11,14 @@ from typing import Any
 
 import dpctl
 import pytest
-import usm_dlpack
 from refusals import refused
-from simulated import offered, output_of, usm
-from usm_dlpack import to_dlpack_tensor, validate
-
-
-def tiles_of(root: Any) -> list[Any]:
-    return list(root.create_sub_devices(partition="next_partitionable"))
-
-
-def test_a_tile_has_the_id_of_its_root(devices: list[Any]) -> None:
-    assert [usm_dlpack.device_id(device) for device in devices] == [0, 1]
-    for device_id, root in enumerate(devices):
-        assert [usm_dlpack.device_id(tile) for tile in tiles_of(root)] == [device_id] * 2
-
-
-@pytest.mark.parametrize(("device_id", "number"), [(0, 1), (1, 0)])
-def test_memory_of_a_tile_is_proved_to_be_of_the_tile(
-    devices: list[Any], device_id: int, number: int, usm_type: str
-) -> None:
-    root = devices[device_id]
-    tile = tiles_of(root)[number]
-    memory = usm(usm_type, 1000, dpctl.SyclQueue(dpctl.SyclQueue(root).sycl_context, tile))
-    tensor = to_dlpack_tensor(memory)
-    proof = validate(tensor)
-    assert proof.usm_type == usm_type
-    if usm_type != "host":
-        assert tensor.__dlpack_device__() == (14, device_id)
-        assert proof.sycl_device == tile
-        assert proof.root_device == root
-        with refused("device_mismatch", "device.device_id", binding=True):
-            validate(offered(memory._pointer, 1 - device_id))
+from simulated import output_of, usm
+from usm_dlpack import to_dlpack_tensor
 
 
 def test_a_queue_of_dpctl_on_a_tile_has_a_context_of_its_own(devices: list[Any]) -> None:
-    memory = usm("device", 1000, dpctl.SyclQueue(tiles_of(devices[0])[0]))
+    tile = devices[0].create_sub_devices(partition="next_partitionable")[0]
+    memory = usm("device", 1000, dpctl.SyclQueue(tile))
     with refused("context_not_default", "context", binding=True):
         to_dlpack_tensor(memory)
 

@@ -12,7 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "checks.md"
 CORE_TEST = ROOT / "tests" / "cpp" / "core" / "order_of_checks.cpp"
 SYCL_TEST = ROOT / "tests" / "cpp" / "sycl" / "test_order_of_checks.cpp"
-OPENCL_TEST = ROOT / "tests" / "cpp" / "sycl" / "test_opencl_export.cpp"
 
 REFERENCE = re.compile(r"\[(\w+)\]\(#\w+\) (\d+) to (\d+)$")
 STEP = re.compile(r"^\| (\d+|-) \| ([^|]*?) *\| ([^|]*?) *\| ([^|]*?) *\|$", re.MULTILINE)
@@ -31,7 +30,7 @@ LISTS = [
     ("managed", CORE_TEST, "legacy_rules"),
     ("validate", SYCL_TEST, "validate_rules"),
     ("export", SYCL_TEST, "export_rules"),
-    ("opencl", OPENCL_TEST, "opencl_rules"),
+    ("opencl", SYCL_TEST, "opencl_rules"),
 ]
 
 

@@ -4,6 +4,8 @@
 // make, and the reference counts of all of them.
 #pragma once
 
+#include <usm_dlpack/opencl/handle.hpp>
+
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
@@ -11,14 +13,17 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "usm_memory.hpp"
 
 namespace usm_dlpack_test {
+
+using usm_dlpack::opencl_handle;
+using usm_dlpack::detail::ask_opencl;
 
 /// A function of the OpenCL loader.
 template <class Function>
@@ -34,41 +39,30 @@ inline void expect_success(cl_int status) {
   }
 }
 
-/// A count that an object of OpenCL tells of itself.
-template <class Query, class Native>
-cl_uint count_of(const char* query, Native object, cl_uint what) {
-  cl_uint count = 0;
-  expect_success(opencl_function<Query>(query)(object, what, sizeof count, &count, nullptr));
-  return count;
-}
-
 inline cl_uint references_of(cl_device_id device) {
-  return count_of<decltype(clGetDeviceInfo)>("clGetDeviceInfo", device,
-                                             CL_DEVICE_REFERENCE_COUNT);
+  return ask_opencl<cl_uint>(device, CL_DEVICE_REFERENCE_COUNT);
 }
 inline cl_uint references_of(cl_context context) {
-  return count_of<decltype(clGetContextInfo)>("clGetContextInfo", context,
-                                              CL_CONTEXT_REFERENCE_COUNT);
+  return ask_opencl<cl_uint>(context, CL_CONTEXT_REFERENCE_COUNT);
 }
 inline cl_uint references_of(cl_command_queue queue) {
-  return count_of<decltype(clGetCommandQueueInfo)>("clGetCommandQueueInfo", queue,
-                                                   CL_QUEUE_REFERENCE_COUNT);
+  return ask_opencl<cl_uint>(queue, CL_QUEUE_REFERENCE_COUNT);
 }
 
 /// The handle of a root device, which OpenCL does not count references of.
-inline cl_device_id native_root(std::size_t device_id = 0) {
-  return sycl::get_native<sycl::backend::opencl>(root_devices().at(device_id));
+inline cl_device_id native_root(int device_id = 0) {
+  return sycl::get_native<sycl::backend::opencl>(
+      root_devices().at(static_cast<std::size_t>(device_id)));
 }
 
 /// The handle of the default context of a root device's platform: the device table's own.
-inline cl_context native_default_context(std::size_t device_id = 0) {
-  const auto& table = usm_dlpack::detail::device_table::get();
-  return table.platforms.at(table.devices.at(device_id).platform).opencl.context;
+inline cl_context native_default_context(int device_id = 0) {
+  return device_table::get().platform_of(device_id).opencl.context;
 }
 
 /// The first of a root device's parts, made by OpenCL code, which keeps it: the SYCL runtime
 /// keeps those that it is shown.
-inline cl_device_id native_sub_device(std::size_t device_id = 0) {
+inline cl_device_id native_sub_device(int device_id = 0) {
   const std::array<cl_device_partition_property, 3> equally{CL_DEVICE_PARTITION_EQUALLY, 1, 0};
   std::array<cl_device_id, 64> parts{};
   cl_uint count = 0;
@@ -77,114 +71,56 @@ inline cl_device_id native_sub_device(std::size_t device_id = 0) {
   return parts[0];
 }
 
-/// A context that OpenCL code made, of some devices; released when this goes.
-class native_context {
- public:
-  explicit native_context(const std::vector<cl_device_id>& devices) {
-    cl_int status = CL_SUCCESS;
-    handle_ = opencl_function<decltype(clCreateContext)>("clCreateContext")(
-        nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr,
-        &status);
-    expect_success(status);
-  }
-  ~native_context() {
-    opencl_function<decltype(clReleaseContext)>("clReleaseContext")(handle_);
-  }
-  native_context(const native_context&) = delete;
-  native_context& operator=(const native_context&) = delete;
-  cl_context get() const noexcept { return handle_; }
-
- private:
-  cl_context handle_ = nullptr;
-};
-
-/// A queue that OpenCL code made; released when this goes.
-class native_queue {
- public:
-  native_queue(cl_context context, cl_device_id device, cl_command_queue_properties order) {
-    const std::array<cl_queue_properties, 3> properties{CL_QUEUE_PROPERTIES, order, 0};
-    cl_int status = CL_SUCCESS;
-    handle_ = opencl_function<decltype(clCreateCommandQueueWithProperties)>(
-        "clCreateCommandQueueWithProperties")(context, device, properties.data(), &status);
-    expect_success(status);
-  }
-  ~native_queue() {
-    opencl_function<decltype(clReleaseCommandQueue)>("clReleaseCommandQueue")(handle_);
-  }
-  native_queue(const native_queue&) = delete;
-  native_queue& operator=(const native_queue&) = delete;
-  cl_command_queue get() const noexcept { return handle_; }
-
- private:
-  cl_command_queue handle_ = nullptr;
-};
+/// A context that OpenCL code made, of some devices.
+inline opencl_handle<cl_context> native_context(const std::vector<cl_device_id>& devices) {
+  cl_int status = CL_SUCCESS;
+  const cl_context made = opencl_function<decltype(clCreateContext)>("clCreateContext")(
+      nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr,
+      &status);
+  expect_success(status);
+  return opencl_handle<cl_context>(made);
+}
 
 inline constexpr cl_command_queue_properties in_order = 0;
 inline constexpr cl_command_queue_properties out_of_order =
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 
-/// USM that OpenCL code allocated; freed when this goes.
-class native_memory {
- public:
-  native_memory(sycl::usm::alloc kind, std::size_t size, cl_context context,
-                cl_device_id device)
-      : context_(context), device_(device) {
-    cl_int status = CL_SUCCESS;
-    if (kind == sycl::usm::alloc::host) {
-      address_ = extension<clHostMemAllocINTEL_fn>("clHostMemAllocINTEL")(context, nullptr,
-                                                                          size, 0, &status);
-    } else if (kind == sycl::usm::alloc::device) {
-      address_ = extension<clDeviceMemAllocINTEL_fn>("clDeviceMemAllocINTEL")(
-          context, device, nullptr, size, 0, &status);
-    } else {
-      address_ = extension<clSharedMemAllocINTEL_fn>("clSharedMemAllocINTEL")(
-          context, device, nullptr, size, 0, &status);
-    }
-    expect_success(status);
-  }
-  ~native_memory() {
-    extension<clMemBlockingFreeINTEL_fn>("clMemBlockingFreeINTEL")(context_, address_);
-  }
-  native_memory(const native_memory&) = delete;
-  native_memory& operator=(const native_memory&) = delete;
+/// A queue that OpenCL code made.
+inline opencl_handle<cl_command_queue> native_queue(cl_context context, cl_device_id device,
+                                                    cl_command_queue_properties order) {
+  const std::array<cl_queue_properties, 3> properties{CL_QUEUE_PROPERTIES, order, 0};
+  cl_int status = CL_SUCCESS;
+  const cl_command_queue made = opencl_function<decltype(clCreateCommandQueueWithProperties)>(
+      "clCreateCommandQueueWithProperties")(context, device, properties.data(), &status);
+  expect_success(status);
+  return opencl_handle<cl_command_queue>(made);
+}
 
-  template <class Element>
-  Element* as() const noexcept {
-    return static_cast<Element*>(address_);
-  }
-
-  /// Writes from the host, by OpenCL, and waits.
-  void write(cl_command_queue queue, const void* from, std::size_t size) const {
-    expect_success(extension<clEnqueueMemcpyINTEL_fn>("clEnqueueMemcpyINTEL")(
-        queue, CL_TRUE, address_, from, size, 0, nullptr, nullptr));
-  }
-
- private:
-  template <class Function>
-  Function extension(const char* name) const {
-    cl_platform_id platform = nullptr;
-    expect_success(opencl_function<decltype(clGetDeviceInfo)>("clGetDeviceInfo")(
-        device_, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr));
-    return reinterpret_cast<Function>(
-        opencl_function<decltype(clGetExtensionFunctionAddressForPlatform)>(
-            "clGetExtensionFunctionAddressForPlatform")(platform, name));
-  }
-
-  cl_context context_;
-  cl_device_id device_;
-  void* address_ = nullptr;
-};
+/// Device USM that OpenCL code allocated: 24 floats.
+inline std::shared_ptr<float> native_floats(cl_context context, cl_device_id device) {
+  const auto find_extension =
+      opencl_function<decltype(clGetExtensionFunctionAddressForPlatform)>(
+          "clGetExtensionFunctionAddressForPlatform");
+  const auto platform = ask_opencl<cl_platform_id>(device, CL_DEVICE_PLATFORM);
+  const auto allocate = reinterpret_cast<clDeviceMemAllocINTEL_fn>(
+      find_extension(platform, "clDeviceMemAllocINTEL"));
+  const auto free = reinterpret_cast<clMemBlockingFreeINTEL_fn>(
+      find_extension(platform, "clMemBlockingFreeINTEL"));
+  cl_int status = CL_SUCCESS;
+  void* const made = allocate(context, device, nullptr, 24 * sizeof(float), 0, &status);
+  expect_success(status);
+  return {static_cast<float*>(made), [=](float* memory) { free(context, memory); }};
+}
 
 /// In a process where ONEAPI_DEVICE_SELECTOR hides one of two devices: that one's handle.
 inline cl_device_id hidden_native_root() {
-  std::array<cl_platform_id, 8> platforms{};
-  cl_uint count = 0;
+  std::array<cl_platform_id, 2> platforms{};
   expect_success(opencl_function<decltype(clGetPlatformIDs)>("clGetPlatformIDs")(
-      8, platforms.data(), &count));
-  for (std::size_t place = 0; place < count; ++place) {
+      2, platforms.data(), nullptr));
+  for (const cl_platform_id platform : platforms) {
     cl_device_id device = nullptr;
     expect_success(opencl_function<decltype(clGetDeviceIDs)>("clGetDeviceIDs")(
-        platforms.at(place), CL_DEVICE_TYPE_ALL, 1, &device, nullptr));
+        platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr));
     if (device != native_root()) {
       return device;
     }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ of the how-to pages, run. The text between the marks is that of the pages, which
-// tests/python/test_guide_examples.py compares.
-
-// [begin headers]
+// The C++ of README.md and of the how-to pages, run: docs/shown_code.py finds it here.
 #include <mdspan/mdspan.hpp>  // or std::mdspan, or cuda::std::mdspan
 #include <usm_dlpack/usm_dlpack.hpp>
 
 using matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>>;
-// [end headers]
+
+int rows_of_exported(float* memory, sycl::queue& queue) {  // 24 floats of USM
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(matrix(memory, 4, 6), queue);
+  const DLTensor tensor = wrapper.get();  // for a C ABI, while `wrapper` lives
+  usm_dlpack::validate(tensor);           // what a consumer does first
+  return usm_dlpack::to_mdspan<matrix>(tensor).extent(0);
+}
 
 #include <usm_dlpack/opencl.hpp>
 
@@ -32,7 +35,6 @@ namespace test_guide {
 using usm_dlpack::errc;
 using usm_dlpack_test::queue_on;
 
-// [begin fill]
 using device_matrix = usm_dlpack::device_mdspan<matrix>;
 
 // Fills an array of anybody's, which must be float32 in device USM, two dimensions of C order.
@@ -42,9 +44,7 @@ void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float valu
   const std::vector<float> values(x.size(), value);
   queue.copy(values.data(), x.data_handle(), values.size()).wait();
 }
-// [end fill]
 
-// [begin keep]
 class last_tensor {
  public:
   // Takes the tensor over, or throws and has taken nothing.
@@ -57,9 +57,7 @@ class last_tensor {
  private:
   usm_dlpack::managed_tensor kept_;
 };
-// [end keep]
 
-// [begin c function]
 // For callers in C: 0, or why not, in a buffer of theirs. No exception leaves the function.
 extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noexcept {
   try {
@@ -76,9 +74,7 @@ extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noe
     return 2;
   }
 }
-// [end c function]
 
-// [begin lend]
 template <class Borrower>
 void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow) {
   float* memory = sycl::malloc_device<float>(24, queue);
@@ -88,23 +84,18 @@ void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow)
   borrow(tensor);
   sycl::free(memory, queue);  // now nobody may use it
 }
-// [end lend]
 
-// [begin give]
 usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
   usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
   queue.copy(values.data(), made.data(), 24);  // who takes it waits, or gets the queue
   return usm_dlpack::to_managed_tensor(std::move(made));
 }
-// [end give]
 
-// [begin share]
 usm_dlpack::managed_tensor share(sycl::queue& queue, std::shared_ptr<float> memory) {
   const matrix view(memory.get(), 4, 6);
   const DLDevice device = usm_dlpack::to_dlpack_tensor(view, queue).device();
   return usm_dlpack::to_managed_tensor(view, device, std::move(memory));
 }
-// [end share]
 
 std::vector<float> values_of(const DLTensor& tensor, sycl::queue& queue) {
   std::vector<float> values(24);
@@ -114,23 +105,39 @@ std::vector<float> values_of(const DLTensor& tensor, sycl::queue& queue) {
 
 const std::vector<float> twos(24, 2.0F);  // a copy of them may be pending
 
-TEST(Guide, AConsumerFillsAnArrayThatIsProved) {
+TEST(Guide, TheViewOfTheReadmeIsExportedAndTakenBack) {
+  sycl::queue queue = queue_on();
+  const usm_dlpack::usm_array<matrix> memory(queue, Kokkos::dextents<int, 2>(4, 6));
+  EXPECT_EQ(rows_of_exported(memory.data(), queue), 4);
+}
+
+TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   sycl::queue queue = queue_on();
   const usm_dlpack::managed_tensor given = give(queue, twos);
   queue.wait();
+  DLTensor& tensor = given->dl_tensor;
+  EXPECT_EQ(values_of(tensor, queue), twos);
   fill(queue, *given, 3.0F);
-  EXPECT_EQ(values_of(given->dl_tensor, queue), std::vector<float>(24, 3.0F));
-}
+  EXPECT_EQ(values_of(tensor, queue), std::vector<float>(24, 3.0F));
+  char reason[200] = "";
+  EXPECT_EQ(clear(&tensor, reason, sizeof reason), 0);
+  EXPECT_EQ(values_of(tensor, queue), std::vector<float>(24, 0.0F));
 
-TEST(Guide, AConsumerIsGivenTheFirstBrokenRule) {
-  sycl::queue queue = queue_on();
-  const std::shared_ptr<float> memory(sycl::malloc_shared<float>(24, queue),
-                                      [queue](float* freed) { sycl::free(freed, queue); });
-  const usm_dlpack::managed_tensor shared = share(queue, memory);
-  EXPECT_EQ(shared->dl_tensor.data, memory.get());
-  EXPECT_EQ(memory.use_count(), 2);
-  EXPECT_REFUSAL(fill(queue, *shared, 3.0F), errc::usm_type_not_accepted, "data", "device USM",
-                 "shared USM");
+  tensor.device.device_id = -1;
+  EXPECT_EQ(clear(&tensor, reason, sizeof reason), 1);
+  EXPECT_EQ(std::string(reason).rfind("device.device_id: expected ", 0), 0U) << reason;
+  tensor.device.device_id = 0;
+
+  usm_dlpack::requirements wanted;
+  wanted.usm_types = {sycl::usm::alloc::device, sycl::usm::alloc::shared};
+  wanted.dtype = usm_dlpack::data_type_v<float>;
+  wanted.ndim = 2;
+  wanted.unique = true;    // no two elements share a byte
+  wanted.device_id = 0;    // this root device and no other
+  wanted.writable = true;  // of a managed tensor, whose producer can say that it is not
+  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
+  EXPECT_EQ(proved.data(), tensor.data);
+  EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);
 }
 
 TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
@@ -155,54 +162,18 @@ TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
   EXPECT_EQ(memory.use_count(), 1);
 }
 
-TEST(Guide, AFunctionForCReturnsARefusal) {
-  sycl::queue queue = queue_on();
-  const usm_dlpack::managed_tensor given = give(queue, twos);
-  queue.wait();
-  char reason[200] = "";
-  EXPECT_EQ(clear(&given->dl_tensor, reason, sizeof reason), 0);
-  EXPECT_EQ(values_of(given->dl_tensor, queue), std::vector<float>(24, 0.0F));
-  EXPECT_STREQ(reason, "");
-
-  given->dl_tensor.device.device_id = -1;
-  EXPECT_EQ(clear(&given->dl_tensor, reason, sizeof reason), 1);
-  EXPECT_EQ(std::string(reason).rfind("device.device_id: expected ", 0), 0U) << reason;
-  given->dl_tensor.device.device_id = 0;
-}
-
 TEST(Guide, AProducerLends) {
   sycl::queue queue = queue_on();
-  std::vector<float> seen;
-  lend(queue, std::vector<float>(24, 1.5F), [&](const DLTensor& tensor) {
+  lend(queue, twos, [&](const DLTensor& tensor) {
     usm_dlpack::validate(tensor);
-    seen = values_of(tensor, queue);
+    EXPECT_EQ(values_of(tensor, queue), twos);
   });
-  EXPECT_EQ(seen, std::vector<float>(24, 1.5F));
-}
-
-TEST(Guide, AConsumerSaysWhatItTakesUnpooled) {
-  sycl::queue queue = queue_on();
-  const usm_dlpack::managed_tensor given = give(queue, twos);
-  const DLTensor& tensor = given->dl_tensor;
-  // [begin requirements]
-  usm_dlpack::requirements wanted;
-  wanted.usm_types = {sycl::usm::alloc::device, sycl::usm::alloc::shared};
-  wanted.dtype = usm_dlpack::data_type_v<float>;
-  wanted.ndim = 2;
-  wanted.unique = true;    // no two elements share a byte
-  wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // of a managed tensor, whose producer can say that it is not
-  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
-  // [end requirements]
-  EXPECT_EQ(proved.data(), tensor.data);
-  EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);
 }
 
 TEST(Guide, ARefusalSaysWhichRuleIsBroken) {
   sycl::queue queue = queue_on();
   std::string said;
   const auto report = [&](const char* text) { said = text; };
-  // [begin refused]
   float on_the_stack[24];
   try {
     static_cast<void>(usm_dlpack::to_dlpack_tensor(matrix(on_the_stack, 4, 6), queue));
@@ -211,27 +182,23 @@ TEST(Guide, ARefusalSaysWhichRuleIsBroken) {
       report(error.what());
     }
   }
-  // [end refused]
   EXPECT_EQ(said.rfind("data: expected USM of the given context, found ", 0), 0U) << said;
 }
 
 TEST(Guide, OpenclCodeExportsByItsHandles) {
   sycl::queue sycl_queue = queue_on();
-  // [begin opencl handles]
   const auto device = usm_dlpack::opencl_device(usm_dlpack::root_device(0));
   const auto context = usm_dlpack::opencl_context(usm_dlpack::default_context(0));
   const auto queue = usm_dlpack::opencl_queue(sycl_queue);
-  // [end opencl handles]
-  const usm_dlpack_test::native_memory allocated(sycl::usm::alloc::device, 96, context.get(),
-                                                 device.get());
-  auto* const memory = allocated.as<float>();
-  // [begin opencl export]
+  const auto allocated = usm_dlpack_test::native_floats(context.get(), device.get());
+  float* const memory = allocated.get();
   const matrix view(memory, 4, 6);  // memory of clDeviceMemAllocINTEL(context.get(), ...)
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, context.get(), device.get());
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(wrapper.get());
   const auto found = usm_dlpack::opencl_context(proved);  // the way back, as a consumer
-  // [end opencl export]
   EXPECT_EQ(found.get(), context.get());
+  EXPECT_EQ(proved.data(), memory);
+  EXPECT_EQ(proved.size(), 24 * sizeof(float));
   EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), sycl_queue.get_device());
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -108,23 +109,19 @@ TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
 }
 
 /// Shared memory that the device only reads: the one that is of a pool.
-struct read_only_memory {
-  sycl::queue queue = queue_on();
-  std::byte* first = static_cast<std::byte*>(sycl::malloc_shared(
+std::shared_ptr<std::byte> read_only_memory() {
+  const sycl::queue queue = queue_on();
+  auto* const made = static_cast<std::byte*>(sycl::malloc_shared(
       1000, queue, {sycl::ext::oneapi::property::usm::device_read_only()}));
-
-  read_only_memory() = default;
-  read_only_memory(const read_only_memory&) = delete;
-  read_only_memory& operator=(const read_only_memory&) = delete;
-  ~read_only_memory() { sycl::free(first, queue); }
-};
+  return {made, [queue](std::byte* memory) { sycl::free(memory, queue); }};
+}
 
 TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
   const usm_memory shared(alloc::shared, 1000, queue_on());
   expect_bounds(prove(shared.at(), 1000), bounds_proof::allocation, shared.at(), 1000);
   expect_bounds(prove(shared.at(999), 1), bounds_proof::allocation, shared.at(), 1000);
-  const read_only_memory read_only;
-  expect_bounds(prove(read_only.first, 1000), bounds_proof::chunk, read_only.first, 1024);
+  const auto read_only = read_only_memory();
+  expect_bounds(prove(read_only.get(), 1000), bounds_proof::chunk, read_only.get(), 1024);
 }
 
 // --- Where libumf, or the driver, does not tell ---------------------------------------------
@@ -136,37 +133,6 @@ void know_no_pool(device_table& table) {
   table.platforms.at(0).pools.pool_of = [](const void*, void**) { return 5; };
 }
 
-TEST(LevelZero, WithoutLibumfMemoryOfAPooledKindIsBoundedByTheDriversBlock) {
-  const changed_table alone(forget_libumf);
-  const usm_memory device(alloc::device, 1000, queue_on());
-  const usm_allocation proved = prove(device.at(), 1000);
-  EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
-  EXPECT_EQ(proved.size(), 65536U);
-  const std::uint64_t first = as_number(device.at()) - proved.base();
-  EXPECT_REFUSAL(
-      prove(device.at(), 1000000), errc::out_of_bounds, "shape",
-      "a view within the 65536 bytes of the driver's block",
-      "one of bytes " + std::to_string(first) + " to " + std::to_string(first + 999999));
-  // Nor is shared memory said to be whole, because a pool takes some.
-  const read_only_memory read_only;
-  EXPECT_EQ(prove(read_only.first, 1000).bounds_proved(), bounds_proof::block);
-  EXPECT_GT(prove(read_only.first, 1000).size(), 1000U);
-}
-
-TEST(LevelZero, WithoutLibumfAndPoolsTheDriversBlockIsTheAllocationUnpooled) {
-  const changed_table alone(forget_libumf);
-  for (const alloc kind : usm_kinds) {
-    const usm_memory memory(kind, 1000, queue_on());
-    expect_bounds(prove(memory.at(200), 800), bounds_proof::allocation, memory.at(), 1000);
-  }
-}
-
-TEST(LevelZero, WithoutPoolsMemoryThatLibumfDoesNotKnowIsNotSaidToBeOfSyclUnpooled) {
-  const changed_table unknown(know_no_pool);
-  const usm_memory memory(alloc::device, 1000, queue_on());
-  expect_bounds(prove(memory.at(200), 800), bounds_proof::block, memory.at(), 1000);
-}
-
 template <std::size_t Bytes>
 int answer(void*, const void*, std::size_t* usable) {
   *usable = Bytes;
@@ -176,14 +142,41 @@ int answer(void*, const void*, std::size_t* usable) {
 int refuse_to_say(void*, const void*, std::size_t*) { return 5; }
 
 TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
-  const usm_memory memory(alloc::device, 1000, queue_on());
+  const usm_memory device(alloc::device, 1000, queue_on());
+  const auto expect_block = [&](const auto& change) {
+    const changed_table changed(change);
+    const usm_allocation proved = prove(device.at(), 1000);
+    EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
+    EXPECT_EQ(proved.size(), 65536U);
+    const std::uint64_t first = as_number(device.at()) - proved.base();
+    EXPECT_REFUSAL(
+        prove(device.at(), 1000000), errc::out_of_bounds, "shape",
+        "a view within the 65536 bytes of the driver's block",
+        "one of bytes " + std::to_string(first) + " to " + std::to_string(first + 999999));
+  };
+  expect_block(forget_libumf);
+  expect_block(know_no_pool);
   for (const auto usable_size : {&answer<0>, &answer<65537>, &refuse_to_say}) {
-    const changed_table changed(
+    expect_block(
         [&](device_table& table) { table.platforms.at(0).pools.usable_size = usable_size; });
-    EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
   }
-  const changed_table unknown(know_no_pool);
-  EXPECT_EQ(prove(memory.at(), 1000).bounds_proved(), bounds_proof::block);
+  // Nor is shared memory said to be whole, because a pool takes some.
+  const changed_table alone(forget_libumf);
+  const auto read_only = read_only_memory();
+  EXPECT_EQ(prove(read_only.get(), 1000).bounds_proved(), bounds_proof::block);
+  EXPECT_GT(prove(read_only.get(), 1000).size(), 1000U);
+}
+
+TEST(LevelZero, WithoutPoolsTheDriversBlockIsTheAllocationIfThereIsNoLibumfUnpooled) {
+  for (const alloc kind : usm_kinds) {
+    const usm_memory memory(kind, 1000, queue_on());
+    const auto expect_whole = [&](bounds_proof how, const auto& change) {
+      const changed_table changed(change);
+      expect_bounds(prove(memory.at(200), 800), how, memory.at(), 1000);
+    };
+    expect_whole(bounds_proof::allocation, forget_libumf);
+    expect_whole(bounds_proof::block, know_no_pool);
+  }
 }
 
 TEST(LevelZero, BothEndsAreAskedWhereTheDriverTellsNoRange) {
@@ -230,6 +223,9 @@ TEST(LevelZeroTiles, AQueueOnATileIsOfTheDefaultContextAndItsMemoryIsExchanged) 
         const usm_allocation proved = usm_dlpack::validate(tensor.get());
         EXPECT_EQ(proved.device(), tile);
         EXPECT_EQ(proved.root_device(), root);
+        const auto wrong = usm_dlpack::to_dlpack_tensor(view, DLDevice{kDLOneAPI, 1 - id});
+        EXPECT_REFUSAL(usm_dlpack::validate(wrong.get()), errc::device_mismatch,
+                       "device.device_id");
         EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(
                            view, sycl::queue(tiles_of(root_devices().at(id == 0 ? 1 : 0))[0])),
                        errc::queue_device_mismatch, "queue",
@@ -254,8 +250,10 @@ TEST(BackendsTogether, AnAddressThatTwoDriversGiveNeedsAContextOrAQueue) {
   EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view), errc::context_ambiguous, "data",
                  "an address that one platform knows",
                  "memory of device 0 (opencl) and device 2 (level_zero) at it");
-  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, opencl)), 0);
-  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, level_zero.get_context())), 2);
+  const auto by_queue = usm_dlpack::to_dlpack_tensor(view, opencl);
+  EXPECT_EQ(usm_dlpack::validate(by_queue.get()).device(), root_devices().at(0));
+  const auto by_context = usm_dlpack::to_dlpack_tensor(view, level_zero.get_context());
+  EXPECT_EQ(usm_dlpack::validate(by_context.get()).device(), root_devices().at(2));
   EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view, queue_on(1)), errc::queue_device_mismatch,
                  "queue", "a queue on device 0 or 2, where the memory is", "one on device 1");
 }

@@ -2,7 +2,8 @@
 //
 // opencl/handle.hpp, opencl/interop.hpp: one reference is owned, moved and given back; handles
 // of SYCL objects and of validated memory, SYCL objects of handles, and every reference count
-// before and after, also of what is refused.
+// before and after, also of what is refused; and which device may be given to an export beside
+// the handle of a context. test_to_dlpack.cpp gives handles too.
 #include <usm_dlpack/opencl/interop.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
@@ -28,60 +29,46 @@ using sycl::usm::alloc;
 using usm_dlpack::errc;
 using usm_dlpack::opencl_context;
 using usm_dlpack::opencl_device;
-using usm_dlpack::opencl_handle;
 using usm_dlpack::opencl_queue;
 using usm_dlpack::sycl_context;
 using usm_dlpack::sycl_device;
 using usm_dlpack::sycl_queue;
+using usm_dlpack::to_dlpack_tensor;
+using floats = row_view<float>;
 
 // --- Handles --------------------------------------------------------------------------------
 
 static_assert(!std::is_copy_constructible_v<opencl_handle<cl_context>>);
-static_assert(!std::is_copy_assignable_v<opencl_handle<cl_context>>);
-static_assert(std::is_nothrow_move_constructible_v<opencl_handle<cl_context>>);
-static_assert(std::is_nothrow_move_assignable_v<opencl_handle<cl_context>>);
 static_assert(!std::is_convertible_v<cl_context, opencl_handle<cl_context>>,
               "taking over is written out");
-static_assert(sizeof(opencl_handle<cl_context>) == sizeof(cl_context));
 
 /// Each act of a handle, with the count after it.
 template <class Native>
 void expect_one_reference(Native native) {
   const cl_uint before = references_of(native);
   {
-    opencl_handle<Native> first = opencl_handle<Native>::retain(native);
+    auto first = opencl_handle<Native>::retain(native);
     EXPECT_EQ(references_of(native), before + 1);
     EXPECT_EQ(first.get(), native);
     EXPECT_TRUE(first);
 
-    opencl_handle<Native> second(std::move(first));
-    EXPECT_EQ(references_of(native), before + 1) << "moved";
-    EXPECT_EQ(first.get(), nullptr);
-    EXPECT_EQ(second.get(), native);
-    auto& same = second;
-    second = std::move(same);
-    EXPECT_EQ(second.get(), native) << "assigned to itself";
-
-    first = opencl_handle<Native>::retain(native);
-    EXPECT_EQ(references_of(native), before + 2);
-    first = std::move(second);
-    EXPECT_EQ(references_of(native), before + 1) << "what was assigned over is given back";
-
-    const Native given = first.release();
-    EXPECT_EQ(given, native);
+    auto second = std::move(first);
     EXPECT_FALSE(first);
+    EXPECT_EQ(references_of(native), before + 1) << "moved";
+
+    const Native given = second.release();
+    EXPECT_EQ(given, native);
     EXPECT_EQ(references_of(native), before + 1) << "handed to the caller";
-    const opencl_handle<Native> third(given);
+    first = opencl_handle<Native>(given);
     EXPECT_EQ(references_of(native), before + 1) << "taken over";
   }
   EXPECT_EQ(references_of(native), before);
 }
 
 TEST(OpenclHandle, OwnsOneReference) {
-  const native_context context({native_root()});
+  const auto context = native_context({native_root()});
   expect_one_reference(context.get());
-  const native_queue queue(context.get(), native_root(), in_order);
-  expect_one_reference(queue.get());
+  expect_one_reference(native_queue(context.get(), native_root(), in_order).get());
   expect_one_reference(native_sub_device());
 
   const auto root = opencl_handle<cl_device_id>::retain(native_root());
@@ -91,36 +78,28 @@ TEST(OpenclHandle, OwnsOneReference) {
   EXPECT_FALSE(opencl_handle<cl_command_queue>(nullptr));
 }
 
-/// Expects a function that takes a handle to refuse null and an object of another type.
-template <class Native, class Act>
-void expect_true_handles_only(const Act& act, void* of_another_type, const char* field,
-                              const char* type, const char* said) {
-  const std::string expected = std::string("a ") + type;
-  EXPECT_REFUSAL(act(Native{}), errc::runtime_error, field, expected, "null");
-  EXPECT_REFUSAL(act(static_cast<Native>(of_another_type)), errc::runtime_error, field,
-                 expected, std::string("one for which OpenCL says ") + said);
+/// Expects null and an object of another type to be refused as handles.
+/// @param make what makes an object of SYCL
+template <class Native, class Make>
+void expect_true_handles_only(const Make& make, void* of_another_type, const char* field,
+                              const char* type, const std::string& said) {
+  for (const Native wrong : {Native{}, static_cast<Native>(of_another_type)}) {
+    const std::string found = wrong == nullptr ? "null" : "one for which OpenCL says " + said;
+    EXPECT_REFUSAL(make(wrong), errc::runtime_error, field, type, found);
+    EXPECT_REFUSAL(opencl_handle<Native>::retain(wrong), errc::runtime_error, field, type,
+                   found);
+  }
 }
 
 TEST(OpenclHandle, NullAndObjectsOfAnotherTypeAreRefused) {
-  const native_context context({native_root()});
-  const char* const no_device = "CL_INVALID_DEVICE (-33)";
-  const auto retain = [](auto handle) {
-    return opencl_handle<decltype(handle)>::retain(handle);
-  };
-  expect_true_handles_only<cl_device_id>(retain, context.get(), "device", "cl_device_id",
-                                         no_device);
-  expect_true_handles_only<cl_device_id>(sycl_device, context.get(), "device", "cl_device_id",
-                                         no_device);
-  const char* const no_context = "CL_INVALID_CONTEXT (-34)";
-  expect_true_handles_only<cl_context>(retain, native_root(), "context", "cl_context",
-                                       no_context);
-  expect_true_handles_only<cl_context>(sycl_context, native_root(), "context", "cl_context",
-                                       no_context);
-  const char* const no_queue = "CL_INVALID_COMMAND_QUEUE (-36)";
-  expect_true_handles_only<cl_command_queue>(retain, context.get(), "queue",
-                                             "cl_command_queue", no_queue);
+  const auto context = native_context({native_root()});
+  expect_true_handles_only<cl_device_id>(sycl_device, context.get(), "device",
+                                         "a cl_device_id", "CL_INVALID_DEVICE (-33)");
+  expect_true_handles_only<cl_context>(sycl_context, native_root(), "context", "a cl_context",
+                                       "CL_INVALID_CONTEXT (-34)");
   expect_true_handles_only<cl_command_queue>(sycl_queue, context.get(), "queue",
-                                             "cl_command_queue", no_queue);
+                                             "a cl_command_queue",
+                                             "CL_INVALID_COMMAND_QUEUE (-36)");
   EXPECT_EQ(references_of(context.get()), 1U);
 }
 
@@ -146,27 +125,27 @@ TEST(OpenclHandle, AProcessWithoutOpenClIsToldSo) {
   });
 }
 
-// --- To OpenCL ------------------------------------------------------------------------------
-
-/// Runs an act that makes a handle, and expects that it owns one reference until it goes.
+/// Runs an act, and expects that it adds references, and that what it gave returns them.
 template <class Native, class Act>
-void expect_owned(Native native, const Act& act) {
+void expect_added(cl_uint added, Native native, const Act& act) {
   const cl_uint before = references_of(native);
   {
-    const opencl_handle<Native> owned = act();
-    EXPECT_EQ(owned.get(), native);
-    EXPECT_EQ(references_of(native), before + 1);
+    [[maybe_unused]] const auto made = act();
+    EXPECT_EQ(references_of(native), before + added);
   }
   EXPECT_EQ(references_of(native), before);
 }
 
-sycl::queue queue_in_order() {
-  static auto& kept =
-      *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  return kept;
+// --- To OpenCL ------------------------------------------------------------------------------
+
+/// Expects that an act makes a handle of `native` that owns one reference.
+template <class Native, class Act>
+void expect_owned(Native native, const Act& act) {
+  EXPECT_EQ(act().get(), native);
+  expect_added(1, native, act);
 }
 
-TEST(OpenclInterop, HandlesOfSyclObjectsAreOwned) {
+TEST(OpenclInterop, HandlesOfSyclObjectsAreOwnedAndLeadBack) {
   EXPECT_EQ(opencl_device(root_devices().at(0)).get(), native_root());
   EXPECT_EQ(opencl_device(queue_on()).get(), native_root());
   EXPECT_EQ(references_of(native_root()), 1U);
@@ -176,25 +155,17 @@ TEST(OpenclInterop, HandlesOfSyclObjectsAreOwned) {
 
   const cl_context context = native_default_context();
   expect_owned(context, [] { return opencl_context(usm_dlpack::default_context(0)); });
-  for (const sycl::queue& queue : {queue_on(), queue_in_order()}) {
+  // Kept for good: the OpenCL adapter leaks in-order queues.
+  static const auto& in_order_queue =
+      *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
+  for (const sycl::queue& queue : {queue_on(), in_order_queue}) {
     expect_owned(context, [&] { return opencl_context(queue); });
     const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
     expect_owned(native, [&] { return opencl_queue(queue); });
-    using usm_dlpack::detail::ask_opencl;
     EXPECT_EQ(ask_opencl<cl_context>(native, CL_QUEUE_CONTEXT), context);
     EXPECT_EQ(ask_opencl<cl_device_id>(native, CL_QUEUE_DEVICE), native_root());
-  }
-}
-
-TEST(OpenclInterop, ValidatedMemoryHasItsDeviceAndItsContext) {
-  const usm_tensor valid;
-  usm_tensor empty;
-  empty.shape[0] = 0;
-  empty.tensor.data = nullptr;
-  for (const DLTensor& tensor : {valid.tensor, empty.tensor}) {
-    const usm_dlpack::usm_allocation memory = usm_dlpack::validate(tensor);
-    EXPECT_EQ(opencl_device(memory).get(), native_root());
-    expect_owned(native_default_context(), [&] { return opencl_context(memory); });
+    expect_added(0, native, [&] { return sycl_queue(native); });
+    EXPECT_EQ(opencl_queue(sycl_queue(native)).get(), native);
   }
 }
 
@@ -208,17 +179,6 @@ TEST(OpenclInterop, AnotherBackendIsRefused) {
 
 // --- To SYCL --------------------------------------------------------------------------------
 
-/// Runs an act, and expects that the counts are the same after it, and after what it gave.
-template <class Native, class Act>
-void expect_untouched(Native native, const Act& act) {
-  const cl_uint before = references_of(native);
-  {
-    [[maybe_unused]] const auto made = act();
-    EXPECT_EQ(references_of(native), before);
-  }
-  EXPECT_EQ(references_of(native), before);
-}
-
 TEST(OpenclInterop, TheHandleOfADeviceIsThatDeviceOrAPartOfIt) {
   EXPECT_EQ(sycl_device(native_root()), root_devices().at(0));
   EXPECT_EQ(references_of(native_root()), 1U);
@@ -228,9 +188,8 @@ TEST(OpenclInterop, TheHandleOfADeviceIsThatDeviceOrAPartOfIt) {
   EXPECT_LE(references_of(part), 2U) << "ours, and at most one of the runtime";
   EXPECT_EQ(opencl_device(device).get(), part);
   EXPECT_EQ(usm_dlpack::device_id(device), 0);
-  EXPECT_EQ(device.get_info<sycl::info::device::parent_device>(), root_devices().at(0));
   EXPECT_EQ(sycl_device(part), device);
-  expect_untouched(part, [&] { return sycl_device(part); });
+  expect_added(0, part, [&] { return sycl_device(part); });
 
   const auto nested = opencl_device(nested_sub_device());
   EXPECT_EQ(opencl_device(sycl_device(nested.get())).get(), nested.get());
@@ -238,63 +197,48 @@ TEST(OpenclInterop, TheHandleOfADeviceIsThatDeviceOrAPartOfIt) {
 
 TEST(OpenclInterop, TheHandleOfADefaultContextIsThatContextAndOfAnotherANewOne) {
   const cl_context native = native_default_context();
-  expect_untouched(native, [&] { return sycl_context(native); });
+  expect_added(0, native, [&] { return sycl_context(native); });
   EXPECT_EQ(sycl_context(native), usm_dlpack::default_context(0));
   EXPECT_NE(sycl::make_context<sycl::backend::opencl>(native), sycl_context(native))
       << "then the search in the table is not needed any more";
 
-  const native_context other({native_root()});
-  expect_untouched(other.get(), [&] { return sycl_context(other.get()); });
-  const sycl::context context = sycl_context(other.get());
-  EXPECT_NE(context, usm_dlpack::default_context(0));
-  EXPECT_EQ(opencl_context(context).get(), other.get());
-  EXPECT_EQ(context.get_devices(), root_devices());
-
-  const native_context parts({native_sub_device(), native_sub_device()});
-  const sycl::context of_parts = sycl_context(parts.get());
-  EXPECT_EQ(opencl_context(of_parts).get(), parts.get());
-  ASSERT_EQ(of_parts.get_devices().size(), 2U);
-  EXPECT_EQ(usm_dlpack::device_id(of_parts.get_devices().at(1)), 0);
-}
-
-/// Fills shared USM through a queue of SYCL that submits to one of OpenCL.
-void expect_works(sycl::queue queue) {
-  const usm_memory memory(alloc::shared, 4 * sizeof(int), queue);
-  const std::vector<int> sevens(4, 7);
-  queue.copy(sevens.data(), memory.as<int>(), sevens.size()).wait();
-  EXPECT_EQ(memory.as<int>()[3], 7);
+  const auto root_alone = native_context({native_root()});
+  const auto parts = native_context({native_sub_device(), native_sub_device()});
+  for (const cl_context other : {root_alone.get(), parts.get()}) {
+    expect_added(0, other, [&] { return sycl_context(other); });
+    const sycl::context context = sycl_context(other);
+    EXPECT_NE(context, usm_dlpack::default_context(0));
+    EXPECT_EQ(opencl_context(context).get(), other);
+    EXPECT_EQ(context.get_devices().size(), other == parts.get() ? 2U : 1U);
+    EXPECT_EQ(usm_dlpack::device_id(context.get_devices().back()), 0);
+  }
 }
 
 TEST(OpenclInterop, TheHandleOfAQueueIsAQueueOfItsContext) {
-  static auto& other = *new native_context({native_root()});
-  static auto& kept = *new std::deque<native_queue>;
+  static auto& other = *new auto(native_context({native_root()}));
+  static auto& kept = *new std::deque<opencl_handle<cl_command_queue>>;
   static auto& queues = *new std::deque<sycl::queue>;
   for (const cl_context context : {native_default_context(), other.get()}) {
     for (const cl_command_queue_properties order : {in_order, out_of_order}) {
-      const native_queue& native = kept.emplace_back(context, native_root(), order);
+      const cl_command_queue native =
+          kept.emplace_back(native_queue(context, native_root(), order)).get();
       const cl_uint contexts = references_of(context);
-      expect_untouched(native.get(), [&] { return sycl_queue(native.get()); });
-      const sycl::queue& queue = queues.emplace_back(sycl_queue(native.get()));
+      expect_added(0, native, [&] { return sycl_queue(native); });
+      sycl::queue& queue = queues.emplace_back(sycl_queue(native));
       EXPECT_EQ(opencl_context(queue).get(), context);
       EXPECT_EQ(queue.get_context() == usm_dlpack::default_context(0),
                 context == native_default_context());
       EXPECT_EQ(queue.get_device(), root_devices().at(0));
-      EXPECT_EQ(opencl_queue(queue).get(), native.get());
+      EXPECT_EQ(opencl_queue(queue).get(), native);
       EXPECT_FALSE(queue.is_in_order()) << "then the documentation of sycl_queue is to say so";
-      expect_works(queue);
-      EXPECT_EQ(references_of(native.get()), 1U);
+
+      const usm_memory memory(alloc::shared, 4 * sizeof(int), queue);
+      const std::vector<int> sevens(4, 7);
+      queue.copy(sevens.data(), memory.as<int>(), sevens.size()).wait();
+      EXPECT_EQ(memory.as<int>()[3], 7);
+      EXPECT_EQ(references_of(native), 1U);
       EXPECT_EQ(references_of(context), contexts);
     }
-  }
-}
-
-TEST(OpenclInterop, AQueueFromSyclComesBackToTheSameHandle) {
-  for (const sycl::queue& queue : {queue_on(), queue_in_order()}) {
-    const opencl_handle<cl_command_queue> handle = opencl_queue(queue);
-    expect_untouched(handle.get(), [&] { return sycl_queue(handle.get()); });
-    const sycl::queue back = sycl_queue(handle.get());
-    EXPECT_EQ(back.get_context(), queue.get_context());
-    EXPECT_EQ(opencl_queue(back).get(), handle.get());
   }
 }
 
@@ -302,15 +246,14 @@ TEST(OpenclInterop, AQueueFromSyclComesBackToTheSameHandle) {
 
 TEST(TwoDevicesOpenclInterop, HandlesAreThoseOfTheirPlatform) {
   ASSERT_NE(native_root(0), native_root(1));
-  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+  for (const int id : {0, 1}) {
     const sycl::queue queue = queue_on(id);
     EXPECT_EQ(opencl_device(queue).get(), native_root(id));
     EXPECT_EQ(opencl_context(queue).get(), native_default_context(id));
-    EXPECT_EQ(sycl_device(native_root(id)), root_devices().at(id));
-    EXPECT_EQ(sycl_context(native_default_context(id)),
-              usm_dlpack::default_context(static_cast<std::int32_t>(id)));
-    EXPECT_EQ(sycl_queue(opencl_queue(queue).get()).get_device(), root_devices().at(id));
-    const usm_tensor valid(alloc::device, queue, static_cast<std::int32_t>(id));
+    EXPECT_EQ(sycl_device(native_root(id)), queue_on(id).get_device());
+    EXPECT_EQ(sycl_context(native_default_context(id)), usm_dlpack::default_context(id));
+    EXPECT_EQ(sycl_queue(opencl_queue(queue).get()).get_device(), queue_on(id).get_device());
+    const usm_tensor valid(alloc::device, queue, id);
     const usm_dlpack::usm_allocation memory = usm_dlpack::validate(valid.tensor);
     EXPECT_EQ(opencl_device(memory).get(), native_root(id));
     EXPECT_EQ(opencl_context(memory).get(), native_default_context(id));
@@ -321,29 +264,90 @@ TEST(TwoDevicesOpenclInterop, HandlesAreThoseOfTheirPlatform) {
 TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
   in_a_new_process(
       {{"ONEAPI_DEVICE_SELECTOR", "opencl:1"}, {"USM_DLPACK_TEST_DEVICES", "1"}}, [] {
+        EXPECT_EQ(usm_dlpack::device_id(root_devices().at(0)), 0);
         const cl_device_id hidden = hidden_native_root();
+        EXPECT_REFUSAL(usm_dlpack::device_id(sycl::make_device<sycl::backend::opencl>(hidden)),
+                       errc::device_without_id, "device");
         EXPECT_REFUSAL(sycl_device(hidden), errc::device_without_id, "device");
-        const native_context context({hidden});
-        const native_queue queue(context.get(), hidden, in_order);
+        const auto context = native_context({hidden});
+        const auto queue = native_queue(context.get(), hidden, in_order);
         const cl_uint contexts = references_of(context.get());
         EXPECT_REFUSAL(sycl_context(context.get()), errc::device_without_id, "context");
         EXPECT_REFUSAL(sycl_queue(queue.get()), errc::device_without_id, "context");
         EXPECT_EQ(references_of(context.get()), contexts);
         EXPECT_EQ(references_of(queue.get()), 1U);
+
+        const auto memory = native_floats(context.get(), hidden);
+        const auto view = view_of(memory.get(), 24);
+        EXPECT_REFUSAL(to_dlpack_tensor(view, native_default_context(), hidden),
+                       errc::device_without_id, "device");
+        EXPECT_REFUSAL(to_dlpack_tensor(view, context.get()), errc::context_not_default,
+                       "context",
+                       "the default context of a platform in sycl::platform::get_platforms()",
+                       "another one, of 1 device(s)");
       });
 }
 
-// --- A device that the runtime lists, and cannot use ----------------------------------------
+// --- Export ---------------------------------------------------------------------------------
 
-TEST(BrokenDeviceOpenclInterop, OnlyItIsRefused) {
-  EXPECT_EQ(sycl_device(native_root(0)), root_devices().at(0));
-  EXPECT_EQ(sycl_context(native_default_context(0)), usm_dlpack::default_context(0));
-  EXPECT_REFUSAL(sycl_context(nullptr), errc::runtime_error, "context");  // it has none
-  const std::string& text = device_table::get().devices[1].failure;
-  ASSERT_NE(text.find("DEVICE_NOT_AVAILABLE"), std::string::npos);
-  EXPECT_REFUSAL(sycl_device(native_root(1)), errc::device_failed, "device",
-                 "a device that the SYCL runtime can use",
-                 "device 1, for which it throws \"" + text + "\"");
+/// USM of the default context, and a view that fills it.
+struct exported_memory {
+  usm_memory memory;
+  floats view;
+
+  explicit exported_memory(alloc kind = alloc::device, int device_id = 0)
+      : memory(kind, 16 * sizeof(float), queue_on(device_id)), view(memory.as<float>(), 16) {}
+};
+
+TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
+  for (const alloc kind : usm_kinds) {
+    const exported_memory mine(kind);
+    EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), nullptr),
+                   errc::runtime_error, "device", "a cl_device_id", "null");
+    const auto exported = [&] {
+      return to_dlpack_tensor(mine.view, native_default_context(), native_sub_device());
+    };
+    if (kind == alloc::host) {
+      EXPECT_EQ(id_of(exported()), 0);
+    } else {
+      EXPECT_REFUSAL(exported(), errc::device_mismatch, "device",
+                     "device 0, where the memory is", "a sub-device of device 0");
+    }
+  }
+}
+
+TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
+  for (const int id : {0, 1}) {
+    const cl_context context = native_default_context(id);
+    const cl_device_id other = native_root(1 - id);
+    const auto expect_refused = [&](const floats& view, const std::string& expected) {
+      EXPECT_REFUSAL(to_dlpack_tensor(view, context, other), errc::device_mismatch, "device",
+                     expected, "device " + std::to_string(1 - id));
+    };
+    for (const alloc kind : usm_kinds) {
+      const exported_memory mine(kind, id);
+      expect_refused(mine.view, kind == alloc::host ? "a device of the given context"
+                                                    : "device " + std::to_string(id) +
+                                                          ", where the memory is");
+      EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(1 - id), other),
+                     errc::pointer_unknown, "data");
+    }
+    expect_refused(floats(nullptr, 0), "a device of the given context");
+  }
+}
+
+TEST(TwoDevicesOpenclExport, OnAPlatformOfSeveralTheIdIsThatOfTheTrueOrElseTheGivenDevice) {
+  const exported_memory device;
+  const exported_memory host(alloc::host);
+  const changed_table two_roots([](device_table& table) {
+    move_to_id_1(table);
+    table.devices[1].platform = 0;
+  });
+  const cl_context context = native_default_context(0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(device.view, context)), 1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(device.view, context, native_root(0))), 1);
+  EXPECT_EQ(id_of(to_dlpack_tensor(host.view, context)), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(host.view, context, native_root(0))), 1);
 }
 
 }  // namespace test_opencl_interop

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lists of docs/checks.md for USM: of any two broken rules of `validate`, and of the
-// export protocol, the earlier is refused.
+// The lists of docs/checks.md for USM: of any two broken rules of `validate`, of the export
+// protocol and of its form for OpenCL, the earlier is refused.
+#include <usm_dlpack/opencl.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <rules_in_order.hpp>
 
+#include "opencl_objects.hpp"
 #include "usm_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -37,11 +39,7 @@ struct received_tensor : usm_managed_tensor {
   received_tensor() { wanted.writable = true; }
 };
 
-void validate_it(const received_tensor& r) { usm_dlpack::validate(r.managed, r.wanted); }
-
-using import_rule = breakable_rule<received_tensor>;
-
-constexpr import_rule validate_rules[] = {
+constexpr breakable_rule<received_tensor> validate_rules[] = {
     {errc::version_unsupported, "version.major",
      [](received_tensor& r) { r.managed.version.major = 2; }},
     {errc::flags_unknown, "flags", [](received_tensor& r) { r.managed.flags |= 8; }},
@@ -78,47 +76,31 @@ constexpr import_rule validate_rules[] = {
 };
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
-  expect_order(validate_rules, validate_it);
-}
-
-/// The second device is listed and fails: another outcome of the step at which an id names a
-/// device.
-constexpr import_rule broken_device_rules[] = {
-    {errc::device_not_accepted, "device.device_id",
-     [](received_tensor& r) { r.wanted.device_id = 5; }},
-    {errc::device_failed, "device.device_id",
-     [](received_tensor& r) { r.tensor.device.device_id = 1; }},
-    {errc::backend_not_accepted, "device.device_id",
-     [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_cuda}; }},
-    {errc::pointer_unknown, "data",
-     [](received_tensor& r) { r.tensor.data = r.on_stack.data(); }},
-};
-
-TEST(BrokenDeviceOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
-  expect_order(broken_device_rules, validate_it);
+  expect_order(validate_rules,
+               [](const received_tensor& r) { usm_dlpack::validate(r.managed, r.wanted); });
 }
 
 // --- Export ---------------------------------------------------------------------------------
 
-/// The first root device has no id: stands for one that ONEAPI_DEVICE_SELECTOR hides, which
-/// only a process of its own shows (test_devices.cpp).
-void hide_device_0(device_table& table) { table.devices[0] = table.devices[1]; }
-
-/// A view whose type says that its elements are in device USM.
-struct breakable_device_view : breakable_view {
-  using accessor_type = usm_dlpack::usm_accessor<alloc::device, breakable_view::accessor_type>;
-  static accessor_type accessor() { return {}; }
-};
-
-/// Such a view of device USM, and the queue that it is exported with.
+/// A view of USM whose type says that it is device USM, and with what it is exported: a queue,
+/// or the handles that OpenCL code has.
 struct exported_view {
+  struct device_view : breakable_view {
+    using accessor_type =
+        usm_dlpack::usm_accessor<alloc::device, breakable_view::accessor_type>;
+    static accessor_type accessor() { return {}; }
+  };
+
   sycl::queue queue = queue_on();
+  opencl_handle<cl_context> owned = usm_dlpack::opencl_context(queue);
+  cl_context context = owned.get();
+  cl_device_id device = native_root();
   std::optional<usm_memory> memory;
   std::optional<changed_table> moved;  // made before `hidden`, whose rule is an earlier one
   std::optional<changed_table> hidden;
   std::array<float, 4> on_stack{};
   alloc kind = alloc::device;
-  breakable_device_view view;
+  device_view view;
 
   exported_view() { allocate(); }
   void allocate() {
@@ -127,7 +109,33 @@ struct exported_view {
   }
 };
 
-constexpr breakable_rule<exported_view> export_rules[] = {
+/// The first root device has no id: stands for one that ONEAPI_DEVICE_SELECTOR hides, which
+/// only a process of its own shows (test_opencl_interop.cpp).
+void hide_device(exported_view& e) {
+  e.hidden.emplace([](device_table& table) {
+    table.devices[0] = table.devices[1];
+    table.platforms[0].opencl.devices.clear();
+  });
+}
+
+void point_to_stack(exported_view& e) { e.view.handle = e.on_stack.data(); }
+
+void use_own_context(exported_view& e) {
+  const sycl::device device = e.queue.get_device();
+  e.queue = sycl::queue(sycl::context(device), device);
+  e.owned = usm_dlpack::opencl_context(e.queue);
+  e.context = e.owned.get();
+  e.allocate();
+}
+
+void use_shared_usm(exported_view& e) {
+  e.kind = alloc::shared;
+  e.allocate();
+}
+
+using export_rule = breakable_rule<exported_view>;
+
+constexpr export_rule export_rules[] = {
     {errc::layout_not_strided, "layout", [](exported_view& e) { e.view.map.strided = false; }},
     {errc::extent_out_of_range, "shape[0]",
      [](exported_view& e) { e.view.all_extents = beyond_int64; }},
@@ -135,21 +143,10 @@ constexpr breakable_rule<exported_view> export_rules[] = {
      [](exported_view& e) { e.view.map.all_strides = beyond_int64; }},
     {errc::offset_out_of_range, "element_offset",
      [](exported_view& e) { e.view.map.first = beyond_int64; }},
-    {errc::device_without_id, "device",
-     [](exported_view& e) { e.hidden.emplace(hide_device_0); }},
-    {errc::pointer_unknown, "data",
-     [](exported_view& e) { e.view.handle = e.on_stack.data(); }},
-    {errc::context_not_default, "context",
-     [](exported_view& e) {
-       const sycl::device device = e.queue.get_device();
-       e.queue = sycl::queue(sycl::context(device), device);
-       e.allocate();
-     }},
-    {errc::usm_type_not_accepted, "data",
-     [](exported_view& e) {
-       e.kind = alloc::shared;
-       e.allocate();
-     }},
+    {errc::device_without_id, "device", hide_device},
+    {errc::pointer_unknown, "data", point_to_stack},
+    {errc::context_not_default, "context", use_own_context},
+    {errc::usm_type_not_accepted, "data", use_shared_usm},
     {errc::queue_device_mismatch, "queue",
      [](exported_view& e) { e.moved.emplace(move_to_id_1); }},
 };
@@ -157,6 +154,26 @@ constexpr breakable_rule<exported_view> export_rules[] = {
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRefused) {
   expect_order(export_rules, [](const exported_view& e) {
     static_cast<void>(usm_dlpack::to_dlpack_tensor(e.view, e.queue));
+  });
+}
+
+constexpr export_rule opencl_rules[] = {
+    {errc::layout_not_strided, "layout", export_rules[0].break_it},
+    {errc::extent_out_of_range, "shape[0]", export_rules[1].break_it},
+    {errc::stride_out_of_range, "strides[0]", export_rules[2].break_it},
+    {errc::offset_out_of_range, "element_offset", export_rules[3].break_it},
+    {errc::runtime_error, "context", [](exported_view& e) { e.context = nullptr; }},
+    {errc::device_without_id, "device", hide_device},
+    {errc::pointer_unknown, "data", point_to_stack},
+    {errc::context_not_default, "context", use_own_context},
+    {errc::usm_type_not_accepted, "data", use_shared_usm},
+    {errc::device_mismatch, "device",
+     [](exported_view& e) { e.device = native_sub_device(); }},
+};
+
+TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportByOpenclHandlesTheEarlierIsRefused) {
+  expect_order(opencl_rules, [](const exported_view& e) {
+    static_cast<void>(usm_dlpack::to_dlpack_tensor(e.view, e.context, e.device));
   });
 }
 

@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -154,37 +153,25 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
 
 // --- Export ---------------------------------------------------------------------------------
 
-template <class Managed>
-void expect_exported(const Managed& managed, const float* data, alloc kind) {
-  const DLTensor& tensor = managed->dl_tensor;
-  EXPECT_EQ(tensor.data, data);
-  EXPECT_EQ(tensor.device.device_type, kDLOneAPI);
-  EXPECT_EQ(tensor.byte_offset, 0U);
-  const usm_allocation proved = validate(*managed);
-  EXPECT_EQ(proved.usm_type(), kind);
-  EXPECT_EQ(proved.device_id(), 0);
-  EXPECT_EQ(proved.bounds_proved(), bounds_proof::allocation);
-  EXPECT_EQ(to_mdspan<view>(*managed).data_handle(), data);
-  EXPECT_EQ(to_mdspan<view>(*managed).extents(), extents(4, 6));
-}
-
 TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
   const sycl::queue queue = queue_on();
-  for (const alloc kind : usm_kinds) {
+  const auto expect_owned = [&](alloc kind, const auto& to_managed) {
     usm_array<view> made(queue, extents(4, 6), kind);
     const float* const data = made.data();
-    managed_tensor managed = to_managed_tensor(std::move(made));
-    EXPECT_EQ(managed->flags, 0U);
-    expect_exported(managed, data, kind);
+    auto managed = to_managed(std::move(made));
+    EXPECT_EQ(managed->dl_tensor.data, data);
+    EXPECT_EQ(managed->dl_tensor.byte_offset, 0U);
+    EXPECT_EQ(validate(*managed).usm_type(), kind);
+    EXPECT_EQ(validate(*managed).device_id(), 0);
+    EXPECT_EQ(validate(*managed).bounds_proved(), bounds_proof::allocation);
+    EXPECT_EQ(to_mdspan<view>(*managed).data_handle(), data);
+    EXPECT_EQ(to_mdspan<view>(*managed).extents(), extents(4, 6));
     managed.reset();
     EXPECT_EQ(kind_at(data, queue), alloc::unknown) << "still allocated";
-
-    usm_array<view> other(queue, extents(4, 6), kind);
-    const float* const other_data = other.data();
-    legacy_managed_tensor legacy = to_legacy_managed_tensor(std::move(other));
-    expect_exported(legacy, other_data, kind);
-    legacy.reset();
-    EXPECT_EQ(kind_at(other_data, queue), alloc::unknown) << "still allocated";
+  };
+  for (const alloc kind : usm_kinds) {
+    expect_owned(kind, [](auto&& made) { return to_managed_tensor(std::move(made)); });
+    expect_owned(kind, [](auto&& made) { return to_legacy_managed_tensor(std::move(made)); });
   }
 }
 
@@ -224,72 +211,28 @@ TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
 }
 
 TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
-  for (const std::size_t id : {std::size_t{0}, std::size_t{1}}) {
+  for (const int id : {0, 1}) {
     device_array made(queue_on(id), extents(4, 6));
-    EXPECT_EQ(made.device_id(), static_cast<std::int32_t>(id));
+    EXPECT_EQ(made.device_id(), id);
     const managed_tensor managed = to_managed_tensor(std::move(made));
-    EXPECT_EQ(validate(*managed).device_id(), static_cast<std::int32_t>(id));
+    EXPECT_EQ(validate(*managed).device_id(), id);
   }
 }
 
 // --- Ownership, and the work of the queue ---------------------------------------------------
 
-TEST(UsmArray, AssignmentFreesWhatWasThereUnpooled) {
-  const sycl::queue queue = queue_on();
-  device_array first(queue, extents(4, 6));
-  device_array second(queue, extents(2, 3));
-  const float* const first_data = first.data();
-  const float* const second_data = second.data();
-  first = std::move(second);
-  EXPECT_EQ(kind_at(first_data, queue), alloc::unknown);
-  EXPECT_EQ(first.data(), second_data);
-  EXPECT_EQ(first.view().extents(), extents(2, 3));
-  device_array& itself = first;
-  first = std::move(itself);
-  EXPECT_EQ(first.data(), second_data);
-  EXPECT_EQ(kind_at(second_data, queue), alloc::device);
-}
-
 const std::vector<float> source(24, 1.5F);  // for copies that may be pending
 
 /// Work that is pending for a while: a copy to the array which the runtime has not even begun.
-sycl::event submit_slow_work(sycl::queue& queue, const device_array& made,
-                             std::atomic<bool>& begun) {
+/// Not for in-order queues: the OpenCL adapter leaks those whose copy waited for a host task.
+void submit_slow_work(sycl::queue& queue, const device_array& made, std::atomic<bool>& begun) {
   const sycl::event waited = queue.submit([&](sycl::handler& handler) {
     handler.host_task([&begun] {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       begun = true;
     });
   });
-  return queue.memcpy(made.data(), source.data(), made.size_bytes(), waited);
-}
-
-bool is_done(const sycl::event& event) {
-  return event.get_info<sycl::info::event::command_execution_status>() ==
-         sycl::info::event_command_status::complete;
-}
-
-TEST(UsmArray, MemoryIsFreedAfterThePendingWorkOfItsQueue) {
-  // Not in-order ones: the OpenCL adapter leaks those whose copy waited for a host task.
-  sycl::queue queue = queue_on();
-  std::atomic<bool> begun{false};
-  sycl::event work;
-  {
-    const device_array made(queue, extents(4, 6));
-    work = submit_slow_work(queue, made, begun);
-    EXPECT_FALSE(begun);
-  }
-  EXPECT_TRUE(begun);
-  EXPECT_TRUE(is_done(work));
-
-  begun = false;
-  device_array made(queue, extents(4, 6));
-  work = submit_slow_work(queue, made, begun);
-  managed_tensor managed = to_managed_tensor(std::move(made));
-  EXPECT_FALSE(begun);
-  managed.reset();
-  EXPECT_TRUE(begun);
-  EXPECT_TRUE(is_done(work));
+  queue.memcpy(made.data(), source.data(), made.size_bytes(), waited);
 }
 
 /// Work that looks, after a while, at what stands at an address.
@@ -306,83 +249,85 @@ TEST(UsmArray, MemoryIsThereAsLongAsWorkOfItsQueueIsPending) {
   sycl::queue queue = queue_on();
   std::atomic<alloc> seen{alloc::unknown};
   // Often: a barrier of an out-of-order queue misses a host task that runs now and then.
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 20; ++round) {
     seen = alloc::unknown;
+    managed_tensor managed;
     {
-      const device_array made(queue, extents(4, 6));
+      device_array made(queue, extents(4, 6));
       submit_slow_look(queue, made.data(), seen);
+      if (round % 2 == 0) managed = to_managed_tensor(std::move(made));
     }
+    managed.reset();
     EXPECT_EQ(seen, alloc::device);
   }
 }
 
-TEST(UsmArray, AnAssignedArrayHasTheQueueOfTheOtherUnpooled) {
+// --- The function that frees, by which Python's lock is given up ----------------------------
+
+/// For as long as it lives, counts what is freed behind work, and notes what an array shows
+/// meanwhile, as another thread may see it.
+struct free_log {
+  static inline int runs = 0;
+  static inline const device_array* watched = nullptr;
+  static inline const void* shown = nullptr;
+
+  free_log() {
+    EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
+    runs = 0;
+    watched = nullptr;
+    detail::free_behind_work = [](const sycl::queue& queue, void* address) noexcept {
+      ++runs;
+      if (watched != nullptr) shown = watched->data();
+      detail::free_after_work(queue, address);
+    };
+  }
+  free_log(const free_log&) = delete;
+  free_log& operator=(const free_log&) = delete;
+  ~free_log() { detail::free_behind_work = &detail::free_after_work; }
+};
+
+TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
   sycl::queue queue_of_old = queue_on();
   sycl::queue queue_of_new = queue_on();
   std::atomic<bool> begun_old{false};
   std::atomic<bool> begun_new{false};
-  device_array other(queue_of_new, extents(4, 6));
-  const sycl::event work = submit_slow_work(queue_of_new, other, begun_new);
+  device_array other(queue_of_new, extents(2, 3));
+  submit_slow_work(queue_of_new, other, begun_new);
   const void* const address = other.data();
   {
     device_array array(queue_of_old, extents(4, 6));
+    const void* const old_address = array.data();
     submit_slow_work(queue_of_old, array, begun_old);
+    const free_log log;
+    log.watched = &array;
     array = std::move(other);
+    EXPECT_EQ(log.runs, 1);
+    EXPECT_EQ(log.shown, address);
     EXPECT_TRUE(begun_old);  // the memory that was there went after its own work
+    EXPECT_EQ(kind_at(old_address, queue_of_old), alloc::unknown);
+    device_array& itself = array;
+    array = std::move(itself);
     EXPECT_EQ(array.queue(), queue_of_new);
+    EXPECT_EQ(array.data(), address);
+    EXPECT_EQ(array.view().extents(), extents(2, 3));
     EXPECT_EQ(kind_at(address, queue_of_new), alloc::device);
   }
   EXPECT_TRUE(begun_new);
-  EXPECT_TRUE(is_done(work));
   EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
 }
-
-// --- The function that frees, by which Python's lock is given up ----------------------------
-
-/// Counts what is freed, and looks at an array meanwhile, as other threads may.
-struct free_log {
-  int runs = 0;
-  const device_array* seen = nullptr;
-  std::vector<const void*> addresses;
-
-  static free_log& get() {
-    static free_log log;
-    return log;
-  }
-  static void free(const sycl::queue& queue, void* address) noexcept {
-    free_log& log = get();
-    ++log.runs;
-    if (log.seen != nullptr) {
-      log.addresses.push_back(log.seen->data());
-    }
-    detail::free_after_work(queue, address);
-  }
-};
-
-/// Sets the function for as long as it is there.
-struct set_free {
-  set_free() {
-    EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
-    free_log::get() = {};
-    detail::free_behind_work = &free_log::free;
-  }
-  set_free(const set_free&) = delete;
-  set_free& operator=(const set_free&) = delete;
-  ~set_free() { detail::free_behind_work = &detail::free_after_work; }
-};
 
 TEST(UsmArray, WhatWaitsIsFreedByTheFunctionThatIsSetUnpooled) {
   sycl::queue queue = queue_on();
   std::atomic<bool> begun{false};
-  const void* address = nullptr;
-  const set_free set;
-  {
-    device_array made(queue, extents(4, 6));
-    address = made.data();
-    const device_array taken(std::move(made));
-    submit_slow_work(queue, taken, begun);
-  }
-  EXPECT_EQ(free_log::get().runs, 1);  // none for the array that was moved from
+  const free_log log;
+  device_array made(queue, extents(4, 6));
+  submit_slow_work(queue, made, begun);
+  const void* const address = made.data();
+  managed_tensor managed = to_managed_tensor(device_array(std::move(made)));
+  EXPECT_FALSE(begun);
+  EXPECT_EQ(log.runs, 0);  // none for the arrays that were moved from
+  managed.reset();
+  EXPECT_EQ(log.runs, 1);
   EXPECT_TRUE(begun);
   EXPECT_EQ(kind_at(address, queue), alloc::unknown);
 }
@@ -391,7 +336,7 @@ TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
   // Kept for good: the OpenCL adapter leaks in-order queues.
   static const auto& in_order =
       *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  const set_free set;
+  const free_log log;
   for (sycl::queue queue : {queue_on(), in_order}) {
     const void* address = nullptr;
     {
@@ -399,47 +344,27 @@ TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
       address = made.data();
       queue.copy(source.data(), made.data(), 24).wait();
     }
-    EXPECT_EQ(free_log::get().runs, 0);
+    EXPECT_EQ(log.runs, 0);
     EXPECT_EQ(kind_at(address, queue), alloc::unknown);
   }
 }
 
 TEST(UsmArray, MemoryIsLeftAloneWhereTheRuntimeCannotSayThatItsQueueIsDone) {
-  for (const bool by_another : {false, true}) {
-    sycl::queue queue = queue_on();
-    sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
-                                                         queue.get_device());
-    std::optional<set_free> set;
-    if (by_another) set.emplace();
-    float* data = nullptr;
-    {
-      const device_array made(queue, extents(4, 6));
-      data = made.data();
-      graph.begin_recording(queue);
-      queue.copy(source.data(), data, 24);
-    }
-    graph.end_recording(queue);
-    if (by_another) {
-      EXPECT_EQ(free_log::get().runs, 1) << "it is taken for an idle one";
-    }
-    EXPECT_EQ(kind_at(data, queue), alloc::device);
-    sycl::free(data, queue);
-  }
-}
-
-TEST(UsmArray, AnAssignedArrayShowsTheNewMemoryWhileTheOldWaits) {
   sycl::queue queue = queue_on();
-  std::atomic<bool> begun{false};
-  const set_free set;
-  device_array array(queue, extents(4, 6));
-  submit_slow_work(queue, array, begun);
-  device_array other(queue, extents(4, 6));
-  const void* const address = other.data();
-  free_log::get().seen = &array;
-  array = std::move(other);
-  EXPECT_EQ(free_log::get().addresses, std::vector<const void*>{address});
-  EXPECT_EQ(array.data(), address);
-  EXPECT_EQ(kind_at(address, queue), alloc::device);
+  sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
+                                                       queue.get_device());
+  const free_log log;
+  float* data = nullptr;
+  {
+    const device_array made(queue, extents(4, 6));
+    data = made.data();
+    graph.begin_recording(queue);
+    queue.copy(source.data(), data, 24);
+  }
+  graph.end_recording(queue);
+  EXPECT_EQ(log.runs, 1) << "it is taken for an idle one";
+  EXPECT_EQ(kind_at(data, queue), alloc::device);
+  sycl::free(data, queue);
 }
 
 }  // namespace test_usm_array

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <mdspan_under_test.hpp>
+#include <valid_tensor.hpp>
 
 #include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/opencl/interop.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
 #include <sycl/sycl.hpp>
@@ -42,29 +44,26 @@ inline std::vector<sycl::device> root_devices() {
 /// A queue on a root device, in its default context; kept for the life of the process: one
 /// that is dropped right after its work may be destroyed by the work itself, on a thread of
 /// the OpenCL CPU driver, which then waits for itself and runs nothing else.
-inline sycl::queue queue_on(std::size_t device_id = 0) {
+inline sycl::queue queue_on(int device_id = 0) {
   static std::mutex guard;
   static auto& kept = *new std::deque<sycl::queue>;
   const std::lock_guard<std::mutex> lock(guard);
-  return kept.emplace_back(root_devices().at(device_id));
+  return kept.emplace_back(root_devices().at(static_cast<std::size_t>(device_id)));
 }
 
-/// One sub-device for each compute unit of the first root device.
-inline std::vector<sycl::device> sub_devices() {
-  return root_devices()
-      .at(0)
-      .create_sub_devices<sycl::info::partition_property::partition_equally>(1);
+/// One sub-device for each compute unit of a root device.
+inline std::vector<sycl::device> sub_devices(int device_id = 0) {
+  constexpr auto equally = sycl::info::partition_property::partition_equally;
+  return queue_on(device_id).get_device().create_sub_devices<equally>(1);
 }
 
 /// A part of a part of the first root device.
 inline sycl::device nested_sub_device() {
+  constexpr auto by_counts = sycl::info::partition_property::partition_by_counts;
+  constexpr auto equally = sycl::info::partition_property::partition_equally;
   const std::vector<std::size_t> two_units{2};
-  return root_devices()
-      .at(0)
-      .create_sub_devices<sycl::info::partition_property::partition_by_counts>(two_units)
-      .at(0)
-      .create_sub_devices<sycl::info::partition_property::partition_equally>(1)
-      .at(1);
+  const auto parts = root_devices().at(0).create_sub_devices<by_counts>(two_units);
+  return parts.at(0).create_sub_devices<equally>(1).at(1);
 }
 
 /// One USM allocation, freed at the latest when this goes.
@@ -105,6 +104,26 @@ class usm_memory {
   bool freed_ = false;
 };
 
+/// Calls with what an export may be given beside a view: a context, a queue, and their handles
+/// where OpenCL is the backend.
+template <class Act>
+void with_each_given(const sycl::queue& queue, const Act& act) {
+  act(queue.get_context());
+  act(queue);
+  if (queue.get_backend() == sycl::backend::opencl) {
+    const auto context = usm_dlpack::opencl_context(queue);
+    act(context.get());
+    act(context.get(), usm_dlpack::opencl_device(queue).get());
+  }
+}
+
+/// The same, and with nothing.
+template <class Act>
+void with_each_place(const sycl::queue& queue, const Act& act) {
+  with_each_given(queue, act);
+  act();
+}
+
 /// A view of one dimension.
 template <class Element>
 using row_view = md::mdspan<Element, md::dextents<std::int64_t, 1>>;
@@ -142,21 +161,8 @@ struct usm_tensor {
 };
 
 /// The same as a managed tensor of version 1.0; counts the calls of its deleter.
-struct usm_managed_tensor {
-  usm_tensor valid;
-  int deleted = 0;
-  DLManagedTensorVersioned managed{};
-
-  usm_managed_tensor() {
-    managed.version = {1, 0};
-    managed.dl_tensor = valid.tensor;
-    managed.manager_ctx = this;
-    managed.deleter = [](DLManagedTensorVersioned* self) {
-      ++static_cast<usm_managed_tensor*>(self->manager_ctx)->deleted;
-    };
-  }
-  usm_managed_tensor(const usm_managed_tensor&) = delete;
-  usm_managed_tensor& operator=(const usm_managed_tensor&) = delete;
+struct usm_managed_tensor : foreign_tensor<DLManagedTensorVersioned, usm_tensor> {
+  usm_managed_tensor() { managed.version = {1, 0}; }
 };
 
 using usm_dlpack::detail::device_table;
@@ -190,8 +196,9 @@ inline void silence_backends(device_table& table) {
 
 /// The first platform's device has the id 1, as if another root device stood before it.
 inline void move_to_id_1(device_table& table) {
-  auto& devices = table.platforms.at(0).opencl.devices;
-  devices = {nullptr, devices.at(0)};
+  auto& platform = table.platforms.at(0);
+  platform.opencl.devices = {nullptr, platform.opencl.devices.at(0)};
+  platform.device_count = 2;
 }
 
 }  // namespace usm_dlpack_test
