@@ -2,8 +2,8 @@
 //
 // `check_structure` and `to_mdspan` of any descriptor agree with the oracle. A tensor that is
 // refused breaks the rule that the refusal names; one that breaks none is taken, spans the
-// bytes that the oracle finds, and has every element where the oracle has it.
-#include "fuzzed_tensor.hpp"
+// bytes that the oracle finds, and has every element where the oracle has it. The arrays of a
+// descriptor may be read; everything else is as hostile as the bytes of the input say.
 #include "oracle.hpp"
 
 #include <usm_dlpack/core/layout_relaxed.hpp>
@@ -12,8 +12,12 @@
 #include <mdspan/mdspan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <complex>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -36,6 +40,90 @@ namespace {
 
 using namespace usm_dlpack_fuzz;
 using usm_dlpack::layout_relaxed;
+
+// --- Bytes become tensors -------------------------------------------------------------------
+
+/// Takes values from bytes, and zeros behind their end.
+class byte_reader {
+ public:
+  byte_reader(const std::uint8_t* bytes, std::size_t size) : next_(bytes), left_(size) {}
+
+  std::uint8_t byte() {
+    if (left_ == 0) return 0;
+    --left_;
+    return *next_++;
+  }
+
+  std::int64_t raw() {
+    std::uint64_t value = 0;
+    for (int i = 0; i < 8; ++i) value = value << 8 | byte();
+    return static_cast<std::int64_t>(value);
+  }
+
+  /// A number of any size for 5 of 64 bytes, and a small one for all others.
+  std::int64_t number() {
+    constexpr auto max = std::numeric_limits<std::int64_t>::max();
+    constexpr std::array<std::int64_t, 8> ends{0,
+                                               max,
+                                               -max - 1,
+                                               std::int64_t{1} << 31,
+                                               std::int64_t{1} << 32,
+                                               std::int64_t{1} << 62,
+                                               -(std::int64_t{1} << 61),
+                                               max / 8};
+    const unsigned kind = byte();
+    const std::int64_t small = static_cast<std::int8_t>(byte());
+    switch (kind % 64) {
+      case 0: return raw();
+      case 1: return ends[static_cast<std::uint8_t>(small) % 8];
+      case 2: return ends[static_cast<std::uint8_t>(small) % 8] ^ 1;
+      case 3: return small;
+      case 4: return small * 100;
+      default: return small % 8;
+    }
+  }
+
+ private:
+  const std::uint8_t* next_;
+  std::size_t left_;
+};
+
+/// A tensor of up to eight dimensions that owns its shape and strides.
+struct fuzzed_tensor {
+  std::array<std::int64_t, 8> shape{};
+  std::array<std::int64_t, 8> strides{};
+  DLTensor tensor{};
+
+  /// Reads ndim, shape and strides; `wanted_ndim` half of the time.
+  fuzzed_tensor(byte_reader& bytes, int wanted_ndim) {
+    const unsigned control = bytes.byte();
+    tensor.device = {kDLOneAPI, 0};
+    tensor.ndim = (control & 1) != 0 ? wanted_ndim : static_cast<int>(bytes.byte() % 10) - 1;
+    for (std::size_t r = 0; r < 8 && static_cast<int>(r) < tensor.ndim; ++r) {
+      shape[r] = bytes.number();
+      shape[r] = shape[r] < 0 && (control & 2) == 0 ? -(shape[r] + 1) : shape[r];
+      strides[r] = bytes.number();
+    }
+    tensor.shape = (control & 0x1c) == 0x1c ? nullptr : shape.data();
+    tensor.strides = (control & 0x60) == 0x60 ? nullptr : strides.data();
+    if ((control & 0x80) != 0) nest_strides(bytes.byte());
+  }
+  fuzzed_tensor(const fuzzed_tensor&) = delete;
+  fuzzed_tensor& operator=(const fuzzed_tensor&) = delete;
+
+ private:
+  /// Replaces strides by those of compact rows or columns over the strides that stay.
+  void nest_strides(unsigned choice) {
+    const std::size_t ndim =
+        tensor.ndim < 0 ? 0 : std::min<std::size_t>(8, static_cast<std::size_t>(tensor.ndim));
+    std::uint64_t next = 1;
+    for (std::size_t k = 0; k < ndim; ++k) {
+      const std::size_t r = (choice & 1) != 0 ? k : ndim - 1 - k;
+      if ((choice >> (r + 1) & 1) == 0) strides[r] = static_cast<std::int64_t>(next);
+      next = static_cast<std::uint64_t>(strides[r]) * static_cast<std::uint64_t>(shape[r]);
+    }
+  }
+};
 
 // --- check_structure ------------------------------------------------------------------------
 
@@ -60,7 +148,7 @@ void compare_structure(const DLTensor& tensor, bool padded) {
   require(static_cast<wide>(structure.lowest) == d.lowest, "lowest");
   require(static_cast<wide>(structure.nbytes) == d.past_end - d.lowest, "nbytes");
   if (structure.unique && d.count <= 4096) {
-    const std::vector<wide> indices = all_indices(d);
+    const numbers indices = all_indices(d);
     require(std::set<wide>(indices.begin(), indices.end()).size() == indices.size(),
             "elements overlap that were proved apart");
   }
@@ -88,108 +176,31 @@ void fuzz_structure(byte_reader& reader, unsigned control) {
 
 constexpr std::size_t memory_size = 4096;
 
-/// Whether, in some order of the dimensions, each stride is at least the extent times the
-/// stride of the one before: `[mdspan.layout.stride.cons]`, tried for every order.
-bool some_order_is_nested(const described_tensor& d) {
-  std::vector<std::size_t> order;
-  for (std::size_t r = 0; r < d.shape.size(); ++r) {
-    if (d.shape[r] > 1) order.push_back(r);
-  }
-  do {
-    bool nested = true;
-    for (std::size_t k = 1; k < order.size(); ++k) {
-      const std::size_t inner = order[k - 1];
-      nested = nested && d.strides[order[k]] >= d.strides[inner] * d.shape[inner];
-    }
-    if (nested) return true;
-  } while (std::next_permutation(order.begin(), order.end()));
-  return false;
-}
-
-bool has_compact_strides(const described_tensor& d, bool rows_first) {
-  wide product = 1;
-  for (std::size_t k = 0; k < d.shape.size(); ++k) {
-    const std::size_t r = rows_first ? d.shape.size() - 1 - k : k;
-    if (d.shape[r] > 1 && d.strides[r] != product) return false;
-    product = limited_product(product, d.shape[r]);
-  }
-  return true;
-}
-
 using left_padded = Kokkos::Experimental::layout_left_padded<Kokkos::dynamic_extent>;
 using right_padded = Kokkos::Experimental::layout_right_padded<Kokkos::dynamic_extent>;
 
-/// Compact, but for the one distance that the padding makes.
-bool has_padded_strides(const described_tensor& d, bool rows_first, wide max) {
-  const std::size_t rank = d.shape.size();
-  const auto dimension = [&](std::size_t k) { return rows_first ? rank - 1 - k : k; };
-  if (d.shape[dimension(0)] > 1 && d.strides[dimension(0)] != 1) return false;
-  wide product = d.shape[dimension(0)];
-  for (std::size_t k = rank; k-- > 1;) {
-    if (d.shape[dimension(k)] > 1) product = d.strides[dimension(k)];
-  }
-  for (std::size_t k = 1; k < rank && d.shape[dimension(k)] == 1; ++k) {
-    if (k + 1 == rank) return true;
-  }
-  const wide unit = d.shape[dimension(0)];
-  if (product < unit) return false;
-  // P2642 `[mdspan.layout.leftpad.cons]`, and the rounding up from the plain extent before it.
-  wide held = product == unit ? 0 : product + unit;
-  for (std::size_t k = 1; k < rank; ++k) held = limited_product(held, d.shape[dimension(k)]);
-  if (held > max) return false;
-  for (std::size_t k = 1; k < rank; ++k) {
-    const std::size_t r = dimension(k);
-    if (d.shape[r] > 1 && d.strides[r] != product) return false;
-    product = limited_product(product, d.shape[r]);
-    if (k + 2 == rank && product > max) return false;
-  }
-  return true;
-}
+template <class View, class... Layouts>
+constexpr bool has_layout = (std::is_same_v<typename View::layout_type, Layouts> || ...);
+template <class View>
+constexpr auto largest_index =
+    static_cast<wide>(std::numeric_limits<typename View::index_type>::max());
 
 template <class View>
 bool layout_holds(const described_tensor& d) {
-  using layout = typename View::layout_type;
-  if (d.empty || std::is_same_v<layout, layout_relaxed>) return true;
-  if (std::is_same_v<layout, Kokkos::layout_right>) return has_compact_strides(d, true);
-  if (std::is_same_v<layout, Kokkos::layout_left>) return has_compact_strides(d, false);
-  if (std::is_same_v<layout, left_padded> || std::is_same_v<layout, right_padded>) {
-    constexpr auto max =
-        static_cast<wide>(std::numeric_limits<typename View::index_type>::max());
-    return has_padded_strides(d, std::is_same_v<layout, right_padded>, max);
+  const bool by_rows = has_layout<View, Kokkos::layout_right, right_padded>;
+  if (d.empty || has_layout<View, layout_relaxed>) return true;
+  if (has_layout<View, left_padded, right_padded>) {
+    return has_padded_strides(d, by_rows, largest_index<View>);
   }
+  if (!has_layout<View, Kokkos::layout_stride>) {
+    return has_strides(d, compact_strides(d.shape, by_rows));
+  }
+  numbers shape;
+  numbers strides;
   for (std::size_t r = 0; r < d.shape.size(); ++r) {
-    if (d.shape[r] > 1 && d.strides[r] <= 0) return false;
+    if (d.shape[r] > 1) shape.push_back(d.shape[r]), strides.push_back(d.strides[r]);
   }
-  return some_order_is_nested(d);
-}
-
-/// The indices of the dimensions before the first empty one.
-wide indices_before_empty(const std::vector<wide>& shape) {
-  wide product = 1;
-  for (const wide extent : shape) {
-    if (extent == 0) break;
-    product = std::min(product * extent, two_to_63);
-  }
-  return product;
-}
-
-/// Whether numbers up to `max` hold the compact strides of an empty shape, by rows or by
-/// columns, and the span of the dimensions before the first empty one.
-bool holds_compact_strides(const std::vector<wide>& shape, bool by_rows, wide max) {
-  const std::size_t rank = shape.size();
-  std::vector<wide> strides(rank, 1);
-  wide product = 1;
-  for (std::size_t k = 0; k < rank; ++k) {
-    const std::size_t r = by_rows ? rank - 1 - k : k;
-    strides[r] = product;
-    product = std::min(product * std::max<wide>(shape[r], 1), two_to_63);
-  }
-  wide span = 1;
-  for (std::size_t r = 0; r < rank && shape[r] != 0; ++r) {
-    span = std::min(span + (shape[r] - 1) * strides[r], two_to_63);
-  }
-  const wide longest = *std::max_element(strides.begin(), strides.end());
-  return longest <= std::min(max, two_to_63 - 2) && span <= std::min(max, two_to_63 - 1);
+  return strides_are_allowed(shape, strides);
 }
 
 /// Whether the index type counts what the layout counts: the elements from the lowest to the
@@ -198,31 +209,23 @@ bool holds_compact_strides(const std::vector<wide>& shape, bool by_rows, wide ma
 /// span up to there, of an empty `layout_stride`.
 template <class View>
 bool index_type_holds(const described_tensor& d) {
-  constexpr auto max =
-      static_cast<wide>(std::numeric_limits<typename View::index_type>::max());
-  using layout = typename View::layout_type;
+  constexpr wide max = largest_index<View>;
   for (const wide extent : d.shape) {
     if (extent > max) return false;
   }
   if (!d.empty && d.highest_index - d.lowest_index + 1 > max) return false;
-  const bool made_from_extents = std::is_same_v<layout, Kokkos::layout_right> ||
-                                 std::is_same_v<layout, Kokkos::layout_left> ||
-                                 std::is_same_v<layout, left_padded> ||
-                                 std::is_same_v<layout, right_padded>;
-  if (made_from_extents && (d.empty ? indices_before_empty(d.shape) : d.count) > max) {
-    return false;
-  }
-  if (d.empty && std::is_same_v<layout, right_padded>) {
-    auto from_the_padded_one = d.shape;
-    std::rotate(from_the_padded_one.begin(), from_the_padded_one.end() - 1,
-                from_the_padded_one.end());
-    return indices_before_empty(from_the_padded_one) <= max;
-  }
-  if (d.empty && std::is_same_v<layout, Kokkos::layout_stride>) {
-    return holds_compact_strides(d.shape, true, max) ||
+  if (has_layout<View, layout_relaxed>) return true;
+  if (has_layout<View, Kokkos::layout_stride>) {
+    return !d.empty || holds_compact_strides(d.shape, true, max) ||
            holds_compact_strides(d.shape, false, max);
   }
-  return true;
+  numbers shape = d.shape;
+  bool holds = indices_before_empty(shape) <= max;
+  if (has_layout<View, right_padded>) {
+    std::rotate(shape.begin(), shape.end() - 1, shape.end());
+    holds = holds && indices_before_empty(shape) <= max;
+  }
+  return holds;
 }
 
 /// Every documented rule that a well-formed tensor of the view's rank breaks.
@@ -265,7 +268,7 @@ template <class View>
 void compare_with_every_element(const View& view, const described_tensor& d, bool readable) {
   constexpr auto dimensions = std::make_index_sequence<View::rank()>{};
   static volatile unsigned sum = 0;
-  const std::vector<wide> indices = all_indices(d);
+  const numbers indices = all_indices(d);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const auto* element = element_at(view, static_cast<wide>(i), dimensions);
     require(static_cast<wide>(reinterpret_cast<std::uintptr_t>(element)) ==
@@ -283,10 +286,14 @@ void compare_taken(const View& view, const described_tensor& d, const unsigned c
   for (std::size_t r = 0; r < View::rank(); ++r) {
     require(static_cast<wide>(view.extent(r)) == d.shape[r], "an extent");
   }
+  if constexpr (has_layout<View, Kokkos::layout_stride>) {
+    const auto strides = view.mapping().strides();
+    require(strides_are_allowed(d.shape, {strides.begin(), strides.end()}), "the strides");
+  }
   if (d.empty) return;
   // Kokkos' left padded mapping adds the first extent before it subtracts the padded one.
   const wide span = d.highest_index - d.lowest_index + 1;
-  if (2 * span <= static_cast<wide>(std::numeric_limits<typename View::index_type>::max())) {
+  if (2 * span <= largest_index<View>) {
     require(static_cast<wide>(view.mapping().required_span_size()) == span,
             "the size of the span");
   }
