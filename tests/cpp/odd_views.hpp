@@ -173,31 +173,25 @@ struct layout_anchored {
 };
 
 /// Is made from extents and strides, as `layout_stride` is, and does not show the strides as
-/// an array. Begins at the index `First`.
-template <int First = 0>
+/// an array. Begins at the index `First`; holds strides of the index type, or of its own.
+template <int First = 0, bool Unique = true, class Stride = void>
 struct layout_stepped {
   template <class Extents>
-  struct mapping : strided_mapping<Extents, layout_stepped, typename Extents::index_type> {
-    using base = strided_mapping<Extents, layout_stepped, typename Extents::index_type>;
+  using stride_of =
+      std::conditional_t<std::is_void_v<Stride>, typename Extents::index_type, Stride>;
+  template <class Extents>
+  struct mapping : strided_mapping<Extents, layout_stepped, stride_of<Extents>> {
+    using base = strided_mapping<Extents, layout_stepped, stride_of<Extents>>;
     constexpr mapping() noexcept = default;
     constexpr mapping(const Extents& extents,
                       const typename base::strides_array& strides) noexcept
         : base(extents, strides, First) {}
+    static constexpr bool is_always_unique() noexcept { return Unique; }
   };
 };
 
 /// Holds signed strides whatever the index type, and no index of the first element.
-struct layout_signed {
-  template <class Extents>
-  struct mapping : strided_mapping<Extents, layout_signed, std::int64_t> {
-    using base = strided_mapping<Extents, layout_signed, std::int64_t>;
-    constexpr mapping() noexcept = default;
-    constexpr mapping(const Extents& extents,
-                      const typename base::strides_array& strides) noexcept
-        : base(extents, strides) {}
-    static constexpr bool is_always_unique() noexcept { return false; }
-  };
-};
+using layout_signed = layout_stepped<0, false, std::int64_t>;
 
 /// C order, or neighbours swapped.
 template <class Extents, class Layout>

@@ -147,6 +147,7 @@ void compare_structure(const DLTensor& tensor, bool padded) {
   require(static_cast<wide>(structure.first) == d.first, "first");
   require(static_cast<wide>(structure.lowest) == d.lowest, "lowest");
   require(static_cast<wide>(structure.nbytes) == d.past_end - d.lowest, "nbytes");
+  require(structure.unique || !(d.empty || strides_are_allowed(d, true)), "no overlap");
   if (structure.unique && d.count <= 4096) {
     const numbers indices = all_indices(d);
     require(std::set<wide>(indices.begin(), indices.end()).size() == indices.size(),
@@ -161,6 +162,7 @@ void fuzz_structure(byte_reader& reader, unsigned control) {
   const auto bits = reader.byte();
   const auto lanes = reader.byte();
   fuzzed_tensor fuzzed(reader, 2);
+  fuzzed.tensor.device = {static_cast<DLDeviceType>(bits), lanes};
   fuzzed.tensor.dtype = {code, (control & 2) != 0 ? bits : usual_bits[bits % 8],
                          static_cast<std::uint16_t>((control & 4) != 0 ? lanes * 257 : 1)};
   const std::int64_t data = reader.number();
@@ -195,12 +197,7 @@ bool layout_holds(const described_tensor& d) {
   if (!has_layout<View, Kokkos::layout_stride>) {
     return has_strides(d, compact_strides(d.shape, by_rows));
   }
-  numbers shape;
-  numbers strides;
-  for (std::size_t r = 0; r < d.shape.size(); ++r) {
-    if (d.shape[r] > 1) shape.push_back(d.shape[r]), strides.push_back(d.strides[r]);
-  }
-  return strides_are_allowed(shape, strides);
+  return strides_are_allowed(d, false);
 }
 
 /// Whether the index type counts what the layout counts: the elements from the lowest to the
@@ -282,7 +279,8 @@ void compare_with_every_element(const View& view, const described_tensor& d, boo
 }
 
 template <class View>
-void compare_taken(const View& view, const described_tensor& d, const unsigned char* memory) {
+void compare_taken(const View& view, const described_tensor& d, bool has_data,
+                   const unsigned char* memory) {
   for (std::size_t r = 0; r < View::rank(); ++r) {
     require(static_cast<wide>(view.extent(r)) == d.shape[r], "an extent");
   }
@@ -290,7 +288,11 @@ void compare_taken(const View& view, const described_tensor& d, const unsigned c
     const auto strides = view.mapping().strides();
     require(strides_are_allowed(d.shape, {strides.begin(), strides.end()}), "the strides");
   }
-  if (d.empty) return;
+  if (d.empty) {
+    const auto handle = reinterpret_cast<std::uintptr_t>(view.data_handle());
+    require(handle == (has_data ? static_cast<std::uintptr_t>(d.first) : 0), "the handle");
+    return;
+  }
   // Kokkos' left padded mapping adds the first extent before it subtracts the padded one.
   const wide span = d.highest_index - d.lowest_index + 1;
   if (2 * span <= largest_index<View>) {
@@ -318,7 +320,7 @@ void compare(const Tensor& given, const DLTensor& tensor, bool padded,
   try {
     const View view = usm_dlpack::to_mdspan<View>(given);
     require(broken.empty(), "a tensor was taken that breaks a rule");
-    compare_taken(view, describe(tensor, padded), memory);
+    compare_taken(view, describe(tensor, padded), tensor.data != nullptr, memory);
   } catch (const usm_dlpack::conversion_error& error) {
     require(broken.count(error.code()) == 1, error.what());
   }

@@ -167,6 +167,18 @@ inline bool strides_are_allowed(const numbers& shape, const numbers& strides) {
   return false;
 }
 
+/// The same where the extent is above 1: elsewhere strides are free.
+inline bool strides_are_allowed(const described_tensor& d, bool of_any_sign) {
+  numbers shape;
+  numbers strides;
+  for (std::size_t r = 0; r < d.shape.size(); ++r) {
+    if (d.shape[r] == 1) continue;
+    shape.push_back(d.shape[r]);
+    strides.push_back(of_any_sign && d.strides[r] < 0 ? -d.strides[r] : d.strides[r]);
+  }
+  return strides_are_allowed(shape, strides);
+}
+
 /// Compares strides where the extent is above 1; elsewhere they are free.
 inline bool has_strides(const described_tensor& d, const numbers& strides) {
   for (std::size_t r = 0; r < d.shape.size(); ++r) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace {
@@ -33,6 +34,8 @@ void expect_some_error(const conversion_error& error) {
   EXPECT_STREQ(base.what(),
                "data: expected the address of the elements, found null; have it set");
 }
+
+static_assert(std::is_nothrow_copy_constructible_v<conversion_error>);
 
 TEST(Error, OutlivesWhatItWasCopiedFrom) {
   auto original = std::make_unique<conversion_error>(some_error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Managed tensors: one allocation, an owner that is destroyed once and never lost, flags that
-// tell the truth, data where consumers expect it, and the RAII of received ones.
+// Managed tensors: one allocation, an owner that is destroyed once and never lost, true flags,
+// data where consumers expect it, and received tensors.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
@@ -11,17 +11,20 @@
 
 #include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -112,9 +115,8 @@ TEST(Managed, AlignsAnOverAlignedOwnerAndTheArraysBehindASmallOne) {
   const auto large = to_managed_tensor(six.view, some_device, over_aligned{});
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.get()) % 256, 0U);
   const auto small = to_managed_tensor(six.view, some_device, 'c');
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small->dl_tensor.shape) % alignof(std::int64_t),
-            0U);
   for (const auto* managed : {large.get(), small.get()}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(managed->dl_tensor.shape) % 8, 0U);
     EXPECT_EQ(managed->dl_tensor.shape[1], 3);
     EXPECT_EQ(managed->dl_tensor.strides[1], 1);
   }
@@ -142,13 +144,9 @@ TEST(Managed, LeavesTheOwnerWithTheCallerWhereItFails) {
   const odd::hand_written_view<float, int, 1> negative{six.elements.data(), {-1}, {}};
   EXPECT_REFUSAL(to_managed_tensor(negative, some_device, std::move(owner)),
                  errc::extent_out_of_range, "shape[0]");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(negative, some_device, std::move(owner)),
-                 errc::extent_out_of_range, "shape[0]");
   EXPECT_REFUSAL(to_legacy_managed_tensor(six.constant, some_device, std::move(owner)),
                  errc::read_only, "flags");
   const view_2d<float> nowhere(nullptr, 2, 3);
-  EXPECT_REFUSAL(to_managed_tensor(nowhere, some_device, std::move(owner)), errc::data_null,
-                 "data");
   EXPECT_REFUSAL(to_legacy_managed_tensor(nowhere, some_device, std::move(owner)),
                  errc::data_null, "data");
   valid_tensor valid;
@@ -178,9 +176,8 @@ TEST(Managed, IsReadOnlyFromConst) {
 TEST(Managed, DeclaresPaddedElementsOrRefusesThem) {
   std::array<padded_float4, 6> elements{};
   const view_2d<const padded_float4> view(elements.data(), 2, 3);
-  const auto managed = to_managed_tensor(view, some_device, 0);
-  EXPECT_EQ(managed->flags, flag::is_subbyte_type_padded | flag::read_only);
-  EXPECT_EQ(managed->dl_tensor.dtype.bits, 4);
+  EXPECT_EQ(to_managed_tensor(view, some_device, 0)->flags,
+            flag::is_subbyte_type_padded | flag::read_only);
   EXPECT_REFUSAL(
       to_legacy_managed_tensor(view_2d<padded_float4>(elements.data(), 2, 3), some_device, 0),
       errc::dtype_unsupported, "flags");
@@ -210,11 +207,8 @@ TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   valid.strides = {-1, -1};
   EXPECT_EQ(managed->flags, flag::read_only | flag::is_copied);
   for (const DLTensor& tensor : {managed->dl_tensor, filled->dl_tensor}) {
-    EXPECT_EQ(tensor.shape[0], 2);
-    EXPECT_EQ(tensor.shape[1], 3);
-    EXPECT_EQ(tensor.strides[0], 3);
-    EXPECT_EQ(tensor.strides[1], 1);
-    EXPECT_EQ(tensor.data, valid.elements.data());
+    usm_dlpack_test::expect_same_elements(
+        tensor, usm_dlpack_test::facts_of(view_2d<float>(valid.elements.data(), 2, 3)));
   }
 }
 
@@ -249,18 +243,14 @@ TEST(Managed, StartsAtTheLowestAddressForOneApi) {
   EXPECT_EQ(usm_dlpack_test::addresses_of(from_view->dl_tensor),
             usm_dlpack_test::facts_of(six.reversed).addresses());
   valid_tensor valid;
-  valid.strides = {3, -1};
   valid.tensor.data = &valid.elements[1];
   valid.tensor.byte_offset = 4;
-  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, valid.elements.data(), 8);
   valid.strides = {1, 1};  // nothing is below `data`, which stays
   expect_place(to_legacy_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[1], 4);
 }
 
 TEST(Managed, StartsAtTheFirstElementOnTheHost) {
   six_floats six;
-  expect_place(to_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor, &six.elements[5],
-               0);
   expect_place(to_legacy_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor,
                &six.elements[5], 0);
   valid_tensor valid;
@@ -308,12 +298,25 @@ TEST(Managed, CallsTheDeleterOfAReceivedTensorOnceIfThereIsOne) {
   EXPECT_EQ(received.deleted, 1);
   received.managed.deleter = nullptr;
   managed_tensor(&received.managed).reset();
+  EXPECT_EQ(received.deleted, 1);
   usm_dlpack_test::foreign_tensor<DLManagedTensor> legacy;
   legacy_managed_tensor(&legacy.managed).reset();
   EXPECT_EQ(legacy.deleted, 1);
-  legacy.managed.deleter = nullptr;
-  legacy_managed_tensor(&legacy.managed).reset();
-  EXPECT_EQ(received.deleted + legacy.deleted, 2);
+}
+
+// Other versions have other fields: AddressSanitizer sees it if one behind the deleter is
+// read.
+TEST(Managed, ReadsNoMoreOfAnotherMajorVersionThanItsDeleter) {
+  valid_managed_tensor other;
+  other.managed.version.major = 2;
+  std::vector<unsigned char> memory(offsetof(DLManagedTensorVersioned, flags));
+  std::memcpy(memory.data(), &other.managed, memory.size());
+  const auto receive = [&] {
+    const managed_tensor received(reinterpret_cast<DLManagedTensorVersioned*>(memory.data()));
+    return usm_dlpack::to_mdspan<view_2d<float>>(*received);
+  };
+  EXPECT_REFUSAL(receive(), errc::version_unsupported, "version.major", "1", "2");
+  EXPECT_EQ(other.deleted, 1);
 }
 
 }  // namespace

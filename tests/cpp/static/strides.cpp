@@ -96,76 +96,13 @@ static_assert(is_compact({2, 3, 4}, {12, 4, 1}));
 static_assert(is_compact({2, 0, 4}, {4, 4, 1}), "an empty dimension does not zero the rest");
 static_assert(is_compact({0, two_to_32, two_to_32}, {max, two_to_32, 1}));
 
-// --- strides_are_unique, strides_are_nested, against every pair of indices ------------------
+// --- strides_are_unique ---------------------------------------------------------------------
 
-constexpr bool elements_are_apart(numbers<2> shape, numbers<2> strides) {
-  const std::int64_t count = shape[0] * shape[1];
-  for (std::int64_t a = 0; a < count; ++a) {
-    for (std::int64_t b = 0; b < a; ++b) {
-      const std::int64_t rows = a / shape[1] - b / shape[1];
-      const std::int64_t columns = a % shape[1] - b % shape[1];
-      if (rows * strides[0] + columns * strides[1] == 0) return false;
-    }
-  }
-  return true;
+constexpr bool unique(numbers<2> shape, numbers<2> strides) {
+  return strides_are_unique(shape.data(), strides.data(), 2);
 }
-
-/// `[mdspan.layout.stride.cons]`, as it stands there, with the sizes of strides.
-constexpr bool some_order_is_nested(numbers<2> shape, numbers<2> strides) {
-  const std::int64_t first = strides[0] < 0 ? -strides[0] : strides[0];
-  const std::int64_t second = strides[1] < 0 ? -strides[1] : strides[1];
-  if (shape[0] == 1 || shape[1] == 1) {  // strides of extent 1 are free
-    return (shape[0] == 1 || first > 0) && (shape[1] == 1 || second > 0);
-  }
-  return first > 0 && second > 0 && (first >= second * shape[1] || second >= first * shape[0]);
-}
-
-/// Nested is what the standard says; nested strides are unique; unique ones keep all elements
-/// apart.
-constexpr bool all_agree(numbers<2> shape) {
-  for (std::int64_t first = -5; first <= 5; ++first) {
-    for (std::int64_t second = -5; second <= 5; ++second) {
-      const numbers<2> strides{first, second};
-      const bool unique = strides_are_unique(shape.data(), strides.data(), 2);
-      const bool nested = strides_are_nested(shape.data(), strides.data(), 2);
-      if (nested != some_order_is_nested(shape, strides) || (nested && !unique) ||
-          (unique && !elements_are_apart(shape, strides))) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-static_assert(all_agree({1, 1}) && all_agree({1, 3}) && all_agree({3, 1}));
-static_assert(all_agree({2, 2}) && all_agree({2, 3}) && all_agree({3, 2}));
-static_assert(all_agree({3, 3}) && all_agree({2, 4}) && all_agree({5, 2}));
-
-template <std::size_t N>
-constexpr bool unique(numbers<N> shape, numbers<N> strides) {
-  return strides_are_unique(shape.data(), strides.data(), N);
-}
-template <std::size_t N>
-constexpr bool nested(numbers<N> shape, numbers<N> strides) {
-  return strides_are_nested(shape.data(), strides.data(), N);
-}
-// A stride may lie between what the smaller ones reach and the extent of the next smaller one.
-static_assert(unique<3>({2, 2, 2}, {5, 3, 1}) && !nested<3>({2, 2, 2}, {5, 3, 1}));
-static_assert(nested<3>({2, 2, 2}, {6, 3, 1}) && unique<3>({4, 1, 5}, {5, 0, 1}));
-static_assert(unique<2>({0, 3}, {0, 0}) && nested<2>({0, 3}, {0, 0}), "no elements overlap");
-static_assert(unique<2>({2, 2}, {max, -1}) && unique<1>({2}, {min}));
-static_assert(!unique<2>({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
-
-// --- nested_reach ---------------------------------------------------------------------------
-
-constexpr std::int64_t reach_of(numbers<3> shape, numbers<3> strides) {
-  return nested_reach(shape.data(), strides.data(), 3);
-}
-static_assert(reach_of({2, 3, 4}, {12, 4, 1}) == 24 && reach_of({2, 3, 4}, {1, 2, 6}) == 24);
-static_assert(reach_of({2, 3, 4}, {40, 10, 2}) == 80 && reach_of({1, 3, 1}, {3, 1, 1}) == 3);
-static_assert(reach_of({2, 3, 4}, {11, 4, 1}) == 0 && reach_of({2, 3, 4}, {12, 3, 1}) == 0);
-static_assert(reach_of({2, 0, 4}, {12, 4, 1}) == 0 && reach_of({2, 3, 4}, {12, 4, 0}) == 0);
-static_assert(reach_of({-1, -1, 4}, {4, 4, 1}) == 0 &&
-              reach_of({2, 3, 4}, {-12, -4, -1}) == 0);
-static_assert(reach_of({two_to_32, two_to_32, 1}, {two_to_32, 1, 1}) == 0, "overflows");
+static_assert(unique({0, 3}, {0, 0}), "no elements overlap");
+static_assert(unique({2, 2}, {max, -1}) && unique({1, 2}, {0, min}));
+static_assert(!unique({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
 
 }  // namespace
