@@ -203,6 +203,7 @@ TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   const auto managed = to_managed_tensor(valid.tensor, 0, flag::read_only | flag::is_copied);
   valid.tensor.strides = nullptr;
   const auto filled = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(filled->flags, 0U);
   valid.shape = {-1, -1};
   valid.strides = {-1, -1};
   EXPECT_EQ(managed->flags, flag::read_only | flag::is_copied);
