@@ -73,7 +73,7 @@ void expect_round_trip(const Extents& extents) {
   using view_type = md::mdspan<Element, Extents, Layout>;
   alignas(64) static std::array<std::remove_cv_t<Element>, 256> elements{};
   const view_type view(elements.data(), mapping_of<Layout>(extents));
-  const view_facts facts = facts_of(view);
+  const element_facts facts = facts_of(view);
   const allocation_count heap;
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
   EXPECT_EQ(heap.made(), 0U);
@@ -81,7 +81,7 @@ void expect_round_trip(const Extents& extents) {
   expect_same_elements(tensor, facts);
   EXPECT_EQ(std::vector<std::int64_t>(tensor.strides, tensor.strides + tensor.ndim),
             facts.strides);
-  EXPECT_EQ(tensor.data == nullptr, facts.addresses().empty());
+  EXPECT_EQ(tensor.data == nullptr, facts.addresses.empty());
   EXPECT_EQ(tensor.byte_offset, 0U);
   EXPECT_TRUE(usm_dlpack::same_data_type(tensor.dtype, usm_dlpack::data_type_v<Element>));
   if constexpr (!std::is_same_v<Layout, odd::layout_anchored>) {  // which cannot be made
