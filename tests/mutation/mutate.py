@@ -79,7 +79,7 @@ class Tests:
         self.chosen = "core_tests|compile_fail" if core else f"{processes}|driver_copies"
         choice = f"-DUSM_DLPACK_TEST_FILES={files}"
         configure = ["cmake", "--preset", "quick", "-B", self.build, choice]
-        subprocess.run(configure, cwd=COPY, check=True)
+        subprocess.run(configure, cwd=COPY, check=True, stdout=subprocess.DEVNULL)
 
     def notice(self) -> bool:
         """Whether one does not compile, or fails."""

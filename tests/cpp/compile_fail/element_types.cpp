@@ -11,8 +11,6 @@
 // expect untrue_dtype: its object does not have; correct the specialisation
 // expect value_at_run_time: data_type_of: expected a static constexpr \w+ value, found another
 // expect value_at_run_time: value; correct the specialisation
-// expect value_of_another_type: data_type_of: expected a static constexpr \w+ value, found another
-// expect value_of_another_type: value; correct the specialisation
 // expect padded_bare: element_type: expected packed elements, found padded ones, which a bare
 // expect padded_bare: DLTensor cannot declare; export a managed tensor
 // clang-format on
@@ -53,14 +51,6 @@ struct usm_dlpack::data_type_of<declared_type<1>> {
   static const DLDataType value;
 #endif
 };
-template <>
-struct usm_dlpack::data_type_of<declared_type<2>> {
-#if defined(USM_DLPACK_FIXED)
-  static constexpr DLDataType value{kDLFloat, 32, 1};
-#else
-  static constexpr int value = 32;
-#endif
-};
 #if defined(USM_DLPACK_FIXED)
 template <>
 struct usm_dlpack::data_type_of<users_type> : data_type_of<declared_type<0>> {};
@@ -87,12 +77,6 @@ auto exported(view_of<const declared_type<1>> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
 }  // namespace value_at_run_time
-
-namespace value_of_another_type {
-auto exported(view_of<const declared_type<2>> view) {
-  return usm_dlpack::to_dlpack_tensor(view, some_device);
-}
-}  // namespace value_of_another_type
 
 namespace padded_bare {
 auto exported(view_of<users_float4> view) {

@@ -178,7 +178,7 @@ TEST(ToDlpack, SaysWhichNumberItFound) {
 
 TEST(ToDlpack, AsksTheMappingWhetherItIsStrided) {
   std::array<int, 8> elements{};
-  using view = md::mdspan<int, any_2d, odd::layout_perhaps_swapped>;
+  using view = md::mdspan<int, any_2d, odd::layout_perhaps_strided>;
   expect_exported(view(elements.data(), any_2d(2, 3)));
   EXPECT_REFUSAL(to_dlpack_tensor(view(elements.data(), any_2d(2, 4)), some_device),
                  errc::layout_not_strided, "layout");

@@ -221,11 +221,11 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
   expect_taken<view<layout_of_even_steps>>({2, 3}, {12, 4});
   expect_refused<view<layout_of_even_steps>>(errc::layout_mismatch, "strides[1]", {2, 3},
                                              {4, 1});
-  expect_taken<view<odd::layout_perhaps_swapped>>({2, 3}, {3, 1});
-  expect_refused<view<odd::layout_perhaps_swapped>>(errc::layout_mismatch, "strides", {2, 4},
+  expect_taken<view<odd::layout_perhaps_strided>>({2, 3}, {3, 1});
+  expect_refused<view<odd::layout_perhaps_strided>>(errc::layout_mismatch, "strides", {2, 4},
                                                     {4, 1});
   const strided_tensor empty({0, 4}, {4, 1});
-  EXPECT_EQ(to_mdspan<view<odd::layout_perhaps_swapped>>(empty.tensor).extent(1), 4);
+  EXPECT_EQ(to_mdspan<view<odd::layout_perhaps_strided>>(empty.tensor).extent(1), 4);
 }
 
 TEST(ToMdspan, GivesNoStrideToALayoutWhoseIntegersCutItOff) {
