@@ -68,28 +68,13 @@ template <class Element>
 struct reading_accessor
     : accessor_base<Element, reading_accessor, const Element*, const Element&> {};
 
-/// Starts from an index into memory that only the accessor knows.
+/// Starts from an index into memory that only the accessor knows; never called.
 template <class Element>
-struct indexed_accessor : accessor_base<Element, indexed_accessor> {
-  using data_handle_type = std::size_t;
-  Element* base = nullptr;
-  constexpr Element& access(std::size_t handle, std::size_t i) const {
-    return base[handle + i];
-  }
-  constexpr std::size_t offset(std::size_t handle, std::size_t i) const { return handle + i; }
-};
+struct indexed_accessor : accessor_base<Element, indexed_accessor, std::size_t> {};
 
-/// Starts from a pointer to something else than the elements.
+/// Starts from a pointer to something else than the elements; never called.
 template <class Element>
-struct bytes_accessor : accessor_base<Element, bytes_accessor> {
-  using data_handle_type = unsigned char*;
-  Element& access(unsigned char* handle, std::size_t i) const {
-    return reinterpret_cast<Element*>(handle)[i];
-  }
-  unsigned char* offset(unsigned char* handle, std::size_t i) const {
-    return handle + i * sizeof(Element);
-  }
-};
+struct bytes_accessor : accessor_base<Element, bytes_accessor, unsigned char*> {};
 
 /// What the mappings below have in common.
 template <class Extents, class Layout>

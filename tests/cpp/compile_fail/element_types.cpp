@@ -5,14 +5,14 @@
 // source.
 //
 // clang-format off
-// expect no_dtype: element_type: expected a type with a DLPack dtype, found one without;
-// expect no_dtype: use a type of the dtype table or specialise data_type_of for yours
-// expect untrue_dtype: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
-// expect untrue_dtype: its object does not have; correct the specialisation
-// expect value_at_run_time: data_type_of: expected a static constexpr \w+ value, found another
-// expect value_at_run_time: value; correct the specialisation
-// expect padded_bare: element_type: expected packed elements, found padded ones, which a bare
-// expect padded_bare: DLTensor cannot declare; export a managed tensor
+// expect: element_type: expected a type with a DLPack dtype, found one without;
+// expect: use a type of the dtype table or specialise data_type_of for yours
+// expect: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
+// expect: its object does not have; correct the specialisation
+// expect: data_type_of: expected a static constexpr \w+ value, found another
+// expect: value; correct the specialisation
+// expect: element_type: expected packed elements, found padded ones, which a bare
+// expect: DLTensor cannot declare; export a managed tensor
 // clang-format on
 #include <mdspan_under_test.hpp>
 

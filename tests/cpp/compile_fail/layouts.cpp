@@ -4,9 +4,9 @@
 // accessor cannot be made of nothing, is refused in a sentence.
 //
 // clang-format off
-// expect with_an_anchor: layout: expected a mapping that is made from extents, or from
-// expect with_an_anchor: construct the view by hand after validate
-// expect without_default: accessor: expected one that is made of nothing, found another;
+// expect: layout: expected a mapping that is made from extents, or from
+// expect: construct the view by hand after validate
+// expect: accessor: expected one that is made of nothing, found another;
 // clang-format on
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>

@@ -4,14 +4,14 @@
 // elements are refused when they are compiled.
 //
 // clang-format off
-// expect indexed_on_host: access: expected device code, found host code;
-// expect indexed_on_host: copy the elements to host or shared USM, or index in a kernel
-// expect[gcc] device_to_shared: conversion from .*device.* to non-scalar type .*|could not convert
-// expect[clang] device_to_shared: no viable conversion from
-// expect no_kind: usm_accessor: expected the kind device, shared or host, found unknown;
-// expect no_kind: use the plain accessor
-// expect const_elements: element_type: expected mutable elements, found const ones;
-// expect const_elements: take the element type without const, and a view of const elements of it
+// expect: access: expected device code, found host code;
+// expect: copy the elements to host or shared USM, or index in a kernel
+// expect[gcc]: conversion from .*device.* to non-scalar type .*|could not convert
+// expect[clang]: no viable conversion from
+// expect: usm_accessor: expected the kind device, shared or host, found unknown;
+// expect: use the plain accessor
+// expect: element_type: expected mutable elements, found const ones;
+// expect: take the element type without const, and a view of const elements of it
 // clang-format on
 #include <mdspan_under_test.hpp>
 

@@ -5,14 +5,14 @@
 // source.
 //
 // clang-format off
-// expect not_a_view: view: expected a type with the interface of mdspan, found another;
-// expect not_a_view: pass an mdspan by value or reference
-// expect by_index: data_handle: expected element_type\*, found a handle that is no such pointer
-// expect by_index: make an mdspan over the raw pointer
-// expect changing_values: accessor: expected reference to be element_type&, found an accessor that
-// expect changing_values: may change values; specialise is_plain_accessor_v if it does not
-// expect without_strides: layout: expected a mapping with stride\(r\), found one without strides;
-// expect without_strides: copy the elements to a strided layout first
+// expect: view: expected a type with the interface of mdspan, found another;
+// expect: pass an mdspan by value or reference
+// expect: data_handle: expected element_type\*, found a handle that is no such pointer
+// expect: make an mdspan over the raw pointer
+// expect: accessor: expected reference to be element_type&, found an accessor that
+// expect: may change values; specialise is_plain_accessor_v if it does not
+// expect: layout: expected a mapping with stride\(r\), found one without strides;
+// expect: copy the elements to a strided layout first
 // clang-format on
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>

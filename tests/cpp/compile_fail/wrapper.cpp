@@ -3,10 +3,10 @@
 // A wrapper that is a temporary gives no DLTensor, whose shape and strides would dangle, and a
 // result that is dropped is remarked upon.
 //
-// expect[gcc] get_of_temporary: use of deleted function .*get\(\) const
-// expect[clang] get_of_temporary: call to deleted (member )?function 'get'
-// expect[gcc] dropped: ignoring return value of .*get\(\).*nodiscard.*
-// expect[clang] dropped: ignoring return value of function declared with 'nodiscard' attribute
+// expect[gcc]: use of deleted function .*get\(\) const
+// expect[clang]: call to deleted (member )?function 'get'
+// expect[gcc]: ignoring return value of .*get\(\).*nodiscard.*
+// expect[clang]: ignoring return value of function declared with 'nodiscard' attribute
 #include <mdspan_under_test.hpp>
 
 #include <usm_dlpack/core/to_dlpack.hpp>

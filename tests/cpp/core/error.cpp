@@ -37,23 +37,19 @@ void expect_some_error(const conversion_error& error) {
 
 static_assert(std::is_nothrow_copy_constructible_v<conversion_error>);
 
-TEST(Error, OutlivesWhatItWasCopiedFrom) {
+TEST(Error, OutlivesWhatItWasCopiedFromAndBeingMovedFrom) {
   auto original = std::make_unique<conversion_error>(some_error());
   expect_some_error(*original);
   const conversion_error copy = *original;
   conversion_error assigned(errc::read_only, {"flags", "a", "b", "c"});
   assigned = *original;
   assigned = static_cast<const conversion_error&>(assigned);
+  const conversion_error moved = std::move(*original);
+  expect_some_error(*original);
   original.reset();
+  expect_some_error(moved);
   expect_some_error(copy);
   expect_some_error(assigned);
-}
-
-TEST(Error, SurvivesBeingMovedFrom) {
-  conversion_error original = some_error();
-  const conversion_error moved = std::move(original);
-  expect_some_error(moved);
-  expect_some_error(original);
 }
 
 TEST(Error, NamesOneDimensionByItsIndex) {

@@ -64,38 +64,6 @@ static_assert(holds<int128>(~std::uint64_t{0}) &&
               !holds<std::int64_t>(std::uint64_t{max} + 1));
 #endif
 
-// --- span_of --------------------------------------------------------------------------------
-
-template <std::size_t N>
-constexpr bool spans(numbers<N> shape, numbers<N> strides, std::int64_t lowest,
-                     std::int64_t highest) {
-  const element_span span = span_of(shape.data(), strides.data(), N);
-  return !span.empty && !span.overflow && span.lowest == lowest && span.highest == highest;
-}
-template <std::size_t N>
-constexpr bool overflows(numbers<N> shape, numbers<N> strides) {
-  return span_of(shape.data(), strides.data(), N).overflow;
-}
-
-static_assert(spans<0>({}, {}, 0, 0), "rank 0 has one element");
-static_assert(spans<2>({2, 3}, {-3, 1}, -3, 2) && spans<2>({2, 3}, {-3, -1}, -5, 0));
-static_assert(spans<2>({two_to_32, two_to_32}, {0, 0}, 0, 0), "a broadcast is one element");
-static_assert(spans<2>({1, 3}, {max, 1}, 0, 2) && spans<2>({1, 3}, {min, 1}, 0, 2));
-static_assert(spans<1>({2}, {min}, min, 0) && spans<2>({2, 2}, {max, -max}, -max, max));
-static_assert(overflows<1>({3}, {max}) && overflows<2>({2, 2}, {min, -1}));
-static_assert(overflows<2>({two_to_32, two_to_32}, {two_to_32, 1}));
-
-// --- write_compact_strides ------------------------------------------------------------------
-
-constexpr bool is_compact(numbers<3> shape, numbers<3> expected) {
-  numbers<3> strides{};
-  write_compact_strides(shape.data(), strides.data(), 3);
-  return strides[0] == expected[0] && strides[1] == expected[1] && strides[2] == expected[2];
-}
-static_assert(is_compact({2, 3, 4}, {12, 4, 1}));
-static_assert(is_compact({2, 0, 4}, {4, 4, 1}), "an empty dimension does not zero the rest");
-static_assert(is_compact({0, two_to_32, two_to_32}, {max, two_to_32, 1}));
-
 // --- strides_are_unique ---------------------------------------------------------------------
 
 constexpr bool unique(numbers<2> shape, numbers<2> strides) {
