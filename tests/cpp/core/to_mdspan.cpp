@@ -275,7 +275,15 @@ TEST(ToMdspan, StartsAtTheFirstElementWhateverItsIndex) {
   EXPECT_EQ(to_mdspan<late>(empty.tensor).data_handle(), empty.tensor.data);
 }
 
-// --- Empty tensors -------------------------------------------------------------------------
+// --- Open strides, and empty tensors -----------------------------------------------------
+
+TEST(ToMdspan, GivesAnOpenStrideAStepPastAllOthersWhereItFits) {
+  using bytes = view<md::layout_stride, std::uint8_t>;
+  const strided_tensor near({1, 5}, {0, 2});
+  const strided_tensor far({1, 2}, {0, 128});
+  EXPECT_EQ(to_mdspan<bytes>(near.tensor).mapping().stride(0), 10);
+  EXPECT_EQ(to_mdspan<bytes>(far.tensor).mapping().stride(0), 1);
+}
 
 // By the standard these are mappings too; libc++ aborts where it checks preconditions.
 TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
@@ -285,6 +293,11 @@ TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
   expect_taken<view<md::layout_left, int, float, 3>>(first.tensor);
   expect_taken<view<md::layout_stride, int, float, 3>>(first.tensor);
   expect_taken<view<md::layout_stride, std::int64_t, float, 3>>(last.tensor);
+  // The first two reach index 127 by rows, and by columns the last stride is 128.
+  expect_refused<view<md::layout_stride, std::int8_t, float, 3>>(
+      errc::index_type_too_small, "shape", {2, 64, 0}, {0, 0, 0});
+  expect_refused<view<md::layout_stride, std::int64_t, float, 3>>(
+      errc::index_type_too_small, "shape", {2, two_to_61 * 2, 0}, {0, 0, 0});
   const strided_tensor wide({5, two_to_61, 0}, {0, 0, 1});  // only an unsigned type counts it
   expect_taken<view<md::layout_right, std::uint64_t, float, 3>>(wide.tensor);
 }
