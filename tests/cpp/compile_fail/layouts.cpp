@@ -27,12 +27,9 @@ struct scaled_accessor : odd::plain_accessor<float> {
 };
 #endif
 
-namespace with_an_anchor {
-auto view(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_in<anchored>>(tensor); }
-}  // namespace with_an_anchor
-
-namespace without_default {
-auto view(const DLTensor& tensor) {
+auto with_an_anchor(const DLTensor& tensor) {
+  return usm_dlpack::to_mdspan<view_in<anchored>>(tensor);
+}
+auto without_default(const DLTensor& tensor) {
   return usm_dlpack::to_mdspan<view_in<odd::layout_stepped<>, scaled_accessor>>(tensor);
 }
-}  // namespace without_default

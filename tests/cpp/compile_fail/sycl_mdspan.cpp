@@ -21,41 +21,22 @@ using view = md::mdspan<float, md::dextents<int, 1>>;
 using usm_dlpack::device_mdspan;
 using usm_dlpack::shared_mdspan;
 
-namespace indexed_on_host {
 #if defined(USM_DLPACK_FIXED)
 using indexed = shared_mdspan<view>;
-#else
-using indexed = device_mdspan<view>;
-#endif
-float first(const indexed& all) { return all[md_array<int, 1>{0}]; }
-}  // namespace indexed_on_host
-
-namespace device_to_shared {
-#if defined(USM_DLPACK_FIXED)
 using wanted = device_mdspan<md::mdspan<const float, md::dextents<int, 1>>>;
-#else
-using wanted = shared_mdspan<view>;
-#endif
-wanted converted(const device_mdspan<view>& all) { return all; }
-}  // namespace device_to_shared
-
-namespace no_kind {
-#if defined(USM_DLPACK_FIXED)
+using element = float;
 inline constexpr auto kind = sycl::usm::alloc::host;
 #else
+using indexed = device_mdspan<view>;
+using wanted = shared_mdspan<view>;
+using element = const float;
 inline constexpr auto kind = sycl::usm::alloc::unknown;
 #endif
-usm_dlpack::usm_accessor<kind, md::default_accessor<float>> made() { return {}; }
-}  // namespace no_kind
 
-namespace const_elements {
-#if defined(USM_DLPACK_FIXED)
-using element = float;
-#else
-using element = const float;
-#endif
-auto made(const sycl::queue& queue) {
+float indexed_on_host(const indexed& all) { return all[md_array<int, 1>{0}]; }
+wanted device_to_shared(const device_mdspan<view>& all) { return all; }
+usm_dlpack::usm_accessor<kind, md::default_accessor<float>> no_kind() { return {}; }
+auto const_elements(const sycl::queue& queue) {
   using extents = md::dextents<int, 1>;
   return usm_dlpack::usm_array<md::mdspan<element, extents>>(queue, extents(4)).size_bytes();
 }
-}  // namespace const_elements

@@ -37,26 +37,15 @@ using view_by = view_type<md::mdspan<float, extents_type, md::layout_right, Acce
 template <class Layout>
 using view_in = view_type<md::mdspan<float, extents_type, Layout>>;
 
-namespace not_a_view {
-auto exported(const view_type<std::vector<float>>& view) {
+auto not_a_view(const view_type<std::vector<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace not_a_view
-
-namespace by_index {
-auto exported(const view_by<odd::indexed_accessor<float>>& view) {
+auto by_index(const view_by<odd::indexed_accessor<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace by_index
-
-namespace changing_values {
-auto exported(const view_by<odd::doubling_accessor<float>>& view) {
+auto changing_values(const view_by<odd::doubling_accessor<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace changing_values
-
-namespace without_strides {
-auto exported(const view_in<odd::layout_swapped>& view) {
+auto without_strides(const view_in<odd::layout_swapped>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace without_strides

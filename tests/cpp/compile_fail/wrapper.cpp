@@ -18,25 +18,13 @@
 using view_type = md::mdspan<float, md::dextents<int, 2>>;
 constexpr DLDevice some_device{kDLOneAPI, 0};
 
-namespace get_of_temporary {
 void consume(const view_type& view) {
-#if defined(USM_DLPACK_FIXED)
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+#if defined(USM_DLPACK_FIXED)
   [[maybe_unused]] const DLTensor tensor = wrapper.get();
 #else
   [[maybe_unused]] const DLTensor tensor =
       usm_dlpack::to_dlpack_tensor(view, some_device).get();
-#endif
-}
-}  // namespace get_of_temporary
-
-namespace dropped {
-void consume(const view_type& view) {
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
-#if defined(USM_DLPACK_FIXED)
-  [[maybe_unused]] const DLTensor tensor = wrapper.get();
-#else
   wrapper.get();
 #endif
 }
-}  // namespace dropped
