@@ -61,7 +61,7 @@ def faults_of(header: str) -> Iterator[Fault]:
             )
 
 
-def succeeds(*words: str | Path) -> bool:
+def succeeds(*words: str) -> bool:
     """Whether a command succeeds without a process that takes five minutes of processor time."""
     limited = ["bash", "-c", 'ulimit -c 0 -t 300; exec "$@"', "bash", *words]
     return subprocess.run(limited, cwd=COPY, capture_output=True, check=False).returncode == 0
@@ -74,7 +74,7 @@ class Tests:
         """Configure them in a folder of their own."""
         core = folder == "core"
         processes = "sycl_tests" if files == "." else "one_device"  # that every file has tests for
-        self.build = COPY / "build" / re.sub(r"\W+", "-", f"{folder} {files}")
+        self.build = str(COPY / "build" / re.sub(r"\W+", "-", f"{folder} {files}"))
         self.targets = ["static_tests", "core_tests"] if core else ["sycl_tests"]
         self.chosen = "core_tests|compile_fail" if core else f"{processes}|driver_copies"
         choice = f"-DUSM_DLPACK_TEST_FILES={files}"

@@ -5,7 +5,6 @@
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
 
@@ -60,7 +59,6 @@ template <class Accessor>
 using view_by = view_1d<typename Accessor::element_type, md::layout_right, Accessor>;
 
 static_assert(both_ways<view_1d<float>>() && both_ways<view_1d<const volatile float>>());
-static_assert(both_ways<md::mdspan<float, md::extents<int>>>(), "rank 0");
 static_assert(no_way<view_1d<long double>>() && no_way<float*>());
 
 // Only flags say that elements are padded.
@@ -101,9 +99,6 @@ static_assert(promised<number_of_that_name<-64>> == 1 &&
 
 // --- Layouts
 
-static_assert(both_ways<view_1d<float, md::layout_left>>());
-static_assert(both_ways<view_1d<float, md::layout_stride>>());
-static_assert(both_ways<view_1d<float, usm_dlpack::layout_relaxed>>());
 static_assert(can<exported, view_1d<float, odd::layout_anchored>>);
 static_assert(no_way<view_1d<float, odd::layout_swapped>>());
 static_assert(can<exported, md::mdspan<float, md::extents<int>, odd::layout_swapped>>,
