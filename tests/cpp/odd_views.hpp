@@ -138,13 +138,8 @@ struct layout_anchored {
     using base = strided_mapping<Extents, layout_anchored, typename Extents::index_type>;
     constexpr mapping() noexcept = default;
     constexpr mapping(const Extents& extents, const typename base::strides_array& strides,
-                      std::int64_t first_index, std::int64_t required) noexcept
-        : base(extents, strides, first_index), span_size(required) {}
-    constexpr auto required_span_size() const noexcept {
-      return static_cast<typename Extents::index_type>(span_size);
-    }
-
-    std::int64_t span_size = 0;
+                      std::int64_t first_index) noexcept
+        : base(extents, strides, first_index) {}
   };
 };
 

@@ -38,7 +38,7 @@ TEST(ToDlpack, ExportsAFirstElementThatIsNotAtIndexZero) {
   std::array<int, 12> elements{};
   using scalar = md::extents<int>;
   const md::mdspan<int, scalar, odd::layout_anchored> anchored(
-      elements.data(), odd::layout_anchored::mapping<scalar>(scalar(), {}, 3, 4));
+      elements.data(), odd::layout_anchored::mapping<scalar>(scalar(), {}, 3));
   EXPECT_EQ(to_dlpack_tensor(anchored, some_device).data(), &elements[3]);
   const md::mdspan<int, scalar, odd::layout_swapped> swapped(
       elements.data(), odd::layout_swapped::mapping<scalar>());
