@@ -145,24 +145,15 @@ TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
 #endif
 }
 
-TEST(ToDlpack, SaysWhichNumberItFound) {
-  float element = 0;
-  const odd::hand_written_view<float, std::uint64_t, 1> large{&element, {beyond_int64}, {}};
-  EXPECT_REFUSAL(to_dlpack_tensor(large, some_device), errc::extent_out_of_range, "shape[0]",
-                 "an extent from 0 to 9223372036854775807 elements", "9223372036854775808");
-  const odd::hand_written_view<float, std::uint64_t, 1> far{
-      &element, {1}, {{beyond_int64}, 0}};
-  EXPECT_REFUSAL(to_dlpack_tensor(far, some_device), errc::stride_out_of_range, "strides[0]",
-                 "a stride from -9223372036854775808 to 9223372036854775807 elements",
-                 "9223372036854775808");
 #if defined(__SIZEOF_INT128__)
+TEST(ToDlpack, WritesEveryDigitOf128Bits) {
   using usm_dlpack::detail::digits;
   using usm_dlpack::detail::int128;
   EXPECT_EQ(digits(int128{0}), "0");
   EXPECT_EQ(digits((int128{1} << 64) + 5), "18446744073709551621");
   EXPECT_EQ(digits(-(int128{1} << 126) * 2), "-170141183460469231731687303715884105728");
-#endif
 }
+#endif
 
 // --- Layouts and accessors that only their author can vouch for -----------------------------
 
