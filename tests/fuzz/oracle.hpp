@@ -167,7 +167,7 @@ inline bool strides_are_allowed(const numbers& shape, const numbers& strides) {
   return false;
 }
 
-/// The same where the extent is above 1: elsewhere strides are free.
+/// Checks the strides of dimensions of extent above 1; the others are free.
 inline bool strides_are_allowed(const described_tensor& d, bool of_any_sign) {
   numbers shape;
   numbers strides;
