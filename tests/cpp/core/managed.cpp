@@ -283,8 +283,7 @@ TEST(Managed, CallsTheDeleterOfAReceivedTensorOnceIfThereIsOne) {
   EXPECT_EQ(legacy.deleted, 1);
 }
 
-// Other versions have other fields: AddressSanitizer sees it if one behind the deleter is
-// read.
+// Other versions have other fields: AddressSanitizer reports a read behind the deleter.
 TEST(Managed, ReadsNoMoreOfAnotherMajorVersionThanItsDeleter) {
   valid_managed_tensor other;
   other.managed.version.major = 2;

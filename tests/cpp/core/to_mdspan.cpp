@@ -236,6 +236,7 @@ TEST(ToMdspan, GivesALayoutOfNegativeStridesTheOffsetThatItTakes) {
     expect_taken<view<layout_of_made_steps<false>, std::uint8_t>>(sample.tensor);
     expect_taken<view<layout_relaxed, unsigned>>(sample.tensor);
   }
+  expect_taken<view<layout_of_made_steps<false>>>({1, 3}, {7, -1});
   const strided_tensor reversed({2, 3}, {-3, -1});
   const auto made = to_mdspan<view<layout_relaxed, unsigned>>(reversed.tensor);
   EXPECT_EQ(made.data_handle(), &reversed.elements[507]);

@@ -45,7 +45,7 @@ TEST(StridesOfCccl, AreTakenOfEverySignAndMustFitItsIntegers) {
     expect_taken<view<std::uint64_t>>({2, 3}, {9 * sign, 2});
   }
   expect_taken<view<std::uint8_t, 1>>({200}, {-1});
-  expect_taken<view<std::int8_t>>({1, 100}, {-7, 1});
+  expect_taken<view<std::int8_t>>({1, 100}, {7, -1});
   expect_taken<view<int>>({0, 3}, {-7, -9});
   expect_taken<view<int, 0>>({}, {});
   const strided_tensor sample({2}, {200});
