@@ -16,12 +16,13 @@
 namespace odd {
 
 /// What the accessors below have in common.
-template <class Element, template <class> class Self>
+template <class Element, template <class> class Self, class Handle = Element*,
+          class Reference = Element&>
 struct accessor_base {
   using offset_policy = Self<Element>;
   using element_type = Element;
-  using reference = Element&;
-  using data_handle_type = Element*;
+  using reference = Reference;
+  using data_handle_type = Handle;
   constexpr reference access(data_handle_type handle, std::size_t i) const {
     return handle[i];
   }
@@ -54,9 +55,7 @@ struct vetted_accessor : accessor_base<Element, vetted_accessor> {
 
 /// Starts from a pointer that is promised to be the only one; opted in below.
 template <class Element>
-struct restrict_accessor : accessor_base<Element, restrict_accessor> {
-  using data_handle_type = Element* __restrict;
-};
+struct restrict_accessor : accessor_base<Element, restrict_accessor, Element* __restrict> {};
 
 /// Promises the alignment of the handle, as std::aligned_accessor does.
 template <class Element>
@@ -66,39 +65,16 @@ struct aligned_accessor : accessor_base<Element, aligned_accessor> {
 
 /// Reads elements of a mutable type and writes none; opted in below.
 template <class Element>
-struct reading_accessor : accessor_base<Element, reading_accessor> {
-  using reference = const Element&;
-  using data_handle_type = const Element*;
-  constexpr reference access(data_handle_type handle, std::size_t i) const {
-    return handle[i];
-  }
-  constexpr data_handle_type offset(data_handle_type handle, std::size_t i) const {
-    return handle + i;
-  }
-};
+struct reading_accessor
+    : accessor_base<Element, reading_accessor, const Element*, const Element&> {};
 
-/// Starts from an index into memory that only the accessor knows.
+/// Starts from an index into memory that only the accessor knows; never called.
 template <class Element>
-struct indexed_accessor : accessor_base<Element, indexed_accessor> {
-  using data_handle_type = std::size_t;
-  Element* base = nullptr;
-  constexpr Element& access(std::size_t handle, std::size_t i) const {
-    return base[handle + i];
-  }
-  constexpr std::size_t offset(std::size_t handle, std::size_t i) const { return handle + i; }
-};
+struct indexed_accessor : accessor_base<Element, indexed_accessor, std::size_t> {};
 
-/// Starts from a pointer to something else than the elements.
+/// Starts from a pointer to something else than the elements; never called.
 template <class Element>
-struct bytes_accessor : accessor_base<Element, bytes_accessor> {
-  using data_handle_type = unsigned char*;
-  Element& access(unsigned char* handle, std::size_t i) const {
-    return reinterpret_cast<Element*>(handle)[i];
-  }
-  unsigned char* offset(unsigned char* handle, std::size_t i) const {
-    return handle + i * sizeof(Element);
-  }
-};
+struct bytes_accessor : accessor_base<Element, bytes_accessor, unsigned char*> {};
 
 /// What the mappings below have in common.
 template <class Extents, class Layout>
@@ -162,99 +138,56 @@ struct layout_anchored {
     using base = strided_mapping<Extents, layout_anchored, typename Extents::index_type>;
     constexpr mapping() noexcept = default;
     constexpr mapping(const Extents& extents, const typename base::strides_array& strides,
-                      std::int64_t first_index, std::int64_t required) noexcept
-        : base(extents, strides, first_index), span_size(required) {}
-    constexpr auto required_span_size() const noexcept {
-      return static_cast<typename Extents::index_type>(span_size);
-    }
-
-    std::int64_t span_size = 0;
+                      std::int64_t first_index) noexcept
+        : base(extents, strides, first_index) {}
   };
 };
 
 /// Is made from extents and strides, as `layout_stride` is, and does not show the strides as
-/// an array. Begins at the index `First`.
-template <int First = 0>
+/// an array. Begins at the index `First`; holds strides of the index type, or of its own.
+template <int First = 0, bool Unique = true, class Stride = void>
 struct layout_stepped {
   template <class Extents>
-  struct mapping : strided_mapping<Extents, layout_stepped, typename Extents::index_type> {
-    using base = strided_mapping<Extents, layout_stepped, typename Extents::index_type>;
+  using stride_of =
+      std::conditional_t<std::is_void_v<Stride>, typename Extents::index_type, Stride>;
+  template <class Extents>
+  struct mapping : strided_mapping<Extents, layout_stepped, stride_of<Extents>> {
+    using base = strided_mapping<Extents, layout_stepped, stride_of<Extents>>;
     constexpr mapping() noexcept = default;
     constexpr mapping(const Extents& extents,
                       const typename base::strides_array& strides) noexcept
         : base(extents, strides, First) {}
+    static constexpr bool is_always_unique() noexcept { return Unique; }
   };
 };
 
 /// Holds signed strides whatever the index type, and no index of the first element.
-struct layout_signed {
-  template <class Extents>
-  struct mapping : strided_mapping<Extents, layout_signed, std::int64_t> {
-    using base = strided_mapping<Extents, layout_signed, std::int64_t>;
-    constexpr mapping() noexcept = default;
-    constexpr mapping(const Extents& extents,
-                      const typename base::strides_array& strides) noexcept
-        : base(extents, strides) {}
-    static constexpr bool is_always_unique() noexcept { return false; }
-  };
-};
+using layout_signed = layout_stepped<0, false, std::int64_t>;
 
-/// C order, or neighbours swapped.
-template <class Extents, class Layout>
-struct swappable_mapping : mapping_base<Extents, Layout> {
-  using mapping_base<Extents, Layout>::mapping_base;
-  bool swapped = false;
-
-  template <class... Indices>
-  constexpr auto operator()(Indices... indices) const noexcept {
-    std::int64_t at = 0;
-    [[maybe_unused]] std::size_t r = 0;
-    ((at = at * static_cast<std::int64_t>(this->all_extents.extent(r++)) +
-           static_cast<std::int64_t>(indices)),
-     ...);
-    return static_cast<typename Extents::index_type>(at ^ (swapped ? 1 : 0));
-  }
-  friend constexpr bool operator==(const swappable_mapping& a,
-                                   const swappable_mapping& b) noexcept {
-    return a.all_extents == b.all_extents && a.swapped == b.swapped;
-  }
-};
-
-/// Neighbours swapped in pairs: no strides, and no member `stride`.
+/// Has no strides, and no member `stride`. Its first element is at index 1.
 struct layout_swapped {
   template <class Extents>
-  struct mapping : swappable_mapping<Extents, layout_swapped> {
-    constexpr mapping() noexcept { this->swapped = true; }
-    constexpr explicit mapping(const Extents& extents) noexcept
-        : swappable_mapping<Extents, layout_swapped>(extents) {
-      this->swapped = true;
+  struct mapping : mapping_base<Extents, layout_swapped> {
+    using mapping_base<Extents, layout_swapped>::mapping_base;
+    template <class... Indices>
+    constexpr typename Extents::index_type operator()(Indices...) const noexcept {
+      return 1;
     }
     static constexpr bool is_always_strided() noexcept { return false; }
     static constexpr bool is_strided() noexcept { return false; }
   };
 };
 
-/// Only the object knows whether it is strided: it swaps neighbours of more than three
-/// columns.
-struct layout_perhaps_swapped {
+/// C order, of which only the object knows whether it is strided: up to three columns.
+struct layout_perhaps_strided {
   template <class Extents>
-  struct mapping : swappable_mapping<Extents, layout_perhaps_swapped> {
-    constexpr mapping() noexcept = default;
-    constexpr explicit mapping(const Extents& extents) noexcept
-        : swappable_mapping<Extents, layout_perhaps_swapped>(extents) {
-      this->swapped = extents.extent(Extents::rank() - 1) > 3;
-    }
-    /// @pre `is_strided()`
-    constexpr auto stride(std::size_t wanted) const noexcept {
-      typename Extents::index_type product = 1;
-      for (std::size_t r = Extents::rank() - 1; r > wanted; --r) {
-        product =
-            static_cast<typename Extents::index_type>(product * this->all_extents.extent(r));
-      }
-      return product;
-    }
+  struct mapping : md::layout_right::mapping<Extents> {
+    using layout_type = layout_perhaps_strided;
+    using md::layout_right::mapping<Extents>::mapping;
     static constexpr bool is_always_strided() noexcept { return false; }
-    constexpr bool is_strided() const noexcept { return !this->swapped; }
+    constexpr bool is_strided() const noexcept {
+      return this->extents().extent(Extents::rank() - 1) <= 3;
+    }
   };
 };
 

@@ -4,6 +4,7 @@
 // tests/python/test_documented_checks.py compares the rows with the page.
 #pragma once
 
+#include <odd_views.hpp>
 #include <refusal.hpp>
 
 #include <gtest/gtest.h>
@@ -56,12 +57,7 @@ struct breakable_view {
   using element_type = float;
   using index_type = std::uint64_t;
   using data_handle_type = float*;
-  struct accessor_type {
-    using element_type = float;
-    using reference = float&;
-    using data_handle_type = float*;
-    using offset_policy = accessor_type;
-  };
+  using accessor_type = odd::plain_accessor<float>;
   struct mapping_type {
     using index_type = std::uint64_t;
     std::uint64_t all_strides = 1;

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,97 +19,77 @@
 
 namespace usm_dlpack_test {
 
-/// The highest rank that tests use.
-inline constexpr std::size_t max_rank = 8;
-using index_array = std::array<std::int64_t, max_rank>;
-using address_of_indices = std::uintptr_t (*)(const void* source, const index_array& indices);
+struct element_facts {
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> strides;
+  std::vector<std::uintptr_t> addresses;  ///< in C order of the indices
+  int element_bits = 0;
+};
 
-/// The address of every element in C order of the indices, from the address of one.
-inline std::vector<std::uintptr_t> all_addresses(const std::vector<std::int64_t>& shape,
-                                                 address_of_indices address_of,
-                                                 const void* source) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) {
-    if (extent == 0) return {};
-  }
-  for (const std::int64_t extent : shape) count *= extent;
-  std::vector<std::uintptr_t> all;
-  for (std::int64_t number = 0; number < count; ++number) {
-    index_array indices{};
-    std::int64_t left = number;
-    for (std::size_t r = shape.size(); r-- > 0; left /= shape[r]) indices[r] = left % shape[r];
-    all.push_back(address_of(source, indices));
+/// Of up to eight dimensions.
+using index_array = std::array<std::int64_t, 8>;
+
+/// The indices of every element in C order.
+inline std::vector<index_array> all_indices(const std::vector<std::int64_t>& shape) {
+  if (std::count(shape.begin(), shape.end(), 0) != 0) return {};
+  std::vector<index_array> all(1);
+  for (std::size_t r = 0; r < shape.size(); ++r) {
+    std::vector<index_array> finer;
+    for (index_array indices : all) {
+      for (indices[r] = 0; indices[r] < shape[r]; ++indices[r]) finer.push_back(indices);
+    }
+    all = finer;
   }
   return all;
 }
 
-/// What a view says of itself. No template, so that many view types compile in reasonable
-/// time.
-struct view_facts {
-  const void* view = nullptr;
-  std::vector<std::int64_t> extents;
-  std::vector<std::int64_t> strides;
-  std::size_t element_size = 0;
-  address_of_indices address_of = nullptr;
-
-  std::vector<std::uintptr_t> addresses() const {
-    return all_addresses(extents, address_of, view);
-  }
-};
-
 template <class View, std::size_t... R>
-std::uintptr_t address_in(const View& view, const index_array& indices,
-                          std::index_sequence<R...>) {
+element_facts facts_of(const View& view, std::index_sequence<R...>) {
   using index_type = typename View::index_type;
-  const auto at = view.mapping()(static_cast<index_type>(indices[R])...);
-  auto&& element = view.accessor().access(view.data_handle(), static_cast<std::size_t>(at));
-  return reinterpret_cast<std::uintptr_t>(&element);
+  element_facts facts{{static_cast<std::int64_t>(view.extent(R))...},
+                      {static_cast<std::int64_t>(view.mapping().stride(R))...},
+                      {},
+                      static_cast<int>(8 * sizeof(typename View::element_type))};
+  for ([[maybe_unused]] const index_array& indices : all_indices(facts.extents)) {
+    const auto at = view.mapping()(static_cast<index_type>(indices[R])...);
+    auto&& element = view.accessor().access(view.data_handle(), static_cast<std::size_t>(at));
+    facts.addresses.push_back(reinterpret_cast<std::uintptr_t>(&element));
+  }
+  return facts;
+}
+template <class View>
+element_facts facts_of(const View& view) {
+  return usm_dlpack_test::facts_of(view, std::make_index_sequence<View::rank()>{});
 }
 
-/// @pre the view outlives the result
-template <class View>
-view_facts facts_of(const View& view) {
-  view_facts facts;
-  facts.view = &view;
-  facts.element_size = sizeof(typename View::element_type);
-  facts.address_of = [](const void* self, const index_array& indices) {
-    return address_in(*static_cast<const View*>(self), indices,
-                      std::make_index_sequence<View::rank()>{});
-  };
-  if constexpr (View::rank() != 0) {
-    for (std::size_t r = 0; r < View::rank(); ++r) {
-      facts.extents.push_back(static_cast<std::int64_t>(view.extent(r)));
-      facts.strides.push_back(static_cast<std::int64_t>(view.mapping().stride(r)));
+/// As a consumer computes them. @pre strides are given
+inline element_facts facts_of(const DLTensor& tensor) {
+  element_facts facts{{tensor.shape, tensor.shape + tensor.ndim},
+                      {tensor.strides, tensor.strides + tensor.ndim},
+                      {},
+                      tensor.dtype.bits * tensor.dtype.lanes};
+  for (const index_array& indices : all_indices(facts.extents)) {
+    std::int64_t offset = 0;
+    for (std::size_t r = 0; r < facts.strides.size(); ++r) {
+      offset += indices[r] * facts.strides[r];
     }
+    facts.addresses.push_back(reinterpret_cast<std::uintptr_t>(tensor.data) +
+                              tensor.byte_offset +
+                              static_cast<std::uintptr_t>(offset * facts.element_bits / 8));
   }
   return facts;
 }
 
-/// The address of every element of a tensor, as a consumer computes it. @pre strides are given
-inline std::vector<std::uintptr_t> addresses_of(const DLTensor& tensor) {
-  const auto address_of = [](const void* source, const index_array& indices) {
-    const auto& self = *static_cast<const DLTensor*>(source);
-    std::int64_t offset = 0;
-    for (std::size_t r = 0; r < static_cast<std::size_t>(self.ndim); ++r) {
-      offset += indices[r] * self.strides[r];
-    }
-    return reinterpret_cast<std::uintptr_t>(self.data) + self.byte_offset +
-           static_cast<std::uintptr_t>(offset * self.dtype.bits * self.dtype.lanes / 8);
-  };
-  return all_addresses({tensor.shape, tensor.shape + tensor.ndim}, address_of, &tensor);
-}
-
 /// Expects of a view all that its tensor says. DLPack leaves the strides of extent 1 and of an
 /// empty tensor open.
-inline void expect_same_elements(const DLTensor& tensor, const view_facts& facts) {
-  const std::vector<std::int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
-  ASSERT_EQ(shape, facts.extents);
-  const std::vector<std::uintptr_t> addresses = facts.addresses();
-  EXPECT_EQ(addresses, addresses_of(tensor));
-  EXPECT_EQ(tensor.dtype.bits * tensor.dtype.lanes, static_cast<int>(8 * facts.element_size));
-  for (std::size_t r = 0; r < shape.size(); ++r) {
-    if (shape[r] > 1 && !addresses.empty()) {
-      EXPECT_EQ(facts.strides[r], tensor.strides[r]) << "dimension " << r;
+inline void expect_same_elements(const DLTensor& tensor, const element_facts& view) {
+  const element_facts wanted = facts_of(tensor);
+  ASSERT_EQ(wanted.extents, view.extents);
+  EXPECT_EQ(wanted.addresses, view.addresses);
+  EXPECT_EQ(wanted.element_bits, view.element_bits);
+  for (std::size_t r = 0; r < wanted.extents.size(); ++r) {
+    if (wanted.extents[r] > 1 && !wanted.addresses.empty()) {
+      EXPECT_EQ(wanted.strides[r], view.strides[r]) << "dimension " << r;
     }
   }
 }

@@ -5,16 +5,14 @@
 // source.
 //
 // clang-format off
-// expect no_dtype: element_type: expected a type with a DLPack dtype, found one without;
-// expect no_dtype: use a type of the dtype table or specialise data_type_of for yours
-// expect untrue_dtype: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
-// expect untrue_dtype: its object does not have; correct the specialisation
-// expect value_at_run_time: data_type_of: expected a static constexpr \w+ value, found another
-// expect value_at_run_time: value; correct the specialisation
-// expect value_of_another_type: data_type_of: expected a static constexpr \w+ value, found another
-// expect value_of_another_type: value; correct the specialisation
-// expect padded_bare: element_type: expected packed elements, found padded ones, which a bare
-// expect padded_bare: DLTensor cannot declare; export a managed tensor
+// expect: element_type: expected a type with a DLPack dtype, found one without;
+// expect: use a type of the dtype table or specialise data_type_of for yours
+// expect: data_type_of: expected bits \* lanes == 8 \* sizeof\(T\), found a value that
+// expect: its object does not have; correct the specialisation
+// expect: data_type_of: expected a static constexpr \w+ value, found another
+// expect: value; correct the specialisation
+// expect: element_type: expected packed elements, found padded ones, which a bare
+// expect: DLTensor cannot declare; export a managed tensor
 // clang-format on
 #include <mdspan_under_test.hpp>
 
@@ -22,84 +20,51 @@
 
 #include <cstdint>
 
+template <int>
 struct users_type {
   std::uint32_t bits;
 };
 struct users_float4 {
   std::uint8_t bits;
 };
-template <int>
-struct declared_type {
-  std::uint32_t bits;
-};
 
 template <>
 struct usm_dlpack::data_type_of<users_float4> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
 };
-template <>
-struct usm_dlpack::data_type_of<declared_type<0>> {
 #if defined(USM_DLPACK_FIXED)
+template <int Number>
+struct usm_dlpack::data_type_of<users_type<Number>> {
   static constexpr DLDataType value{kDLFloat, 32, 1};
+};
 #else
+template <>
+struct usm_dlpack::data_type_of<users_type<1>> {
   static constexpr DLDataType value{kDLFloat, 16, 1};
-#endif
 };
 template <>
-struct usm_dlpack::data_type_of<declared_type<1>> {
-#if defined(USM_DLPACK_FIXED)
-  static constexpr DLDataType value{kDLFloat, 32, 1};
-#else
+struct usm_dlpack::data_type_of<users_type<2>> {
   static const DLDataType value;
-#endif
 };
-template <>
-struct usm_dlpack::data_type_of<declared_type<2>> {
-#if defined(USM_DLPACK_FIXED)
-  static constexpr DLDataType value{kDLFloat, 32, 1};
-#else
-  static constexpr int value = 32;
-#endif
-};
-#if defined(USM_DLPACK_FIXED)
-template <>
-struct usm_dlpack::data_type_of<users_type> : data_type_of<declared_type<0>> {};
 #endif
 
 template <class Element>
 using view_of = md::mdspan<Element, md::dextents<int, 2>>;
 inline constexpr DLDevice some_device{kDLOneAPI, 0};
 
-namespace no_dtype {
-auto exported(view_of<const users_type> view) {
+auto no_dtype(view_of<const users_type<0>> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace no_dtype
-
-namespace untrue_dtype {
-auto exported(view_of<const declared_type<0>> view) {
+auto untrue_dtype(view_of<const users_type<1>> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace untrue_dtype
-
-namespace value_at_run_time {
-auto exported(view_of<const declared_type<1>> view) {
+auto value_at_run_time(view_of<const users_type<2>> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace value_at_run_time
-
-namespace value_of_another_type {
-auto exported(view_of<const declared_type<2>> view) {
-  return usm_dlpack::to_dlpack_tensor(view, some_device);
-}
-}  // namespace value_of_another_type
-
-namespace padded_bare {
-auto exported(view_of<users_float4> view) {
+auto padded_bare(view_of<users_float4> view) {
 #if defined(USM_DLPACK_FIXED)
   return usm_dlpack::to_managed_tensor(view, some_device, 0);
 #else
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 #endif
 }
-}  // namespace padded_bare

@@ -4,10 +4,9 @@
 // accessor cannot be made of nothing, is refused in a sentence.
 //
 // clang-format off
-// expect with_an_anchor: layout: expected a mapping that is made from extents, or from
-// expect with_an_anchor: construct the view by hand after validate
-// expect without_strides: layout: expected a mapping with stride\(r\), found one without strides;
-// expect without_default: accessor: expected one that is made of nothing, found another;
+// expect: layout: expected a mapping that is made from extents, or from
+// expect: construct the view by hand after validate
+// expect: accessor: expected one that is made of nothing, found another;
 // clang-format on
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
@@ -20,26 +19,17 @@ using view_in = md::mdspan<float, md::dextents<int, 2>, Layout, Accessor>;
 
 #if defined(USM_DLPACK_FIXED)
 using anchored = odd::layout_stepped<>;
-using swapped = odd::layout_stepped<>;
 using scaled_accessor = odd::plain_accessor<float>;
 #else
 using anchored = odd::layout_anchored;
-using swapped = odd::layout_swapped;
 struct scaled_accessor : odd::plain_accessor<float> {
   explicit scaled_accessor(int) {}
 };
 #endif
 
-namespace with_an_anchor {
-auto view(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_in<anchored>>(tensor); }
-}  // namespace with_an_anchor
-
-namespace without_strides {
-auto view(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view_in<swapped>>(tensor); }
-}  // namespace without_strides
-
-namespace without_default {
-auto view(const DLTensor& tensor) {
+auto with_an_anchor(const DLTensor& tensor) {
+  return usm_dlpack::to_mdspan<view_in<anchored>>(tensor);
+}
+auto without_default(const DLTensor& tensor) {
   return usm_dlpack::to_mdspan<view_in<odd::layout_stepped<>, scaled_accessor>>(tensor);
 }
-}  // namespace without_default

@@ -5,14 +5,14 @@
 // source.
 //
 // clang-format off
-// expect not_a_view: view: expected a type with the interface of mdspan, found another;
-// expect not_a_view: pass an mdspan by value or reference
-// expect by_index: data_handle: expected element_type\*, found a handle that is no such pointer
-// expect by_index: make an mdspan over the raw pointer
-// expect changing_values: accessor: expected reference to be element_type&, found an accessor that
-// expect changing_values: may change values; specialise is_plain_accessor_v if it does not
-// expect without_strides: layout: expected a mapping with stride\(r\), found one without strides;
-// expect without_strides: copy the elements to a strided layout first
+// expect: view: expected a type with the interface of mdspan, found another;
+// expect: pass an mdspan by value or reference
+// expect: data_handle: expected element_type\*, found a handle that is no such pointer
+// expect: make an mdspan over the raw pointer
+// expect: accessor: expected reference to be element_type&, found an accessor that
+// expect: may change values; specialise is_plain_accessor_v if it does not
+// expect: layout: expected a mapping with stride\(r\), found one without strides;
+// expect: copy the elements to a strided layout first
 // clang-format on
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
@@ -37,26 +37,15 @@ using view_by = view_type<md::mdspan<float, extents_type, md::layout_right, Acce
 template <class Layout>
 using view_in = view_type<md::mdspan<float, extents_type, Layout>>;
 
-namespace not_a_view {
-auto exported(const view_type<std::vector<float>>& view) {
+auto not_a_view(const view_type<std::vector<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace not_a_view
-
-namespace by_index {
-auto exported(const view_by<odd::indexed_accessor<float>>& view) {
+auto by_index(const view_by<odd::indexed_accessor<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace by_index
-
-namespace changing_values {
-auto exported(const view_by<odd::doubling_accessor<float>>& view) {
+auto changing_values(const view_by<odd::doubling_accessor<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace changing_values
-
-namespace without_strides {
-auto exported(const view_in<odd::layout_swapped>& view) {
+auto without_strides(const view_in<odd::layout_swapped>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-}  // namespace without_strides

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace {
@@ -34,23 +35,21 @@ void expect_some_error(const conversion_error& error) {
                "data: expected the address of the elements, found null; have it set");
 }
 
-TEST(Error, OutlivesWhatItWasCopiedFrom) {
+static_assert(std::is_nothrow_copy_constructible_v<conversion_error>);
+
+TEST(Error, OutlivesWhatItWasCopiedFromAndBeingMovedFrom) {
   auto original = std::make_unique<conversion_error>(some_error());
   expect_some_error(*original);
   const conversion_error copy = *original;
   conversion_error assigned(errc::read_only, {"flags", "a", "b", "c"});
   assigned = *original;
   assigned = static_cast<const conversion_error&>(assigned);
+  const conversion_error moved = std::move(*original);
+  expect_some_error(*original);
   original.reset();
+  expect_some_error(moved);
   expect_some_error(copy);
   expect_some_error(assigned);
-}
-
-TEST(Error, SurvivesBeingMovedFrom) {
-  conversion_error original = some_error();
-  const conversion_error moved = std::move(original);
-  expect_some_error(moved);
-  expect_some_error(original);
 }
 
 TEST(Error, NamesOneDimensionByItsIndex) {

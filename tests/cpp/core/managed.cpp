@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Managed tensors: one allocation, an owner that is destroyed once and never lost, flags that
-// tell the truth, data where consumers expect it, and the RAII of received ones.
+// Managed tensors: one allocation, an owner that is destroyed once and never lost, true flags,
+// data where consumers expect it, and received tensors.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
@@ -11,17 +11,20 @@
 
 #include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -36,21 +39,6 @@ using usm_dlpack_test::some_device;
 using usm_dlpack_test::valid_managed_tensor;
 using usm_dlpack_test::valid_tensor;
 namespace flag = usm_dlpack::flag;
-
-/// Counts how often the resource it stands for is freed; a moved-from one stands for nothing.
-class counting_owner {
- public:
-  explicit counting_owner(int& freed) noexcept : freed_(&freed) {}
-  counting_owner(counting_owner&& other) noexcept
-      : freed_(std::exchange(other.freed_, nullptr)) {}
-  ~counting_owner() {
-    if (freed_ != nullptr) ++*freed_;
-  }
-  bool owns() const noexcept { return freed_ != nullptr; }
-
- private:
-  int* freed_;
-};
 
 using extents_2d = md::dextents<int, 2>;
 template <class Element, class Layout = md::layout_right>
@@ -70,14 +58,14 @@ struct six_floats {
 
 TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {
   six_floats six;
-  int freed = 0;
-  counting_owner owner(freed);
+  const auto kept = std::make_shared<int>(1);
+  auto owner = kept;
   const auto facts = usm_dlpack_test::facts_of(six.view);
   const allocation_count heap;
   DLManagedTensorVersioned* const raw =
       to_managed_tensor(six.view, some_device, std::move(owner)).release();
   EXPECT_EQ(heap.made(), 1U);
-  EXPECT_FALSE(owner.owns());
+  EXPECT_EQ(owner, nullptr);
   EXPECT_EQ(raw->version.major, 1U);
   EXPECT_EQ(raw->version.minor, static_cast<std::uint32_t>(DLPACK_MINOR_VERSION));
   EXPECT_EQ(raw->flags, 0U);
@@ -85,22 +73,16 @@ TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {
   EXPECT_EQ(raw->dl_tensor.device.device_id, some_device.device_id);
   EXPECT_EQ(raw->dl_tensor.byte_offset, 0U);
   usm_dlpack_test::expect_same_elements(raw->dl_tensor, facts);
-  EXPECT_EQ(freed, 0);
+  EXPECT_EQ(kept.use_count(), 2);
   raw->deleter(raw);
-  EXPECT_EQ(freed, 1);
+  EXPECT_EQ(kept.use_count(), 1);
   DLManagedTensor* const legacy =
-      to_legacy_managed_tensor(six.view, some_device, counting_owner(freed)).release();
+      to_legacy_managed_tensor(six.view, some_device, kept).release();  // copied
   usm_dlpack_test::expect_same_elements(legacy->dl_tensor, facts);
+  EXPECT_EQ(kept.use_count(), 2);
   legacy->deleter(legacy);
-  EXPECT_EQ(freed, 2);
+  EXPECT_EQ(kept.use_count(), 1);
   EXPECT_EQ(heap.made(), heap.freed());
-}
-
-TEST(Managed, CopiesAnOwnerThatIsGivenAsAnLvalue) {
-  six_floats six;
-  const auto owner = std::make_shared<int>(1);
-  const auto managed = to_managed_tensor(six.view, some_device, owner);
-  EXPECT_EQ(owner.use_count(), 2);
 }
 
 // The allocation counter expects the matching form of `operator delete`.
@@ -112,9 +94,8 @@ TEST(Managed, AlignsAnOverAlignedOwnerAndTheArraysBehindASmallOne) {
   const auto large = to_managed_tensor(six.view, some_device, over_aligned{});
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.get()) % 256, 0U);
   const auto small = to_managed_tensor(six.view, some_device, 'c');
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small->dl_tensor.shape) % alignof(std::int64_t),
-            0U);
   for (const auto* managed : {large.get(), small.get()}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(managed->dl_tensor.shape) % 8, 0U);
     EXPECT_EQ(managed->dl_tensor.shape[1], 3);
     EXPECT_EQ(managed->dl_tensor.strides[1], 1);
   }
@@ -134,16 +115,10 @@ TEST(Managed, FreesWhatItAllocatedWhereTheOwnersMoveThrows) {
 
 TEST(Managed, LeavesTheOwnerWithTheCallerWhereItFails) {
   six_floats six;
-  int freed = 0;
-  counting_owner owner(freed);
+  auto owner = std::make_shared<int>(1);
   usm_dlpack_test::fail_allocation(1);
   EXPECT_THROW(static_cast<void>(to_managed_tensor(six.view, some_device, std::move(owner))),
                std::bad_alloc);
-  const odd::hand_written_view<float, int, 1> negative{six.elements.data(), {-1}, {}};
-  EXPECT_REFUSAL(to_managed_tensor(negative, some_device, std::move(owner)),
-                 errc::extent_out_of_range, "shape[0]");
-  EXPECT_REFUSAL(to_legacy_managed_tensor(negative, some_device, std::move(owner)),
-                 errc::extent_out_of_range, "shape[0]");
   EXPECT_REFUSAL(to_legacy_managed_tensor(six.constant, some_device, std::move(owner)),
                  errc::read_only, "flags");
   const view_2d<float> nowhere(nullptr, 2, 3);
@@ -159,8 +134,7 @@ TEST(Managed, LeavesTheOwnerWithTheCallerWhereItFails) {
                  "ndim");
   EXPECT_REFUSAL(to_legacy_managed_tensor(valid.tensor, std::move(owner)),
                  errc::ndim_out_of_range, "ndim");
-  EXPECT_TRUE(owner.owns());
-  EXPECT_EQ(freed, 0);
+  EXPECT_EQ(owner.use_count(), 1);
 }
 
 // --- Flags ---------------------------------------------------------------------------------
@@ -178,9 +152,8 @@ TEST(Managed, IsReadOnlyFromConst) {
 TEST(Managed, DeclaresPaddedElementsOrRefusesThem) {
   std::array<padded_float4, 6> elements{};
   const view_2d<const padded_float4> view(elements.data(), 2, 3);
-  const auto managed = to_managed_tensor(view, some_device, 0);
-  EXPECT_EQ(managed->flags, flag::is_subbyte_type_padded | flag::read_only);
-  EXPECT_EQ(managed->dl_tensor.dtype.bits, 4);
+  EXPECT_EQ(to_managed_tensor(view, some_device, 0)->flags,
+            flag::is_subbyte_type_padded | flag::read_only);
   EXPECT_REFUSAL(
       to_legacy_managed_tensor(view_2d<padded_float4>(elements.data(), 2, 3), some_device, 0),
       errc::dtype_unsupported, "flags");
@@ -206,15 +179,13 @@ TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   const auto managed = to_managed_tensor(valid.tensor, 0, flag::read_only | flag::is_copied);
   valid.tensor.strides = nullptr;
   const auto filled = to_managed_tensor(valid.tensor, 0);
+  EXPECT_EQ(filled->flags, 0U);
   valid.shape = {-1, -1};
   valid.strides = {-1, -1};
   EXPECT_EQ(managed->flags, flag::read_only | flag::is_copied);
   for (const DLTensor& tensor : {managed->dl_tensor, filled->dl_tensor}) {
-    EXPECT_EQ(tensor.shape[0], 2);
-    EXPECT_EQ(tensor.shape[1], 3);
-    EXPECT_EQ(tensor.strides[0], 3);
-    EXPECT_EQ(tensor.strides[1], 1);
-    EXPECT_EQ(tensor.data, valid.elements.data());
+    usm_dlpack_test::expect_same_elements(
+        tensor, usm_dlpack_test::facts_of(view_2d<float>(valid.elements.data(), 2, 3)));
   }
 }
 
@@ -246,12 +217,12 @@ TEST(Managed, StartsAtTheLowestAddressForOneApi) {
   six_floats six;
   const auto from_view = to_managed_tensor(six.reversed, some_device, 0);
   expect_place(from_view->dl_tensor, six.elements.data(), 20);
-  EXPECT_EQ(usm_dlpack_test::addresses_of(from_view->dl_tensor),
-            usm_dlpack_test::facts_of(six.reversed).addresses());
+  usm_dlpack_test::expect_same_elements(from_view->dl_tensor,
+                                        usm_dlpack_test::facts_of(six.reversed));
   valid_tensor valid;
-  valid.strides = {3, -1};
   valid.tensor.data = &valid.elements[1];
   valid.tensor.byte_offset = 4;
+  valid.strides = {3, -1};
   expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, valid.elements.data(), 8);
   valid.strides = {1, 1};  // nothing is below `data`, which stays
   expect_place(to_legacy_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[1], 4);
@@ -259,8 +230,6 @@ TEST(Managed, StartsAtTheLowestAddressForOneApi) {
 
 TEST(Managed, StartsAtTheFirstElementOnTheHost) {
   six_floats six;
-  expect_place(to_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor, &six.elements[5],
-               0);
   expect_place(to_legacy_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor,
                &six.elements[5], 0);
   valid_tensor valid;
@@ -308,12 +277,24 @@ TEST(Managed, CallsTheDeleterOfAReceivedTensorOnceIfThereIsOne) {
   EXPECT_EQ(received.deleted, 1);
   received.managed.deleter = nullptr;
   managed_tensor(&received.managed).reset();
+  EXPECT_EQ(received.deleted, 1);
   usm_dlpack_test::foreign_tensor<DLManagedTensor> legacy;
   legacy_managed_tensor(&legacy.managed).reset();
   EXPECT_EQ(legacy.deleted, 1);
-  legacy.managed.deleter = nullptr;
-  legacy_managed_tensor(&legacy.managed).reset();
-  EXPECT_EQ(received.deleted + legacy.deleted, 2);
+}
+
+// Other versions have other fields: AddressSanitizer reports a read behind the deleter.
+TEST(Managed, ReadsNoMoreOfAnotherMajorVersionThanItsDeleter) {
+  valid_managed_tensor other;
+  other.managed.version.major = 2;
+  std::vector<unsigned char> memory(offsetof(DLManagedTensorVersioned, flags));
+  std::memcpy(memory.data(), &other.managed, memory.size());
+  const auto receive = [&] {
+    const managed_tensor received(reinterpret_cast<DLManagedTensorVersioned*>(memory.data()));
+    return usm_dlpack::to_mdspan<view_2d<float>>(*received);
+  };
+  EXPECT_REFUSAL(receive(), errc::version_unsupported, "version.major", "1", "2");
+  EXPECT_EQ(other.deleted, 1);
 }
 
 }  // namespace

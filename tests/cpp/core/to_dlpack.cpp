@@ -34,22 +34,12 @@ using any_2d = md::dextents<std::int64_t, 2>;
 
 // --- The first element ---------------------------------------------------------------------
 
-template <class View>
-void expect_exported(const View& view) {
-  const auto wrapper = to_dlpack_tensor(view, some_device);
-  usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(view));
-}
-
 TEST(ToDlpack, ExportsAFirstElementThatIsNotAtIndexZero) {
   std::array<int, 12> elements{};
-  using anchored = odd::layout_anchored;
-  expect_exported(md::mdspan<int, any_2d, anchored>(
-      elements.data(), anchored::mapping<any_2d>(any_2d(2, 3), {3, 1}, 6, 12)));
   using scalar = md::extents<int>;
-  expect_exported(md::mdspan<int, scalar, anchored>(
-      elements.data(), anchored::mapping<scalar>(scalar(), {}, 3, 4)));
-  expect_exported(md::mdspan<int, any_2d, layout_relaxed>(
-      elements.data(), layout_relaxed::mapping<any_2d>(any_2d(2, 3), {-3, -1})));
+  const md::mdspan<int, scalar, odd::layout_anchored> anchored(
+      elements.data(), odd::layout_anchored::mapping<scalar>(scalar(), {}, 3));
+  EXPECT_EQ(to_dlpack_tensor(anchored, some_device).data(), &elements[3]);
   const md::mdspan<int, scalar, odd::layout_swapped> swapped(
       elements.data(), odd::layout_swapped::mapping<scalar>());
   EXPECT_EQ(to_dlpack_tensor(swapped, some_device).data(), &elements[1]) << "has no strides";
@@ -88,24 +78,11 @@ TEST(ToDlpack, GivesANullHandleToElementsNullDataAsTheCallerVouchesForIt) {
 
 // --- Emptiness -----------------------------------------------------------------------------
 
-TEST(ToDlpack, GivesAnEmptyViewNullDataAndKeepsItsShapeAndStrides) {
+TEST(ToDlpack, AsksAnEmptyViewForNoFirstElement) {
   float element = 0;
-  for (std::size_t r = 0; r < 3; ++r) {
-    std::array<int, 3> sizes{2, 3, 4};
-    sizes[r] = 0;
-    const md::mdspan<float, md::dextents<int, 3>> view(&element, sizes[0], sizes[1], sizes[2]);
-    const auto wrapper = to_dlpack_tensor(view, some_device);
-    EXPECT_EQ(wrapper.data(), nullptr);
-    for (std::size_t other = 0; other < 3; ++other) {
-      EXPECT_EQ(wrapper.shape()[other], sizes[other]);
-      EXPECT_EQ(wrapper.strides()[other], view.mapping().stride(other));
-    }
-  }
-  const md::mdspan<float, md::extents<int, 2, 0>, md::layout_left> fixed(&element);
-  EXPECT_EQ(to_dlpack_tensor(fixed, some_device).data(), nullptr);
   const odd::hand_written_view<float, std::uint64_t, 1> far{
       &element, {0}, {{1}, beyond_int64}};
-  EXPECT_EQ(to_dlpack_tensor(far, some_device).data(), nullptr) << "has no first element";
+  EXPECT_EQ(to_dlpack_tensor(far, some_device).data(), nullptr);
 }
 
 // The mapping's own strides overflow, if its index type is signed.
@@ -155,11 +132,8 @@ TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
   expect_outcome<std::uint64_t>({beyond_int64, beyond_int64}, {1, 1}, first_extent);
   expect_outcome<std::uint64_t>({1, 0}, {1, ~std::uint64_t{0}},
                                 "stride_out_of_range of strides[1]");
-  expect_outcome<std::uint64_t>({1, 1}, {beyond_int64, 1},
-                                "stride_out_of_range of strides[0]");
   expect_outcome<std::int64_t>({1, 1}, {int64_min, int64_min}, "nothing");
   expect_outcome<std::int64_t>({-1, -1}, {1, 1}, first_extent);
-  expect_outcome<std::int64_t>({0, int64_min}, {1, 1}, last_extent);
   expect_outcome<std::int8_t>({1, -1}, {1, 1}, last_extent);
   expect_outcome<std::int8_t>({2, 3}, {-128, 127}, "nothing");
 #if defined(__SIZEOF_INT128__)
@@ -167,37 +141,27 @@ TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
   const int128 low_bits_are_1 = (int128{1} << 64) + 1;
   expect_outcome<int128>({2, 3}, {3, -1}, "nothing");
   expect_outcome<int128>({low_bits_are_1, 0}, {1, 1}, first_extent);
-  expect_outcome<int128>({2, -low_bits_are_1}, {1, 1}, last_extent);
-  expect_outcome<int128>({2, 3}, {1, low_bits_are_1}, "stride_out_of_range of strides[1]");
   expect_outcome<int128>({2, 3}, {-low_bits_are_1, 1}, "stride_out_of_range of strides[0]");
 #endif
 }
 
-TEST(ToDlpack, SaysWhichNumberItFound) {
-  float element = 0;
-  const odd::hand_written_view<float, std::uint64_t, 1> large{&element, {beyond_int64}, {}};
-  EXPECT_REFUSAL(to_dlpack_tensor(large, some_device), errc::extent_out_of_range, "shape[0]",
-                 "an extent from 0 to 9223372036854775807 elements", "9223372036854775808");
-  const odd::hand_written_view<float, std::uint64_t, 1> far{
-      &element, {1}, {{beyond_int64}, 0}};
-  EXPECT_REFUSAL(to_dlpack_tensor(far, some_device), errc::stride_out_of_range, "strides[0]",
-                 "a stride from -9223372036854775808 to 9223372036854775807 elements",
-                 "9223372036854775808");
 #if defined(__SIZEOF_INT128__)
+TEST(ToDlpack, WritesEveryDigitOf128Bits) {
   using usm_dlpack::detail::digits;
   using usm_dlpack::detail::int128;
   EXPECT_EQ(digits(int128{0}), "0");
   EXPECT_EQ(digits((int128{1} << 64) + 5), "18446744073709551621");
   EXPECT_EQ(digits(-(int128{1} << 126) * 2), "-170141183460469231731687303715884105728");
-#endif
 }
+#endif
 
 // --- Layouts and accessors that only their author can vouch for -----------------------------
 
 TEST(ToDlpack, AsksTheMappingWhetherItIsStrided) {
   std::array<int, 8> elements{};
-  using view = md::mdspan<int, any_2d, odd::layout_perhaps_swapped>;
-  expect_exported(view(elements.data(), any_2d(2, 3)));
+  using view = md::mdspan<int, any_2d, odd::layout_perhaps_strided>;
+  const view rows(elements.data(), any_2d(2, 3));
+  EXPECT_EQ(to_dlpack_tensor(rows, some_device).strides()[0], 3);
   EXPECT_REFUSAL(to_dlpack_tensor(view(elements.data(), any_2d(2, 4)), some_device),
                  errc::layout_not_strided, "layout");
 }
@@ -218,9 +182,9 @@ TEST(ToDlpack, TakesPlainAndOptedInAccessorsAndViewsOfNoMdspanLibrary) {
   const odd::hand_written_view<const int, short, 2> view{
       elements.data(), {2, 3}, {{3, 1}, -1}};
   const auto wrapper = to_dlpack_tensor(view, {kDLCUDA, -1});
-  EXPECT_EQ(wrapper.get().data, elements.data() - 1);
-  EXPECT_EQ(wrapper.get().device.device_type, kDLCUDA);
-  EXPECT_EQ(wrapper.get().device.device_id, -1);
+  EXPECT_EQ(wrapper.data(), elements.data() - 1);
+  EXPECT_EQ(wrapper.device().device_type, kDLCUDA);
+  EXPECT_EQ(wrapper.device().device_id, -1);
 }
 
 // --- The wrapper ---------------------------------------------------------------------------
@@ -236,7 +200,6 @@ TEST(DlpackTensor, CopiesPointIntoThemselves) {
   }
   EXPECT_EQ(copy.get().shape, copy.shape().data());
   EXPECT_EQ(copy.get().strides, copy.strides().data());
-  EXPECT_EQ(copy.get().byte_offset, 0U);
   usm_dlpack_test::expect_same_elements(copy.get(), usm_dlpack_test::facts_of(view));
 }
 

@@ -2,7 +2,6 @@
 //
 // What `to_mdspan` takes and refuses where the oracle of tests/fuzz/ does not look: layouts,
 // accessors and element types of users, fields of refusals, and the ends of index types.
-#include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
 #include <refusal.hpp>
@@ -18,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -64,12 +62,10 @@ template <class Layout, class Index = int, class Element = float, std::size_t Ra
 using view = md::mdspan<Element, md::dextents<Index, Rank>, Layout>;
 using plain_view = view<md::layout_right>;
 
-/// Expects that a tensor is taken without the heap, and shown as it is.
+/// Expects that a tensor is taken, and shown as it is.
 template <class View>
 void expect_taken(const DLTensor& tensor) {
-  const usm_dlpack_test::allocation_count count;
   const View result = to_mdspan<View>(tensor);
-  EXPECT_EQ(count.made(), 0U);
   usm_dlpack_test::expect_same_elements(tensor, usm_dlpack_test::facts_of(result));
 }
 template <class View>
@@ -85,38 +81,6 @@ void expect_refused(errc code, const std::string& field, std::vector<std::int64_
 
 // --- Layouts, elements and accessors -------------------------------------------------------
 
-TEST(ToMdspan, TakesATensorWithEveryLayoutThatHoldsItsStrides) {
-  const valid_tensor rows;
-  expect_taken<plain_view>(rows.tensor);
-  expect_taken<view<md::layout_stride, int, const float>>(rows.tensor);
-  expect_taken<view<layout_relaxed, int, const volatile float>>(rows.tensor);
-  expect_taken<md::mdspan<float, md::extents<int, 2, 3>>>(rows.tensor);
-  expect_taken<view<md::layout_left, std::uint8_t>>({2, 3}, {1, 2});
-  expect_taken<view<md::layout_right, int, float, 8>>({2, 1, 2, 3, 1, 2, 1, 2},
-                                                      {24, 9, 12, 4, 0, 2, -1, 1});
-}
-
-TEST(ToMdspan, RefusesStridesThatAreNotThoseOfLayoutRightOrLeft) {
-  using left_view = view<md::layout_left>;
-  expect_refused<plain_view>(errc::layout_mismatch, "strides[0]", {2, 3}, {4, 1});
-  expect_refused<plain_view>(errc::layout_mismatch, "strides[1]", {2, 3}, {3, 2});
-  expect_refused<plain_view>(errc::layout_mismatch, "strides[0]", {2, 3}, {-3, 1});
-  expect_refused<left_view>(errc::layout_mismatch, "strides[0]", {2, 3}, {3, 1});
-  expect_refused<left_view>(errc::layout_mismatch, "strides[1]", {2, 3}, {1, 3});
-}
-
-TEST(ToMdspan, SaysWhichStrideIsWrongAndNamesTheRelaxedLayout) {
-  const strided_tensor sample({2, 3}, {3, -1});
-  EXPECT_REFUSAL(to_mdspan<view<md::layout_stride>>(sample.tensor), errc::layout_mismatch,
-                 "strides[1]", "a stride above 0, as a precondition of the view's layout",
-                 "-1");
-  try {
-    static_cast<void>(to_mdspan<view<md::layout_stride>>(sample.tensor));
-  } catch (const usm_dlpack::conversion_error& error) {
-    EXPECT_EQ(error.remedy(), "use usm_dlpack::layout_relaxed");
-  }
-}
-
 TEST(ToMdspan, RefusesEachNumberOfAnotherDtype) {
   for (const DLDataType other :
        {DLDataType{kDLInt, 32, 1}, {kDLFloat, 64, 1}, {kDLFloat, 32, 2}}) {
@@ -125,8 +89,6 @@ TEST(ToMdspan, RefusesEachNumberOfAnotherDtype) {
     EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::dtype_mismatch, "dtype",
                    "float32 (code 2, bits 32, lanes 1) for the view's element type",
                    usm_dlpack::to_string(other));
-    EXPECT_REFUSAL(to_mdspan<view<layout_relaxed>>(valid.tensor), errc::dtype_mismatch,
-                   "dtype");
   }
 }
 
@@ -194,31 +156,6 @@ struct layout_of_even_steps {
     }
   };
 };
-/// Strides of any sign, as far as the index type holds them.
-struct layout_of_any_steps {
-  template <class Extents>
-  struct mapping : odd::layout_stepped<>::mapping<Extents> {
-    using odd::layout_stepped<>::mapping<Extents>::mapping;
-    static constexpr bool is_always_unique() noexcept { return false; }
-  };
-};
-/// Takes and shows its strides in an array type of its own.
-struct layout_of_shorts {
-  template <std::size_t Rank>
-  struct numbers {
-    std::array<short, Rank> all;
-    constexpr short& operator[](std::size_t r) noexcept { return all[r]; }
-    constexpr short operator[](std::size_t r) const noexcept { return all[r]; }
-  };
-  template <class Extents>
-  struct mapping : odd::strided_mapping<Extents, layout_of_shorts, short> {
-    using base = odd::strided_mapping<Extents, layout_of_shorts, short>;
-    constexpr mapping() noexcept = default;
-    mapping(const Extents& extents, const numbers<Extents::rank()>& given) noexcept
-        : base(extents, given.all) {}
-    constexpr numbers<Extents::rank()> strides() const noexcept { return {this->all_strides}; }
-  };
-};
 /// Takes strides as an object that is made of one integer for each dimension, and the index of
 /// the first element; strided, it says, if that index is 0. As CCCL's `layout_stride_relaxed`.
 /// A `Bent` one has twice the strides otherwise.
@@ -260,7 +197,6 @@ TEST(ToMdspan, GivesAMappingItsStridesAsTheTypeThatItTakes) {
        {std::vector<std::int64_t>{9, 2}, {1, 2}, {3, 1}}) {
     expect_taken<view<odd::layout_stepped<>>>({2, 3}, strides);
     expect_taken<view<odd::layout_signed>>({2, 3}, strides);
-    expect_taken<view<layout_of_shorts>>({2, 3}, strides);
     expect_taken<view<layout_of_made_steps<true>>>({2, 3}, strides);
     expect_taken<view<layout_of_made_steps<false, true>>>({2, 3}, strides);
   }
@@ -272,25 +208,24 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
   expect_taken<view<layout_of_even_steps>>({2, 3}, {12, 4});
   expect_refused<view<layout_of_even_steps>>(errc::layout_mismatch, "strides[1]", {2, 3},
                                              {4, 1});
-  expect_taken<view<odd::layout_perhaps_swapped>>({2, 3}, {3, 1});
-  expect_refused<view<odd::layout_perhaps_swapped>>(errc::layout_mismatch, "strides", {2, 4},
+  expect_taken<view<odd::layout_perhaps_strided>>({2, 3}, {3, 1});
+  expect_refused<view<odd::layout_perhaps_strided>>(errc::layout_mismatch, "strides", {2, 4},
                                                     {4, 1});
   const strided_tensor empty({0, 4}, {4, 1});
-  EXPECT_EQ(to_mdspan<view<odd::layout_perhaps_swapped>>(empty.tensor).extent(1), 4);
+  EXPECT_EQ(to_mdspan<view<odd::layout_perhaps_strided>>(empty.tensor).extent(1), 4);
 }
 
 TEST(ToMdspan, GivesNoStrideToALayoutWhoseIntegersCutItOff) {
   const strided_tensor wide({2, 3}, {40000, 1});
-  EXPECT_REFUSAL(to_mdspan<view<layout_of_shorts>>(wide.tensor), errc::index_type_too_small,
-                 "strides[0]", "a value that the view's index type int16_t holds", "40000");
-  expect_refused<view<layout_of_made_steps<true>>>(errc::index_type_too_small, "strides[0]",
-                                                   {2, 3}, {40000, 1});
+  EXPECT_REFUSAL(to_mdspan<view<layout_of_made_steps<true>>>(wide.tensor),
+                 errc::index_type_too_small, "strides[0]",
+                 "a value that the view's index type int16_t holds", "40000");
   // In front of a stride that overlaps, but behind a negative one.
-  expect_refused<view<layout_of_shorts>>(errc::index_type_too_small, "strides[1]", {2, 3},
-                                         {0, 65536});
-  expect_refused<view<layout_of_shorts>>(errc::layout_mismatch, "strides[0]", {2, 3},
-                                         {-65536, 1});
-  expect_taken<view<layout_of_shorts>>({2, 1}, {7, 65536});
+  expect_refused<view<layout_of_made_steps<true>>>(errc::index_type_too_small, "strides[1]",
+                                                   {2, 3}, {0, 65536});
+  expect_refused<view<layout_of_made_steps<true>>>(errc::layout_mismatch, "strides[1]", {2, 3},
+                                                   {3, -65536});
+  expect_taken<view<layout_of_made_steps<true>>>({2, 1}, {7, 65536});
 }
 
 TEST(ToMdspan, GivesALayoutOfNegativeStridesTheOffsetThatItTakes) {
@@ -301,6 +236,7 @@ TEST(ToMdspan, GivesALayoutOfNegativeStridesTheOffsetThatItTakes) {
     expect_taken<view<layout_of_made_steps<false>, std::uint8_t>>(sample.tensor);
     expect_taken<view<layout_relaxed, unsigned>>(sample.tensor);
   }
+  expect_taken<view<layout_of_made_steps<false>>>({1, 3}, {7, -1});
   const strided_tensor reversed({2, 3}, {-3, -1});
   const auto made = to_mdspan<view<layout_relaxed, unsigned>>(reversed.tensor);
   EXPECT_EQ(made.data_handle(), &reversed.elements[507]);
@@ -311,9 +247,9 @@ TEST(ToMdspan, GivesALayoutOfNegativeStridesTheOffsetThatItTakes) {
 }
 
 TEST(ToMdspan, RefusesNegativeIndicesOfAnUnsignedIndexType) {
-  expect_taken<view<layout_of_any_steps>>({2, 3}, {-4, 1});
-  expect_refused<view<layout_of_any_steps, unsigned>>(errc::index_type_too_small, "strides[0]",
-                                                      {2, 3}, {-4, 1});
+  expect_taken<view<odd::layout_stepped<0, false>>>({2, 3}, {-4, 1});
+  expect_refused<view<odd::layout_stepped<0, false>, unsigned>>(errc::index_type_too_small,
+                                                                "strides[0]", {2, 3}, {-4, 1});
   expect_taken<view<odd::layout_signed>>({3, 2}, {-2, 1});
   expect_refused<view<odd::layout_signed, unsigned>>(errc::index_type_too_small, "strides",
                                                      {3, 2}, {-2, 1});
@@ -332,64 +268,42 @@ TEST(ToMdspan, StartsAtTheFirstElementWhateverItsIndex) {
   EXPECT_EQ(to_mdspan<late>(empty.tensor).data_handle(), empty.tensor.data);
 }
 
-// --- Open strides, and empty tensors --------------------------------------------------------
+// --- Open strides, and empty tensors -----------------------------------------------------
 
 TEST(ToMdspan, GivesAnOpenStrideAStepPastAllOthersWhereItFits) {
-  const strided_tensor sample({1, 5}, {0, 2});
-  EXPECT_EQ(to_mdspan<view<md::layout_stride>>(sample.tensor).mapping().stride(0), 10);
-  expect_taken<view<md::layout_stride, std::uint8_t, float, 3>>({1, 3, 1},
-                                                                {int64_max, 100, -3});
-}
-
-TEST(ToMdspan, KeepsTheDataOfAnEmptyTensor) {
-  strided_tensor sample({0, 3}, {-7, 9});
-  for (void* data : {static_cast<void*>(nullptr), sample.tensor.data}) {
-    sample.tensor.data = data;
-    sample.tensor.byte_offset = data == nullptr ? 0 : 2;  // no element must be aligned
-    const auto first = reinterpret_cast<std::uintptr_t>(data) + sample.tensor.byte_offset;
-    const auto right = to_mdspan<plain_view>(sample.tensor);
-    const auto relaxed = to_mdspan<view<layout_relaxed>>(sample.tensor);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(right.data_handle()), first);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(relaxed.data_handle()), first);
-  }
+  using bytes = view<md::layout_stride, std::uint8_t>;
+  const strided_tensor near({1, 5}, {0, 2});
+  const strided_tensor far({1, 2}, {0, 128});
+  EXPECT_EQ(to_mdspan<bytes>(near.tensor).mapping().stride(0), 10);
+  EXPECT_EQ(to_mdspan<bytes>(far.tensor).mapping().stride(0), 1);
 }
 
 // By the standard these are mappings too; libc++ aborts where it checks preconditions.
 TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
   const strided_tensor first({0, 70000, 70000}, {0, 0, 0});
   const strided_tensor last({70000, 70000, 0}, {0, 0, 0});
-  const auto taken = [](auto made) { return made.extent(2); };
-  EXPECT_EQ(taken(to_mdspan<view<md::layout_right, int, float, 3>>(first.tensor)), 70000);
-  EXPECT_EQ(taken(to_mdspan<view<md::layout_left, int, float, 3>>(first.tensor)), 70000);
+  expect_taken<view<md::layout_right, int, float, 3>>(first.tensor);
+  expect_taken<view<md::layout_left, int, float, 3>>(first.tensor);
   expect_taken<view<md::layout_stride, int, float, 3>>(first.tensor);
-  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, int, float, 3>>(last.tensor)),
-                 errc::index_type_too_small, "shape");
-  EXPECT_REFUSAL((to_mdspan<view<md::layout_left, int, float, 3>>(last.tensor)),
-                 errc::index_type_too_small, "shape");
-  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, int, float, 3>>(last.tensor)),
-                 errc::index_type_too_small, "shape");
-  expect_taken<view<layout_relaxed, int, float, 3>>(last.tensor);
   expect_taken<view<md::layout_stride, std::int64_t, float, 3>>(last.tensor);
+  // The first two reach index 127 by rows, and by columns the last stride is 128.
+  expect_refused<view<md::layout_stride, std::int8_t, float, 3>>(
+      errc::index_type_too_small, "shape", {2, 64, 0}, {0, 0, 0});
+  expect_refused<view<md::layout_stride, std::int64_t, float, 3>>(
+      errc::index_type_too_small, "shape", {2, two_to_61 * 2, 0}, {0, 0, 0});
   const strided_tensor wide({5, two_to_61, 0}, {0, 0, 1});  // only an unsigned type counts it
   expect_taken<view<md::layout_right, std::uint64_t, float, 3>>(wide.tensor);
-  EXPECT_REFUSAL((to_mdspan<view<md::layout_right, std::int64_t, float, 3>>(wide.tensor)),
-                 errc::index_type_too_small, "shape");
 }
 
 // --- Index types, memory, rank --------------------------------------------------------------
 
 TEST(ToMdspan, TakesWhatTheIndexTypeHoldsAndNoMore) {
-  using narrow = view<md::layout_right, std::int8_t>;
   const errc code = errc::index_type_too_small;
-  expect_taken<narrow>({127, 1}, {1, 1});
   expect_taken<view<md::layout_stride, std::int8_t>>({2, 2}, {125, 1});
-  expect_refused<narrow>(code, "shape", {16, 8}, {8, 1});
   expect_refused<view<md::layout_stride, std::int8_t>>(code, "shape", {2, 2}, {126, 1});
+  expect_refused<view<md::layout_right, std::int8_t>>(code, "shape", {16, 8}, {8, 1});
   expect_refused<view<layout_relaxed, std::int8_t>>(code, "shape", {16, 8}, {-8, 1});
   expect_refused<view<layout_relaxed, std::int8_t>>(code, "shape[1]", {2, 128}, {128, 1});
-  expect_refused<view<md::layout_right, std::uint8_t>>(code, "shape[1]", {0, 256}, {256, 1});
-  expect_refused<view<md::layout_right, int, float, 3>>(code, "shape", {2, 65536, 65536},
-                                                        {0, 0, 0});
 }
 
 /// Numbers that are too large must not cancel each other, nor be missed where tensors are
@@ -426,18 +340,11 @@ TEST(ToMdspan, RefusesMemoryThatNoViewCanHave) {
   expect_refusals_of_memory<view<layout_relaxed, std::int64_t>>();
 }
 
-TEST(ToMdspan, RefusesANegativeExtentWhateverTheProduct) {
-  expect_refused<plain_view>(errc::shape_negative, "shape[0]", {-1, -3}, {-3, 1});
-}
-
 TEST(ToMdspan, RefusesAnotherRankBeforeTheShapeIsRead) {
-  valid_tensor valid;
-  const auto two_extents = std::make_unique<std::int64_t[]>(2);
-  valid.tensor.shape = two_extents.get();
-  valid.tensor.strides = two_extents.get();
+  strided_tensor sample({2, 3}, {3, 1});
   for (const std::int32_t ndim : {0, 1, 3, std::numeric_limits<std::int32_t>::max()}) {
-    valid.tensor.ndim = ndim;
-    EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::rank_mismatch, "ndim",
+    sample.tensor.ndim = ndim;
+    EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::rank_mismatch, "ndim",
                    "2 for the view's rank", std::to_string(ndim));
   }
 }

@@ -40,11 +40,11 @@ TEST(Oracle, AgreesOnRandomTensors) {
   }
 }
 
+// ctest runs this program at the root of the project.
 TEST(Oracle, AgreesOnWhatFuzzingFound) {
-  const std::filesystem::path file(__FILE__);
   int seeds = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           file.parent_path() / "../../fuzz/corpus/fuzz_tensors")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator("tests/fuzz/corpus/fuzz_tensors")) {
     std::ifstream stream(entry.path(), std::ios::binary);
     const std::vector<char> bytes((std::istreambuf_iterator<char>(stream)), {});
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

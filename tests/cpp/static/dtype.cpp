@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of element types, what is not in it, the customisation point by which users add
-// their own, and what is known of each dtype.
-#include <usm_dlpack/core/structure.hpp>
+// The table of element types, what is not in it, and the customisation point by which users
+// add their own. What is known of each dtype is compared in kokkos/oracle.cpp.
+#include <usm_dlpack/core/dtype.hpp>
 
 #include <complex>
 #include <cstddef>
@@ -145,14 +145,6 @@ static_assert(refused<declared<kDLFloat, 0, 4, 4>> && refused<declared<kDLFloat,
 static_assert(refused<declared<float4, 4, 1, 2>> && refused<declared<float4, 4, 3, 2>>);
 static_assert(refused<says_no_dtype>);
 
-// --- What is known of a dtype; tests/cpp/kokkos/oracle.cpp compares every code and width
-
-using usm_dlpack::subbyte;
-using usm_dlpack::detail::bits_per_element;
-static_assert(bits_per_element({kDLFloat, 32, 4}, subbyte::padded) == 128);
-static_assert(bits_per_element({float4, 4, 2}, subbyte::packed) == 8);
-static_assert(bits_per_element({float4, 4, 2}, subbyte::padded) == 16);
-static_assert(bits_per_element({kDLInt, 255, 65535}, subbyte::packed) == 255 * 65535);
 // Two dtypes are the same only if each number is, whichever is larger.
 constexpr bool same(DLDataType a, DLDataType b) { return usm_dlpack::same_data_type(a, b); }
 static_assert(same({2, 32, 1}, {2, 32, 1}));

@@ -2,7 +2,7 @@
 //
 // `layout_relaxed` as a mapping: where its elements stand, what it says of itself, what it is
 // made of and equal to.
-#include <mdspan_under_test.hpp>
+#include <odd_views.hpp>
 
 #include <usm_dlpack/core/layout_relaxed.hpp>
 
@@ -106,6 +106,13 @@ static_assert(from_gapped.stride(0) == 9 && from_gapped(1, 2) == 13);
 constexpr layout_relaxed::mapping<md::dextents<std::uint64_t, 2>> widened(sliced);
 static_assert(widened.element_offset() == 10 && widened(0, 2) == 6);
 static_assert(fixed_mapping(sliced).element_offset() == 10);
+
+// The first element of another layout keeps its index.
+using anchored = odd::layout_anchored::mapping<any_2d>;
+constexpr anchored behind(any_2d(2, 3), {4, 1}, 5);
+constexpr mapping_2d from_behind(behind);
+static_assert(from_behind.element_offset() == 5 && from_behind(1, 2) == behind(1, 2));
+static_assert(from_behind == behind && from_behind != anchored(any_2d(2, 3), {4, 1}, 4));
 
 // Without elements, or with one, there are no strides to ask for.
 constexpr mapping_2d of_none = right_2d(any_2d(0, 3));

@@ -15,10 +15,8 @@ using namespace usm_dlpack::detail;
 
 constexpr auto max = std::numeric_limits<std::int64_t>::max();
 constexpr auto min = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t two_to_32 = std::int64_t{1} << 32;
 
-template <std::size_t N>
-using numbers = std::array<std::int64_t, N>;
+using numbers = std::array<std::int64_t, 2>;
 
 // --- Arithmetic of devices, against the compiler's own --------------------------------------
 
@@ -50,9 +48,6 @@ static_assert(magnitude(min) == std::uint64_t{1} << 63 && magnitude(-3) == 3);
 
 // --- Which integers hold which numbers ------------------------------------------------------
 
-static_assert(to_extent(std::uint64_t{max}, 0) == max &&
-              to_extent(std::uint8_t{255}, 0) == 255);
-static_assert(to_stride(std::int8_t{-128}, 0) == -128 && to_stride(min, 0) == min);
 static_assert(fits_int64(std::uint64_t{max}) && !fits_int64(std::uint64_t{max} + 1));
 static_assert(fits<std::int8_t>(127) && !fits<std::int8_t>(128));
 static_assert(fits<std::int8_t>(-128) && !fits<std::int8_t>(-129));
@@ -64,108 +59,13 @@ static_assert(holds<int128>(~std::uint64_t{0}) &&
               !holds<std::int64_t>(std::uint64_t{max} + 1));
 #endif
 
-// --- span_of --------------------------------------------------------------------------------
+// --- strides_are_unique ---------------------------------------------------------------------
 
-template <std::size_t N>
-constexpr bool spans(numbers<N> shape, numbers<N> strides, std::int64_t lowest,
-                     std::int64_t highest) {
-  const element_span span = span_of(shape.data(), strides.data(), N);
-  return !span.empty && !span.overflow && span.lowest == lowest && span.highest == highest;
+constexpr bool unique(numbers shape, numbers strides) {
+  return strides_are_unique(shape.data(), strides.data(), 2);
 }
-template <std::size_t N>
-constexpr bool overflows(numbers<N> shape, numbers<N> strides) {
-  return span_of(shape.data(), strides.data(), N).overflow;
-}
-
-static_assert(spans<0>({}, {}, 0, 0), "rank 0 has one element");
-static_assert(spans<2>({2, 3}, {-3, 1}, -3, 2) && spans<2>({2, 3}, {-3, -1}, -5, 0));
-static_assert(spans<2>({two_to_32, two_to_32}, {0, 0}, 0, 0), "a broadcast is one element");
-static_assert(spans<2>({1, 3}, {max, 1}, 0, 2) && spans<2>({1, 3}, {min, 1}, 0, 2));
-static_assert(spans<1>({2}, {min}, min, 0) && spans<2>({2, 2}, {max, -max}, -max, max));
-static_assert(overflows<1>({3}, {max}) && overflows<2>({2, 2}, {min, -1}));
-static_assert(overflows<2>({two_to_32, two_to_32}, {two_to_32, 1}));
-
-// --- write_compact_strides ------------------------------------------------------------------
-
-constexpr bool is_compact(numbers<3> shape, numbers<3> expected) {
-  numbers<3> strides{};
-  write_compact_strides(shape.data(), strides.data(), 3);
-  return strides[0] == expected[0] && strides[1] == expected[1] && strides[2] == expected[2];
-}
-static_assert(is_compact({2, 3, 4}, {12, 4, 1}));
-static_assert(is_compact({2, 0, 4}, {4, 4, 1}), "an empty dimension does not zero the rest");
-static_assert(is_compact({0, two_to_32, two_to_32}, {max, two_to_32, 1}));
-
-// --- strides_are_unique, strides_are_nested, against every pair of indices ------------------
-
-constexpr bool elements_are_apart(numbers<2> shape, numbers<2> strides) {
-  const std::int64_t count = shape[0] * shape[1];
-  for (std::int64_t a = 0; a < count; ++a) {
-    for (std::int64_t b = 0; b < a; ++b) {
-      const std::int64_t rows = a / shape[1] - b / shape[1];
-      const std::int64_t columns = a % shape[1] - b % shape[1];
-      if (rows * strides[0] + columns * strides[1] == 0) return false;
-    }
-  }
-  return true;
-}
-
-/// `[mdspan.layout.stride.cons]`, as it stands there, with the sizes of strides.
-constexpr bool some_order_is_nested(numbers<2> shape, numbers<2> strides) {
-  const std::int64_t first = strides[0] < 0 ? -strides[0] : strides[0];
-  const std::int64_t second = strides[1] < 0 ? -strides[1] : strides[1];
-  if (shape[0] == 1 || shape[1] == 1) {  // strides of extent 1 are free
-    return (shape[0] == 1 || first > 0) && (shape[1] == 1 || second > 0);
-  }
-  return first > 0 && second > 0 && (first >= second * shape[1] || second >= first * shape[0]);
-}
-
-/// Nested is what the standard says; nested strides are unique; unique ones keep all elements
-/// apart.
-constexpr bool all_agree(numbers<2> shape) {
-  for (std::int64_t first = -5; first <= 5; ++first) {
-    for (std::int64_t second = -5; second <= 5; ++second) {
-      const numbers<2> strides{first, second};
-      const bool unique = strides_are_unique(shape.data(), strides.data(), 2);
-      const bool nested = strides_are_nested(shape.data(), strides.data(), 2);
-      if (nested != some_order_is_nested(shape, strides) || (nested && !unique) ||
-          (unique && !elements_are_apart(shape, strides))) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-static_assert(all_agree({1, 1}) && all_agree({1, 3}) && all_agree({3, 1}));
-static_assert(all_agree({2, 2}) && all_agree({2, 3}) && all_agree({3, 2}));
-static_assert(all_agree({3, 3}) && all_agree({2, 4}) && all_agree({5, 2}));
-
-template <std::size_t N>
-constexpr bool unique(numbers<N> shape, numbers<N> strides) {
-  return strides_are_unique(shape.data(), strides.data(), N);
-}
-template <std::size_t N>
-constexpr bool nested(numbers<N> shape, numbers<N> strides) {
-  return strides_are_nested(shape.data(), strides.data(), N);
-}
-// A stride may lie between what the smaller ones reach and the extent of the next smaller one.
-static_assert(unique<3>({2, 2, 2}, {5, 3, 1}) && !nested<3>({2, 2, 2}, {5, 3, 1}));
-static_assert(nested<3>({2, 2, 2}, {6, 3, 1}) && unique<3>({4, 1, 5}, {5, 0, 1}));
-static_assert(unique<2>({0, 3}, {0, 0}) && nested<2>({0, 3}, {0, 0}), "no elements overlap");
-static_assert(unique<2>({2, 2}, {max, -1}) && unique<1>({2}, {min}));
-static_assert(!unique<2>({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
-
-// --- nested_reach ---------------------------------------------------------------------------
-
-constexpr std::int64_t reach_of(numbers<3> shape, numbers<3> strides) {
-  return nested_reach(shape.data(), strides.data(), 3);
-}
-static_assert(reach_of({2, 3, 4}, {12, 4, 1}) == 24 && reach_of({2, 3, 4}, {1, 2, 6}) == 24);
-static_assert(reach_of({2, 3, 4}, {40, 10, 2}) == 80 && reach_of({1, 3, 1}, {3, 1, 1}) == 3);
-static_assert(reach_of({2, 3, 4}, {11, 4, 1}) == 0 && reach_of({2, 3, 4}, {12, 3, 1}) == 0);
-static_assert(reach_of({2, 0, 4}, {12, 4, 1}) == 0 && reach_of({2, 3, 4}, {12, 4, 0}) == 0);
-static_assert(reach_of({-1, -1, 4}, {4, 4, 1}) == 0 &&
-              reach_of({2, 3, 4}, {-12, -4, -1}) == 0);
-static_assert(reach_of({two_to_32, two_to_32, 1}, {two_to_32, 1, 1}) == 0, "overflows");
+static_assert(unique({0, 3}, {0, 0}), "no elements overlap");
+static_assert(unique({2, 2}, {max, -1}) && unique({1, 2}, {0, min}));
+static_assert(!unique({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
 
 }  // namespace

@@ -55,8 +55,7 @@ template <template <class> class Accessor>
 inline constexpr bool is_plain =
     is_plain_accessor_v<usm_accessor<alloc::device, Accessor<float>>>;
 static_assert(is_plain<md::default_accessor> && is_plain<odd::vetted_accessor>);
-static_assert(is_plain<odd::reading_accessor> && is_plain<odd::restrict_accessor>);
-static_assert(!is_plain<odd::doubling_accessor> && !is_plain<odd::indexed_accessor>);
+static_assert(!is_plain<odd::doubling_accessor>);
 static_assert(detail::promised_alignment<on_shared> == 1);
 static_assert(
     detail::promised_alignment<usm_accessor<alloc::shared, odd::aligned_accessor<float>>> ==
@@ -81,9 +80,7 @@ static_assert(std::is_same_v<host_mdspan<left_view>,
                              md::mdspan<float, extents, md::layout_left, on_host>>);
 static_assert(std::is_same_v<device_mdspan<shared_mdspan<view>>, device_mdspan<view>>);
 static_assert(std::is_same_v<plain_mdspan<device_mdspan<view>>, view>);
-static_assert(std::is_same_v<plain_mdspan<view>, view>);
 static_assert(usm_kind_v<device_mdspan<view>> == alloc::device);
-static_assert(usm_kind_v<shared_mdspan<view>> == alloc::shared);
 static_assert(usm_kind_v<host_mdspan<const_view>> == alloc::host);
 static_assert(usm_kind_v<view> == alloc::unknown);
 
@@ -91,13 +88,10 @@ static_assert(usm_kind_v<view> == alloc::unknown);
 static_assert(sizeof(device_mdspan<view>) == sizeof(view));
 static_assert(std::is_trivially_copyable_v<device_mdspan<view>>);
 
+// Views convert as their accessors do.
 static_assert(std::is_convertible_v<host_mdspan<view>, const_view>);
-static_assert(std::is_constructible_v<view, device_mdspan<view>>);
-static_assert(std::is_constructible_v<device_mdspan<view>, view>);
 static_assert(std::is_convertible_v<device_mdspan<view>, device_mdspan<const_view>>);
-static_assert(!std::is_constructible_v<device_mdspan<view>, device_mdspan<const_view>>);
 static_assert(unrelated<device_mdspan<view>, shared_mdspan<view>>);
-static_assert(unrelated<shared_mdspan<view>, host_mdspan<view>>);
 
 // Kokkos' mdspan of C++17 has no explicit conversions.
 #if !defined(USM_DLPACK_TEST_MDSPAN_KOKKOS) || __cplusplus > 201703L

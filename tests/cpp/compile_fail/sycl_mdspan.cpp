@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host code that indexes device USM, views that change their USM kind, and arrays of const
+// elements are refused when they are compiled.
+//
+// clang-format off
+// expect: access: expected device code, found host code;
+// expect: copy the elements to host or shared USM, or index in a kernel
+// expect[gcc]: conversion from .*device.* to non-scalar type .*|could not convert
+// expect[clang]: no viable conversion from
+// expect: usm_accessor: expected the kind device, shared or host, found unknown;
+// expect: use the plain accessor
+// expect: element_type: expected mutable elements, found const ones;
+// expect: take the element type without const, and a view of const elements of it
+// clang-format on
+#include <mdspan_under_test.hpp>
+
+#include <usm_dlpack/sycl/usm_array.hpp>
+
+using view = md::mdspan<float, md::dextents<int, 1>>;
+using usm_dlpack::device_mdspan;
+using usm_dlpack::shared_mdspan;
+
+#if defined(USM_DLPACK_FIXED)
+using indexed = shared_mdspan<view>;
+using wanted = device_mdspan<md::mdspan<const float, md::dextents<int, 1>>>;
+using element = float;
+inline constexpr auto kind = sycl::usm::alloc::host;
+#else
+using indexed = device_mdspan<view>;
+using wanted = shared_mdspan<view>;
+using element = const float;
+inline constexpr auto kind = sycl::usm::alloc::unknown;
+#endif
+
+float indexed_on_host(const indexed& all) { return all[md_array<int, 1>{0}]; }
+wanted device_to_shared(const device_mdspan<view>& all) { return all; }
+usm_dlpack::usm_accessor<kind, md::default_accessor<float>> no_kind() { return {}; }
+auto const_elements(const sycl::queue& queue) {
+  using extents = md::dextents<int, 1>;
+  return usm_dlpack::usm_array<md::mdspan<element, extents>>(queue, extents(4)).size_bytes();
+}
