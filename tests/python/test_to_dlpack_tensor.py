@@ -55,9 +55,8 @@ def test_repr_names_what_matters(memory: Any) -> None:
         "DLPackTensor(shape=(3, 4), strides=(4, 1), dtype=float32, usm_type='device', "
         f"device=(14, 0), name={name!r}, nbytes=48, byte_extent=48)"
     )
-    assert repr(to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))).endswith(
-        "byte_extent=48, read-only)"
-    )
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    assert repr(read_only).endswith("byte_extent=48, read-only)")
 
 
 def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> None:
@@ -76,7 +75,6 @@ def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> N
 
 def test_a_dtype_without_type_string_has_no_array_interface(memory: Any) -> None:
     tensor = to_dlpack_tensor(memory, dtype="bfloat16")
-    assert not hasattr(tensor, "__sycl_usm_array_interface__")
     with pytest.raises(AttributeError, match="found bfloat16; exchange the array through DLPack"):
         tensor.__sycl_usm_array_interface__  # noqa: B018
 
@@ -97,25 +95,15 @@ def test_copying_and_pickling_are_refused(memory: Any) -> None:
 # --- shapes, strides and offsets within 48 bytes
 
 
-@pytest.mark.parametrize(
-    ("keywords", "shape", "strides"),
-    [
-        ({"shape": 12}, (12,), (1,)),
-        ({"shape": np.int64(12)}, (12,), (1,)),
-        ({"shape": [3, 4], "strides": [1, 3]}, (3, 4), (1, 3)),
-        ({"shape": (3, 4), "strides": (-4, 1), "byte_offset": 32}, (3, 4), (-4, 1)),
-        ({"shape": (2**62,), "strides": (0,), "byte_offset": 44}, (2**62,), (0,)),
-        ({"shape": (1, 12), "strides": (-(2**63), 1)}, (1, 12), (-(2**63), 1)),
-        ({"shape": (), "byte_offset": 44}, (), ()),
-        ({"shape": (5,), "dtype": "c8", "byte_offset": 4}, (5,), (1,)),
-    ],
-)
-def test_a_view_within_its_memory_is_taken(
-    memory: Any, keywords: dict[str, Any], shape: Any, strides: Any
-) -> None:
-    tensor = to_dlpack_tensor(memory, **({"dtype": "f4"} | keywords))
-    assert (tensor.shape, tensor.strides, tensor.ndim) == (shape, strides, len(shape))
-    assert tensor.data == address_of(memory) + keywords.get("byte_offset", 0)
+def test_extents_and_strides_may_be_an_int_or_any_sequence(memory: Any) -> None:
+    for shape in (12, np.int64(12), [12], np.array([12])):
+        tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
+        assert (tensor.shape, tensor.strides) == ((12,), (1,))
+    fortran = to_dlpack_tensor(memory, shape=[3, 4], strides=[1, 3], dtype="f4")
+    assert (fortran.shape, fortran.strides) == ((3, 4), (1, 3))
+    # A complex number is aligned as its parts.
+    parts = to_dlpack_tensor(memory, shape=5, dtype="c8", byte_offset=4)
+    assert parts.data == address_of(memory) + 4
 
 
 def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any) -> None:
@@ -140,15 +128,9 @@ FIRST, VIEW = ("out_of_bounds", "byte_offset"), ("out_of_bounds", "shape")
 SHAPE, STRIDES = (ValueError, "shape"), (ValueError, "strides")
 REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*FIRST, "one at byte -1", {"shape": 0, "byte_offset": -1}),
-    (*FIRST, "one at byte 49", {"shape": 0, "byte_offset": 49}),
-    (*FIRST, "one at byte 48", {"shape": 1, "byte_offset": 48}),
-    (*FIRST, "one at byte -4", {"shape": 1, "byte_offset": -4}),
     (*FIRST, f"one at byte {2**54}", {"shape": 1, "byte_offset": 2**54}),
     (*VIEW, "bytes 0 to 51", {"shape": 13}),
-    (*VIEW, "bytes 4 to 51", {"shape": 12, "byte_offset": 4}),
     (*VIEW, "bytes -4 to 43", {"shape": 12, "strides": (-1,), "byte_offset": 40}),
-    (*VIEW, f"bytes 0 to {2**54 - 1}", {"shape": 2**54, "dtype": "u1"}),
-    (*VIEW, "bytes 0 to 63", {"shape": 4, "dtype": (2, 32, 4)}),
     (*VIEW, "bytes 0 to 48", {"shape": 97, "dtype": (17, 4, 1)}),
     ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
     ("data_misaligned", "byte_offset", "2 bytes past", {"shape": 1, "byte_offset": 6}),
@@ -243,9 +225,6 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "a part of nothing": (lambda memory: Array(memory, 8, 24, base=7, data="text"), 0, 15),
     "a part of another part": (lambda x: Array(x, 8, 24, usm_data=Array(x, 25, 48)), 0, 15),
     "a part behind another part": (lambda x: Array(x, 8, 24, base=Array(x, 0, 7)), 0, 15),
-    "a part of other memory": (
-        lambda memory: Array(memory, 8, 24, usm_data=dpctl_memory.MemoryUSMDevice(4096)), 0, 15,
-    ),
     "a chain": (in_a_chain, -8, 31),
     "a circle": (in_a_circle, 0, 15),
     "a tensor": (
@@ -254,8 +233,7 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     ),
     "packed elements": (lambda memory: to_dlpack_tensor(memory, shape=5, dtype="int4"), 0, 2),
     "memory of a tensor": (
-        lambda memory: dpctl_memory.as_usm_memory(to_dlpack_tensor(memory, shape=12)),
-        0, 11,
+        lambda x: dpctl_memory.as_usm_memory(to_dlpack_tensor(x, shape=12)), 0, 11,
     ),
 }  # fmt: skip
 
@@ -301,22 +279,22 @@ def test_context_pointer_and_queue_are_refused_before_the_bounds(
         ("context_not_default", "queue", memory, foreign_queue),
     ]
     for code, field, source, queue in refusals:
-        for beyond in ({"shape": 49}, {"shape": 1, "byte_offset": 2**40}):
+        for beyond in ({}, {"shape": 49}, {"shape": 1, "byte_offset": 2**40}):
             with refused(code, field):
                 to_dlpack_tensor(source, dtype="u1", queue=queue, **beyond)
+    with refused("context_not_default", "queue"):
+        to_dlpack_tensor(memory, shape=0, queue=foreign_queue)
 
 
 # --- dtypes
 
 DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
-    ("uint16", (1, 16, 1), np.dtype("uint16")),
     (bool, (6, 8, 1), np.dtype(bool)),
     (int, (0, 64, 1), np.dtype("int64")),
     (np.float16, (2, 16, 1), np.dtype("float16")),
     (np.dtype("<i4"), (0, 32, 1), np.dtype("int32")),
     (ml_dtypes.bfloat16, (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
     *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
-    ("float6_e2m3fn", (15, 6, 1), "float6_e2m3fn"),
     ((2, 32, 4), (2, 32, 4), "float32x4"),
     ((3, 64, 1), (3, 64, 1), "code3bits64"),
 ]
@@ -329,10 +307,8 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(
     tensor = to_dlpack_tensor(memory, dtype=given_as)
     assert tensor.dtype == seen
     assert type(tensor.dtype) is type(seen)
-    capsule = tensor.__dlpack__(max_version=(1, 3))
-    inside = content_of(capsule).dl_tensor
+    inside = content_of(tensor.__dlpack__()).dl_tensor
     assert (inside.code, inside.bits, inside.lanes) == dlpack
-    assert tensor.shape == (48 * 8 // (dlpack[1] * dlpack[2]),)
 
 
 def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any) -> None:
@@ -424,7 +400,6 @@ ANEW: list[tuple[dict[str, Any], dict[str, Any], tuple[int, ...], tuple[int, ...
     ({"dtype": "float4_e2m1fn", "shape": 3}, {"dtype": "uint8"}, (2,), (1,), "uint8"),
     ({"shape": (3, 2), "strides": (4, 2)}, {"dtype": "i4"}, (3, 2), (4, 2), "int32"),
     ({"shape": (2, 3), "strides": (3, 1)}, {"dtype": "u2"}, (12,), (1,), "uint16"),
-    ({"shape": (6, 1), "strides": (1, 9)}, {"byte_offset": 4}, (5,), (1,), "float32"),
     ({"shape": (3, 2), "strides": (4, 1)}, {"dtype": "u2", "shape": 20}, (20,), (1,), "uint16"),
     ({"shape": (3, 4)}, {"strides": (1, 3)}, (3, 4), (1, 3), "float32"),
     ({"shape": (3, 4), "strides": (1, 3)}, {}, (3, 4), (1, 3), "float32"),
@@ -435,24 +410,16 @@ ANEW: list[tuple[dict[str, Any], dict[str, Any], tuple[int, ...], tuple[int, ...
 def test_a_tensor_is_read_anew(
     memory: Any, first: Any, changes: Any, shape: Any, strides: Any, dtype: str
 ) -> None:
-    owner = TypedArray(memory)
-    tensor = to_dlpack_tensor(owner, **first)
+    tensor = to_dlpack_tensor(TypedArray(memory), **first)
     again = to_dlpack_tensor(tensor, **changes)
     assert (again.shape, again.strides, str(again.dtype)) == (shape, strides, dtype)
     assert again.data == tensor.data + changes.get("byte_offset", 0)
-    padded = content_of(tensor.__dlpack__(max_version=(1, 3))).flags
-    flags = content_of(again.__dlpack__(max_version=(1, 3))).flags
-    assert flags == (0 if "dtype" in changes else padded)
+    flags = [content_of(x.__dlpack__(max_version=(1, 3))).flags for x in (tensor, again)]
+    assert flags[1] == (0 if "dtype" in changes else flags[0])
     if "dtype" not in first:
         array = TypedArray(memory, **({"strides": None} | first))
         of_array = to_dlpack_tensor(array, **changes)
         assert (of_array.shape, of_array.strides, of_array.data) == (shape, strides, again.data)
-    gone = [weakref.ref(tensor), weakref.ref(owner)]
-    del tensor, owner
-    assert gone[0]() is None  # the new one keeps the memory, and not the tensor
-    assert gone[1]() is not None
-    del again
-    assert gone[1]() is None
 
 
 def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory: Any) -> None:
@@ -487,7 +454,6 @@ def test_an_interface_without_a_field_is_refused_by_name(memory: Any) -> None:
 INTERFACE = "__sycl_usm_array_interface__"
 FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*FIRST, f"one at byte {2**40}", {"offset": 2**38}),
-    (*VIEW, "bytes 0 to 51", {"shape": (13,)}),
     (*VIEW, "bytes 4 to 51", {"offset": 1}),
     ("data_null", "data", "null", {"data": (0, False)}),
     ("pointer_unknown", "data", "unknown to it", {"data": (16, False)}),
@@ -502,7 +468,6 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, INTERFACE, "", {"typestr": None}),
     (ValueError, INTERFACE, "", {"typestr": ">f4"}),
     (ValueError, INTERFACE, "", {"offset": 1.5}),
-    (ValueError, INTERFACE, "", {"offset": -(2**62)}),
     (ValueError, INTERFACE, "", {"version": 2}),
     (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
     (ValueError, "shape[0]", "", {"shape": (2**70,)}),
@@ -542,20 +507,6 @@ def test_an_error_of_the_interface_itself_reaches_the_caller(error: type[BaseExc
 
 
 # --- memory of no or of another context
-
-
-@pytest.mark.parametrize("of", ["the device", "an opencl sub-device"])
-def test_memory_and_queues_of_another_context_are_refused(
-    memory: Any, queue: Any, foreign_queue: Any, of: str
-) -> None:
-    wrong = foreign_queue
-    if of != "the device":
-        wrong = kept(dpctl.SyclQueue(queue.sycl_device.create_sub_devices(partition=1)[0]))
-    with refused("context_not_default", "context", found="another one"):
-        to_dlpack_tensor(allocate("device", 48, wrong))
-    for shape in (12, 0):
-        with refused("context_not_default", "queue", found="another context"):
-            to_dlpack_tensor(memory, shape=shape, queue=wrong)
 
 
 def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
@@ -603,9 +554,7 @@ def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory: Any) 
     ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(slot(DLPackTensor, py_tp_clear))(tensor)
     del owner
     assert gone() is None
-    with refused("tensor_released", "data", found="collected"):
-        tensor.__dlpack__()
-    with refused("tensor_released", "data"):
-        tensor.__sycl_usm_array_interface__  # noqa: B018
-    with refused("tensor_released", "data"):
-        usm_dlpack.from_dlpack(tensor)
+    uses = (DLPackTensor.__dlpack__, from_dlpack, lambda x: x.__sycl_usm_array_interface__)
+    for use in uses:
+        with refused("tensor_released", "data", found="collected"):
+            use(tensor)
