@@ -140,35 +140,6 @@ assert to_dlpack_tensor(memory, queue=new_queue(devices[1])).device == (14, 1)
 """)
 
 
-def test_the_selector_gives_new_ids(
-    queue: Any, several_devices: Callable[[int], dict[str, str]], run: Callable[..., None]
-) -> None:
-    selector = f"{queue.sycl_device.backend.name}:1,2"
-    run(
-        """
-assert [device_id(device) for device in devices] == [0, 1]
-assert [to_dlpack_tensor(allocate(n)).device for n in (0, 1)] == [(14, 0), (14, 1)]
-""",
-        ONEAPI_DEVICE_SELECTOR=selector,
-        **several_devices(3),
-    )
-
-
-def test_a_broken_opencl_device_keeps_its_id_and_disturbs_no_other(
-    driver: Path, driver_copies: Any, run: Callable[..., None]
-) -> None:
-    drivers = [driver, driver_copies["broken"], driver_copies["second"]]
-    run(
-        """
-assert [device_id(device) for device in devices] == [0, 1, 2]
-assert [to_dlpack_tensor(allocate(n)).device for n in (0, 2)] == [(14, 0), (14, 2)]
-with refused("device_failed", "device.device_id", found='device 1, for which it throws "'):
-    root_device(1)
-""",
-        OCL_ICD_FILENAMES=":".join(map(str, drivers)),
-    )
-
-
 @pytest.mark.parametrize(
     "variables",
     [{"USM_DLPACK_CPU_DRIVER": "0"}, {"ONEAPI_DEVICE_SELECTOR": "cuda:*"}],

@@ -25,13 +25,11 @@ EXPORT = ["interface", "request", "structure", "context", "pointer", "default", 
 EXPORT += ["queue", "bounds"]
 
 
-def raised_by(act: Callable[[], object]) -> Exception | None:
-    """Return the exception of a call, or None."""
-    try:
+def raised_by(act: Callable[[], object]) -> BaseException:
+    """Return the exception of a call."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
         act()
-    except Exception as error:
-        return error
-    return None
+    return caught.value
 
 
 def check_walk(walk: Any, stop: str | None) -> None:
@@ -61,7 +59,7 @@ def test_a_protocol_reports_every_step_in_order(memory: Any) -> None:
     steps, _ = _core.observe(lambda: validate(tensor))
     assert steps == [*IMPORT[1:], "pointer"]  # again, of the queue that the producer names
     steps, _ = _core.observe(lambda: validate(tensor.__dlpack__()))
-    assert steps == IMPORT[1:]
+    assert steps == [*IMPORT[1:], "pointer"]
 
 
 def test_the_facts_of_the_steps_are_those_of_the_proof(unpooled: Any) -> None:
@@ -85,10 +83,8 @@ def test_what_a_producer_calls_meanwhile_is_not_reported(memory: Any) -> None:
             validate(to_dlpack_tensor(memory))
             return super().__dlpack__(**keywords)
 
-    foreign = ForeignTensor(address_of(memory))
-    foreign.tensor.device_id = 9
-    steps, _ = _core.observe(lambda: raised_by(lambda: validate(Nested(foreign))))
-    assert steps == IMPORT[1 : IMPORT.index("root") + 1]
+    steps, _ = _core.observe(lambda: validate(Nested(ForeignTensor(address_of(memory)))))
+    assert steps == [*IMPORT[1:], "pointer"]
 
 
 # --- imports
@@ -300,7 +296,6 @@ def test_a_foreign_context_is_named(queue: Any, foreign_queue: Any, of_sub_devic
         foreign_queue = kept(dpctl.SyclQueue(part))
         told = "a queue made from a sub-device, by dpctl or on OpenCL, has a context of its own"
     stop = explain(allocate("device", 48, foreign_queue)).walks[0].stop
-    assert stop is not None
     assert stop.facts["context"]["sycl"]["kind"] == "device"
     assert stop.facts["default"] is False
     (device,) = stop.facts["context"]["devices"]
@@ -314,12 +309,9 @@ def test_an_import_from_another_context_names_the_one_that_the_array_names(
     foreign_queue: Any,
 ) -> None:
     owner = allocate("device", 48, foreign_queue)
-
-    class Both(ForeignArray):
-        __sycl_usm_array_interface__ = owner.__sycl_usm_array_interface__
-
-    stop = explain(Both(ForeignTensor(address_of(owner))), direction="import").walks[0].stop
-    assert stop is not None
+    array = ForeignArray(ForeignTensor(address_of(owner)))
+    array.__sycl_usm_array_interface__ = owner.__sycl_usm_array_interface__
+    stop = explain(array, direction="import").walks[0].stop
     assert stop.name == "pointer"
     assert "the array itself names a context of its own with root device 0" in stop.answer
     assert "SYCL says device USM" in stop.answer

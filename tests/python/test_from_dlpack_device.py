@@ -13,14 +13,7 @@ import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import (
-    IS_COPIED,
-    ForeignArray,
-    ForeignTensor,
-    OldArray,
-    content_of,
-    name_of,
-)
+from capsules import IS_COPIED, ForeignArray, ForeignTensor, OldArray, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, kept, new_queue
 from refusals import refused, wrong_argument
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate

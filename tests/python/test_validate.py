@@ -10,13 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import (
-    IS_COPIED,
-    READ_ONLY,
-    ForeignArray,
-    ForeignTensor,
-    name_of,
-)
+from capsules import IS_COPIED, READ_ONLY, ForeignArray, ForeignTensor, name_of
 from memory_sources import TypedArray, address_of, allocate
 from proved_bounds import check_bounds
 from refusals import refused, stopped, wrong_argument
