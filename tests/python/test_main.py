@@ -112,9 +112,11 @@ def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
 def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
     succeed: Callable[..., str], new_process: Callable[..., Any], driver: Path, driver_copies: Any
 ) -> None:
-    drivers = {"OCL_ICD_FILENAMES": f"{driver}:{driver_copies['broken']}"}
-    whole, broken = json.loads(succeed(arguments=DEVICES, **drivers))["devices"]
-    assert (whole["usable"], broken["usable"]) == (True, False)
+    three = (driver, driver_copies["broken"], driver_copies["second"])
+    drivers = {"OCL_ICD_FILENAMES": ":".join(map(str, three))}
+    listed = json.loads(succeed(arguments=DEVICES, **drivers))["devices"]
+    assert [device["usable"] for device in listed] == [True, False, True]
+    broken = listed[1]
     assert broken["failure"]
     assert broken["default_context"]["available"] is False
     assert "69" in broken["default_context"]["failure"]
