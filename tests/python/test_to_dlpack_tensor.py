@@ -9,6 +9,7 @@ import gc
 import pickle
 import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import dpctl
@@ -177,52 +178,38 @@ def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
 # --- the bytes behind an object
 
 
-class Array:
-    """A part of memory, that says of which memory under some name, or does not."""
-
-    def __init__(self, memory: Any, begin: int, end: int, **said: Any) -> None:
-        address = address_of(memory)
-        self.__sycl_usm_array_interface__ = dict(memory.__sycl_usm_array_interface__) | {
-            "data": (address, False),
-            "shape": (end - begin,),
-            "offset": begin,
-        }
-        self.__dict__ |= said
-
-
-def in_a_chain(memory: Any) -> Array:
-    """Return a view of a view, and so on, of the first 40 bytes of a memory."""
-    array = Array(memory, 0, 48, usm_data=to_dlpack_tensor(memory, shape=40))
-    for end in (40, 32, 32, 16):
-        array = Array(memory, 8, end, base=array)
+def part(memory: Any, begin: int, end: int, **said: Any) -> TypedArray:
+    """Return an array of some bytes of memory, that says of which memory under some name."""
+    array = TypedArray(memory, shape=(end - begin,), typestr="|u1", offset=begin)
+    vars(array).update(said)
     return array
 
 
-def in_a_circle(memory: Any) -> Array:
+def in_a_chain(memory: Any) -> TypedArray:
+    """Return a view of a view, and so on, of the first 40 bytes of a memory."""
+    array = part(memory, 0, 48, usm_data=to_dlpack_tensor(memory, shape=40))
+    for end in (40, 32, 32, 16):
+        array = part(memory, 8, end, base=array)
+    return array
+
+
+def in_a_circle(memory: Any) -> TypedArray:
     """Return a view that names another as its memory, which names it."""
-    one = Array(memory, 8, 24)
-    one.__dict__["base"] = Array(memory, 8, 24, base=one)
+    one = part(memory, 8, 24)
+    vars(one)["base"] = part(memory, 8, 24, base=one)
     return one
-
-
-class Failing(Array):
-    """A view one of whose attributes cannot be read."""
-
-    @property
-    def base(self) -> Any:
-        raise RuntimeError("no base")
 
 
 # A source, and the first and last byte that a view of it may have, counted from the source's first.
 BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "memory": (lambda memory: memory, 0, 47),
-    "a part in usm_data": (lambda memory: Array(memory, 8, 24, usm_data=memory), -8, 39),
-    "a part in base": (lambda memory: Array(memory, 8, 24, base=memory), -8, 39),
-    "a part in data": (lambda memory: Array(memory, 8, 24, data=memory), -8, 39),
-    "a part beside a failure": (lambda memory: Failing(memory, 8, 24, usm_data=memory), -8, 39),
-    "a part of nothing": (lambda memory: Array(memory, 8, 24, base=7, data="text"), 0, 15),
-    "a part of another part": (lambda x: Array(x, 8, 24, usm_data=Array(x, 25, 48)), 0, 15),
-    "a part behind another part": (lambda x: Array(x, 8, 24, base=Array(x, 0, 7)), 0, 15),
+    "a part in usm_data": (lambda memory: part(memory, 8, 24, usm_data=memory), -8, 39),
+    "a part in base": (lambda memory: part(memory, 8, 24, base=memory), -8, 39),
+    "a part in data": (lambda memory: part(memory, 8, 24, data=memory), -8, 39),
+    "a part beside no memory": (lambda x: part(x, 8, 24, usm_data=7, base=x), -8, 39),
+    "a part of nothing": (lambda memory: part(memory, 8, 24, base=7, data="text"), 0, 15),
+    "a part of another part": (lambda x: part(x, 8, 24, usm_data=part(x, 25, 48)), 0, 15),
+    "a part behind another part": (lambda x: part(x, 8, 24, base=part(x, 0, 7)), 0, 15),
     "a chain": (in_a_chain, -8, 31),
     "a circle": (in_a_circle, 0, 15),
     "a tensor": (
@@ -254,14 +241,14 @@ def test_a_view_stays_within_the_bytes_behind_its_object(memory: Any, name: str)
 
 
 def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory: Any) -> None:
-    array = Array(memory, 8, 24, usm_data=Array(memory, 0, 15))
+    array = part(memory, 8, 24, usm_data=part(memory, 0, 15))
     with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):
         to_dlpack_tensor(array)
 
 
 def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled: Any) -> None:
-    liar = Array(unpooled, 0, 2**34)
-    array = Array(unpooled, 0, 16, usm_data=liar)
+    liar = part(unpooled, 0, 2**34)
+    array = part(unpooled, 0, 16, usm_data=liar)
     with refused("out_of_bounds", "shape", expected="allocation"):
         to_dlpack_tensor(array, shape=2**34)
 
@@ -339,19 +326,6 @@ def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory: A
             assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
     assert memory.__sycl_usm_array_interface__["data"][1] is True
     assert to_dlpack_tensor(memory).readonly is False
-
-
-class NoDictionary:
-    """An object whose interface is something else."""
-
-    __sycl_usm_array_interface__ = ("data", 1)
-
-
-class Capsuled:
-    """An object whose capsule is something else."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._get_capsule = lambda: capsule
 
 
 PLACES: dict[str, Callable[[Any], Any]] = {
@@ -474,7 +448,7 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (TypeError, "syclobj", "", {"syclobj": None}),
     (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
     (TypeError, "syclobj", "", {"syclobj": dpctl.SyclQueue}),
-    (TypeError, "syclobj", "", {"syclobj": Carrier(Capsuled("no capsule"))}),
+    (TypeError, "syclobj", "", {"syclobj": Carrier(SimpleNamespace(_get_capsule=lambda: "text"))}),
     (TypeError, "syclobj", "", {"syclobj": new_capsule(64, b"used_SyclQueueRef")}),
 ]
 
@@ -488,7 +462,7 @@ def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
 
 
 def test_an_object_without_usm_is_a_type_error() -> None:
-    for obj in (None, np.zeros(3), TypedArray, NoDictionary()):
+    for obj in (None, np.zeros(3), TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5)):
         with wrong_argument(TypeError, "obj", INTERFACE):
             to_dlpack_tensor(obj)
 
