@@ -125,14 +125,24 @@ def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
     assert alone.returncode == 1
 
 
-@pytest.mark.parametrize("arguments", [(), ("devices", "--json")])
+@pytest.mark.parametrize(
+    ("arguments", "variables", "remedy"),
+    [
+        ((), {"USM_DLPACK_CPU_DRIVER": "0"}, "intel-opencl-rt"),
+        (("devices", "--json"), {"USM_DLPACK_CPU_DRIVER": "0"}, "intel-opencl-rt"),
+        (("devices",), {"ONEAPI_DEVICE_SELECTOR": "bogus"}, "correct ONEAPI_DEVICE_SELECTOR"),
+    ],
+)
 def test_without_a_device_the_program_fails_and_says_what_to_do(
-    new_process: Callable[..., Any], arguments: tuple[str, ...]
+    new_process: Callable[..., Any],
+    arguments: tuple[str, ...],
+    variables: dict[str, str],
+    remedy: str,
 ) -> None:
-    done = new_process(arguments=(*MAIN, *arguments), USM_DLPACK_CPU_DRIVER="0")
+    done = new_process(arguments=(*MAIN, *arguments), **variables)
     assert done.returncode == 1
     assert SENTENCE.fullmatch(done.stderr.strip())
-    assert "intel-opencl-rt" in done.stderr
+    assert remedy in done.stderr
     assert "All of this happened" not in done.stdout
 
 
