@@ -157,7 +157,7 @@ def test_keywords_of_a_view_that_cannot_be_are_refused(
     memory: Any, rule: Any, field: str, found: str, keywords: dict[str, Any]
 ) -> None:
     with stopped(rule, field, found):
-        to_dlpack_tensor(memory, **({"dtype": "f4"} | keywords))
+        to_dlpack_tensor(memory, **({"dtype": "float32"} | keywords))
 
 
 def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue: Any) -> None:
@@ -169,7 +169,9 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue:
         to_dlpack_tensor(source)
 
 
-def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
+def test_bytes_that_are_no_elements_need_a_shape(memory: Any, queue: Any) -> None:
+    with wrong_argument(ValueError, "shape", "50 bytes"):
+        to_dlpack_tensor(allocate("device", 50, queue), dtype="float32")
     with wrong_argument(ValueError, "shape", "not compact"):
         to_dlpack_tensor(TypedArray(memory, shape=(3, 2), strides=(4, 1)), dtype="u2")
 
