@@ -145,7 +145,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "byte_offset", "", {"byte_offset": 49, "dtype": "u1"}),
     (ValueError, "byte_offset", "", {"shape": 1, "byte_offset": 2**64}),
     (TypeError, "shape", "", {"shape": 1.5}),
-    (TypeError, "shape", "", {"shape": "3"}),
+    (TypeError, "shape", "", {"shape": b"3"}),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
     (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
     (TypeError, "queue", "", {"queue": 5}),
