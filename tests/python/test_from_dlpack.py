@@ -323,7 +323,7 @@ def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(
         array.device = (2, 0)
         with refused("device_type_unsupported", "device.device_type", found="kDLCUDA (2)"):
             from_dlpack(array, device=asked)
-        for array.device in (None, (14,), (14.0, 0), (2**40, 0)):
+        for array.device in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40)):
             with refused("device_type_unsupported", "__dlpack_device__", found=repr(array.device)):
                 from_dlpack(array, device=asked)
     assert array.asked == []
