@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,40 +49,8 @@ sliced tensors: instructions of a call, and in parentheses its time in the faste
 which all conversions take turns. `{" ".join(FLAGS)}`, all views in one program."""
 NAMES = {"export": "`to_dlpack_tensor`", "import": "`to_mdspan`"}
 
-
-@dataclass(frozen=True)
-class Cell:
-    """A conversion, and what it costs: ours, CCCL's."""
-
-    compiler: str
-    direction: str
-    layout: str
-    index: str
-    kind: str
-    rank: int
-    instructions: tuple[int, int]
-    times: tuple[float, float] | None
-
-    @property
-    def ratio(self) -> float:
-        """Instructions of ours divided by those of CCCL's."""
-        return self.instructions[0] / self.instructions[1]
-
-    @property
-    def time_ratio(self) -> float | None:
-        """Our time in the fastest round divided by CCCL's."""
-        return None if self.times is None else self.times[0] / self.times[1]
-
-    @property
-    def limit(self) -> float:
-        """The most that the ratio of instructions may be."""
-        highest, below, above = LIMITS[self.compiler][self.direction]
-        return below if self.rank <= highest else above
-
-    @property
-    def misses(self) -> bool:
-        """Whether a ratio is above its limit."""
-        return self.ratio > self.limit or (self.time_ratio or 0) > MOST_TIME
+# By direction/layout/index type/extents or tensor/rank.
+Ratios = dict[str, float]
 
 
 def run(*command: str | Path) -> str:
@@ -109,72 +76,64 @@ def build(compiler: str, environment: Environment, include: Path, folder: Path) 
     return program
 
 
-def count(program: Path) -> dict[str, float]:
-    """Return the instructions of one call of each cell, without those of an empty call."""
+def ratios(costs: dict[str, float]) -> Ratios:
+    """Return what ours cost divided by what CCCL's do."""
+    ours = (name.removesuffix("/ours") for name in costs if name.endswith("/ours"))
+    return {name: costs[f"{name}/ours"] / costs[f"{name}/CCCL"] for name in ours}
+
+
+def count(program: Path) -> Ratios:
+    """Compare the instructions of one call, without those of an empty call."""
     out = program.with_name(f"{program.name}.callgrind")
     valgrind = ["valgrind", "--quiet", "--tool=callgrind", "--combine-dumps=yes"]
     run(*valgrind, f"--callgrind-out-file={out}", program, "count")
-    counts: dict[str, float] = {}
-    trigger = "desc: Trigger: Client Request: "
-    name = ""
-    for line in out.read_text().splitlines():
-        if line.startswith("part:"):
-            name = ""
-        elif line.startswith(trigger):
-            name = line.removeprefix(trigger)
-        elif line.startswith("totals:") and name:
-            counts[name] = int(line.split()[1])
+    dumps = re.compile(r"desc: Trigger: Client Request: ([^\n]+)\n.*?\ntotals: (\d+)", re.DOTALL)
+    counts = {name: int(total) for name, total in dumps.findall(out.read_text())}
     nothing = counts.pop("nothing")
-    return {name: total - nothing for name, total in counts.items()}
+    return ratios({name: total - nothing for name, total in counts.items()})
 
 
-def time(program: Path, rounds: int) -> dict[str, float]:
-    """Return the nanoseconds of a call of each cell in the fastest round."""
-    lines = run(program, "time", str(rounds)).splitlines()
-    return {name: float(fastest) for name, fastest in (line.split("\t") for line in lines)}
+def time(program: Path, rounds: int) -> Ratios:
+    """Compare the nanoseconds of a call in the fastest round."""
+    lines = (line.split("\t") for line in run(program, "time", str(rounds)).splitlines())
+    return ratios({name: float(fastest) for name, fastest in lines})
 
 
-def measure(compiler: str, program: Path, rounds: int) -> list[Cell]:
-    """Return all cells, with times if there are rounds."""
-    counts = count(program)
-    times = time(program, rounds) if rounds else {}
-    cells = []
-    for name in dict.fromkeys(name.rpartition("/")[0] for name in counts):
-        direction, layout, index, kind, rank = name.split("/")
-        ours, theirs = f"{name}/ours", f"{name}/CCCL"
-        cells.append(
-            Cell(
-                *(compiler, direction, layout, index, kind, int(rank)),
-                instructions=(int(counts[ours]), int(counts[theirs])),
-                times=(times[ours], times[theirs]) if times else None,
-            )
-        )
-    return sorted(cells, key=lambda cell: list(NAMES).index(cell.direction))
-
-
-def table(cells: list[Cell]) -> str:
+def table(counts: Ratios, times: Ratios) -> str:
     """Return a Markdown table: the span of the ratios of each layout and rank."""
-    ranks = sorted({cell.rank for cell in cells})
-    lines = [
-        f"| | {' | '.join(f'rank {rank}' for rank in ranks)} |",
-        "|---" * (len(ranks) + 1) + "|",
-    ]
-    for direction, layout in dict.fromkeys((cell.direction, cell.layout) for cell in cells):
-        row = [cell for cell in cells if (cell.direction, cell.layout) == (direction, layout)]
-        spans = []
-        for rank in ranks:
-            found = [cell for cell in row if cell.rank == rank]
-            times = [cell.time_ratio for cell in found if cell.time_ratio is not None]
-            counted = span([cell.ratio for cell in found])
-            spans.append(f"{counted} ({span(times)})" if times else counted)
-        lines.append(f"| {NAMES[direction]}, {layout} | {' | '.join(spans)} |")
+    rows: dict[str, dict[str, list[str]]] = {}
+    for name in counts:
+        direction, layout, _, _, rank = name.split("/")
+        row = rows.setdefault(f"{NAMES[direction]}, {layout}", {})
+        row.setdefault(f"rank {rank}", []).append(name)
+    ranks = next(iter(rows.values()))
+    lines = [f"| | {' | '.join(ranks)} |", "|---" * (len(ranks) + 1) + "|"]
+    for title, row in rows.items():
+        spans = [
+            span(counts, names) + (f" ({span(times, names)})" if times else "")
+            for names in row.values()
+        ]
+        lines.append(f"| {title} | {' | '.join(spans)} |")
     return "\n".join(lines)
 
 
-def span(ratios: list[float]) -> str:
+def span(found: Ratios, names: list[str]) -> str:
     """Return the smallest and the largest ratio."""
-    low, high = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    low, high = (f"{of(found[name] for name in names):.2f}" for of in (min, max))
     return low if low == high else f"{low}-{high}"
+
+
+def missed(compiler: str, counts: Ratios, times: Ratios) -> list[str]:
+    """Return a line for each conversion above a limit."""
+    lines = []
+    for name, ratio in counts.items():
+        direction, *_, rank = name.split("/")
+        highest, below, above = LIMITS[compiler][direction]
+        limit = below if int(rank) <= highest else above
+        time_ratio = times.get(name, 0)
+        if ratio > limit or time_ratio > MOST_TIME:
+            lines.append(f"{compiler} {name}: {ratio:.2f} (at most {limit}), time {time_ratio:.2f}")
+    return lines
 
 
 def main() -> int:
@@ -191,7 +150,7 @@ def main() -> int:
     if options.write and options.compiler:
         parser.error("--write: expected both compilers, found --compiler; leave it out")
     compilers = options.compiler or list(COMPILERS)
-    rounds = options.rounds if options.times or options.write else 0
+    lines, above = [NOTE], []
     try:
         packages = dict(VALGRIND)
         for compiler in compilers:
@@ -200,28 +159,24 @@ def main() -> int:
         environment = make_environment("speed")
         environment.install("-q", "-r", "requirements/speed.txt")
         # A folder of its own: several runs at once must not measure each other's program.
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
-            programs = pool.map(
-                lambda name: build(name, environment, options.include, Path(folder)), compilers
-            )
-            built = dict(zip(compilers, programs, strict=True))
-            measured = {name: measure(name, program, rounds) for name, program in built.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            for compiler in compilers:
+                program = build(compiler, environment, options.include, Path(folder))
+                counts = count(program)
+                measured = options.times or options.write
+                times = time(program, options.rounds) if measured else {}
+                version = run(compiler, "--version").splitlines()[0]
+                lines += ["", f"### {version}", "", table(counts, times)]
+                above += missed(compiler, counts, times)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
-    lines = [NOTE]
-    for compiler, cells in measured.items():
-        version = run(compiler, "--version").splitlines()[0]
-        lines += ["", f"### {version}", "", table(cells)]
     print("\n".join(lines))
     if options.write:
         write_section("C++: beside CCCL", "\n".join(lines))
-    every = [cell for cells in measured.values() for cell in cells]
-    missed = [cell for cell in every if cell.misses]
-    for cell in missed:
-        print(f"above {cell.limit} (instructions) or {MOST_TIME} (time): {cell}")
-    print(f"\n{len(missed)} of {len(every)} cells are above their limit")
-    return 1 if missed else 0
+    for line in above:
+        print(f"above its limit: {line}")
+    return 1 if above else 0
 
 
 if __name__ == "__main__":

@@ -49,15 +49,13 @@ def measure(peer: str, rounds: int) -> Rows:
 
 def table(measured: dict[str, Rows]) -> str:
     """Return a Markdown table: a row for each comparison, a column for each peer."""
-    lines = [
-        f"| ours / theirs | {' | '.join(PEERS[peer] for peer in measured)} | at most |",
-        "|---|" + "---|" * (len(measured) + 1),
-    ]
+    lines = [["ours / theirs", *(PEERS[peer] for peer in measured), "at most"]]
+    lines.append(["---"] * len(lines[0]))
     for same in zip(*measured.values(), strict=True):
         title, _, limit = same[0]
-        ratios = " | ".join(f"{ratio:.2g}" for _, ratio, _ in same)
-        lines.append(f"| {title} | {ratios} | {'' if limit is None else f'{limit:.2g}'} |")
-    return "\n".join(lines)
+        ratios = (f"{ratio:.2g}" for _, ratio, _ in same)
+        lines.append([title, *ratios, "" if limit is None else f"{limit:.2g}"])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> int:

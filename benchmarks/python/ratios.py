@@ -13,12 +13,13 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dpctl
 import numpy as np
-import usm_dlpack
+from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
 
 Call = Callable[[], object]
 
@@ -38,89 +39,46 @@ class OnlyDLPack:
         return self._tensor.__dlpack_device__()
 
 
-def comparisons(peer_name: str, extension: Any) -> dict[str, tuple[Call, Call, float | None]]:
-    """Return our call, the other's and the most that their ratio may be, by title."""
-    peer = importlib.import_module(peer_name)
-    queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
+def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call, Call]]:
+    """Return of each comparison the title, the most that the ratio may be, our call, the other."""
+    queue = dpctl.SyclQueue(root_device(0))
     memory = dpctl.memory.MemoryUSMDevice(64, queue=queue)
-    ours = usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")
+    ours = to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")
     foreign = OnlyDLPack(ours)
     theirs = peer.zeros((4, 4), dtype="float32", sycl_queue=queue)
     host = np.zeros((4, 4), np.float32)
     matrix = extension.Matrix(queue)
-
-    def export(array: Any) -> Call:
-        return lambda: array.__dlpack__(max_version=(1, 3))
-
-    return {
-        "`__dlpack__` of a tensor / of the peer's array": (export(ours), export(theirs), 1 / 15),
-        "`__dlpack__` of a tensor / of a NumPy array": (export(ours), export(host), None),
-        "`from_dlpack` of a tensor / the peer's of its own array": (
-            lambda: usm_dlpack.from_dlpack(ours),
-            lambda: peer.from_dlpack(theirs),
-            1 / 40,
-        ),
-        "`from_dlpack` of the peer's array / the peer's of it": (
-            lambda: usm_dlpack.from_dlpack(theirs),
-            lambda: peer.from_dlpack(theirs),
-            1 / 3,
-        ),
-        "`from_dlpack` of a tensor / NumPy's of its own array, where nothing is validated": (
-            lambda: usm_dlpack.from_dlpack(ours),
-            lambda: np.from_dlpack(host),
-            None,
-        ),
-        **{
-            f"{title} / `from_dlpack` of a tensor": (
-                call,
-                lambda: usm_dlpack.from_dlpack(ours),
-                limit,
-            )
-            for title, call, limit in (
-                (
-                    "`to_dlpack_tensor` of dpctl.memory",
-                    lambda: usm_dlpack.to_dlpack_tensor(memory),
-                    3.3,
-                ),
-                (
-                    "`to_dlpack_tensor` of dpctl.memory with shape and dtype",
-                    lambda: usm_dlpack.to_dlpack_tensor(memory, shape=(4, 4), dtype="float32"),
-                    4.5,
-                ),
-                (
-                    "`to_dlpack_tensor` of a tensor",
-                    lambda: usm_dlpack.to_dlpack_tensor(ours),
-                    3,
-                ),
-                ("`validate` of a tensor", lambda: usm_dlpack.validate(ours), 2),
-            )
-        },
-        "a C++ function takes a tensor as a view / as `nb::ndarray`": (
-            lambda: extension.take_view(ours),
-            lambda: extension.take_ndarray(ours),
-            1,
-        ),
-        "a C++ function takes a foreign array as a view / as `nb::ndarray`, not validated": (
-            lambda: extension.take_view(foreign),
-            lambda: extension.take_ndarray(foreign),
-            None,
-        ),
-        "a C++ function returns an `owned_view` / an `nb::ndarray`": (
-            matrix.owned,
-            matrix.ndarray,
-            None,
-        ),
-        "C++: `to_dlpack_tensor(view, queue)` / SYCL's queries of kind and device": (
-            matrix.export,
-            matrix.query_first,
-            1,
-        ),
-        "C++: `validate(tensor)` / SYCL's queries of the first and of the last element": (
-            matrix.validate,
-            matrix.query_first_and_last,
-            1,
-        ),
-    }
+    take = partial(from_dlpack, ours)
+    take_theirs = partial(peer.from_dlpack, theirs)
+    export, export_theirs, export_host = (
+        partial(array.__dlpack__, max_version=(1, 3)) for array in (ours, theirs, host)
+    )
+    return [
+        ("`__dlpack__` of a tensor / of the peer's array", 1 / 15, export, export_theirs),
+        ("`__dlpack__` of a tensor / of a NumPy array", None, export, export_host),
+        ("`from_dlpack` of a tensor / the peer's of its own array", 1 / 40, take, take_theirs),
+        ("`from_dlpack` of the peer's array / the peer's of it", 1 / 3,
+         partial(from_dlpack, theirs), take_theirs),
+        ("`from_dlpack` of a tensor / NumPy's of its own array, where nothing is validated", None,
+         take, partial(np.from_dlpack, host)),
+        ("`to_dlpack_tensor` of dpctl.memory / `from_dlpack` of a tensor", 3.3,
+         partial(to_dlpack_tensor, memory), take),
+        ("`to_dlpack_tensor` of dpctl.memory with shape and dtype / `from_dlpack` of a tensor", 4.5,
+         partial(to_dlpack_tensor, memory, shape=(4, 4), dtype="float32"), take),
+        ("`to_dlpack_tensor` of a tensor / `from_dlpack` of a tensor", 3,
+         partial(to_dlpack_tensor, ours), take),
+        ("`validate` of a tensor / `from_dlpack` of a tensor", 2, partial(validate, ours), take),
+        ("a C++ function takes a tensor as a view / as `nb::ndarray`", 1,
+         partial(extension.take_view, ours), partial(extension.take_ndarray, ours)),
+        ("a C++ function takes a foreign array as a view / as `nb::ndarray`, not validated", None,
+         partial(extension.take_view, foreign), partial(extension.take_ndarray, foreign)),
+        ("a C++ function returns an `owned_view` / an `nb::ndarray`", None,
+         matrix.owned, matrix.ndarray),
+        ("C++: `to_dlpack_tensor(view, queue)` / SYCL's queries of kind and device", 1,
+         matrix.export, partial(matrix.query, 1)),
+        ("C++: `validate(tensor)` / SYCL's queries of the first and of the last element", 1,
+         matrix.validate, partial(matrix.query, 2)),
+    ]  # fmt: skip
 
 
 def fastest(calls: list[Call], rounds: int) -> list[float]:
@@ -145,13 +103,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=400)
     options = parser.parse_args()
     sys.path.insert(0, str(options.folder))
-    compared = comparisons(options.peer, importlib.import_module("benchmark_extension"))
-    spent = fastest([call for row in compared.values() for call in row[:2]], options.rounds)
+    modules = map(importlib.import_module, (options.peer, "benchmark_extension"))
+    compared = comparisons(*modules)
+    spent = fastest([call for row in compared for call in row[2:]], options.rounds)
     rows = [
         (title, ours / theirs, limit)
-        for (title, (_, _, limit)), ours, theirs in zip(
-            compared.items(), spent[::2], spent[1::2], strict=True
-        )
+        for (title, limit, *_), ours, theirs in zip(compared, spent[::2], spent[1::2], strict=True)
     ]
     (options.folder / "ratios.json").write_text(json.dumps(rows), encoding="utf-8")
 

@@ -15,25 +15,12 @@ from pathlib import Path
 # Set by the driver's simulation, and by nobody else.
 IS_SIMULATED = "SetCommandStreamReceiver" in os.environ
 
-HIDDEN = frozenset(
-    (
-        "OCL_ICD_FILENAMES",
-        "OCL_ICD_VENDORS",
-        *(() if IS_SIMULATED else ("ONEAPI_DEVICE_SELECTOR",)),
-        "USM_DLPACK_CPU_DRIVER",
-        "USM_DLPACK_REPORT_LEAKS",
-        "PYTHONPATH",
-        "CMAKE_PREFIX_PATH",
-        "LD_LIBRARY_PATH",
-        "usm_dlpack_DIR",
-        "PYTHONUNBUFFERED",  # what is buffered is lost, or written at the end
-    )
-)
-
-
-def without(*more: str) -> dict[str, str]:
-    """Return this process's variables but the hidden ones, and but some more."""
-    return {name: value for name, value in os.environ.items() if name not in HIDDEN | {*more}}
+HIDDEN = {
+    *("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER", "USM_DLPACK_REPORT_LEAKS"),
+    *(() if IS_SIMULATED else ("ONEAPI_DEVICE_SELECTOR",)),
+    *("PYTHONPATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "usm_dlpack_DIR"),
+    "PYTHONUNBUFFERED",  # what is buffered is lost, or written at the end
+}
 
 
 def run(
@@ -41,9 +28,10 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with the tools of this environment first, and some more variables."""
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     return subprocess.run(
         [str(word) for word in command],
-        env=without() | {"PATH": tools} | variables,
+        env=kept | {"PATH": tools} | variables,
         cwd=cwd,
         capture_output=True,
         text=True,

@@ -36,11 +36,6 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-_KERNELS = """
-__kernel void fill(__global float *x) { size_t i = get_global_id(0); x[i] = 1.5f * i; }
-__kernel void negate(__global float *x) { size_t i = get_global_id(0); x[i] = -x[i]; }
-"""
-
 
 @pytest.fixture(scope="session")
 def project_root() -> Path:
@@ -83,18 +78,6 @@ def unpooled(queue: Any) -> Any:
 def usm_type(request: pytest.FixtureRequest) -> str:
     """Return each USM kind in turn."""
     return str(request.param)
-
-
-@pytest.fixture(scope="session")
-def run_kernel(queue: Any) -> Callable[[str, Any, int], None]:
-    """Return a function that runs ``fill`` or ``negate`` on some floats, and waits."""
-    built = program.create_program_from_source(queue, _KERNELS)
-
-    def run(name: str, memory: Any, count: int) -> None:
-        queue.submit(built.get_sycl_kernel(name), [memory], [count])
-        queue.wait()
-
-    return run
 
 
 @pytest.fixture(params=[True, False], ids=["in order", "out of order"])

@@ -22,15 +22,14 @@ def test_what_is_no_device_is_a_type_error(queue: Any) -> None:
 
 
 def test_an_id_that_no_device_has_is_refused() -> None:
-    places, int32 = "from 0 to 0 (root devices in this process)", "an int32_t"
-    for number, expected, found in (
-        (1, places, "1"),
-        (-(2**31), places, str(-(2**31))),
-        (2**31, int32, str(2**31)),
-        (-(2**31) - 1, int32, str(-(2**31) - 1)),
-        (10**5000, int32, "an int of 16610 bits"),
+    for number, expected in (
+        (-(2**31), "from 0 to 0 (root devices in this process)"),
+        (2**31, "an int32_t"),
+        (-(2**31) - 1, "an int32_t"),
     ):
-        with refused("device_id_out_of_range", "device.device_id", expected=expected, found=found):
+        with refused(
+            "device_id_out_of_range", "device.device_id", expected=expected, found=str(number)
+        ):
             root_device(number)
 
 
@@ -110,20 +109,19 @@ def test_the_id_of_another_device_is_refused_unless_host_memory_is_of_its_platfo
     run: Callable[..., None],
 ) -> None:
     run("""
-mismatch = ("device_mismatch", "device.device_id")
 for kind in KINDS:
     memory = allocate(1, kind)
     foreign = ForeignTensor(address_of(memory))
-    array = OldArray(foreign.capsule())
+    capsule = foreign.capsule()
     foreign.tensor.device_id = 1
-    assert validate(array.answer).device_id == 1
+    assert validate(capsule).device_id == 1
     foreign.tensor.device_id = 0
-    if kind in OF_A_ROOT:
-        for act in (lambda: validate(array.answer), lambda: from_dlpack(array)):
-            with refused(*mismatch, expected="1 (the root device of the memory)", found="0"):
-                act()
-    else:
-        assert validate(array.answer).device_id == 0
+    if kind not in OF_A_ROOT:
+        assert validate(capsule).device_id == 0
+        continue
+    for act in (validate, lambda capsule: from_dlpack(OldArray(capsule))):
+        with refused("device_mismatch", "device.device_id", expected="1 (the root", found="0"):
+            act(capsule)
 """)
 
 
@@ -142,43 +140,10 @@ assert to_dlpack_tensor(memory, queue=new_queue(devices[1])).device == (14, 1)
 """)
 
 
-def test_the_selector_gives_new_ids(
-    queue: Any, several_devices: Callable[[int], dict[str, str]], run: Callable[..., None]
-) -> None:
-    selector = f"{queue.sycl_device.backend.name}:1,2"
-    run(
-        """
-assert [device_id(device) for device in devices] == [0, 1]
-assert [to_dlpack_tensor(allocate(n)).device for n in (0, 1)] == [(14, 0), (14, 1)]
-""",
-        ONEAPI_DEVICE_SELECTOR=selector,
-        **several_devices(3),
-    )
-
-
-def test_a_broken_opencl_device_keeps_its_id_and_disturbs_no_other(
-    driver: Path, driver_copies: Any, run: Callable[..., None]
-) -> None:
-    drivers = [driver, driver_copies["broken"], driver_copies["second"]]
-    run(
-        """
-assert [device_id(device) for device in devices] == [0, 1, 2]
-assert [to_dlpack_tensor(allocate(n)).device for n in (0, 2)] == [(14, 0), (14, 2)]
-with refused("device_failed", "device.device_id", found='device 1, for which it throws "'):
-    root_device(1)
-""",
-        OCL_ICD_FILENAMES=":".join(map(str, drivers)),
-    )
-
-
 @pytest.mark.parametrize(
     "variables",
-    [
-        {"USM_DLPACK_CPU_DRIVER": "0"},
-        {"OCL_ICD_FILENAMES": "/nowhere/libnone.so"},
-        {"ONEAPI_DEVICE_SELECTOR": "cuda:*"},
-    ],
-    ids=["no driver of opencl", "an opencl driver that is not there", "a selector that hides all"],
+    [{"USM_DLPACK_CPU_DRIVER": "0"}, {"ONEAPI_DEVICE_SELECTOR": "cuda:*"}],
+    ids=["no driver of opencl", "a selector that hides all"],
 )
 def test_a_process_without_a_device_says_what_to_do(
     variables: dict[str, str], run: Callable[..., None]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import usm_dlpack
-from memory_sources import TypedArray, address_of, allocate
-from refusals import check_refusal
+from memory_sources import TypedArray, address_of
+from refusals import BINDING, check_refusal
 from usm_dlpack import ArgumentError, ConversionError, UsmBindingError, _core, to_dlpack_tensor
 from usm_dlpack._errors import from_parts, shown
 
@@ -40,10 +40,7 @@ def test_a_refusal_has_the_class_that_the_table_says_and_its_page() -> None:
         refusal = from_parts(code, *PARTS[1:])
         check_refusal(refusal, code, "shape", binding=is_binding)
         assert refusal.page == f"python -m usm_dlpack errors {code}"
-    binding = {code for code, _, is_binding in _core.error_table() if is_binding}
-    assert binding == {
-        *("context_not_default", "device_without_id", "pointer_unknown", "device_mismatch")
-    }
+    assert {code for code, _, is_binding in _core.error_table() if is_binding} == BINDING
 
 
 def test_the_page_of_an_error_is_printed_by_its_command(succeed: Callable[..., str]) -> None:
@@ -68,11 +65,9 @@ def test_the_page_of_an_error_is_printed_by_its_command(succeed: Callable[..., s
     assert succeed(arguments=("-m", "usm_dlpack", "--version")) == f"usm_dlpack {_core.version}\n"
 
 
-def test_an_unknown_code_is_refused_with_near_ones(new_process: Callable[..., Any]) -> None:
+def test_an_unknown_code_is_an_error_of_the_command_line(new_process: Callable[..., Any]) -> None:
     done = new_process(arguments=("-m", "usm_dlpack", "errors", "out_of_bound"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "code: expected the code of an error, found 'out_of_bound'; " in done.stderr
-    assert " to out_of_bounds" in done.stderr
 
 
 def test_a_refusal_is_pickled_and_copied_with_all_its_parts() -> None:
@@ -87,20 +82,13 @@ def test_a_refusal_is_pickled_and_copied_with_all_its_parts() -> None:
             assert parts == PARTS
 
 
-def test_a_real_refusal_is_pickled_and_names_no_address(unpooled: Any, foreign_queue: Any) -> None:
-    sources = [
-        TypedArray(unpooled, data=(address_of(unpooled) + 4, False)),
-        TypedArray(unpooled, data=(0, False)),
-        allocate("device", 48, foreign_queue),
-    ]
-    for source in sources:
-        with pytest.raises(ConversionError) as caught:
-            to_dlpack_tensor(source)
-        again = pickle.loads(pickle.dumps(caught.value))
-        assert (type(again), vars(again)) == (type(caught.value), vars(caught.value))
-        for address in (address_of(unpooled), address_of(unpooled) + 4):
-            assert str(address) not in str(caught.value)
-            assert f"{address:x}" not in str(caught.value)
+def test_a_refusal_names_no_address(unpooled: Any) -> None:
+    address = address_of(unpooled)
+    with pytest.raises(ConversionError) as caught:
+        to_dlpack_tensor(TypedArray(unpooled, data=(address + 4, False)))
+    for number in (address, address + 4):
+        assert str(number) not in str(caught.value)
+        assert f"{number:x}" not in str(caught.value)
 
 
 class Silent:

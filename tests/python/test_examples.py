@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,8 +12,6 @@ import clean_environment
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# What would lead a build or a program to the sources.
-SOURCES = ("CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "usm_dlpack_DIR")
 
 
 def block(page: str, language: str) -> tuple[str, str]:
@@ -30,8 +26,7 @@ def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("build", "__pycache__")
     folder = shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=ignored)
     installed = str(tmp_path / "installed")
-    environment = clean_environment.without(*SOURCES) | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    variables = {
         "PYTHONPATH": installed,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         # pip finds in this environment what it is asked for, and installs nothing else in it.
@@ -44,14 +39,7 @@ def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
     }
 
     def run(*command: str, **more: str) -> str:
-        done = subprocess.run(
-            command,
-            env=environment | more,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = clean_environment.run(*command, cwd=folder, timeout=1800, **variables, **more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -25,16 +25,10 @@ from capsules import (
     name_of,
     new_capsule,
 )
-from dpctl import memory as dpctl_memory
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 from usm_dlpack._producers import _read_signature
-
-
-def values(tensor: DLPackTensor) -> Any:
-    """Return a tensor's elements on the host."""
-    return np.from_dlpack(tensor, device="cpu")
 
 
 def same_view(first: DLPackTensor, second: DLPackTensor) -> bool:
@@ -66,25 +60,6 @@ def spoiled(foreign: ForeignTensor, **fields: Any) -> ForeignArray:
 # --- through another library
 
 
-def test_kernels_on_either_side_of_tvm_ffi_see_each_others_writes(
-    queue: Any, run_kernel: Callable[[str, Any, int], None]
-) -> None:
-    produced = allocate("device", 96, queue)
-    run_kernel("fill", produced, 24)
-    expected = 1.5 * np.arange(24, dtype=np.float32)
-    consumed = tvm_ffi.from_dlpack(to_dlpack_tensor(produced, shape=(4, 6), dtype="f4"))
-    back = from_dlpack(consumed)
-    assert np.array_equal(values(back).ravel(), expected)
-
-    run_kernel("negate", dpctl_memory.as_usm_memory(back), 24)
-    seen = np.empty(24, np.float32)
-    queue.memcpy(seen, produced, 96)
-    assert np.array_equal(seen, -expected)
-
-    run_kernel("negate", produced, 24)
-    assert np.array_equal(values(from_dlpack(consumed)).ravel(), expected)
-
-
 def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type: str, queue: Any) -> None:
     memory = allocate(usm_type, 48, queue)
     owner = TypedArray(memory)
@@ -94,13 +69,11 @@ def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type: str, queue: 
     gc.collect()
     assert gone() is not None
     assert consumed.data_ptr() == address_of(memory)
-    assert (tuple(consumed.shape), tuple(consumed.strides)) == ((3, 4), (4, 1))
     back = from_dlpack(consumed)
     del consumed
     gc.collect()
     assert gone() is not None
-    assert (back.data, back.usm_type) == (address_of(memory), usm_type)
-    assert (back.shape, back.strides, back.dtype) == ((3, 4), (4, 1), np.dtype("f4"))
+    assert same_view(back, to_dlpack_tensor(memory, shape=(3, 4), dtype="f4"))
     del back
     gc.collect()
     assert gone() is None
@@ -110,7 +83,6 @@ def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type: str, queue: 
 
 # Fields of the tensor, and the shape, the strides and the first byte of what comes of them.
 TAKEN: list[tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], int]] = [
-    ({}, (3, 4), (4, 1), 0),
     ({"strides": None}, (3, 4), (4, 1), 0),
     ({"strides": (-4, -1), "byte_offset": 44}, (3, 4), (-4, -1), 44),
     ({"shape": (1, 12), "strides": (2**63 - 1, 1)}, (1, 12), (2**63 - 1, 1), 0),
@@ -122,11 +94,9 @@ TAKEN: list[tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], int]] = [
 def test_a_valid_tensor_is_taken_as_it_is(
     foreign: ForeignTensor, memory: Any, fields: Any, shape: Any, strides: Any, first: int
 ) -> None:
-    tensor = from_dlpack(spoiled(foreign, **fields))
-    assert (tensor.shape, tensor.strides, tensor.dtype) == (shape, strides, np.dtype("f4"))
-    assert (tensor.data, tensor.device) == (address_of(memory) + first, (14, 0))
-    assert (tensor.usm_type, tensor.readonly) == ("device", False)
-    assert values(tensor).tobytes()[:4] == bytes(range(first, first + 4))
+    taken = from_dlpack(spoiled(foreign, **fields))
+    own = to_dlpack_tensor(memory, shape=shape, strides=strides, dtype="f4", byte_offset=first)
+    assert same_view(taken, own)
 
 
 def test_an_empty_tensor_may_have_null_data(foreign: ForeignTensor, memory: Any) -> None:
@@ -175,16 +145,6 @@ def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(
     assert foreign.deletions == 1
 
 
-def test_a_null_deleter_is_left_uncalled(foreign: ForeignTensor) -> None:
-    foreign.managed.deleter = None
-    tensor = from_dlpack(ForeignArray(foreign))
-    exported = tensor.__dlpack__()
-    del tensor
-    del exported
-    gc.collect()
-    assert foreign.deletions == 0
-
-
 def test_another_major_version_is_refused_and_nothing_else_is_read(
     versioned: ForeignTensor,
 ) -> None:
@@ -203,12 +163,7 @@ def test_another_major_version_is_refused_and_nothing_else_is_read(
 REFUSALS: list[tuple[str, str, dict[str, Any], str]] = [
     ("device_type_unsupported", "device.device_type", {"device_type": 2}, "kDLCUDA (2)"),
     ("device_id_out_of_range", "device.device_id", {"device_id": 99}, "99"),
-    ("ndim_out_of_range", "ndim", {"ndim": -1}, "-1"),
     ("shape_negative", "shape[1]", {"shape": (3, -4)}, "-4"),
-    ("dtype_unsupported", "dtype", {"lanes": 0}, "lanes 0"),
-    ("data_null", "data", {"data": None}, "null"),
-    ("data_misaligned", "byte_offset", {"byte_offset": 7}, "3 bytes past"),
-    ("out_of_bounds", "shape", {"byte_offset": 4}, "bytes 4 to 51"),
     ("out_of_bounds", "shape", {"strides": (-4, 1)}, "bytes -32 to 15"),
     ("pointer_unknown", "data", {"byte_offset": 48}, "unknown to it"),
 ]
@@ -227,13 +182,6 @@ def test_a_spoiled_field_is_refused_and_the_capsule_stays_its_producers(
         del array
         gc.collect()
         assert foreign.deletions == 1
-
-
-def test_unknown_flags_are_refused(versioned: ForeignTensor) -> None:
-    for flags in (8, 1 << 63):
-        versioned.managed.flags = flags
-        with refused("flags_unknown", "flags", found=str(flags)):
-            from_dlpack(ForeignArray(versioned))
 
 
 def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
@@ -367,20 +315,15 @@ def test_an_answer_that_is_no_fresh_capsule_is_refused() -> None:
         assert name_of(capsule) == name
 
 
-def test_the_capsule_decides_over_a_lying_device(versioned: ForeignTensor) -> None:
-    assert from_dlpack(ForeignArray(versioned, device=(14, 7))).device == (14, 0)
-    with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
-        from_dlpack(spoiled(versioned, device_type=1))
-
-
 def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(
     versioned: ForeignTensor,
 ) -> None:
-    array = ForeignArray(versioned, device=(2, 0))
-    with refused("device_type_unsupported", "device.device_type", found="kDLCUDA (2)"):
-        from_dlpack(array)
-    for array.device in (None, (14,), (14.0, 0), (2**40, 0)):
-        for asked in (None, (14, 0)):
+    array = ForeignArray(versioned)
+    for asked in (None, (14, 0)):
+        array.device = (2, 0)
+        with refused("device_type_unsupported", "device.device_type", found="kDLCUDA (2)"):
+            from_dlpack(array, device=asked)
+        for array.device in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40)):
             with refused("device_type_unsupported", "__dlpack_device__", found=repr(array.device)):
                 from_dlpack(array, device=asked)
     assert array.asked == []
@@ -434,18 +377,13 @@ def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> Non
 # --- what has none
 
 
-def test_a_tensor_that_was_never_made_is_refused() -> None:
-    raw = DLPackTensor.__new__(DLPackTensor)
-    calls: list[Callable[[], Any]] = [
-        lambda: from_dlpack(raw),
-        lambda: from_dlpack(raw, device=(14, 0)),
-        lambda: from_dlpack(raw, copy=True),
-        lambda: validate(raw),
-        lambda: to_dlpack_tensor(raw),
-    ]
-    for call in calls:
-        with refused("tensor_released", "data", found="one that was not initialised"):
-            call()
+@pytest.mark.parametrize(
+    "use",
+    [from_dlpack, lambda raw: from_dlpack(raw, device=(14, 0)), validate, to_dlpack_tensor],
+)
+def test_a_tensor_that_was_never_made_is_refused(use: Callable[[Any], Any]) -> None:
+    with refused("tensor_released", "data", found="one that was not initialised"):
+        use(DLPackTensor.__new__(DLPackTensor))
 
 
 def test_what_has_no_dlpack_to_call_is_a_type_error(memory: Any, versioned: ForeignTensor) -> None:

@@ -101,12 +101,6 @@ def test_it_waits_for_the_queue_when_it_is_called(readable: Any) -> None:
     assert seeing.end() == VALUES
 
 
-def test_device_usm_is_refused_in_words(memory: Any) -> None:
-    tensor = to_dlpack_tensor(memory)
-    with refused("usm_type_not_accepted", "data", found="device USM", remedy="numpy()"):
-        tensor.host_view()
-
-
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "complex32", "int4", "float32x4"])
 def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name: str, readable: Any) -> None:
     tensor = to_dlpack_tensor(readable, dtype=name)

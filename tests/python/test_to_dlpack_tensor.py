@@ -9,6 +9,7 @@ import gc
 import pickle
 import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import dpctl
@@ -55,9 +56,8 @@ def test_repr_names_what_matters(memory: Any) -> None:
         "DLPackTensor(shape=(3, 4), strides=(4, 1), dtype=float32, usm_type='device', "
         f"device=(14, 0), name={name!r}, nbytes=48, byte_extent=48)"
     )
-    assert repr(to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))).endswith(
-        "byte_extent=48, read-only)"
-    )
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    assert repr(read_only).endswith("byte_extent=48, read-only)")
 
 
 def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> None:
@@ -76,7 +76,6 @@ def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> N
 
 def test_a_dtype_without_type_string_has_no_array_interface(memory: Any) -> None:
     tensor = to_dlpack_tensor(memory, dtype="bfloat16")
-    assert not hasattr(tensor, "__sycl_usm_array_interface__")
     with pytest.raises(AttributeError, match="found bfloat16; exchange the array through DLPack"):
         tensor.__sycl_usm_array_interface__  # noqa: B018
 
@@ -97,34 +96,22 @@ def test_copying_and_pickling_are_refused(memory: Any) -> None:
 # --- shapes, strides and offsets within 48 bytes
 
 
-@pytest.mark.parametrize(
-    ("keywords", "shape", "strides"),
-    [
-        ({"shape": 12}, (12,), (1,)),
-        ({"shape": np.int64(12)}, (12,), (1,)),
-        ({"shape": [3, 4], "strides": [1, 3]}, (3, 4), (1, 3)),
-        ({"shape": (3, 4), "strides": (-4, 1), "byte_offset": 32}, (3, 4), (-4, 1)),
-        ({"shape": (2**62,), "strides": (0,), "byte_offset": 44}, (2**62,), (0,)),
-        ({"shape": (1, 12), "strides": (-(2**63), 1)}, (1, 12), (-(2**63), 1)),
-        ({"shape": (), "byte_offset": 44}, (), ()),
-        ({"shape": (5,), "dtype": "c8", "byte_offset": 4}, (5,), (1,)),
-    ],
-)
-def test_a_view_within_its_memory_is_taken(
-    memory: Any, keywords: dict[str, Any], shape: Any, strides: Any
-) -> None:
-    tensor = to_dlpack_tensor(memory, **({"dtype": "f4"} | keywords))
-    assert (tensor.shape, tensor.strides, tensor.ndim) == (shape, strides, len(shape))
-    assert tensor.data == address_of(memory) + keywords.get("byte_offset", 0)
+def test_extents_and_strides_may_be_an_int_or_any_sequence(memory: Any) -> None:
+    for shape in (12, np.int64(12), [12], np.array([12])):
+        tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
+        assert (tensor.shape, tensor.strides) == ((12,), (1,))
+    fortran = to_dlpack_tensor(memory, shape=[3, 4], strides=[1, 3], dtype="f4")
+    assert (fortran.shape, fortran.strides) == ((3, 4), (1, 3))
+    # A complex number is aligned as its parts.
+    parts = to_dlpack_tensor(memory, shape=5, dtype="c8", byte_offset=4)
+    assert parts.data == address_of(memory) + 4
 
 
 def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any) -> None:
     shape = (2**62, 0, 2**62)
-    for byte_offset in (0, 44, 48):
-        tensor = to_dlpack_tensor(unpooled, shape=shape, dtype="f4", byte_offset=byte_offset)
-        assert (tensor.shape, tensor.strides, tensor.size) == (shape, (2**62, 2**62, 1), 0)
-        assert (tensor.nbytes, tensor.data) == (0, address_of(unpooled) + byte_offset)
-        assert tensor.usm_type == ("shared" if byte_offset < 48 else "unknown")
+    at_the_end = to_dlpack_tensor(unpooled, shape=shape, dtype="f4", byte_offset=48)
+    assert (at_the_end.shape, at_the_end.strides) == (shape, (2**62, 2**62, 1))
+    assert at_the_end.data == address_of(unpooled) + 48
     nowhere = to_dlpack_tensor(TypedArray(unpooled, data=(0, False), shape=(3, 0)))
     assert (nowhere.data, nowhere.shape, nowhere.usm_type) == (0, (3, 0), "unknown")
 
@@ -140,15 +127,8 @@ FIRST, VIEW = ("out_of_bounds", "byte_offset"), ("out_of_bounds", "shape")
 SHAPE, STRIDES = (ValueError, "shape"), (ValueError, "strides")
 REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*FIRST, "one at byte -1", {"shape": 0, "byte_offset": -1}),
-    (*FIRST, "one at byte 49", {"shape": 0, "byte_offset": 49}),
-    (*FIRST, "one at byte 48", {"shape": 1, "byte_offset": 48}),
-    (*FIRST, "one at byte -4", {"shape": 1, "byte_offset": -4}),
     (*FIRST, f"one at byte {2**54}", {"shape": 1, "byte_offset": 2**54}),
     (*VIEW, "bytes 0 to 51", {"shape": 13}),
-    (*VIEW, "bytes 4 to 51", {"shape": 12, "byte_offset": 4}),
-    (*VIEW, "bytes -4 to 43", {"shape": 12, "strides": (-1,), "byte_offset": 40}),
-    (*VIEW, f"bytes 0 to {2**54 - 1}", {"shape": 2**54, "dtype": "u1"}),
-    (*VIEW, "bytes 0 to 63", {"shape": 4, "dtype": (2, 32, 4)}),
     (*VIEW, "bytes 0 to 48", {"shape": 97, "dtype": (17, 4, 1)}),
     ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
     ("data_misaligned", "byte_offset", "2 bytes past", {"shape": 1, "byte_offset": 6}),
@@ -165,7 +145,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "byte_offset", "", {"byte_offset": 49, "dtype": "u1"}),
     (ValueError, "byte_offset", "", {"shape": 1, "byte_offset": 2**64}),
     (TypeError, "shape", "", {"shape": 1.5}),
-    (TypeError, "shape", "", {"shape": "3"}),
+    (TypeError, "shape", "", {"shape": b"3"}),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
     (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
     (TypeError, "queue", "", {"queue": 5}),
@@ -177,7 +157,7 @@ def test_keywords_of_a_view_that_cannot_be_are_refused(
     memory: Any, rule: Any, field: str, found: str, keywords: dict[str, Any]
 ) -> None:
     with stopped(rule, field, found):
-        to_dlpack_tensor(memory, **({"dtype": "f4"} | keywords))
+        to_dlpack_tensor(memory, **({"dtype": "float32"} | keywords))
 
 
 def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue: Any) -> None:
@@ -189,7 +169,9 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue:
         to_dlpack_tensor(source)
 
 
-def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
+def test_bytes_that_are_no_elements_need_a_shape(memory: Any, queue: Any) -> None:
+    with wrong_argument(ValueError, "shape", "50 bytes"):
+        to_dlpack_tensor(allocate("device", 50, queue), dtype="float32")
     with wrong_argument(ValueError, "shape", "not compact"):
         to_dlpack_tensor(TypedArray(memory, shape=(3, 2), strides=(4, 1)), dtype="u2")
 
@@ -197,55 +179,38 @@ def test_another_size_of_an_array_with_gaps_needs_a_shape(memory: Any) -> None:
 # --- the bytes behind an object
 
 
-class Array:
-    """A part of memory, that says of which memory under some name, or does not."""
-
-    def __init__(self, memory: Any, begin: int, end: int, **said: Any) -> None:
-        address = address_of(memory)
-        self.__sycl_usm_array_interface__ = dict(memory.__sycl_usm_array_interface__) | {
-            "data": (address, False),
-            "shape": (end - begin,),
-            "offset": begin,
-        }
-        self.__dict__ |= said
-
-
-def in_a_chain(memory: Any) -> Array:
-    """Return a view of a view, and so on, of the first 40 bytes of a memory."""
-    array = Array(memory, 0, 48, usm_data=to_dlpack_tensor(memory, shape=40))
-    for end in (40, 32, 32, 16):
-        array = Array(memory, 8, end, base=array)
+def part(memory: Any, begin: int, end: int, **said: Any) -> TypedArray:
+    """Return an array over some bytes of a memory; a keyword names what it is a part of."""
+    array = TypedArray(memory, shape=(end - begin,), typestr="|u1", offset=begin)
+    vars(array).update(said)
     return array
 
 
-def in_a_circle(memory: Any) -> Array:
+def in_a_chain(memory: Any) -> TypedArray:
+    """Return a view of a view, and so on, of the first 40 bytes of a memory."""
+    array = part(memory, 0, 48, usm_data=to_dlpack_tensor(memory, shape=40))
+    for end in (40, 32, 32, 16):
+        array = part(memory, 8, end, base=array)
+    return array
+
+
+def in_a_circle(memory: Any) -> TypedArray:
     """Return a view that names another as its memory, which names it."""
-    one = Array(memory, 8, 24)
-    one.__dict__["base"] = Array(memory, 8, 24, base=one)
+    one = part(memory, 8, 24)
+    vars(one)["base"] = part(memory, 8, 24, base=one)
     return one
-
-
-class Failing(Array):
-    """A view one of whose attributes cannot be read."""
-
-    @property
-    def base(self) -> Any:
-        raise RuntimeError("no base")
 
 
 # A source, and the first and last byte that a view of it may have, counted from the source's first.
 BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "memory": (lambda memory: memory, 0, 47),
-    "a part in usm_data": (lambda memory: Array(memory, 8, 24, usm_data=memory), -8, 39),
-    "a part in base": (lambda memory: Array(memory, 8, 24, base=memory), -8, 39),
-    "a part in data": (lambda memory: Array(memory, 8, 24, data=memory), -8, 39),
-    "a part beside a failure": (lambda memory: Failing(memory, 8, 24, usm_data=memory), -8, 39),
-    "a part of nothing": (lambda memory: Array(memory, 8, 24, base=7, data="text"), 0, 15),
-    "a part of another part": (lambda x: Array(x, 8, 24, usm_data=Array(x, 25, 48)), 0, 15),
-    "a part behind another part": (lambda x: Array(x, 8, 24, base=Array(x, 0, 7)), 0, 15),
-    "a part of other memory": (
-        lambda memory: Array(memory, 8, 24, usm_data=dpctl_memory.MemoryUSMDevice(4096)), 0, 15,
-    ),
+    "a part in usm_data": (lambda memory: part(memory, 8, 24, usm_data=memory), -8, 39),
+    "a part in base": (lambda memory: part(memory, 8, 24, base=memory), -8, 39),
+    "a part in data": (lambda memory: part(memory, 8, 24, data=memory), -8, 39),
+    "a part beside no memory": (lambda x: part(x, 8, 24, usm_data=7, base=x), -8, 39),
+    "a part of nothing": (lambda memory: part(memory, 8, 24, base=7, data="text"), 0, 15),
+    "a part of another part": (lambda x: part(x, 8, 24, usm_data=part(x, 25, 48)), 0, 15),
+    "a part behind another part": (lambda x: part(x, 8, 24, base=part(x, 0, 7)), 0, 15),
     "a chain": (in_a_chain, -8, 31),
     "a circle": (in_a_circle, 0, 15),
     "a tensor": (
@@ -254,8 +219,7 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     ),
     "packed elements": (lambda memory: to_dlpack_tensor(memory, shape=5, dtype="int4"), 0, 2),
     "memory of a tensor": (
-        lambda memory: dpctl_memory.as_usm_memory(to_dlpack_tensor(memory, shape=12)),
-        0, 11,
+        lambda x: dpctl_memory.as_usm_memory(to_dlpack_tensor(x, shape=12)), 0, 11,
     ),
 }  # fmt: skip
 
@@ -275,17 +239,19 @@ def test_a_view_stays_within_the_bytes_behind_its_object(memory: Any, name: str)
             to_dlpack_tensor(source, shape=shape, dtype="u1", byte_offset=offset)
     with refused("out_of_bounds", "shape", expected=expected, found=f"to {nbytes}"):
         to_dlpack_tensor(source, shape=nbytes + 1, dtype="u1", byte_offset=first)
+    with refused("out_of_bounds", "shape", expected=expected, found="bytes -1 to 0"):
+        to_dlpack_tensor(source, shape=2, strides=(-1,), dtype="u1", byte_offset=first)
 
 
 def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory: Any) -> None:
-    array = Array(memory, 8, 24, usm_data=Array(memory, 0, 15))
+    array = part(memory, 8, 24, usm_data=part(memory, 0, 15))
     with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):
         to_dlpack_tensor(array)
 
 
 def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled: Any) -> None:
-    liar = Array(unpooled, 0, 2**34)
-    array = Array(unpooled, 0, 16, usm_data=liar)
+    liar = part(unpooled, 0, 2**34)
+    array = part(unpooled, 0, 16, usm_data=liar)
     with refused("out_of_bounds", "shape", expected="allocation"):
         to_dlpack_tensor(array, shape=2**34)
 
@@ -301,22 +267,22 @@ def test_context_pointer_and_queue_are_refused_before_the_bounds(
         ("context_not_default", "queue", memory, foreign_queue),
     ]
     for code, field, source, queue in refusals:
-        for beyond in ({"shape": 49}, {"shape": 1, "byte_offset": 2**40}):
+        for beyond in ({}, {"shape": 49}, {"shape": 1, "byte_offset": 2**40}):
             with refused(code, field):
                 to_dlpack_tensor(source, dtype="u1", queue=queue, **beyond)
+    with refused("context_not_default", "queue"):
+        to_dlpack_tensor(memory, shape=0, queue=foreign_queue)
 
 
 # --- dtypes
 
 DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
-    ("uint16", (1, 16, 1), np.dtype("uint16")),
     (bool, (6, 8, 1), np.dtype(bool)),
     (int, (0, 64, 1), np.dtype("int64")),
     (np.float16, (2, 16, 1), np.dtype("float16")),
     (np.dtype("<i4"), (0, 32, 1), np.dtype("int32")),
     (ml_dtypes.bfloat16, (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
     *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
-    ("float6_e2m3fn", (15, 6, 1), "float6_e2m3fn"),
     ((2, 32, 4), (2, 32, 4), "float32x4"),
     ((3, 64, 1), (3, 64, 1), "code3bits64"),
 ]
@@ -329,10 +295,8 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(
     tensor = to_dlpack_tensor(memory, dtype=given_as)
     assert tensor.dtype == seen
     assert type(tensor.dtype) is type(seen)
-    capsule = tensor.__dlpack__(max_version=(1, 3))
-    inside = content_of(capsule).dl_tensor
+    inside = content_of(tensor.__dlpack__()).dl_tensor
     assert (inside.code, inside.bits, inside.lanes) == dlpack
-    assert tensor.shape == (48 * 8 // (dlpack[1] * dlpack[2]),)
 
 
 def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any) -> None:
@@ -365,19 +329,6 @@ def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory: A
             assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
     assert memory.__sycl_usm_array_interface__["data"][1] is True
     assert to_dlpack_tensor(memory).readonly is False
-
-
-class NoDictionary:
-    """An object whose interface is something else."""
-
-    __sycl_usm_array_interface__ = ("data", 1)
-
-
-class Capsuled:
-    """An object whose capsule is something else."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._get_capsule = lambda: capsule
 
 
 PLACES: dict[str, Callable[[Any], Any]] = {
@@ -435,24 +386,16 @@ ANEW: list[tuple[dict[str, Any], dict[str, Any], tuple[int, ...], tuple[int, ...
 def test_a_tensor_is_read_anew(
     memory: Any, first: Any, changes: Any, shape: Any, strides: Any, dtype: str
 ) -> None:
-    owner = TypedArray(memory)
-    tensor = to_dlpack_tensor(owner, **first)
+    tensor = to_dlpack_tensor(TypedArray(memory), **first)
     again = to_dlpack_tensor(tensor, **changes)
     assert (again.shape, again.strides, str(again.dtype)) == (shape, strides, dtype)
     assert again.data == tensor.data + changes.get("byte_offset", 0)
-    padded = content_of(tensor.__dlpack__(max_version=(1, 3))).flags
-    flags = content_of(again.__dlpack__(max_version=(1, 3))).flags
-    assert flags == (0 if "dtype" in changes else padded)
+    flags = [content_of(x.__dlpack__(max_version=(1, 3))).flags for x in (tensor, again)]
+    assert flags[1] == (0 if "dtype" in changes else flags[0])
     if "dtype" not in first:
         array = TypedArray(memory, **({"strides": None} | first))
         of_array = to_dlpack_tensor(array, **changes)
         assert (of_array.shape, of_array.strides, of_array.data) == (shape, strides, again.data)
-    gone = [weakref.ref(tensor), weakref.ref(owner)]
-    del tensor, owner
-    assert gone[0]() is None  # the new one keeps the memory, and not the tensor
-    assert gone[1]() is not None
-    del again
-    assert gone[1]() is None
 
 
 def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory: Any) -> None:
@@ -487,7 +430,6 @@ def test_an_interface_without_a_field_is_refused_by_name(memory: Any) -> None:
 INTERFACE = "__sycl_usm_array_interface__"
 FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*FIRST, f"one at byte {2**40}", {"offset": 2**38}),
-    (*VIEW, "bytes 0 to 51", {"shape": (13,)}),
     (*VIEW, "bytes 4 to 51", {"offset": 1}),
     ("data_null", "data", "null", {"data": (0, False)}),
     ("pointer_unknown", "data", "unknown to it", {"data": (16, False)}),
@@ -511,7 +453,7 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (TypeError, "syclobj", "", {"syclobj": None}),
     (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
     (TypeError, "syclobj", "", {"syclobj": dpctl.SyclQueue}),
-    (TypeError, "syclobj", "", {"syclobj": Carrier(Capsuled("no capsule"))}),
+    (TypeError, "syclobj", "", {"syclobj": Carrier(SimpleNamespace(_get_capsule=lambda: "text"))}),
     (TypeError, "syclobj", "", {"syclobj": new_capsule(64, b"used_SyclQueueRef")}),
 ]
 
@@ -525,7 +467,7 @@ def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
 
 
 def test_an_object_without_usm_is_a_type_error() -> None:
-    for obj in (None, np.zeros(3), TypedArray, NoDictionary()):
+    for obj in (None, np.zeros(3), TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5)):
         with wrong_argument(TypeError, "obj", INTERFACE):
             to_dlpack_tensor(obj)
 
@@ -542,20 +484,6 @@ def test_an_error_of_the_interface_itself_reaches_the_caller(error: type[BaseExc
 
 
 # --- memory of no or of another context
-
-
-@pytest.mark.parametrize("of", ["the device", "an opencl sub-device"])
-def test_memory_and_queues_of_another_context_are_refused(
-    memory: Any, queue: Any, foreign_queue: Any, of: str
-) -> None:
-    wrong = foreign_queue
-    if of != "the device":
-        wrong = kept(dpctl.SyclQueue(queue.sycl_device.create_sub_devices(partition=1)[0]))
-    with refused("context_not_default", "context", found="another one"):
-        to_dlpack_tensor(allocate("device", 48, wrong))
-    for shape in (12, 0):
-        with refused("context_not_default", "queue", found="another context"):
-            to_dlpack_tensor(memory, shape=shape, queue=wrong)
 
 
 def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
@@ -603,9 +531,7 @@ def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory: Any) 
     ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(slot(DLPackTensor, py_tp_clear))(tensor)
     del owner
     assert gone() is None
-    with refused("tensor_released", "data", found="collected"):
-        tensor.__dlpack__()
-    with refused("tensor_released", "data"):
-        tensor.__sycl_usm_array_interface__  # noqa: B018
-    with refused("tensor_released", "data"):
-        usm_dlpack.from_dlpack(tensor)
+    uses = (DLPackTensor.__dlpack__, from_dlpack, lambda x: x.__sycl_usm_array_interface__)
+    for use in uses:
+        with refused("tensor_released", "data", found="collected"):
+            use(tensor)
