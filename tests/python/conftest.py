@@ -19,7 +19,6 @@ pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "pendin
 import clean_environment  # noqa: E402
 import dpctl  # noqa: E402
 import usm_dlpack  # noqa: E402
-from dpctl import program  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from memory_sources import allocate, new_queue  # noqa: E402
 from pending_work import PendingFill  # noqa: E402
