@@ -282,8 +282,9 @@ TEST(ToMdspan, GivesAnOpenStrideAStepPastAllOthersWhereItFits) {
 TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
   const strided_tensor first({0, 70000, 70000}, {0, 0, 0});
   const strided_tensor last({70000, 70000, 0}, {0, 0, 0});
-  expect_taken<view<md::layout_right, int, float, 3>>(first.tensor);
-  expect_taken<view<md::layout_left, int, float, 3>>(first.tensor);
+  // Their strides overflow if they are asked for.
+  EXPECT_EQ((to_mdspan<view<md::layout_right, int, float, 3>>(first.tensor).extent(1)), 70000);
+  EXPECT_EQ((to_mdspan<view<md::layout_left, int, float, 3>>(first.tensor).extent(1)), 70000);
   expect_taken<view<md::layout_stride, int, float, 3>>(first.tensor);
   expect_taken<view<md::layout_stride, std::int64_t, float, 3>>(last.tensor);
   // The first two reach index 127 by rows, and by columns the last stride is 128.
