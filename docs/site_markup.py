@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import usm_dlpack
 from docutils import nodes
-from error_table import index_table, read_table
+from error_table import index_table, read_table, with_meaning
 from recorded_uses import uses_of
 from sphinx.util import logging
 
@@ -49,6 +49,7 @@ def complete_page(app: Sphinx, docname: str, content: list[str]) -> None:
     if page in rows:
         raised = rows[page].raised
         added = [f"In Python {raised}; in C++ {{cpp:enumerator}}`usm_dlpack::errc::{page}`.", ""]
+        content[0] = with_meaning(rows[page], content[0])
     for use in uses_of(page):
         added += [f"**{use.title}** ({use.source})", ""]
         added += [f"```{LEXERS[Path(use.source).suffix]}", use.shown, "```", ""]
