@@ -32,7 +32,9 @@ if not _import_failure.is_doctor():
     except ImportError as _failure:
         _import_failure.failure = _failure  # which the program's commands say in one sentence
         if not _import_failure.is_this_package():
-            raise _import_failure.refusal(_failure) from _failure
+            raise ImportError(
+                _import_failure.sentence(_failure), name=_failure.name, path=_failure.path
+            ) from _failure
     else:
         __version__ = _version
         for _kind in (DLPackTensor, UsmAllocation, Explanation):

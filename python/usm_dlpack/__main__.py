@@ -17,14 +17,14 @@ from typing import TextIO
 
 _DESCRIPTION = """\
 Without a command: the root devices with their DLPack ids, a round trip of device USM through a
-foreign library, and what bad tensors are told. The commands say why an exchange fails.
+foreign library, and refusals of bad tensors. The commands say why an exchange fails.
 """
 _STATUS = """\
 exit status:
   0  everything asked for is there, and works
   1  it is not: no device that works, a refusal, or a problem
   2  the command line or what it names cannot be understood
-  3  what is to be said cannot be written
+  3  the output cannot be written
 
 Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
 """
@@ -48,9 +48,9 @@ Without a code, the codes of all errors and their meanings. With one, its page: 
 do, and examples of what it refuses.
 """
 _DOCTOR = """\
-Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
-versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
-problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
+Looks for problems of this environment: the SYCL runtime and its versions, mixed libsycl, the CPU
+driver, selectors, releases that do not fit each other. Each problem has the command that mends it.
+Runs even where usm_dlpack itself cannot be imported.
 """
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

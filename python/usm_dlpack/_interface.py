@@ -24,8 +24,6 @@ _LONGEST_CHAIN = 64
 
 @dataclass
 class _Array:
-    """What an object says of its memory."""
-
     data: int  # the address that it names
     first: int  # the address of the first element
     shape: list[int]

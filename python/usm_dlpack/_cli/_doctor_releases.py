@@ -29,7 +29,6 @@ _MISSING = re.compile(r"^(\S+) \S+ requires (\S+), which is not installed\.$")
 
 
 def installed_versions() -> dict[str, str]:
-    """Return the installed versions of the runtime and of packages that use it."""
     found = {}
     for name in _NAMES:
         try:
