@@ -30,7 +30,7 @@ if not _import_failure.is_doctor():
         from usm_dlpack._explain import Explanation, explain
         from usm_dlpack._paths import get_cmake_dir, get_include
     except ImportError as _failure:
-        _import_failure.failure = _failure  # which the program's commands say in one sentence
+        _import_failure.failure = _failure  # the commands report it in one sentence
         if not _import_failure.is_this_package():
             raise ImportError(
                 _import_failure.sentence(_failure), name=_failure.name, path=_failure.path

@@ -87,22 +87,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _run(options: argparse.Namespace) -> int:
-    from usm_dlpack._cli import _demonstration, _devices, _explain
-
-    if options.command == "devices":
-        return _devices.show(as_json=options.json, colour=options.color)
-    if options.command == "explain":
-        return _explain.show(
-            options.target, direction=options.direction, as_json=options.json, colour=options.color
-        )
-    return _devices.show(as_json=False, details=False) or _demonstration.show()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     options = _parse(arguments)
-    # What follows works without the compiled module, until `_run`.
+    # What follows works without the compiled module, until `try`.
     if options.version:
         print(f"usm_dlpack {importlib.metadata.version('usm-dlpack')}")
         return 0
@@ -113,12 +101,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "doctor":
         return _doctor.show(as_json=options.json, colour=options.color)
     try:
-        return _run(options)
+        from usm_dlpack._cli import _demonstration, _devices, _explain
     except ImportError as error:  # of _core or its libraries
         from usm_dlpack import _terminal
 
         _terminal.say_error(_import_failure.sentence(_import_failure.failure or error))
         return 1
+    if options.command == "devices":
+        return _devices.show(as_json=options.json, colour=options.color)
+    if options.command == "explain":
+        return _explain.show(
+            options.target, direction=options.direction, as_json=options.json, colour=options.color
+        )
+    return _devices.show(as_json=False, details=False) or _demonstration.show()
 
 
 def _run_as_program() -> int:

@@ -228,7 +228,7 @@ def validate(
     overlapping: bool | None = None,
     device: SyclDevice | tuple[int, int] | str | None = None,
 ) -> UsmAllocation:
-    """Prove that an array is USM that this process can use as it says, and say how it was proved.
+    """Prove that an array is what it says, and usable here, and return the proof.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def _round_trip(device: _Device) -> DLPackTensor:
 
 def _refusals(device: _Device, tensor: DLPackTensor) -> None:
     """Show bad arrays and requests, and require that each is refused by the rule it breaks."""
-    print("\nBad tensors, and what their producers are told")
+    print("\nBad tensors, and their refusals")
     export, take, prove = usm_dlpack.to_dlpack_tensor, usm_dlpack.from_dlpack, usm_dlpack.validate
     on_host = (ctypes.c_float * _COUNT)()
     own, root = device.allocate(), device.queue.sycl_device
