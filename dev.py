@@ -162,7 +162,7 @@ def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Envir
 
 
 def is_installed(environment: Environment) -> bool:
-    """Say whether the package is in an environment, with what it needs, and as the tree has it."""
+    """Return whether an environment has the package, newer than all its sources."""
     modules = environment.folder.glob("lib/python*/site-packages/usm_dlpack/_core*.so")
     installed = max((module.stat().st_mtime for module in modules), default=0.0)
     trees = [ROOT / name for name in ("bindings", "cmake", "docs/errors", "include", "python")]
@@ -210,10 +210,10 @@ def test(all: bool) -> int:  # noqa: A002, as the option is called
 
 
 def without_random_addresses() -> list[str]:
-    """Return what to put before a command, because ThreadSanitizer may fail to start otherwise.
+    """Return a prefix without which programs of ThreadSanitizer may fail to start.
 
-    That of g++ 12 knows no kernel that draws 32 bits of each address (``vm.mmap_rnd_bits``). Where
-    a container forbids the choice, the command runs as it is.
+    That of g++ 12 does not support 32 random bits in addresses (``vm.mmap_rnd_bits``). Where a
+    container forbids the prefix, it is empty.
     """
     prefix = ["setarch", "--addr-no-randomize"]
     try:
