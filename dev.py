@@ -128,7 +128,7 @@ class Environment(NamedTuple):
         }
 
     def run(self, *command: str | Path, check: bool = True, **variables: str) -> int:
-        """Run a command with the environment's tools first on the path, and some more variables."""
+        """Run a command with the environment's tools first, and some more variables."""
         return run(*command, environment=self.variables | variables, check=check)
 
     def install(self, *requirements: str | Path) -> None:
@@ -162,7 +162,7 @@ def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Envir
 
 
 def is_installed(environment: Environment) -> bool:
-    """Say whether the package is in an environment, with what it needs, and as the tree has it."""
+    """Return whether an environment has the package, newer than all its sources."""
     modules = environment.folder.glob("lib/python*/site-packages/usm_dlpack/_core*.so")
     installed = max((module.stat().st_mtime for module in modules), default=0.0)
     trees = [ROOT / name for name in ("bindings", "cmake", "docs/errors", "include", "python")]
@@ -197,11 +197,9 @@ BEYOND = (
 
 def test(all: bool) -> int:  # noqa: A002, as the option is called
     """Run the tests that every change must pass: C++, on one and two root devices, and Python."""
-    require_debian_packages(missing_for_python() + absent(GOOGLETEST))
-    environment = make_environment("venv")
+    environment = prepare("-r", "requirements/test.txt", ".[cpu,test]", packages=GOOGLETEST)
     preset = "dev" if all else "quick"
     chosen = [] if all else ["-m", "not extended"]
-    environment.install("-r", "requirements/test.txt", ".[cpu,test]")
     environment.run("cmake", "--preset", preset)
     environment.run("cmake", "--build", "--preset", preset)
     environment.run("ctest", "--preset", preset)
@@ -212,10 +210,10 @@ def test(all: bool) -> int:  # noqa: A002, as the option is called
 
 
 def without_random_addresses() -> list[str]:
-    """Return what to put before a command, because ThreadSanitizer may fail to start otherwise.
+    """Return a prefix without which programs of ThreadSanitizer may fail to start.
 
-    That of g++ 12 knows no kernel that draws 32 bits of each address (``vm.mmap_rnd_bits``). Where
-    a container forbids the choice, the command runs as it is.
+    That of g++ 12 does not support 32 random bits in addresses (``vm.mmap_rnd_bits``). Where a
+    container forbids the prefix, it is empty.
     """
     prefix = ["setarch", "--addr-no-randomize"]
     try:
@@ -262,16 +260,16 @@ def run_program(program: str, *arguments: str) -> int:
     return run(sys.executable, ROOT / program, *arguments, check=False)
 
 
-def interoperability(extended: bool) -> int:
+def interoperability(*options: str) -> int:
     """Exchange arrays with the libraries that need environments of their own."""
-    return run_program("tests/interoperability/run.py", *(["--extended"] if extended else []))
+    return run_program("tests/interoperability/run.py", *options)
 
 
-def gpu() -> int:
+def gpu(*options: str) -> int:
     """Run the tests on Intel's GPU drivers, simulated: Level Zero without a GPU."""
     require_python(11)  # for tomllib
     require_debian_packages(absent(GOOGLETEST))
-    return run_program("tests/level_zero/run.py")
+    return run_program("tests/level_zero/run.py", *options)
 
 
 class Leg(NamedTuple):
@@ -297,11 +295,8 @@ class Leg(NamedTuple):
 
 
 # Of compiler, language version and DLPack each pair, and with --every each triple.
-PAIRS = [
-    *(Leg("g++", 17, "1.0"), Leg("g++", 20, "1.3")),
-    *(Leg("clang++-19", 17, "1.3"), Leg("clang++-19", 20, "1.0")),
-]
 TRIPLES = [Leg(c, s, d) for c in ("g++", "clang++-19") for s in (17, 20) for d in ("1.0", "1.3")]
+PAIRS = [TRIPLES[number] for number in (0, 3, 5, 6)]
 OTHERS = [
     Leg("clang++-19", 20, sycl=True),
     Leg("clang++-22", 23, mdspan="std", flags="-stdlib=libc++"),
@@ -388,25 +383,22 @@ def fuzz(seconds: int, seed: int) -> int:
     return environment.run(program, *limits, *reports, found, seeds, check=False)
 
 
-def hostile(count: int, seed: int) -> int:
+def hostile(*options: str) -> int:
     """Exchange hostile arrays, with two root devices that work and a broken one."""
     environment = prepare("-r", "requirements/test.txt", ".[cpu,test]")
     driver = environment.folder / "lib" / "libintelocl.so"
     copies = ROOT / "build" / "hostile"
     environment.run(environment.python, "tests/devices/driver_copies.py", driver, copies)
     drivers = [driver, copies / "second" / driver.name, copies / "broken" / driver.name]
-    return environment.run(
-        *(environment.python, "tests/hostile/run.py", f"--count={count}", f"--seed={seed}"),
-        check=False,
-        OCL_ICD_FILENAMES=":".join(str(library) for library in drivers),
-    )
+    named = {"OCL_ICD_FILENAMES": ":".join(map(str, drivers))}
+    program = "tests/hostile/run.py"
+    return environment.run(environment.python, program, *options, check=False, **named)
 
 
-def cycles(count: int) -> int:
+def cycles(*options: str) -> int:
     """Export and import arrays by every way: each deleter runs once, and memory stays flat."""
     environment = prepare("-r", "requirements/test.txt", ".[cpu,test]")
-    program = ROOT / "tests" / "cycles" / "run.py"
-    return environment.run(environment.python, program, f"--count={count}", check=False)
+    return environment.run(environment.python, "tests/cycles/run.py", *options, check=False)
 
 
 def wheels() -> int:
@@ -419,20 +411,20 @@ def pythons() -> int:
     return run_program("tests/packaging/every_python.py", "--tests")
 
 
-def benchmark(arguments: list[str]) -> int:
-    """Compare Python calls with other libraries; options: benchmarks/python/beside_peers.py."""
-    return run_program("benchmarks/python/beside_peers.py", *arguments)
+def benchmark(*options: str) -> int:
+    """Compare Python calls with other libraries; `--write` renews docs/speed.md."""
+    return run_program("benchmarks/python/beside_peers.py", *options)
 
 
-def speed(arguments: list[str]) -> int:
-    """Compare the C++ core with CCCL, in instructions; options: benchmarks/core/beside_cccl.py."""
-    return run_program("benchmarks/core/beside_cccl.py", *arguments)
+def speed(*options: str) -> int:
+    """Compare the C++ core with CCCL, in instructions; `--write` renews docs/speed.md."""
+    return run_program("benchmarks/core/beside_cccl.py", *options)
 
 
-def mutation(arguments: list[str]) -> int:
-    """Print the faults in the headers that no C++ test catches; `mutation --help`: options."""
+def mutation(*options: str) -> int:
+    """Print the faults in the headers that no C++ test catches."""
     environment = prepare("-r", "requirements/test.txt", *WHEELS, packages=GOOGLETEST)
-    return environment.run(environment.python, "tests/mutation/mutate.py", *arguments, check=False)
+    return environment.run(environment.python, "tests/mutation/mutate.py", *options, check=False)
 
 
 def docs(browser: bool) -> int:
@@ -448,13 +440,9 @@ def docs(browser: bool) -> int:
     return environment.run(environment.python, "docs/browser_check.py", check=False)
 
 
-COMMANDS = {
-    f.__name__: f
-    for f in (
-        *(demo, test, lint, gpu, docs, interoperability, compilers, pythons, wheels, threads),
-        *(valgrind, fuzz, hostile, cycles, mutation, benchmark, speed),
-    )
-}
+# A command that passes its options to a program of the project, and all others.
+PASSING = (gpu, interoperability, hostile, cycles, mutation, benchmark, speed)
+COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
 
 
 def main() -> int:
@@ -466,36 +454,29 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    added = {
-        name: commands.add_parser(name, help=function.__doc__, description=function.__doc__)
-        for name, function in COMMANDS.items()
-    }
-    for command, option, told in (
-        ("test", "--all", f"with {BEYOND}"),
-        ("interoperability", "--extended", "with the libraries of 420 MB as well"),
-        ("docs", "--browser", "look at all pages in Chromium, and keep pictures"),
-        ("compilers", "--every", "each combination with DLPack, not each pair"),
-    ):
-        added[command].add_argument(option, action="store_true", help=told)
-    for command, option, default, told in (
-        ("fuzz", "--seconds", 600, "how long each target runs"),
-        ("fuzz", "--seed", 0, "of the random numbers; 0 is another one each time"),
-        ("hostile", "--count", 100_000, "how many exchanges"),
-        ("hostile", "--seed", 0, "of the random numbers"),
-        ("cycles", "--count", 1_000_000, "how many cycles"),
-    ):
-        added[command].add_argument(
-            option, type=int, default=default, help=f"{told} (default: {default})"
+    added = {}
+    for function in COMMANDS:
+        told, passing = function.__doc__, function in PASSING
+        one = commands.add_parser(
+            function.__name__, help=told, description=told, add_help=not passing
         )
-    added["compilers"].add_argument("--leg", help="this combination alone, by its name")
+        one.set_defaults(command=function)
+        added[function.__name__] = one.add_argument
+    added["test"]("--all", action="store_true", help=f"with {BEYOND}")
+    told = "look at all pages in Chromium, and keep pictures"
+    added["docs"]("--browser", action="store_true", help=told)
+    told = "each combination with DLPack, not each pair"
+    added["compilers"]("--every", action="store_true", help=told)
+    added["compilers"]("--leg", help="this combination alone, by its name")
+    added["fuzz"]("--seconds", type=int, default=600, help="how long it runs (default: 600)")
+    added["fuzz"]("--seed", type=int, default=0, help="0 is another one each time (default: 0)")
     known, rest = parser.parse_known_args()
     options = vars(known)
-    if options["command"] in ("benchmark", "mutation", "speed"):
-        options["arguments"] = rest
-    elif rest:
+    command = options.pop("command")
+    if rest and command not in PASSING:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        return COMMANDS[options.pop("command")](**options)
+        return command(*rest, **options)  # type: ignore[no-any-return]
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the documentation site: what `python3 dev.py docs` runs in its environment.
 
-Error codes without a page get one. Doxygen reads the headers, Sphinx the pages; a warning of
-either is an error.
+Doxygen reads the headers, Sphinx the pages; a warning of either is an error.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import error_table
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -53,7 +50,6 @@ def build_pages() -> bool:
 
 
 if __name__ == "__main__":
-    error_table.write_pages()
     passed = all([read_headers(), build_pages()])
     print(f"{'built' if passed else 'FAILED'}: {OUTPUT / 'html' / 'index.html'}")
     sys.exit(0 if passed else 1)

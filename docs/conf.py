@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Sphinx is told: which extensions read the pages, and which foreign names have no page."""
+"""Settings of Sphinx: the extensions that read the pages, and foreign names without a page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the table of error codes in core/error.hpp, and makes the index and missing pages of it.
-
-A code without a page in docs/errors/ gets one from its row, to be completed by hand.
-"""
+"""Reads the table of error codes in core/error.hpp, and makes the index of it."""
 
 from __future__ import annotations
 
@@ -12,17 +9,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = ROOT / "include" / "usm_dlpack" / "core" / "error.hpp"
-ERRORS = ROOT / "docs" / "errors"
 
 TABLE = re.compile(r"\berror_table\[\] = \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
 ROW = re.compile(
     r'\{errc::(?P<code>\w+),\s*"(?P<name>\w+)",\s*(?P<meaning>(?:"[^"\n]*"\s*)+)'
     r"(?:,\s*python_class::(?P<raised>\w+))?\}"
 )
-PAGE = """# `{code}`
-
-Refused: {meaning}.
-"""
 
 
 class Row(NamedTuple):
@@ -55,9 +47,6 @@ def index_table(rows: list[Row]) -> list[str]:
     return lines + [f"| `{row.code}` | {row.meaning} | {row.raised} |" for row in rows]
 
 
-def write_pages() -> None:
-    """Write a page for each code that has none."""
-    for row in read_table():
-        page = ERRORS / f"{row.code}.md"
-        if not page.is_file():
-            page.write_text(PAGE.format(code=row.code, meaning=row.meaning), encoding="utf-8")
+def with_meaning(row: Row, page: str) -> str:
+    """Return the page of a code with what is refused behind its title."""
+    return page.replace("\n", f"\n\nRefused: {row.meaning}.\n", 1)

@@ -12,7 +12,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from error_table import ERRORS, PAGE, read_table
+from error_table import ROOT, read_table, with_meaning
 from recorded_uses import uses_of
 
 # Of a link its words are kept, of a role its target, and of bold letters the letters.
@@ -50,9 +50,10 @@ def write_texts(output: Path) -> None:
     """Write all texts to a folder."""
     output.mkdir(parents=True, exist_ok=True)
     rows = read_table()
-    pages = {row.code: PAGE.format(code=row.code, meaning=row.meaning) for row in rows}
-    pages |= {page.stem: page.read_text(encoding="utf-8") for page in ERRORS.glob("*.md")}
+    files = (ROOT / "docs" / "errors").glob("*.md")
+    pages = {file.stem: file.read_text(encoding="utf-8") for file in files}
     del pages["index"]
+    pages |= {row.code: with_meaning(row, pages[row.code]) for row in rows}
     for name, markdown in pages.items():
         (output / f"{name}.txt").write_text(text_of(name, markdown), encoding="utf-8")
     meanings = {row.code: row.meaning for row in rows}

@@ -25,7 +25,7 @@ SHOWN_ON = {
     "building": ("building.sh",),
     "commands": ("commands.sh",),
     "compile_time": ("compile_time.cpp",),
-    "python_arguments": ("TypeError", "ValueError", "AttributeError", "ImportError"),
+    "python_arguments": ("TypeError", "ValueError", "AttributeError"),
 }
 
 

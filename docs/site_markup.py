@@ -2,8 +2,9 @@
 """What the site has beyond Sphinx and MyST.
 
 A page of docs/errors/ ends with the invalid uses that it is about, and the index with the table of
-codes. A code in backticks links to its page. Links in included files, and to READMEs of examples,
-lead to the pages of these files. Properties of the extension module show their types.
+codes. A code in backticks links to its page. Links in included files lead where they do in the
+file, and links to a file that has a page to that page. Properties of the extension module show
+their types.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import usm_dlpack
 from docutils import nodes
-from error_table import index_table, read_table
+from error_table import index_table, read_table, with_meaning
 from recorded_uses import uses_of
 from sphinx.util import logging
 
@@ -26,14 +27,20 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-README_OF_EXAMPLE = re.compile(r"\]\([./]+/examples/(\w+)/README\.md\)")
-LINK = re.compile(r"\]\(([^)#:\s]+)\)")
+SHOWN_FILE = re.compile(r"\]\([./]+/(?:examples/(\w+)/README|(CHANGELOG|CONTRIBUTING))\.md\)")
+LINK = re.compile(r"\]\(([^)#:\s][^):\s]*)\)")
 LEXERS = {".py": "python", ".cpp": "cpp", ".sh": "sh"}
 
 
+def page_of_file(link: re.Match[str]) -> str:
+    """Return a link to the page that includes a file."""
+    example, file = link.groups()
+    return f"](/how-to/examples/{example}.md)" if example else f"](/{file.lower()}.md)"
+
+
 def complete_page(app: Sphinx, docname: str, content: list[str]) -> None:
-    """Add to a page of an error what is refused, and lead links to READMEs to their pages."""
-    content[0] = README_OF_EXAMPLE.sub(r"](/how-to/examples/\1.md)", content[0])
+    """Add to a page of an error what is refused, and lead links to files to their pages."""
+    content[0] = SHOWN_FILE.sub(page_of_file, content[0])
     folder, _, page = docname.rpartition("/")
     if folder != "errors":
         return
@@ -42,6 +49,7 @@ def complete_page(app: Sphinx, docname: str, content: list[str]) -> None:
     if page in rows:
         raised = rows[page].raised
         added = [f"In Python {raised}; in C++ {{cpp:enumerator}}`usm_dlpack::errc::{page}`.", ""]
+        content[0] = with_meaning(rows[page], content[0])
     for use in uses_of(page):
         added += [f"**{use.title}** ({use.source})", ""]
         added += [f"```{LEXERS[Path(use.source).suffix]}", use.shown, "```", ""]
@@ -51,7 +59,7 @@ def complete_page(app: Sphinx, docname: str, content: list[str]) -> None:
 
 def complete_include(app: Sphinx, path: Path, parent: str, content: list[str]) -> None:
     """Let the links of an included file lead to where they lead from its own folder."""
-    content[0] = LINK.sub(rf"](/{path.parent}/\1)", content[0])
+    content[0] = SHOWN_FILE.sub(page_of_file, LINK.sub(rf"](/{path.parent}/\1)", content[0]))
 
 
 def link_error_codes(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -30,9 +30,11 @@ if not _import_failure.is_doctor():
         from usm_dlpack._explain import Explanation, explain
         from usm_dlpack._paths import get_cmake_dir, get_include
     except ImportError as _failure:
-        _import_failure.failure = _failure  # which the program's commands say in one sentence
+        _import_failure.failure = _failure  # the commands report it in one sentence
         if not _import_failure.is_this_package():
-            raise _import_failure.refusal(_failure) from _failure
+            raise ImportError(
+                _import_failure.sentence(_failure), name=_failure.name, path=_failure.path
+            ) from _failure
     else:
         __version__ = _version
         for _kind in (DLPackTensor, UsmAllocation, Explanation):

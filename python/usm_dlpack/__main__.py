@@ -17,14 +17,14 @@ from typing import TextIO
 
 _DESCRIPTION = """\
 Without a command: the root devices with their DLPack ids, a round trip of device USM through a
-foreign library, and what bad tensors are told. The commands say why an exchange fails.
+foreign library, and refusals of bad tensors. The commands say why an exchange fails.
 """
 _STATUS = """\
 exit status:
   0  everything asked for is there, and works
   1  it is not: no device that works, a refusal, or a problem
   2  the command line or what it names cannot be understood
-  3  what is to be said cannot be written
+  3  the output cannot be written
 
 Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
 """
@@ -48,9 +48,9 @@ Without a code, the codes of all errors and their meanings. With one, its page: 
 do, and examples of what it refuses.
 """
 _DOCTOR = """\
-Looks through this environment for what keeps USM from being exchanged: the SYCL runtime and its
-versions, mixed libsycl, the CPU driver, selectors, releases that do not fit each other. Each
-problem has the command that mends it. Runs even where usm_dlpack itself cannot be imported.
+Looks for problems of this environment: the SYCL runtime and its versions, mixed libsycl, the CPU
+driver, selectors, releases that do not fit each other. Each problem has the command that mends it.
+Runs even where usm_dlpack itself cannot be imported.
 """
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -87,22 +87,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _run(options: argparse.Namespace) -> int:
-    from usm_dlpack._cli import _demonstration, _devices, _explain
-
-    if options.command == "devices":
-        return _devices.show(as_json=options.json, colour=options.color)
-    if options.command == "explain":
-        return _explain.show(
-            options.target, direction=options.direction, as_json=options.json, colour=options.color
-        )
-    return _devices.show(as_json=False, details=False) or _demonstration.show()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     options = _parse(arguments)
-    # What follows works without the compiled module, until `_run`.
+    # What follows works without the compiled module, until `try`.
     if options.version:
         print(f"usm_dlpack {importlib.metadata.version('usm-dlpack')}")
         return 0
@@ -113,12 +101,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "doctor":
         return _doctor.show(as_json=options.json, colour=options.color)
     try:
-        return _run(options)
+        from usm_dlpack._cli import _demonstration, _devices, _explain
     except ImportError as error:  # of _core or its libraries
         from usm_dlpack import _terminal
 
         _terminal.say_error(_import_failure.sentence(_import_failure.failure or error))
         return 1
+    if options.command == "devices":
+        return _devices.show(as_json=options.json, colour=options.color)
+    if options.command == "explain":
+        return _explain.show(
+            options.target, direction=options.direction, as_json=options.json, colour=options.color
+        )
+    return _devices.show(as_json=False, details=False) or _demonstration.show()
 
 
 def _run_as_program() -> int:

@@ -76,7 +76,6 @@ def check_range(field: str, values: Sequence[int], lowest: int) -> None:
 
 
 def names(field: str, values: Any) -> list[str]:
-    """Return one or several names."""
     read = [values] if isinstance(values, str) else values
     found: list[Any] = list(read) if isinstance(read, Iterable) else [None]
     if not all(isinstance(name, str) for name in found):

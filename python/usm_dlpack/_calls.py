@@ -124,7 +124,7 @@ class _Call:
         return next((p for p in self.parameters if key in (p.position, p.name)), None)
 
     def find(self, argument: Any) -> tuple[str, str | None]:
-        """Return the place of what is or holds an object, and its name if it is the object."""
+        """Return the place of the argument that is or holds an object, and its name if it is."""
         places = []
         every: list[tuple[int | str, Any]] = [*enumerate(self.args, 1), *self.kwargs.items()]
         for key, value in every:

@@ -121,7 +121,6 @@ def read_dtype(dtype: Any) -> Element:
 
 
 def read_typestr(typestr: str) -> Element:
-    """Read an array interface's type string."""
     return _read_numpy(_to_dtype(typestr))
 
 

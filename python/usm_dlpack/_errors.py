@@ -28,7 +28,6 @@ def shown(value: object) -> str:
 
 
 def command_for_page(name: str) -> str:
-    """Return the command that prints a page of docs/errors."""
     return f"python -m usm_dlpack errors {name}"
 
 
@@ -104,7 +103,6 @@ class ArgumentError(ConversionError, TypeError):
         return command_for_page("argument_error")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the text and the reasons."""
         return type(self), (self.args[0], self.reasons)
 
 
@@ -119,7 +117,6 @@ _CLASSES = classes_of(_core.error_table())
 
 
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
-    """Make the exception of a C++ ``conversion_error``."""
     if code == "no_device":
         remedy = _driver.remedy_of_late_import() or remedy
     return _CLASSES.get(code, ConversionError)(code, field, expected, found, remedy)

@@ -26,11 +26,10 @@ def to_dlpack_tensor(
     """Describe USM that a Python object owns, prove it, and keep the object alive.
 
     Without a keyword the tensor is the array that `obj` describes. With ``shape``, ``dtype``,
-    ``strides`` or ``byte_offset`` its memory is read anew, from `obj`'s first element on. Every
-    byte of the result must lie within the bytes of `obj`, whatever the allocation holds beyond
-    them. These are all bytes of a dpctl.memory; of an array, all of its ``usm_data``, ``base`` or
-    ``data``; without such, and of a DLPackTensor, those from the lowest to the highest element. An
-    empty tensor may begin at their end.
+    ``strides`` or ``byte_offset`` it is another view of that memory, counted from `obj`'s first
+    element. Every byte of it must lie within the bytes of `obj`: all of a dpctl.memory; all of an
+    array's ``usm_data``, ``base`` or ``data``; otherwise, and for a DLPackTensor, those from the
+    lowest to the highest element. An empty tensor may begin at their end.
 
     Parameters
     ----------
@@ -130,28 +129,27 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``, on the type or on the object, or whose type has the C exchange
-        API. It is passed the keywords that its signature has. Its memory is USM, or with ``device``
-        host memory; then a NumPy array of ml_dtypes is taken too, though NumPy does not export it.
+        An array with ``__dlpack__``, which gets the keywords of its signature, or whose type has
+        the C exchange API. Its memory is USM, or with ``device`` host memory, also of a NumPy array
+        of ml_dtypes, which NumPy does not export.
     device
-        Where the tensor is to be: a root device as ``(14, device_id)``, as a device or sub-device
-        of it, by its filter string, or by a queue. An array that is elsewhere, in host memory or on
-        another root device, is copied; so is USM of another context or a sub-device, if its
-        producer exports it for the host, after all work on its ``sycl_queue``. A queue, which must
-        be of the default context, is also handed to the producer as ``stream``, and is then the
-        tensor's ``sycl_queue``. None takes the array where it is.
+        Where the tensor must be: ``(14, device_id)``, a device, a filter string or a queue; a
+        sub-device means its root. An array in host memory or on another root device is copied. USM
+        of another context or of a sub-device is copied through the host, if its producer exports it
+        there, after all work on its ``sycl_queue``. A queue must be of the default context; the
+        producer gets it as ``stream``, and it becomes the tensor's ``sycl_queue``. None takes the
+        array where it is.
     copy
-        True always copies: the producer if it can, this package otherwise, also where the
-        producer refuses to, or its copy has elements that overlap. False never does. None
-        copies where `device`, `usm_type` or `order` asks for it, or the producer does. Our copies
-        keep positive strides where elements neither overlap nor have gaps, and are compact, in C
-        order, elsewhere.
+        True always copies: the producer does, or this package if the producer cannot, refuses, or
+        makes elements that overlap. False never copies. None copies if `device`, `usm_type` or
+        `order` needs it, or the producer does so. Our copies keep positive strides without overlap
+        or gaps; all others become C order.
     usm_type
         "host", "device" or "shared": the array is copied if its USM is of another kind. None
         keeps the kind of USM; what comes through the host becomes device USM.
     order
-        "C" gives elements in C order without gaps: the array is copied if its strides are others.
-        None keeps the strides.
+        "C" copies the array unless its elements are in C order without gaps. None keeps the
+        strides.
 
     Returns
     -------
@@ -170,10 +168,10 @@ def from_dlpack(
 
     Notes
     -----
-    Work of the producer that may still be pending is not waited for, but known: the tensor's
-    ``sycl_queue`` is the queue in ``device``, or else the one that the producer says, by its
-    attribute ``sycl_queue`` or by the C exchange API; exports and copies of the tensor are ordered
-    behind it. A producer that says none must have finished. Copies made here are complete.
+    The call does not wait for the producer's work. The tensor's ``sycl_queue`` is the queue in
+    ``device``, or else the producer's, by its attribute ``sycl_queue`` or the C exchange API;
+    exports and copies of the tensor are ordered behind it. If the producer names no queue, its work
+    must have finished. Copies made here are complete.
 
     Examples
     --------
@@ -230,7 +228,7 @@ def validate(
     overlapping: bool | None = None,
     device: SyclDevice | tuple[int, int] | str | None = None,
 ) -> UsmAllocation:
-    """Prove that an array is USM that this process can use as it says, and say how it was proved.
+    """Prove that an array is what it says, and usable here, and return the proof.
 
     Parameters
     ----------

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def describe_proof(proof: UsmAllocation) -> str:
-    """Return the text of a proof."""
     access = ", read-only" if proof.readonly else ""
     return (
         f"UsmAllocation(usm_type={proof.usm_type!r}, device_id={proof.device_id}, "
@@ -31,7 +30,6 @@ def describe_proof(proof: UsmAllocation) -> str:
 
 
 def describe_tensor(tensor: DLPackTensor) -> str:
-    """Return the text of a tensor."""
     try:
         name = repr(tensor.sycl_device.name.strip())
     except _errors.ConversionError:  # in a child of fork(), which must not use the runtime

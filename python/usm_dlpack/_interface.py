@@ -16,16 +16,13 @@ from usm_dlpack._errors import shown, type_name
 
 _NAME = "__sycl_usm_array_interface__"
 _ADDRESSES = range(2**64)
-# Where arrays name the memory that they are a part of: those of dpctl.tensor and dpnp.tensor,
-# those like NumPy's, and those of dpnp.
+# The attributes with an array's memory: of dpctl.tensor and dpnp.tensor, like NumPy's, of dpnp.
 _NAMES_OF_MEMORY = ("usm_data", "base", "data")
 _LONGEST_CHAIN = 64
 
 
 @dataclass
 class _Array:
-    """What an object says of its memory."""
-
     data: int  # the address that it names
     first: int  # the address of the first element
     shape: list[int]

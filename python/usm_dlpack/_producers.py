@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a type's ``__dlpack__`` takes and its arrays say, read once for each type."""
+"""Reads, once for each type, which keywords its ``__dlpack__`` takes and what its arrays have."""
 
 from __future__ import annotations
 

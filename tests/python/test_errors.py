@@ -46,10 +46,11 @@ def test_a_refusal_has_the_class_that_the_table_says_and_its_page() -> None:
 def test_the_page_of_an_error_is_printed_by_its_command(succeed: Callable[..., str]) -> None:
     overloads = ArgumentError("f: ...", (from_parts(*PARTS),))
     for error, parts in (
-        (overloads, ("Its `reasons` are the refusals", "guide_extension.fill(queue, 1.5, 1.5)")),
+        (overloads, ("first of its `reasons`", "guide_extension.fill(queue, 1.5, 1.5)")),
         (
             overloads.reasons[0],
             (
+                "Refused: the view does not lie within one USM allocation.\n",
                 "What to do: Correct shape, strides or byte_offset",
                 "  # 64 bytes\n\n  shape: expected a view within the 48 bytes of the object",
             ),

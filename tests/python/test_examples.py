@@ -38,15 +38,16 @@ def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
         "SYCL_CACHE_DIR": str(tmp_path / "cache"),
     }
 
-    def run(*command: str, **more: str) -> str:
-        done = clean_environment.run(*command, cwd=folder, timeout=1800, **variables, **more)
+    def run(*command: str, cwd: Path = folder, **more: str) -> str:
+        done = clean_environment.run(*command, cwd=cwd, timeout=1800, **variables, **more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     printed = ""
-    for command in block("README.md", "sh")[0].splitlines():
-        target = {"PIP_TARGET": installed} if command.endswith("./extension") else {}
-        printed += run("sh", "-c", command, **target)
+    for name in ("extension", "c_abi"):
+        for command in block(f"{name}/README.md", "sh")[0].splitlines():
+            target = {"PIP_TARGET": installed} if command.endswith(" .") else {}
+            printed += run("sh", "-c", command, cwd=folder / name, **target)
     assert re.search(r"\d+ passed in ", printed)
     assert "100% tests passed" in printed
 

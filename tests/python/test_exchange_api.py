@@ -83,7 +83,9 @@ def test_what_is_no_tensor_or_was_never_made_is_refused() -> None:
     members = {"__dlpack_c_exchange_api__": DLPackTensor.__dlpack_c_exchange_api__}
     for function in (api.export, api.borrow):
         for wrong in (None, DLPackTensor, type("Imitation", (), members)()):
-            with wrong_argument(TypeError, "py_object", f"of type {type(wrong).__name__}"):
+            remedy = "look up the exchange API of the object's own type"
+            part = f"found an object of type {type(wrong).__name__}; {remedy}"
+            with wrong_argument(TypeError, "py_object", part):
                 function(wrong)
     for function in (api.export, api.borrow, DLPackTensor.__dlpack__):
         with refused("tensor_released", "data", found="one that was not initialised"):
@@ -137,7 +139,8 @@ def test_null_is_no_object_and_no_place_for_a_result(tensor: DLPackTensor, memor
         (take, (ctypes.addressof(foreign.managed), None), ValueError, "out"),
     ]
     for function, arguments, kind, field in calls:
-        with wrong_argument(kind, field, "found null"):
+        remedy = "; pass the producer's" if field == "tensor" else ""
+        with wrong_argument(kind, field, f"found null{remedy}"):
             function(*arguments)
     assert not out
     assert foreign.deletions == 1  # stolen all the same

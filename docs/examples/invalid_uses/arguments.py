@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import pickle
-from typing import Any
 
 import dpctl
 import dpctl.memory
@@ -128,24 +126,3 @@ def stream_of_another_library() -> None:
 def stream_for_the_host() -> None:
     tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMHost(48))
     tensor.__dlpack__(stream=dpctl.SyclQueue(), dl_device=(1, 0))
-
-
-def exchange_function(place: int, first: Any) -> Any:
-    """Return a function of the C exchange API of DLPackTensor, by its place in the table."""
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    capsule = usm_dlpack.DLPackTensor.__dlpack_c_exchange_api__
-    table = (ctypes.c_void_p * 7).from_address(get_pointer(capsule, b"dlpack_exchange_api"))
-    return ctypes.PYFUNCTYPE(ctypes.c_int, first, ctypes.c_void_p)(table[place])
-
-
-def exchange_of_an_object_of_another_type() -> None:
-    out = ctypes.c_void_p()
-    managed_tensor_from_py_object = exchange_function(3, ctypes.py_object)
-    managed_tensor_from_py_object(np.zeros(3), ctypes.addressof(out))
-
-
-def exchange_of_null() -> None:
-    out = ctypes.c_void_p()
-    managed_tensor_to_py_object = exchange_function(4, ctypes.c_void_p)
-    managed_tensor_to_py_object(None, ctypes.addressof(out))

@@ -34,12 +34,6 @@ sycl::queue queue_on(std::int32_t device_id) {
 
 // --- Export -------------------------------------------------------------------------------
 
-const use view_of_the_stack("view_of_the_stack", [] {
-  std::array<float, 12> elements{};
-  const vector view(elements.data(), 12);
-  static_cast<void>(to_dlpack_tensor(view, sycl::queue()));
-});
-
 const use view_of_no_platforms_usm("view_of_no_platforms_usm", [] {
   std::array<float, 12> elements{};
   const vector view(elements.data(), 12);

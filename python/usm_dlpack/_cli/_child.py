@@ -84,7 +84,7 @@ def list_with(changes: Mapping[str, str | None]) -> list[Device]:
 
 
 def describe(device: Any) -> Device:
-    """Say what a device is; what a broken driver does not answer is None, and the failure told."""
+    """Describe a device; what a broken driver does not answer is None, beside the failure."""
     described: Device = {"failure": None}
     for name, ask in {
         "filter_string": device.get_filter_string,

@@ -43,7 +43,6 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
-    """Print the root devices; return 0 if there is one that works."""
     try:
         devices = [_described(row) for row in _core.device_rows()]
     except ConversionError as error:  # the runtime cannot list devices

@@ -81,7 +81,6 @@ def _source_of_package() -> str | None:
 
 
 def check_package(file: Path | None, major: int | None, probe: Probe) -> list[Finding]:
-    """Check whether the package can be imported, and with which libsycl."""
     if probe.failure is None:
         return [fine("package", f"usm_dlpack is built for libsycl.so.{major}, and is imported")]
     if major is None or "signal" in probe.failure or "_core" in probe.failure:
@@ -125,7 +124,6 @@ def check_libsycl(major: int, probes: dict[str, Probe]) -> list[Finding]:
 
 
 def check_peers(probes: dict[str, Probe], earlier: list[Finding]) -> list[Finding]:
-    """Check whether the libraries that share the runtime can be imported."""
     findings = []
     for name, probe in probes.items():
         if probe.failure is None:
@@ -206,7 +204,6 @@ def _print(found: dict[str, Any], colour: bool) -> None:
 
 
 def show(*, as_json: bool, colour: str) -> int:
-    """Examine the environment, print what was found; return 1 if there is a problem."""
     with Progress() as progress:
         found = examine(progress)
     if as_json:

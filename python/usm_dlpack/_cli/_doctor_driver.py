@@ -21,7 +21,6 @@ def _command_for_wheel() -> str:
 
 
 def check_driver() -> list[Finding]:
-    """Check whether the drivers that the system registers are there, and that of the wheel."""
     findings = []
     library = _driver.find_cpu_driver()
     for file in sorted(_driver._SYSTEM_DRIVERS.glob("*.icd")):

@@ -22,14 +22,12 @@ _NAMES = (
     *("torch", "jax", "apache-tvm-ffi", "nanobind", "numpy"),
 )
 # The output of `pip check` for a wrong version and for a missing package.
-_REQUIREMENT = re.compile(
-    r"^(\S+) \S+ has requirement ([^,]+(?:,[^,]+)*), but you have (\S+) (.+)\.$"
+_UNMET = re.compile(
+    r"(\S+) \S+ (?:has requirement (.+), but you have (\S+ .+)|requires (\S+), which is .+)\."
 )
-_MISSING = re.compile(r"^(\S+) \S+ requires (\S+), which is not installed\.$")
 
 
 def installed_versions() -> dict[str, str]:
-    """Return the installed versions of the runtime and of packages that use it."""
     found = {}
     for name in _NAMES:
         try:
@@ -77,15 +75,12 @@ def check_requirements() -> list[Finding]:
         return [fine("requirements", "not asked: this environment has no pip")]
     findings = []
     for line in done.stdout.splitlines():
-        if match := _REQUIREMENT.match(line):
-            name, wanted, other, version = match.groups()
-            found, package = f"{other} {version}", f'"{wanted}"'
-        elif match := _MISSING.match(line):
-            name, wanted = match.groups()
-            other, found, package = wanted, "none", wanted
-        else:
+        if (match := _UNMET.fullmatch(line)) is None:
             continue
+        name, wanted, there, absent = match.groups()
+        other = absent or there.partition(" ")[0]
         if {name.lower(), other.lower()} & set(_NAMES):
-            expected = f"{wanted}, as {name} requires"
-            findings.append(refused("requirements", expected, found, f"{PIP} {package}"))
+            expected = f"{absent or wanted}, as {name} requires"
+            package = absent or f'"{wanted}"'
+            findings.append(refused("requirements", expected, there or "none", f"{PIP} {package}"))
     return findings or [fine("requirements", "every package has what it requires")]

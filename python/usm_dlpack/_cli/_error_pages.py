@@ -11,7 +11,6 @@ from usm_dlpack._terminal import say_error
 
 
 def show(code: str | None) -> int:
-    """Print the list of codes, or the page of one; return the exit status."""
     # An editable install has two folders.
     folders = (Path(folder, "errors") for folder in usm_dlpack.__path__)
     texts = {text.stem: text for folder in folders for text in folder.glob("*.txt")}

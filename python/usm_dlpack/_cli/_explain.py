@@ -25,7 +25,6 @@ class _UnusableError(Exception):
 
 
 def _load(name: str) -> ModuleType:
-    """Import a module, or a file as if it were the program."""
     path = Path(name)
     if not name.endswith(".py") and os.sep not in name:
         if "" not in sys.path:
@@ -73,7 +72,6 @@ def _refused(expected: str, found: str, error: BaseException, remedy: str) -> _U
 
 
 def find_object(target: str) -> Any:
-    """Return the value of ``MODULE:EXPR``."""
     module, colon, expression = target.partition(":")
     if not colon or not module or not expression.strip():
         raise _UnusableError(
@@ -119,7 +117,6 @@ def _prints_to_stderr() -> Iterator[None]:
 
 
 def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
-    """Explain an object, print it, and return the exit status."""
     try:
         with Progress() as progress, _prints_to_stderr():
             progress.show(f"importing {target.partition(':')[0]}")

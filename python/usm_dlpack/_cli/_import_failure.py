@@ -34,8 +34,3 @@ def sentence(cause: ImportError) -> str:
         f"usm_dlpack: expected its compiled module and what it needs, found {cause}; "
         "run `python -m usm_dlpack doctor`, which says what mends it"
     )
-
-
-def refusal(cause: ImportError) -> ImportError:
-    """Return the error of a failed import."""
-    return ImportError(sentence(cause), name=cause.name, path=cause.path)

@@ -14,7 +14,7 @@ Facts = dict[str, Any]
 
 @contextlib.contextmanager
 def failing(answers: Facts) -> Iterator[None]:
-    """Write the text of a failure among the answers."""
+    """Add the text of an exception to the answers."""
     try:
         yield
     except Exception as error:  # a broken driver may fail at any query

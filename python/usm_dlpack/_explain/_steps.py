@@ -131,7 +131,6 @@ class Observed:
         return "interface" if named or _interface(self.x) is None else "request"
 
     def walk(self) -> Walk:
-        """Return the protocol, with texts for the steps that were reached."""
         is_import = self.direction == "import"
         reached, steps = True, []
         words = self.facts | {"kind": self._kind()}

@@ -37,7 +37,7 @@ using usm_dlpack_test::queue_on;
 
 using device_matrix = usm_dlpack::device_mdspan<matrix>;
 
-// Fills an array of anybody's, which must be float32 in device USM, two dimensions of C order.
+// Fills a foreign array, which must be float32 in device USM, with two dimensions in C order.
 void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float value) {
   const auto x = usm_dlpack::to_mdspan<device_matrix>(theirs);  // proved, then converted
   usm_dlpack::check_queue(queue, x);                            // and `queue` may work on it
