@@ -129,7 +129,7 @@ void synchronise(const tensor& source, const consumer_stream& consumer, bool on_
 /// the host.
 /// @throws conversion_error (never a TypeError, which consumers take for "old producer")
 /// @throws nb::value_error for an unusable `stream`
-nb::object export_capsule(nb::handle self, nb::handle stream, nb::handle max_version,
+nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
   check_ready(self);
   check_process();

@@ -260,7 +260,7 @@ constexpr const char* copy_from_doc =
     "    If `host` is no array, or `queue` no queue.";
 
 /// DLPackTensor.copy_from
-void copy_from(nb::handle self, nb::handle host, nb::handle queue) {
+void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
   check_ready(self);
   check_process();
   const nb::object kept = nb::borrow(self);

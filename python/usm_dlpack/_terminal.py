@@ -7,7 +7,6 @@ Does not import the package, so that the doctor works even if the import fails.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from contextlib import AbstractContextManager
 from typing import TextIO
@@ -62,6 +61,14 @@ class Progress(AbstractContextManager["Progress"]):
     def show(self, text: str) -> None:
         """Replace the line by a new text; an empty one erases it."""
         if self._shown:
-            line = f"{text[: shutil.get_terminal_size().columns - 3]} …" if text else ""
+            line = f"{text[: _columns(self._stream) - 3]} …" if text else ""
             self._stream.write(f"\r\x1b[2K{line}")
             self._stream.flush()
+
+
+def _columns(stream: TextIO) -> int:
+    """Return the width of a terminal; shutil would ask that of standard output."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80

@@ -13,7 +13,19 @@ import usm_dlpack
 from capsules import ForeignArray, ForeignTensor
 from memory_sources import address_of
 from refusals import refused, wrong_argument
-from usm_dlpack import from_dlpack, to_dlpack_tensor
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+
+def test_a_method_of_a_stranger_or_of_a_blank_tensor_is_refused(memory: Any) -> None:
+    # The allocation is of a compiled class too, so that it looks like a tensor from outside.
+    for stranger in (42, object(), None, validate(to_dlpack_tensor(memory))):
+        with pytest.raises(TypeError):
+            DLPackTensor.__dlpack__(stranger)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            DLPackTensor.copy_from(stranger, bytes(96))  # type: ignore[arg-type]
+    blank = DLPackTensor.__new__(DLPackTensor)
+    with refused("tensor_released", "data"):
+        blank.__dlpack__()
 
 
 @pytest.mark.parametrize("kind", [dpctl.SyclQueue, dpctl.SyclDevice, dpctl.SyclContext])

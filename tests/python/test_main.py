@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
+import os
 import re
+import struct
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +19,7 @@ import clean_environment
 import dpctl
 import pytest
 from refusals import SENTENCE
-from usm_dlpack._terminal import wants_colour
+from usm_dlpack._terminal import Progress, wants_colour
 
 MAIN = ("-m", "usm_dlpack")
 DEVICES = (*MAIN, "devices", "--json")
@@ -298,6 +302,23 @@ def test_colours_follow_the_option_then_the_variables(
     assert wants_colour(Terminal(), choice) is on_terminal
     assert wants_colour(io.StringIO(), choice) is elsewhere
     assert wants_colour(None, choice) is elsewhere
+
+
+@pytest.mark.parametrize("columns", [20, 0])
+def test_a_progress_line_fits_the_terminal_of_standard_error(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    # A longer line would wrap, and only its last row be erased. Standard output is elsewhere.
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(theirs, "w") as stream, monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", stream)
+        with Progress() as progress:
+            progress.show("x" * 99)
+        shown = os.read(ours, 999).decode()
+    os.close(ours)
+    assert shown == f"\r\x1b[2K{'x' * ((columns or 80) - 3)} …\r\x1b[2K"
 
 
 def test_help_says_the_exit_statuses(succeed: Callable[..., str]) -> None:
