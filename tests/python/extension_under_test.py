@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the extension of extension_project against the installed package, as its author would."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import os
@@ -36,7 +34,6 @@ def build_project(source: Path, name: str) -> Path:
 
 
 def build() -> Path:
-    """Build the extension and its stub, and return their folder."""
     return build_project(PROJECT, "extension_under_test")
 
 

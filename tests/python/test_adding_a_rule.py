@@ -5,8 +5,6 @@ Covered are the name in C++, the refusal, the exception class in Python (of the 
 program prints it; no wheel is built), the index of errors, and the page of the code.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

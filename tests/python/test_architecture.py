@@ -5,8 +5,6 @@ Each rule is a function from a source tree to the faults in it. Our tree has non
 sees the faults that it is for, planted in a small tree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -6,8 +6,6 @@ examples/, which have the installed package, are built by tests of their own. Wh
 headers that are missing or too old is in test_invalid_uses.py.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import venv
@@ -139,7 +137,6 @@ message(STATUS "flags=${{flags}} libraries=${{libraries}}")
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the unpacked sdist of this tree."""
     folder = tmp_path_factory.mktemp("sdist")
     build = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
     succeed(sys.executable, "-c", build, folder, cwd=ROOT)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards for notebooks: well-formed, self-contained, and drawn to the real numbers."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
@@ -33,7 +31,6 @@ def places(root: ElementTree.Element, kind: str) -> list[tuple[float, float]]:
 
 
 def table_of(root: ElementTree.Element) -> dict[str, str]:
-    """Return the facts in a card's table."""
     rows = (list(row) for row in next(root.iter("table")).iter("tr"))
     return {"".join(name.itertext()): "".join(fact.itertext()) for name, fact in rows}
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPackTensor.copy_from: host values go into the tensor's own memory."""
 
-from __future__ import annotations
-
 import array
 import ctypes
 from collections.abc import Callable
@@ -31,7 +29,6 @@ VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
 
 
 def whole(owner: Any, dtype: Any = "i4") -> Any:
-    """Return all values of some USM."""
     return to_dlpack_tensor(owner, dtype=dtype).numpy()
 
 

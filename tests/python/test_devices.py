@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device ids and root devices, in processes with one, two, three, a broken and no root device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

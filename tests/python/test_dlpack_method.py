@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPackTensor.__dlpack__: what each keyword gives, what it refuses, and who lives how long."""
 
-from __future__ import annotations
-
 import enum
 import gc
 from collections.abc import Callable
@@ -34,7 +32,6 @@ HOST = (1, 0)
 
 
 def flags_of(capsule: Any) -> int:
-    """Return the flags of a versioned capsule."""
     return int(content_of(capsule).flags)
 
 

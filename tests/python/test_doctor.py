@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack doctor``: finds what is really wrong, and its command mends it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import os

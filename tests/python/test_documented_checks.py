@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/checks.md says the order of checks that the C++ tests prove."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

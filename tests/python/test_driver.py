@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CPU driver of a wheel is made known on import, unless the user or the system has one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

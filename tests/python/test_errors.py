@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions: hierarchy, attributes, sentence, and pickling."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re
@@ -92,8 +90,6 @@ def test_a_refusal_names_no_address(unpooled: Any) -> None:
 
 
 class Silent:
-    """An object that has no text."""
-
     def __repr__(self) -> str:
         raise RuntimeError
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of the examples, run on a copy with the installed package alone."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C exchange API: our five functions as C calls them, and other types' tables as we do."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import re
@@ -253,7 +251,6 @@ class Table:
 
 @pytest.fixture
 def table(memory: Any) -> Table:
-    """Return a table that exports (3, 4) float32."""
     return Table(ForeignTensor(address_of(memory)))
 
 
@@ -298,7 +295,6 @@ AFTERWARDS = pytest.mark.parametrize("host_task", [False, True], ids=["no more",
 
 
 def borrow_pending(pending: PendingFill) -> None:
-    """Borrow a tensor whose queue works on it."""
     api.borrow(to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue))
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`explain` stops where the real call stops, its answers are true, and nothing is consumed."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json
@@ -26,7 +24,6 @@ EXPORT += ["queue", "bounds"]
 
 
 def raised_by(act: Callable[[], object]) -> BaseException:
-    """Return the exception of a call."""
     with pytest.raises(Exception) as caught:  # noqa: PT011
         act()
     return caught.value

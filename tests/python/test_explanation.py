@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of the two protocols have the steps that `explain` prints."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

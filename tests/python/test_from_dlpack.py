@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack: arrays of other libraries are proved, then owned; refused ones stay their own."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import types
@@ -32,20 +30,17 @@ from usm_dlpack._producers import _read_signature
 
 
 def same_view(first: DLPackTensor, second: DLPackTensor) -> bool:
-    """Whether two tensors describe the same elements in the same order."""
     names = ["data", "shape", "strides", "dtype", "usm_type", "device", "readonly", "nbytes"]
     return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
 @pytest.fixture(params=[False, True], ids=["versioned", "legacy"])
 def foreign(request: pytest.FixtureRequest, memory: Any) -> ForeignTensor:
-    """Return a valid tensor of another library over ``memory``, in each of the two structs."""
     return ForeignTensor(address_of(memory), legacy=request.param)
 
 
 @pytest.fixture
 def versioned(memory: Any) -> ForeignTensor:
-    """Return a valid versioned tensor of another library over ``memory``."""
     return ForeignTensor(address_of(memory))
 
 
@@ -214,7 +209,6 @@ class Asked:
         self.asked: list[dict[str, Any]] = []
 
     def give(self, **keywords: Any) -> Any:
-        """Return a capsule."""
         self.asked.append(keywords)
         return self.foreign.capsule()
 

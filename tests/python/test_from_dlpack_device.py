@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack with `device`, `copy`, `usm_type`: host arrays, other kinds, wrong arguments."""
 
-from __future__ import annotations
-
 import enum
 import gc
 import weakref

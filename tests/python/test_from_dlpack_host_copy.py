@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack with `device` reads USM that only its producer can reach through the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -52,17 +50,14 @@ class ContextArray(ForeignArray):
 
 
 def refuse(capsule: Any) -> Any:
-    """Refuse as dpctl and dpnp do."""
     raise CreationError("USM of another context")
 
 
 def refuse_with_cause(capsule: Any) -> Any:
-    """Refuse, and say why."""
     raise CreationError("USM of another context") from KeyError("its own")
 
 
 def refuse_host(capsule: Any) -> Any:
-    """Refuse the host."""
     raise LookupError("no host memory")
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack with `order`: "C" copies what is not in C order, and only that."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

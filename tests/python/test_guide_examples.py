@@ -4,8 +4,6 @@
 Python that needs a peer runs where it is: tests/interoperability/test_guide_examples.py.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -25,7 +23,6 @@ OF_PEERS = {"dpnp", "mpi4py", "torch"}
 
 
 def console(page: str) -> list[str]:
-    """Return the commands of a page, block by block."""
     return [text for language, text in guide.blocks_of(page) if language == "console"]
 
 
@@ -55,7 +52,6 @@ BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE = console("how-to/cmake")
 
 
 def built_project(name: str, commands: str, folder: Path) -> Path:
-    """Build a copy of a project of the page on CMake."""
     project = folder / name
     shutil.copytree(EXAMPLES / "cmake" / name, project)
     shell(commands, project)

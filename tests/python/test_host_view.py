@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPackTensor.host_view: CPU libraries see host and shared USM without a copy."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from typing import Any

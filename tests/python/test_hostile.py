@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects that lie about their types, names and methods, and random ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 After a change of a sentence on purpose, ``USM_DLPACK_RENEW_SENTENCES=1`` writes it there.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -31,14 +29,12 @@ run = functools.partial(clean_environment.run, cwd=FOLDER, LC_ALL="C")
 
 
 def said_by_python(source: str, **variables: str) -> list[Use]:
-    """Return what the uses of a Python file raise."""
     done = run(sys.executable, "-W", "error", invalid_uses.__file__, source, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return [Use(source, *parts) for parts in json.loads(done.stdout)]
 
 
 def said_by_program(program: Path, *arguments: str, **variables: str) -> list[Use]:
-    """Return what the uses of a C++ file raise."""
     done = run(program, *arguments, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return [Use(f"{program.name}.cpp", *line.split("\t")) for line in done.stdout.splitlines()]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each managed tensor's deleter runs once, on any thread, however its capsule ends."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack``: devices, a round trip, refusals; exit status 0 only if all is real."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -267,8 +265,6 @@ def test_a_file_gets_colours_only_if_it_is_told_to(succeed: Callable[..., str]) 
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
         return True
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of a nanobind extension take and return views of USM and SYCL objects."""
 
-from __future__ import annotations
-
 import gc
 import json
 import pickle
@@ -48,7 +46,6 @@ def ext() -> Any:
 
 @pytest.fixture
 def floats(memory: Any) -> Any:
-    """Return twelve float32 in device USM."""
     return to_dlpack_tensor(memory, dtype="float32")
 
 
@@ -59,14 +56,12 @@ def shared(queue: Any) -> Any:
 
 
 def shared_floats(queue: Any, values: Any) -> Any:
-    """Return float32 in shared USM."""
     memory = usm.MemoryUSMShared(4 * len(values), queue=queue)
     memory.copy_from_host(np.array(values, np.float32).view(np.uint8))
     return to_dlpack_tensor(memory, dtype="float32")
 
 
 def refused_call(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> ArgumentError:
-    """Return the error of a call that no overload takes."""
     with pytest.raises(ArgumentError) as caught:
         function(*arguments, **keywords)
     return caught.value

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed package: version, types, examples that run, and nothing more than it needs."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Children of fork() and sub-interpreters: refused in words where the SYCL runtime is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

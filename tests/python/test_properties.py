@@ -5,8 +5,6 @@ Expected values come from NumPy's own stride arithmetic over the bits of the sam
 elements of every dtype are alike: ``width`` neighbouring bits.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Sequence
@@ -105,7 +103,6 @@ class View:
 
 
 def strides_of(draw: Any, layout: str, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Return strides of a layout, for a shape."""
     if layout == "null":
         return None
     strides, step = [0] * len(shape), 1

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README: its Python runs and is refused as it shows, and its C++ is a test."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 Python is run by tests/python/test_guide_examples.py and its like, as it stands on the page.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

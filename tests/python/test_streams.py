@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stream` and the queue of a tensor: who is ordered behind whom, shown with work in flight."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Callable
 from functools import partial
@@ -84,7 +82,6 @@ class Bad:
 
 
 def stream_of(sycl_queue: Any) -> Any:
-    """Return a stream of another library, with its queue as an attribute."""
     return SimpleNamespace(sycl_queue=sycl_queue)
 
 
@@ -219,7 +216,6 @@ def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(
 
 
 def on_host(capsule: Any) -> list[int]:
-    """Return the int32 in a capsule for the host."""
     return np.frombuffer(bytes_on_host(capsule), np.int32).tolist()
 
 
@@ -338,13 +334,11 @@ class Producer:
 
     @property
     def sycl_queue(self) -> Any:
-        """Return what the test set, or raise it."""
         if isinstance(self._sycl_queue, BaseException):
             raise self._sycl_queue
         return self._sycl_queue
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
-        """Return a capsule of twelve int32."""
         return self.foreign.capsule()
 
 
@@ -354,7 +348,6 @@ class StreamProducer(Producer):
     asked: Any = None
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
-        """Return a capsule of twelve int32."""
         self.asked = stream
         return self.foreign.capsule()
 
@@ -387,12 +380,10 @@ class Instance:
         self.give = Producer(memory, queue).__dlpack__
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
-        """Return a capsule of twelve int32."""
         return self.give()
 
 
 def ours(memory: Any, queue: Any) -> Any:
-    """Return a tensor of ours."""
     source = memory if queue else TypedArray(memory, syclobj=memory.sycl_queue.sycl_context)
     return to_dlpack_tensor(source, dtype="i4", queue=queue)
 

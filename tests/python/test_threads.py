@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight threads exchange at once, by every way, and each sees only what is its own."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """to_dlpack_tensor: what USM becomes a tensor, what the tensor says, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import gc

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Type checkers know all that is public, from the package as it is installed."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """validate: what is proved of arrays and capsules, and what a consumer may require."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from typing import Any
