@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the extension of extension_project against the installed package, as its author would."""
 
+import functools
 import hashlib
 import importlib
 import os
@@ -37,6 +38,7 @@ def build() -> Path:
     return build_project(PROJECT, "extension_under_test")
 
 
+@functools.cache
 def load(name: str = NAME) -> Any:
     """Build the extension, and import it, or that of the how-to page."""
     sys.path.insert(0, str(build()))

@@ -15,43 +15,9 @@ from pending_work import FINISHED, PendingFill, Waiting
 from refusals import refused, wrong_argument
 from usm_dlpack import root_device, to_dlpack_tensor
 
-# Shape, strides in elements and the first element, of 60 int32.
-VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
-    "C": ((3, 4, 5), (20, 5, 1), 0),
-    "a part of the rows": ((3, 2, 4), (20, 5, 1), 6),
-    "every other": ((3, 4, 2), (20, 5, 2), 1),
-    "reversed": ((3, 4, 5), (-20, -5, -1), 59),
-    "transposed and reversed": ((5, 3), (1, -20), 40),
-    "no dimensions": ((), (), 17),
-    "extents of 1": ((1, 4, 1), (99, 3, -7), 2),
-    "empty": ((3, 0), (1, 1), 5),
-}
-
 
 def whole(owner: Any, dtype: Any = "i4") -> Any:
     return to_dlpack_tensor(owner, dtype=dtype).numpy()
-
-
-@pytest.mark.parametrize("layout", ["C", "reversed", "broadcast"])
-@pytest.mark.parametrize("name", VIEWS)
-def test_values_arrive_at_any_strides_and_nothing_else_is_written(
-    name: str, layout: str, usm_type: str, queue: Any
-) -> None:
-    shape, strides, first = VIEWS[name]
-    owner = allocate(usm_type, 240, queue)
-    tensor = to_dlpack_tensor(
-        owner, shape=shape, strides=strides, dtype="i4", byte_offset=4 * first
-    )
-    values = np.arange(tensor.size, dtype=np.int32).reshape(shape) - 1000
-    if layout == "reversed":
-        values = np.flip(np.flip(values).copy())
-    elif layout == "broadcast":
-        values = np.broadcast_to(np.int32(-7), shape)
-    mirror = whole(owner)
-    steps = [4 * stride for stride in strides]
-    np.lib.stride_tricks.as_strided(mirror[first:], shape, steps)[...] = values
-    assert tensor.copy_from(values) is None
-    assert np.array_equal(whole(owner), mirror)
 
 
 def test_many_runs_arrive(queue: Any) -> None:
@@ -61,25 +27,6 @@ def test_many_runs_arrive(queue: Any) -> None:
     mirror[::2] = values = np.arange(2500, dtype=np.int32)
     tensor.copy_from(values)
     assert np.array_equal(whole(owner), mirror)
-
-
-@pytest.mark.parametrize("step", [1, 2, -1])
-def test_neighbours_of_packed_elements_stay(step: int, usm_type: str, queue: Any) -> None:
-    owner = allocate(usm_type, 4, queue)
-    first = 2 if step < 0 else 0
-    tensor = to_dlpack_tensor(owner, shape=3, strides=(step,), dtype=(1, 4, 1), byte_offset=first)
-    nibbles = [byte >> shift & 15 for byte in range(4) for shift in (0, 4)]
-    for i, value in enumerate((9, 10, 11)):
-        nibbles[2 * first + i * step] = value
-    given = np.array([9 | 10 << 4, 11 | 12 << 4], np.uint8)
-    foreign = ForeignTensor(given.ctypes.data, shape=(3,), dtype=(1, 4, 1))
-    foreign.tensor.device_type = 1
-    tensor.copy_from(ForeignArray(foreign, device=(1, 0)))
-    found = [byte >> shift & 15 for byte in whole(owner, "u1").tolist() for shift in (0, 4)]
-    assert found == nibbles
-
-
-# --- what is read
 
 
 class Interface:
@@ -142,9 +89,6 @@ def test_values_in_the_same_memory_are_read_before_they_are_written(queue: Any) 
         assert seen[::2].tolist() == [47, *range(47, 24, -1)]
 
 
-# --- order
-
-
 @pytest.mark.parametrize("named", ["sycl_queue", "queue"])
 def test_it_waits_for_both_queues(
     named: str, usm_type: str, start: Callable[..., PendingFill]
@@ -172,9 +116,6 @@ def test_values_in_the_same_memory_are_read_after_its_work(
     pending.end()
     writing.end()
     assert tensor.numpy().tolist() == [FINISHED] * 12
-
-
-# --- what is refused
 
 
 def test_the_first_broken_rule_is_refused_and_nothing_is_written(

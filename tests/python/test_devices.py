@@ -10,8 +10,6 @@ import pytest
 from refusals import refused, wrong_argument
 from usm_dlpack import device_id, root_device
 
-# --- in this process, which has one root device
-
 
 def test_what_is_no_device_is_a_type_error(queue: Any) -> None:
     for wrong in (None, 0, "cpu:0", (14, 0), dpctl.SyclDevice, queue, queue.sycl_context):
@@ -36,8 +34,6 @@ def test_an_id_that_is_no_integer_is_a_type_error() -> None:
         with pytest.raises(TypeError, match="expected an int"):
             root_device(number)
 
-
-# --- in processes of their own
 
 BEGIN = """
 import dpctl, dpctl.memory, numpy
@@ -156,9 +152,6 @@ for act in (lambda: root_device(0), lambda: from_dlpack(array), lambda: validate
 """,
         **variables,
     )
-
-
-# --- copies from one root device to another
 
 
 def test_arrays_are_copied_between_root_devices_of_each_kind(run: Callable[..., None]) -> None:

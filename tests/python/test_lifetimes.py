@@ -40,9 +40,6 @@ def test_a_cycle_of_tensors_and_their_producers_is_collected(queue: Any) -> None
         assert [reference() for reference in gone] == [None, None]
 
 
-# --- chains of tensors
-
-
 def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory: Any) -> None:
     tensor, kept = owned(memory)
     ways: list[Callable[[DLPackTensor], DLPackTensor]] = [
@@ -91,9 +88,6 @@ print("all is gone")
 
 def test_a_long_chain_of_tensors_ends_on_a_small_stack(succeed: Callable[..., str]) -> None:
     assert succeed(CHAIN) == "all is gone\n"
-
-
-# --- memory that the package itself made goes after the work on it, without the GIL
 
 
 @pytest.mark.parametrize("work", [pytest.param("alone", marks=pytest.mark.extended), "host-task"])
@@ -156,9 +150,6 @@ def test_the_interpreter_ends_with_a_kernel_pending_on_a_copy(
     keep, drop = ("", "del x") if dropped else ("# ", "")
     code = AT_THE_END.format(keep=keep, drop=drop, in_order=dropped)
     assert succeed(PENDING + code) == ""
-
-
-# --- the end of the process
 
 
 AFTER_PYTHON = """
@@ -245,9 +236,6 @@ def test_the_interpreter_ends_while_threads_export_copy_and_let_go(
 ) -> None:
     for _ in range(3):
         assert succeed(BUSY_END) == ""
-
-
-# --- some of the cycles that ``python3 dev.py cycles`` runs by the million
 
 
 def test_cycles_leave_nothing_behind(new_process: Callable[..., Any], project_root: Path) -> None:

@@ -30,9 +30,6 @@ def test_the_program_shows_devices_a_round_trip_and_refusals(succeed: Callable[.
     assert lines[-1] == "All of this happened on this machine."
 
 
-# --- devices
-
-
 def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
     real = dpctl.get_devices()[0]
     kinds = ("device", "host", "shared", "system")
@@ -154,8 +151,6 @@ def test_without_the_foreign_consumer_the_program_fails_and_says_so(
     assert "apache-tvm-ffi" in done.stderr
 
 
-# --- explain
-
 _ARRAYS = """
 import dpctl
 from dpctl.memory import MemoryUSMDevice
@@ -254,9 +249,6 @@ def test_an_explained_file_is_loaded_as_python_loads_a_program(
     )
     told = json.loads(succeed(arguments=(*MAIN, "explain", f"{file}:good", "--json")))
     assert told["passed"] is True
-
-
-# --- terminals and streams
 
 
 def test_a_file_gets_colours_only_if_it_is_told_to(succeed: Callable[..., str]) -> None:

@@ -266,8 +266,6 @@ def test_in_a_child(name: str, succeed: Callable[..., str]) -> None:
     assert succeed(BEGIN + used + CHILDREN[name]) == ""
 
 
-# --- sub-interpreters
-
 SUB_INTERPRETER = """
 import os
 try:

@@ -25,11 +25,6 @@ def test_the_last_line_of_the_python_example_is_refused_in_the_sentence_shown() 
     assert f"\n    {caught.value}\n" in README
 
 
-def test_the_cpp_example_is_the_text_of_a_test() -> None:
-    (example,) = re.findall(r"```cpp\n(.*?)```", README, re.DOTALL)
-    assert example in (ROOT / "tests/cpp/sycl/test_guide.cpp").read_text(encoding="utf-8")
-
-
 def test_a_user_without_root_is_told_what_to_install() -> None:
     code = """
 import os, dev

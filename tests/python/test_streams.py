@@ -158,12 +158,6 @@ def test_a_queue_of_another_context_makes_the_host_wait(
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
 
 
-def test_the_capsule_of_a_queue_is_not_consumed(queue: Any, tensor: DLPackTensor) -> None:
-    capsule = queue._get_capsule()
-    tensor.__dlpack__(stream=capsule)
-    assert name_of(capsule) == b"SyclQueueRef"
-
-
 def test_a_refused_export_hands_nothing_over(consumer: Any, pending: PendingFill) -> None:
     tensor = tensor_of(pending)
     for keyword, value in (("max_version", 1), ("copy", "x"), ("dl_device", (2, 0))):
