@@ -4,6 +4,7 @@
 import ctypes
 import gc
 import json
+import re
 import types
 import weakref
 from collections.abc import Callable
@@ -54,6 +55,19 @@ def test_a_protocol_reports_every_step_in_order(memory: Any) -> None:
     assert steps == [*IMPORT[1:], "pointer"]  # again, of the queue that the producer names
     steps, _ = _core.observe(lambda: validate(tensor.__dlpack__()))
     assert steps == IMPORT[1:]
+
+
+@pytest.mark.parametrize("direction", ["export", "import"])
+def test_the_steps_are_those_of_the_page(memory: Any, project_root: Path, direction: Any) -> None:
+    def plain(title: str) -> str:
+        number, _, text = title.replace("`", "").partition(". ")
+        return f"{number}. {text[0].lower()}{text[1:]}"
+
+    (walk,) = explain(to_dlpack_tensor(memory), direction=direction).walks
+    page = (project_root / "docs" / "explanation" / f"{direction}_protocol.md").read_text()
+    headings = re.findall(r"^## (\d+\. .*)$", page, re.MULTILINE)
+    steps = [plain(f"{step.number}. {step.title}") for step in walk.steps]
+    assert [plain(heading) for heading in headings] == steps
 
 
 def test_the_facts_of_the_steps_are_those_of_the_proof(unpooled: Any) -> None:

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm_ffi
+from c_exchange_api import ExchangeAPI
 from capsules import (
     IS_COPIED,
+    NEWEST,
     READ_ONLY,
     VERSIONED,
     ForeignArray,
     ForeignTensor,
     OldArray,
+    content_of,
     name_of,
     new_capsule,
 )
@@ -76,7 +79,9 @@ def test_known_flags_of_any_minor_version_are_taken(
     versioned: ForeignTensor, flags: int, minor: int
 ) -> None:
     versioned.managed.flags, versioned.managed.minor = flags, minor
-    assert from_dlpack(ForeignArray(versioned)).readonly is bool(flags & READ_ONLY)
+    taken = from_dlpack(ForeignArray(versioned))
+    assert taken.readonly is bool(flags & READ_ONLY)
+    assert content_of(taken.__dlpack__(max_version=NEWEST)).flags == flags & READ_ONLY
 
 
 def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(
@@ -260,7 +265,11 @@ def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> Non
 
 @pytest.mark.parametrize(
     "use",
-    [from_dlpack, lambda raw: from_dlpack(raw, device=(14, 0)), validate, to_dlpack_tensor],
+    [
+        *(from_dlpack, lambda raw: from_dlpack(raw, device=(14, 0)), validate, to_dlpack_tensor),
+        *(DLPackTensor.__dlpack__, ExchangeAPI(DLPackTensor).export),
+        ExchangeAPI(DLPackTensor).borrow,
+    ],
 )
 def test_a_tensor_that_was_never_made_is_refused(use: Callable[[Any], Any]) -> None:
     with refused("tensor_released", "data", found="one that was not initialised"):

@@ -220,13 +220,19 @@ def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
         assert back.usm_type == ("unknown" if back.size == 0 and first == SIZE else kind)
         assert (back.readonly, back.device) == (readonly, (14, 0))
         assert back.dtype == tensor.dtype
-        if view.is_c:
-            in_order = from_dlpack(back, order="C", copy=False)
-            assert (in_order.data, in_order.strides) == (back.data, view.compact)
-        else:
-            with refused("copy_needed", "strides", expected="C order", remedy="copy=None"):
-                from_dlpack(back, order="C", copy=False)
+        for x in (back, OldArray(back.__dlpack__(max_version=(1, 3)))):
+            if view.is_c:
+                in_order = from_dlpack(x, order="C", copy=False)
+                assert (in_order.data, in_order.strides) == (back.data, view.compact)
+            else:
+                with refused("copy_needed", "strides", expected="C order", remedy="copy=None"):
+                    from_dlpack(x, order="C", copy=False)
     assert np.array_equal(host_copy(came_back[0], width), expected)
+    if kind != "device" and hasattr(tensor.host_view(), "__array_interface__"):
+        for seen in (np.asarray(tensor.host_view()), np.from_dlpack(tensor.host_view())):
+            assert (seen.dtype, seen.shape) == (tensor.dtype, view.shape)
+            assert seen.tobytes() == tensor.numpy().tobytes()
+            assert seen.flags.writeable is not readonly
 
 
 def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -> ForeignTensor:
