@@ -33,6 +33,7 @@ from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill
 from refusals import check_refusal, refused
+from test_exchange_api import Table
 from test_types import checked_by
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ArgumentError, from_dlpack, to_dlpack_tensor
@@ -600,10 +601,14 @@ def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext: Any, queue: Any) -
     assert back.numpy().tolist() == [7, 6, 5]
 
 
-def test_a_kept_view_knows_the_queue_that_an_object_says(ext: Any, queue: Any, shared: Any) -> None:
-    array: Any = ForeignArray(ForeignTensor(shared.data, shape=(4,)))
-    for said in (None, queue):
-        array.sycl_queue = said
+def test_a_kept_view_knows_the_queue_that_an_object_or_its_table_says(
+    ext: Any, queue: Any, shared: Any
+) -> None:
+    foreign = ForeignTensor(shared.data, shape=(4,))
+    silent, saying, table = ForeignArray(foreign), ForeignArray(foreign), Table(foreign)
+    saying.sycl_queue = queue
+    table.stream = queue.addressof_ref()  # as PyTorch's tensors say it
+    for array, said in ((silent, None), (saying, queue), (table.array(), queue)):
         ext.keep(array)
         assert ext.kept_queue() == said
         ext.drop_on_a_thread()
