@@ -164,16 +164,6 @@ def test_a_producer_is_asked_for_what_its_signature_takes(
     assert copy.numpy().tobytes() == taken.numpy().tobytes()
 
 
-def test_a_copy_is_refused_where_it_was_forbidden(memory: Any) -> None:
-    foreign = ForeignTensor(address_of(memory))
-    foreign.managed.flags = IS_COPIED
-    array = ForeignArray(foreign)
-    with refused("copy_needed", "copy", expected="copy=False", found="a copy"):
-        from_dlpack(array, copy=False)
-    assert name_of(array.given) == b"dltensor_versioned"
-    assert from_dlpack(array).shape == (3, 4)
-
-
 @pytest.mark.parametrize("error", [TypeError, BufferError, KeyboardInterrupt])
 def test_an_error_of_the_producer_reaches_the_caller_after_one_call(
     error: type[BaseException],
