@@ -66,9 +66,7 @@ def test_commands_exist() -> None:
     assert set(re.findall(r"--preset (\w+)", text)) <= {preset["name"] for preset in presets}
 
 
-def test_the_last_line_of_the_python_example_of_the_readme_is_refused_in_the_sentence_shown() -> (
-    None
-):
+def test_the_python_of_the_readme_is_refused_in_the_sentence_shown() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     *accepted, refused = example.splitlines()
