@@ -58,7 +58,7 @@ def printed_by(*command: str | Path, cwd: Path) -> str:
 
 
 @pytest.mark.extended
-def test_a_rule_is_added_by_the_recipe(project_root: Path, tmp_path: Path) -> None:
+def test_a_rule_is_added_by_the_recipe(project_root, tmp_path):
     recipe = (project_root / "CONTRIBUTING.md").read_text().partition("## Adding a rule\n")[2]
     docs = tmp_path / "docs"
     for folder in ("include", "docs/errors"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArray, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
-from pending_work import FINISHED, PendingFill, Waiting
+from pending_work import FINISHED, Waiting
 from refusals import refused, wrong_argument
 from usm_dlpack import root_device, to_dlpack_tensor
 
@@ -20,7 +20,7 @@ def whole(owner: Any, dtype: Any = "i4") -> Any:
     return to_dlpack_tensor(owner, dtype=dtype).numpy()
 
 
-def test_many_runs_arrive(queue: Any) -> None:
+def test_many_runs_arrive(queue):
     owner = allocate("device", 20_000, queue)
     tensor = to_dlpack_tensor(owner, shape=2500, strides=(2,), dtype="i4")
     mirror = whole(owner)
@@ -48,14 +48,14 @@ SOURCES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_values_of_every_kind_are_read(name: str, memory: Any) -> None:
+def test_values_of_every_kind_are_read(name, memory):
     values = np.arange(12, dtype=np.int32)
     to_dlpack_tensor(memory, dtype="i4").copy_from(SOURCES[name](values))
     assert np.array_equal(whole(memory), values)
 
 
 @pytest.mark.parametrize("name", ["bool", "float16", "complex64", "bfloat16", "int4"])
-def test_dtypes_of_numpy_and_ml_dtypes_are_read(name: str, memory: Any) -> None:
+def test_dtypes_of_numpy_and_ml_dtypes_are_read(name, memory):
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     tensor = to_dlpack_tensor(memory, dtype=dtype)
     values = np.arange(tensor.size).reshape(tensor.shape).astype(dtype)
@@ -64,7 +64,7 @@ def test_dtypes_of_numpy_and_ml_dtypes_are_read(name: str, memory: Any) -> None:
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-def test_a_foreign_tensor_is_read_and_let_go(legacy: bool, memory: Any) -> None:
+def test_a_foreign_tensor_is_read_and_let_go(legacy, memory):
     values = np.arange(12, dtype=np.float32)
     foreign = ForeignTensor(values.ctypes.data, shape=(3,), legacy=legacy)
     foreign.tensor.device_type, foreign.tensor.strides = 1, None
@@ -75,7 +75,7 @@ def test_a_foreign_tensor_is_read_and_let_go(legacy: bool, memory: Any) -> None:
     assert tensor.numpy().tolist() == [4, 5, 6]
 
 
-def test_values_in_the_same_memory_are_read_before_they_are_written(queue: Any) -> None:
+def test_values_in_the_same_memory_are_read_before_they_are_written(queue):
     for kind in ("shared", "host"):
         owner = allocate(kind, 48, queue)
         every = to_dlpack_tensor(owner)
@@ -90,9 +90,7 @@ def test_values_in_the_same_memory_are_read_before_they_are_written(queue: Any) 
 
 
 @pytest.mark.parametrize("named", ["sycl_queue", "queue"])
-def test_it_waits_for_both_queues(
-    named: str, usm_type: str, start: Callable[..., PendingFill]
-) -> None:
+def test_it_waits_for_both_queues(named, usm_type, start):
     pending = start(new_queue(root_device(0)), usm_type)
     other = new_queue(root_device(0))
     both = {"sycl_queue": (pending.queue, other), "queue": (other, pending.queue)}[named]
@@ -105,9 +103,7 @@ def test_it_waits_for_both_queues(
     assert tensor.numpy().tolist() == values.tolist()
 
 
-def test_values_in_the_same_memory_are_read_after_its_work(
-    start: Callable[..., PendingFill],
-) -> None:
+def test_values_in_the_same_memory_are_read_after_its_work(start):
     pending = start(new_queue(root_device(0)), "shared")
     tensor = to_dlpack_tensor(pending.memory, dtype="i4")
     seen = np.frombuffer(pending.memory, np.int32)
@@ -118,9 +114,7 @@ def test_values_in_the_same_memory_are_read_after_its_work(
     assert tensor.numpy().tolist() == [FINISHED] * 12
 
 
-def test_the_first_broken_rule_is_refused_and_nothing_is_written(
-    memory: Any, foreign_queue: Any
-) -> None:
+def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign_queue):
     read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     overlapping = to_dlpack_tensor(memory, shape=(3, 4), strides=(0, 1), dtype="f4")
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="f4")
@@ -151,7 +145,7 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(
     assert foreign.deletions == 4  # of the capsules that the source dropped before
 
 
-def test_padded_and_packed_elements_are_not_mixed(memory: Any) -> None:
+def test_padded_and_packed_elements_are_not_mixed(memory):
     packed = to_dlpack_tensor(memory, shape=12, dtype="int4")
     with refused("dtype_mismatch", "flags", found="a byte each"):
         packed.copy_from(np.zeros(12, ml_dtypes.int4))
@@ -169,13 +163,13 @@ def test_padded_and_packed_elements_are_not_mixed(memory: Any) -> None:
 @pytest.mark.parametrize(
     "values", [np.zeros(12, ">f4"), np.zeros(12, "S4"), np.zeros(12, np.longdouble)], ids=str
 )
-def test_dtypes_that_no_tensor_has_are_refused(values: Any, memory: Any) -> None:
+def test_dtypes_that_no_tensor_has_are_refused(values, memory):
     with refused("dtype_mismatch", "dtype", expected="float32", remedy="astype"):
         to_dlpack_tensor(memory, dtype="f4").copy_from(values)
 
 
 @pytest.mark.parametrize("host", [None, 3, [1.0] * 12, "a text", object(), ...], ids=str)
-def test_what_is_no_array_of_the_host_is_a_type_error(host: Any, memory: Any) -> None:
+def test_what_is_no_array_of_the_host_is_a_type_error(host, memory):
     tensor = to_dlpack_tensor(memory, dtype="f4")
     with wrong_argument(TypeError, "host", "an array in host memory"):
         tensor.copy_from(memory if host is ... else host)

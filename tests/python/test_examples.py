@@ -20,7 +20,7 @@ def block(page: str, language: str) -> tuple[str, str]:
 
 
 @pytest.mark.extended
-def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
+def test_the_commands_build_and_test_the_examples(tmp_path):
     ignored = shutil.ignore_patterns("build", "__pycache__")
     folder = shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=ignored)
     installed = str(tmp_path / "installed")
@@ -36,7 +36,7 @@ def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
         "SYCL_CACHE_DIR": str(tmp_path / "cache"),
     }
 
-    def run(*command: str, **more: str) -> str:
+    def run(*command, **more):
         done = clean_environment.run(*command, cwd=folder, timeout=1800, **variables, **more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -5,7 +5,6 @@ import functools
 import gc
 import types
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ def versioned(memory: Any) -> ForeignTensor:
     return ForeignTensor(address_of(memory))
 
 
-def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type: str, queue: Any) -> None:
+def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type, queue):
     memory = allocate(usm_type, 48, queue)
     owner = TypedArray(memory)
     gone = weakref.ref(owner)
@@ -64,7 +63,7 @@ def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type: str, queue: 
     assert gone() is None
 
 
-def test_an_empty_tensor_may_have_null_data(foreign: ForeignTensor, memory: Any) -> None:
+def test_an_empty_tensor_may_have_null_data(foreign, memory):
     foreign.tensor.shape[0] = 0
     for foreign.tensor.data in (None, address_of(memory)):
         address = foreign.tensor.data
@@ -75,18 +74,14 @@ def test_an_empty_tensor_may_have_null_data(foreign: ForeignTensor, memory: Any)
 
 @pytest.mark.parametrize("minor", [0, 99])
 @pytest.mark.parametrize("flags", [0, READ_ONLY, IS_COPIED])
-def test_known_flags_of_any_minor_version_are_taken(
-    versioned: ForeignTensor, flags: int, minor: int
-) -> None:
+def test_known_flags_of_any_minor_version_are_taken(versioned, flags, minor):
     versioned.managed.flags, versioned.managed.minor = flags, minor
     taken = from_dlpack(ForeignArray(versioned))
     assert taken.readonly is bool(flags & READ_ONLY)
     assert content_of(taken.__dlpack__(max_version=NEWEST)).flags == flags & READ_ONLY
 
 
-def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(
-    foreign: ForeignTensor,
-) -> None:
+def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(foreign):
     capsule = foreign.capsule()
     tensor = from_dlpack(OldArray(capsule))
     assert name_of(capsule) == b"used_" + foreign.name
@@ -151,9 +146,7 @@ PRODUCERS: dict[str, tuple[Any, set[str]]] = {
 
 
 @pytest.mark.parametrize("name", PRODUCERS)
-def test_a_producer_is_asked_for_what_its_signature_takes(
-    foreign: ForeignTensor, queue: Any, name: str
-) -> None:
+def test_a_producer_is_asked_for_what_its_signature_takes(foreign, queue, name):
     method, takes = PRODUCERS[name]
     array = type("Array", (Asked,), {"__dlpack__": method})(foreign)
     taken = from_dlpack(array)
@@ -165,13 +158,11 @@ def test_a_producer_is_asked_for_what_its_signature_takes(
 
 
 @pytest.mark.parametrize("error", [TypeError, BufferError, KeyboardInterrupt])
-def test_an_error_of_the_producer_reaches_the_caller_after_one_call(
-    error: type[BaseException],
-) -> None:
+def test_an_error_of_the_producer_reaches_the_caller_after_one_call(error):
     calls = 0
 
     class Raising:
-        def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
+        def __dlpack__(self, *, stream=None, max_version=None):
             nonlocal calls
             calls += 1
             raise error("unexpected keyword argument 'max_version'")
@@ -182,7 +173,7 @@ def test_an_error_of_the_producer_reaches_the_caller_after_one_call(
     assert calls == 1
 
 
-def test_an_answer_that_is_no_fresh_capsule_is_refused() -> None:
+def test_an_answer_that_is_no_fresh_capsule_is_refused():
     for answer in (None, "dltensor"):
         with refused("capsule_unusable", "capsule", found=f"of type {type(answer).__name__}"):
             from_dlpack(OldArray(answer))
@@ -197,9 +188,7 @@ def test_an_answer_that_is_no_fresh_capsule_is_refused() -> None:
         assert name_of(capsule) == name
 
 
-def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(
-    versioned: ForeignTensor,
-) -> None:
+def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(versioned):
     array = ForeignArray(versioned)
     for asked in (None, (14, 0)):
         array.device = (2, 0)
@@ -212,7 +201,7 @@ def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(
 
 
 @pytest.mark.parametrize("keywords", [{}, {"device": (14, 0)}, {"copy": False}], ids=str)
-def test_an_object_may_have_the_protocol_itself(memory: Any, keywords: Any) -> None:
+def test_an_object_may_have_the_protocol_itself(memory, keywords):
     tensor = to_dlpack_tensor(memory)
     holder = types.SimpleNamespace(
         __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
@@ -223,7 +212,7 @@ def test_an_object_may_have_the_protocol_itself(memory: Any, keywords: Any) -> N
         assert validate(x).data == tensor.data
 
 
-def test_what_an_object_itself_has_is_not_remembered_of_its_type(versioned: ForeignTensor) -> None:
+def test_what_an_object_itself_has_is_not_remembered_of_its_type(versioned):
     class Plain:
         pass
 
@@ -234,8 +223,8 @@ def test_what_an_object_itself_has_is_not_remembered_of_its_type(versioned: Fore
         from_dlpack(Plain())
 
 
-def test_what_the_array_raises_before_its_export_reaches_the_caller() -> None:
-    def lost(self: Any) -> Any:
+def test_what_the_array_raises_before_its_export_reaches_the_caller():
+    def lost(self):
         raise OSError("lost")
 
     by_property = type("Array", (), {"__dlpack__": property(lost)})
@@ -246,7 +235,7 @@ def test_what_the_array_raises_before_its_export_reaches_the_caller() -> None:
                 call(x)
 
 
-def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> None:
+def test_the_methods_of_libraries_take_the_keywords_of_their_signatures():
     every = frozenset({"stream", "max_version", "dl_device", "copy"})
     # of NumPy, in __text_signature__; of nanobind, in __nb_signature__
     assert _read_signature(np.ndarray.__dlpack__) == every
@@ -261,12 +250,12 @@ def test_the_methods_of_libraries_take_the_keywords_of_their_signatures() -> Non
         ExchangeAPI(DLPackTensor).borrow,
     ],
 )
-def test_a_tensor_that_was_never_made_is_refused(use: Callable[[Any], Any]) -> None:
+def test_a_tensor_that_was_never_made_is_refused(use):
     with refused("tensor_released", "data", found="one that was not initialised"):
         use(DLPackTensor.__new__(DLPackTensor))
 
 
-def test_what_has_no_dlpack_to_call_is_a_type_error(memory: Any, versioned: ForeignTensor) -> None:
+def test_what_has_no_dlpack_to_call_is_a_type_error(memory, versioned):
     """Nor has a class, whose method is that of its instances."""
     uncallable = type("Array", (), {"__dlpack__": 5})()
     strangers = [None, memoryview(b"ab"), uncallable, types.SimpleNamespace(__dlpack__=5)]

@@ -23,7 +23,7 @@ def readable(request: pytest.FixtureRequest, queue: Any) -> Any:
     return allocate(request.param, 48, queue)
 
 
-def test_numpy_sees_the_memory_and_writes_it(readable: Any) -> None:
+def test_numpy_sees_the_memory_and_writes_it(readable):
     tensor = to_dlpack_tensor(readable, shape=(3, 2), strides=(-4, 2), dtype="f4", byte_offset=32)
     view = tensor.host_view()
     expected = np.arange(48, dtype=np.uint8).view(np.float32).reshape(3, 4)[::-1, ::2]
@@ -36,7 +36,7 @@ def test_numpy_sees_the_memory_and_writes_it(readable: Any) -> None:
     assert view.__dlpack_device__() == (1, 0)
 
 
-def test_a_read_only_tensor_stays_read_only(readable: Any) -> None:
+def test_a_read_only_tensor_stays_read_only(readable):
     tensor = to_dlpack_tensor(TypedArray(readable, data=(address_of(readable), True)))
     view = tensor.host_view()
     assert view.__array_interface__["data"] == (tensor.data, True)
@@ -47,7 +47,7 @@ def test_a_read_only_tensor_stays_read_only(readable: Any) -> None:
         view.__dlpack__()
 
 
-def test_the_capsule_is_of_the_host_and_takes_keywords(readable: Any) -> None:
+def test_the_capsule_is_of_the_host_and_takes_keywords(readable):
     view = to_dlpack_tensor(readable).host_view()
     assert name_of(view.__dlpack__()) == LEGACY
     here = content_of(view.__dlpack__(max_version=NEWEST, dl_device=(1, 0), copy=False)).dl_tensor
@@ -62,7 +62,7 @@ def test_the_capsule_is_of_the_host_and_takes_keywords(readable: Any) -> None:
 
 
 @pytest.mark.parametrize("see", [np.asarray, np.from_dlpack, lambda view: view], ids=str)
-def test_whoever_sees_the_memory_keeps_it(see: Any, queue: Any) -> None:
+def test_whoever_sees_the_memory_keeps_it(see, queue):
     owner = TypedArray(allocate("shared", 48, queue))
     gone = weakref.ref(owner)
     seen = see(to_dlpack_tensor(owner).host_view())
@@ -74,7 +74,7 @@ def test_whoever_sees_the_memory_keeps_it(see: Any, queue: Any) -> None:
     assert gone() is None
 
 
-def test_it_waits_for_the_queue_when_it_is_called(readable: Any) -> None:
+def test_it_waits_for_the_queue_when_it_is_called(readable):
     pending = PendingFill(new_queue(root_device(0)), into=readable)
     tensor = to_dlpack_tensor(readable, dtype="i4", queue=pending.queue)
     seeing = Waiting(lambda: np.asarray(tensor.host_view()).tolist())
@@ -84,7 +84,7 @@ def test_it_waits_for_the_queue_when_it_is_called(readable: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "complex32", "int4", "float32x4"])
-def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name: str, readable: Any) -> None:
+def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
     tensor = to_dlpack_tensor(readable, dtype=name)
     view = tensor.host_view()
     assert content_of(view.__dlpack__()).dl_tensor.data == tensor.data

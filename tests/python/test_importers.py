@@ -38,9 +38,7 @@ ANOTHER_MAJOR = {"major": 2, "flags": 2**63, "device_type": 2, "ndim": -1}
 
 @every_way
 @pytest.mark.parametrize("legacy", [False, True])
-def test_a_spoiled_tensor_is_refused_and_stays_its_producers(
-    unpooled: Any, take: Callable[..., Any], legacy: bool
-) -> None:
+def test_a_spoiled_tensor_is_refused_and_stays_its_producers(unpooled, take, legacy):
     refusals = list(REFUSALS)
     if not legacy:
         refusals.append(("version_unsupported", "version.major", "2", ANOTHER_MAJOR))
@@ -60,8 +58,8 @@ def test_a_spoiled_tensor_is_refused_and_stays_its_producers(
 
 @every_way
 def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
-    foreign_queue: Any, usm_type: str, take: Callable[..., Any]
-) -> None:
+    foreign_queue, usm_type, take
+):
     """By the driver, which does not know it, or where that knows all contexts, by the queue."""
     hidden = allocate(usm_type, 48, foreign_queue)
     foreign = ForeignTensor(address_of(hidden), shape=(12,))

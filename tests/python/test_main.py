@@ -5,9 +5,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import clean_environment
 import dpctl
@@ -19,7 +16,7 @@ MAIN = ("-m", "usm_dlpack")
 DEVICES = (*MAIN, "devices", "--json")
 
 
-def test_the_program_shows_devices_a_round_trip_and_refusals(succeed: Callable[..., str]) -> None:
+def test_the_program_shows_devices_a_round_trip_and_refusals(succeed):
     lines = succeed(arguments=MAIN).splitlines()
     steps = [line for line in lines if line.startswith("  ok  ")]
     assert len(steps) == 6
@@ -30,7 +27,7 @@ def test_the_program_shows_devices_a_round_trip_and_refusals(succeed: Callable[.
     assert lines[-1] == "All of this happened on this machine."
 
 
-def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
+def test_devices_as_a_table_and_as_json(succeed):
     real = dpctl.get_devices()[0]
     kinds = ("device", "host", "shared", "system")
     usm = {kind: getattr(real, f"has_aspect_usm_{kind}_allocations") for kind in kinds}
@@ -68,13 +65,8 @@ def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
     ],
 )
 def test_what_a_selector_hides_and_moves_is_said(
-    new_process: Callable[..., Any],
-    several_devices: Callable[[int], dict[str, str]],
-    selector: str,
-    without: list[int] | None,
-    hidden: list[int],
-    text: str,
-) -> None:
+    new_process, several_devices, selector, without, hidden, text
+):
     chosen = several_devices(3) | {"ONEAPI_DEVICE_SELECTOR": selector}
     listed = json.loads(new_process(arguments=DEVICES, **chosen).stdout)
     assert listed["selector"]["without"] == without
@@ -87,9 +79,7 @@ def test_what_a_selector_hides_and_moves_is_said(
     assert ("without it, this device would be 2" in done.stdout) is (without == [0, 2])
 
 
-def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
-    new_process: Callable[..., Any],
-) -> None:
+def test_other_variables_are_spoken_of_only_if_they_have_an_effect(new_process):
     variables = {
         "SYCL_DEVICE_FILTER": "gpu",  # which this runtime no longer reads
         "SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu",
@@ -105,8 +95,8 @@ def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
 
 
 def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
-    succeed: Callable[..., str], new_process: Callable[..., Any], driver: Path, driver_copies: Any
-) -> None:
+    succeed, new_process, driver, driver_copies
+):
     three = (driver, driver_copies["broken"], driver_copies["second"])
     drivers = {"OCL_ICD_FILENAMES": ":".join(map(str, three))}
     listed = json.loads(succeed(arguments=DEVICES, **drivers))["devices"]
@@ -129,11 +119,8 @@ def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
     ],
 )
 def test_without_a_device_the_program_fails_and_says_what_to_do(
-    new_process: Callable[..., Any],
-    arguments: tuple[str, ...],
-    variables: dict[str, str],
-    remedy: str,
-) -> None:
+    new_process, arguments, variables, remedy
+):
     done = new_process(arguments=(*MAIN, *arguments), **variables)
     assert done.returncode == 1
     assert SENTENCE.fullmatch(done.stderr.strip())
@@ -141,9 +128,7 @@ def test_without_a_device_the_program_fails_and_says_what_to_do(
     assert "All of this happened" not in done.stdout
 
 
-def test_without_the_foreign_consumer_the_program_fails_and_says_so(
-    new_process: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_without_the_foreign_consumer_the_program_fails_and_says_so(new_process, tmp_path):
     (tmp_path / "tvm_ffi.py").write_text("raise ImportError\n")  # as if it were not installed
     done = new_process(arguments=MAIN, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
@@ -162,8 +147,8 @@ foreign = MemoryUSMDevice(48, queue=dpctl.SyclQueue(dpctl.SyclContext([device]),
 
 
 def test_explain_loads_a_file_as_python_loads_a_program_and_its_status_is_the_answer(
-    new_process: Callable[..., Any], tmp_path: Path
-) -> None:
+    new_process, tmp_path
+):
     (tmp_path / "neighbour.py").write_text(_ARRAYS)
     file = tmp_path / "explained_file.py"
     file.write_text(
@@ -181,9 +166,7 @@ def test_explain_loads_a_file_as_python_loads_a_program_and_its_status_is_the_an
     assert "\n  stop  6. it is the default context of its platform\n" in done.stdout
 
 
-def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(
-    succeed: Callable[..., str],
-) -> None:
+def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(succeed):
     tensor = "__import__('usm_dlpack').to_dlpack_tensor(MemoryUSMDevice(n))"
     target = f"dpctl.memory:[{tensor} for n in (8, 16)][1:][0]"
     options = ("--direction", "import", "--json")
@@ -203,8 +186,8 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(
     ],
 )
 def test_what_explain_cannot_find_is_told_from_what_raises(
-    new_process: Callable[..., Any], tmp_path: Path, code: str | None, part: str, remedy: str
-) -> None:
+    new_process, tmp_path, code, part, remedy
+):
     if code is not None:
         (tmp_path / "mine.py").write_text(code)
     done = new_process(arguments=(*MAIN, "explain", f"{tmp_path}/mine.py:x()"))
@@ -214,9 +197,7 @@ def test_what_explain_cannot_find_is_told_from_what_raises(
     assert f"; {remedy}" in done.stderr
 
 
-def test_what_the_users_code_prints_is_not_read_as_the_explanation(
-    new_process: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_the_users_code_prints_is_not_read_as_the_explanation(new_process, tmp_path):
     loud = tmp_path / "loud.py"
     loud.write_text(f"""{_ARRAYS}
 import ctypes, subprocess, sys
@@ -241,7 +222,7 @@ x = Loud()
     assert set(said[3:]) == {"walked"}
 
 
-def test_a_file_gets_colours_only_if_it_is_told_to(succeed: Callable[..., str]) -> None:
+def test_a_file_gets_colours_only_if_it_is_told_to(succeed):
     assert "\x1b" not in succeed(arguments=(*MAIN, "devices"))
     assert "\x1b[1m" in succeed(arguments=(*MAIN, "devices", "--color", "always"))
 
@@ -263,12 +244,8 @@ class Terminal(io.StringIO):
     ],
 )
 def test_colours_follow_the_option_then_the_variables(
-    monkeypatch: pytest.MonkeyPatch,
-    variables: dict[str, str],
-    choice: str,
-    on_terminal: bool,
-    elsewhere: bool,
-) -> None:
+    monkeypatch, variables, choice, on_terminal, elsewhere
+):
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -278,18 +255,16 @@ def test_colours_follow_the_option_then_the_variables(
     assert wants_colour(None, choice) is elsewhere
 
 
-def test_help_says_the_exit_statuses(succeed: Callable[..., str]) -> None:
+def test_help_says_the_exit_statuses(succeed):
     for command in ((), ("explain",)):
         assert "exit status:" in succeed(arguments=(*MAIN, *command, "--help"))
 
 
 @pytest.mark.parametrize("arguments", [("devices",), ("explain", "no.such:module")], ids=" ".join)
-def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
-    arguments: tuple[str, ...],
-) -> None:
+def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(arguments):
     command = [sys.executable, *MAIN, *arguments]
 
-    def run(closed: str) -> list[Any]:
+    def run(closed):
         done = clean_environment.run("sh", "-c", f'exec "$@" {closed}', "sh", *command)
         return [done.returncode, done.stdout, done.stderr]
 
@@ -299,6 +274,6 @@ def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
     assert run(">&- 2>&-") == [status, "", ""]
 
 
-def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
+def test_a_reader_that_has_enough_ends_the_program_quietly():
     command = f'{{ "{sys.executable}" -m usm_dlpack devices; echo $? >&2; }} | true'
     assert clean_environment.run("sh", "-c", command).stderr == "1\n"

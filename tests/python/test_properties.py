@@ -186,8 +186,8 @@ def host_copy(tensor: Any, width: int) -> Any:
     data=st.data(),
 )
 def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
-    sources: Any, view: View, dtype: Any, kind: str, readonly: bool, data: Any
-) -> None:
+    sources, view, dtype, kind, readonly, data
+):
     made, values = sources
     width = width_of(dtype)
     low, end = view.span(width)
@@ -259,8 +259,8 @@ def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -
     data=st.data(),
 )
 def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
-    sources: Any, view: View, dtype: Any, start: str, kind: str, order: Any, data: Any
-) -> None:
+    sources, view, dtype, start, kind, order, data
+):
     made, values = sources
     width = width_of(dtype)
     low, end = view.span(width)
@@ -292,9 +292,7 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
     layout=st.sampled_from(LAYOUTS),
     data=st.data(),
 )
-def test_copy_from_writes_each_element_and_nothing_else(
-    sources: Any, view: View, dtype: Any, kind: str, layout: str, data: Any
-) -> None:
+def test_copy_from_writes_each_element_and_nothing_else(sources, view, dtype, kind, layout, data):
     owner, values = sources[0][kind], sources[1]
     source = View(layout, view.shape, strides_of(data.draw, layout, view.shape))
     width = width_of(dtype)
@@ -329,8 +327,8 @@ def test_copy_from_writes_each_element_and_nothing_else(
     upwards=st.booleans(),
 )
 def test_a_view_is_proved_up_to_either_end_and_one_step_beyond_is_refused(
-    sources: Any, view: View, dtype: Any, kind: str, legacy: bool, offset: int, upwards: bool
-) -> None:
+    sources, view, dtype, kind, legacy, offset, upwards
+):
     code, bits, _ = dtype[1]
     scalar = bits // 2 if code == 5 else bits
     step = math.gcd(scalar, 128) // 8 or 1  # the alignment of the element

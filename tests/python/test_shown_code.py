@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import guide
@@ -41,7 +40,7 @@ def sources() -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_is_run_or_built(page: Path) -> None:
+def test_code_is_run_or_built(page):
     text = page.read_text(encoding="utf-8")
     assert {word.partition(" ")[0] for word in FENCE.findall(text)[::2]} <= LANGUAGES | DIRECTIVES
     before = ""
@@ -55,7 +54,7 @@ def test_code_is_run_or_built(page: Path) -> None:
         before = language
 
 
-def test_commands_exist() -> None:
+def test_commands_exist():
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     listed = subprocess.check_output(["python3", "dev.py", "--help"], cwd=ROOT, text=True)
     commands = re.findall(r"^    (\w+)", listed, re.MULTILINE)
@@ -66,7 +65,7 @@ def test_commands_exist() -> None:
     assert set(re.findall(r"--preset (\w+)", text)) <= {preset["name"] for preset in presets}
 
 
-def test_the_python_of_the_readme_is_refused_in_the_sentence_shown() -> None:
+def test_the_python_of_the_readme_is_refused_in_the_sentence_shown():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     *accepted, refused = example.splitlines()
@@ -78,7 +77,7 @@ def test_the_python_of_the_readme_is_refused_in_the_sentence_shown() -> None:
     assert f"\n    {caught.value}\n" in readme
 
 
-def test_a_user_without_root_is_told_what_to_install() -> None:
+def test_a_user_without_root_is_told_what_to_install():
     code = """
 import os, dev
 if os.geteuid() == 0:
