@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArray, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
-from pending_work import FINISHED, Waiting
+from pending_work import FINISHED, answer_behind
 from refusals import refused, wrong_argument
-from usm_dlpack import root_device, to_dlpack_tensor
+from usm_dlpack import to_dlpack_tensor
 
 
 def whole(owner: Any, dtype: Any = "i4") -> Any:
@@ -91,26 +91,20 @@ def test_values_in_the_same_memory_are_read_before_they_are_written(queue):
 
 @pytest.mark.parametrize("named", ["sycl_queue", "queue"])
 def test_it_waits_for_both_queues(named, usm_type, start):
-    pending = start(new_queue(root_device(0)), usm_type)
-    other = new_queue(root_device(0))
+    pending = start(new_queue(), usm_type)
+    other = new_queue()
     both = {"sycl_queue": (pending.queue, other), "queue": (other, pending.queue)}[named]
     tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=both[0])
     values = np.arange(12, dtype=np.int32)
-    writing = Waiting(lambda: tensor.copy_from(values, queue=both[1]))
-    assert writing.is_waiting()
-    pending.end()
-    assert writing.end() is None
+    assert answer_behind(pending, lambda: tensor.copy_from(values, queue=both[1])) is None
     assert tensor.numpy().tolist() == values.tolist()
 
 
 def test_values_in_the_same_memory_are_read_after_its_work(start):
-    pending = start(new_queue(root_device(0)), "shared")
+    pending = start(new_queue(), "shared")
     tensor = to_dlpack_tensor(pending.memory, dtype="i4")
     seen = np.frombuffer(pending.memory, np.int32)
-    writing = Waiting(lambda: tensor.copy_from(seen[::-1]))
-    assert writing.is_waiting()
-    pending.end()
-    writing.end()
+    answer_behind(pending, lambda: tensor.copy_from(seen[::-1]))
     assert tensor.numpy().tolist() == [FINISHED] * 12
 
 

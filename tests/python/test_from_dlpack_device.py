@@ -11,12 +11,11 @@ import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import IS_COPIED, ForeignArray, ForeignTensor, OldArray, content_of, name_of
+from capsules import IS_COPIED, NEWEST, ForeignArray, ForeignTensor, OldArray, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, kept, new_queue
 from refusals import refused, wrong_argument
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
 
-NEWEST = (1, 3)
 HERE = (14, 0)
 
 
@@ -35,8 +34,8 @@ DEVICES: dict[str, Callable[[], Any]] = {
     "a device": lambda: root_device(0),
     "an opencl sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
     "a filter string": lambda: root_device(0).get_filter_string(),
-    "a queue": lambda: new_queue(root_device(0)),
-    "an in-order queue": lambda: new_queue(root_device(0), in_order=True),
+    "a queue": new_queue,
+    "an in-order queue": lambda: new_queue(in_order=True),
 }
 
 
@@ -110,7 +109,7 @@ def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy):
     values = np.arange(12, dtype=np.float32)
     foreign = ForeignTensor(values.ctypes.data, legacy=legacy)
     foreign.tensor.device_type, foreign.tensor.strides = 1, None
-    array, queue = ForeignArray(foreign, device=(1, 0)), new_queue(root_device(0))
+    array, queue = ForeignArray(foreign, device=(1, 0)), new_queue()
     for x in (array, OldArray(foreign.capsule())):
         made = from_dlpack(x, device=queue)
         assert np.array_equal(made.numpy(), values.reshape(3, 4))
@@ -301,7 +300,7 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = np.arange(24 * dtype.itemsize, dtype=np.uint8) % 4
     whole = np.ndarray((4, 6), dtype, bits.tobytes())
-    asked = new_queue(root_device(0))
+    asked = new_queue()
     for values in (whole, whole[::-1, 1::2], whole[1, 2, ...]):
         made = from_dlpack(values, device=asked)
         for tensor in (made, from_dlpack(made)):

@@ -7,9 +7,9 @@ from typing import Any
 import dpctl
 import numpy as np
 import pytest
-from capsules import ForeignArray, ForeignTensor
+from capsules import NEWEST, ForeignArray, ForeignTensor
 from memory_sources import address_of, allocate, kept, new_queue
-from pending_work import VALUES, PendingFill, Waiting
+from pending_work import VALUES, answer_behind
 from refusals import refused
 from usm_dlpack import (
     UsmBindingError,
@@ -21,7 +21,6 @@ from usm_dlpack import (
 )
 
 HERE = (14, 0)
-NEWEST = (1, 3)
 BYTES = np.arange(48, dtype=np.uint8).view(np.float32).reshape(3, 4)
 
 
@@ -69,7 +68,7 @@ EXPORTS: dict[str, Callable[[Any], Any]] = {"it refuses": refuse, "we refuse": l
 def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
     foreign_queue, place, export, usm_type
 ):
-    queue, elsewhere = new_queue(root_device(0)), foreign_queue
+    queue, elsewhere = new_queue(), foreign_queue
     if place != "another context":
         elsewhere = kept(dpctl.SyclQueue(root_device(0).create_sub_devices(partition=1)[0]))
     for copy, device in ((None, HERE), (True, queue), (np.True_, root_device(0))):
@@ -147,14 +146,11 @@ def test_other_refusals_are_not_answered_by_asking_again(memory):
         from_dlpack(Nowhere(), device=HERE)
 
 
-def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_queue):
-    pending = PendingFill(foreign_queue)
+def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_queue, start):
+    pending = start(foreign_queue)
     array = ContextArray(pending.memory, refuse)
-    taking = Waiting(lambda: from_dlpack(array, device=HERE))
-    was_waiting = taking.is_waiting()
-    pending.end()
-    assert was_waiting
-    assert taking.end().numpy().view("i4").ravel().tolist() == VALUES
+    taken = answer_behind(pending, lambda: from_dlpack(array, device=HERE))
+    assert taken.numpy().view("i4").ravel().tolist() == VALUES
 
 
 def test_explain_names_the_way_through_the_host(foreign_queue, memory):

@@ -8,13 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import LEGACY, READ_ONLY, content_of, name_of
+from capsules import LEGACY, NEWEST, READ_ONLY, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
-from pending_work import VALUES, PendingFill, Waiting
+from pending_work import VALUES, PendingFill, answer_behind
 from refusals import refused
-from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
-
-NEWEST = (1, 3)
+from usm_dlpack import from_dlpack, to_dlpack_tensor
 
 
 @pytest.fixture(params=["shared", "host"])
@@ -57,7 +55,7 @@ def test_the_capsule_is_of_the_host_and_takes_keywords(readable):
     there = content_of(view.__dlpack__(max_version=NEWEST, dl_device=(14, 0))).dl_tensor
     assert (there.device_type, there.data) == (14, address_of(readable))
     with pytest.raises(ValueError, match="stream"):
-        view.__dlpack__(stream=new_queue(root_device(0)))
+        view.__dlpack__(stream=new_queue())
     assert from_dlpack(view, device=(14, 0)).numpy().tobytes() == bytes(range(48))
 
 
@@ -75,12 +73,9 @@ def test_whoever_sees_the_memory_keeps_it(see, queue):
 
 
 def test_it_waits_for_the_queue_when_it_is_called(readable):
-    pending = PendingFill(new_queue(root_device(0)), into=readable)
+    pending = PendingFill(new_queue(), into=readable)
     tensor = to_dlpack_tensor(readable, dtype="i4", queue=pending.queue)
-    seeing = Waiting(lambda: np.asarray(tensor.host_view()).tolist())
-    assert seeing.is_waiting()
-    pending.end()
-    assert seeing.end() == VALUES
+    assert answer_behind(pending, lambda: np.asarray(tensor.host_view()).tolist()) == VALUES
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "complex32", "int4", "float32x4"])
