@@ -246,6 +246,8 @@ def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -
         foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
     if view.strides is None:
         foreign.tensor.strides = None
+    if not view.shape:
+        foreign.tensor.shape = None
     return foreign
 
 
@@ -340,7 +342,9 @@ def test_a_view_is_proved_up_to_either_end_and_one_step_beyond_is_refused(
     assert (proof.data, proof.nbytes) == (last, end - low)
     assert (proof.usm_type, proof.bounds) == (kind, "allocation")
     taken = from_dlpack(OldArray(capsule))
-    assert (taken.data, taken.shape, taken.strides) == (last, view.shape, view.steps)
+    inside = content_of(taken.__dlpack__(max_version=(1, 3))).dl_tensor
+    assert inside.data + inside.byte_offset == taken.data == last
+    assert (taken.shape, taken.strides) == (view.shape, view.steps)
     assert (taken.usm_type, taken.byte_extent) == (kind, proof.nbytes)
     places = view.indices().ravel()
     shared = len(np.unique(places)) < len(places)
