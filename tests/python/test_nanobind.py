@@ -856,8 +856,8 @@ for tensor, right, wrong in ((here, queue, other), (there, other, queue)):
 
 
 _TYPED = """
-import dpctl  # type: ignore[import-untyped]
-import dpctl.memory  # type: ignore[import-untyped]
+import dpctl
+import dpctl.memory
 import extension_under_test_module as ext
 import usm_dlpack
 
