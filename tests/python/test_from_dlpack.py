@@ -112,7 +112,7 @@ def hidden(doc: str) -> Any:
     def method(self: Any, **keywords: Any) -> Any:
         return self.give(**keywords)
 
-    method.__signature__ = 5  # type: ignore[attr-defined]
+    method.__signature__ = 5
     method.__doc__ = doc
     return method
 

@@ -130,7 +130,7 @@ def test_other_refusals_are_not_answered_by_asking_again(memory):
     with refused("device_id_out_of_range", "device.device_id"):
         from_dlpack(array, device=HERE)
     on_host = ForeignArray(ForeignTensor(BYTES.ctypes.data), device=(1, 0))
-    on_host.foreign.capsule = lambda: refuse(None)  # type: ignore[method-assign]
+    on_host.foreign.capsule = lambda: refuse(None)
     with pytest.raises(CreationError):
         from_dlpack(on_host, device=HERE)
     assert len(array.asked) == len(on_host.asked) == 1

@@ -78,7 +78,7 @@ def test_the_stub_has_every_function():
 
 @pytest.mark.parametrize("module", [_core, _exchange, _explain, _paths])
 def test_the_examples_of_a_module_run(module):
-    result = doctest.testmod(module)  # type: ignore[arg-type]
+    result = doctest.testmod(module)
     assert result.failed == 0
     assert result.attempted > 0 or module is _core
 
