@@ -264,15 +264,6 @@ def test_a_table_is_used_instead_of_capsules(table, memory):
     assert table.foreign.deletions == 3
 
 
-def test_an_import_for_a_queue_is_ordered_behind_the_work_stream(producer, consumer, start):
-    pending = start(producer)
-    table = Table(ForeignTensor(address_of(pending.memory), shape=(12,), dtype=(0, 32, 1)))
-    table.stream = producer.addressof_ref()
-    assert from_dlpack(table.array()).sycl_queue == producer
-    assert from_dlpack(table.array(), device=consumer).sycl_queue == consumer
-    check_order(consumer, pending)
-
-
 def test_who_is_given_an_export_works_on_the_queue_of_the_tensor(memory):
     producer = new_queue()
     managed = api.export(to_dlpack_tensor(memory, queue=producer))

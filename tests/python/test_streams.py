@@ -34,6 +34,7 @@ from pending_work import (
     is_complete,
 )
 from refusals import refused, wrong_argument
+from test_exchange_api import Table
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
 HOST = (1, 0)
@@ -363,13 +364,22 @@ class Instance:
         return self.give()
 
 
+def tabled(memory: Any, queue: Any) -> Any:
+    """Return an array that says its queue in the table of its type, as PyTorch's tensors do."""
+    table = Table(ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1)))
+    table.stream = queue.addressof_ref() if queue else None
+    array = table.array()
+    array.table = table
+    return array
+
+
 def ours(memory: Any, queue: Any) -> Any:
     source = memory if queue else TypedArray(memory, syclobj=memory.sycl_queue.sycl_context)
     return to_dlpack_tensor(source, dtype="i4", queue=queue)
 
 
 of_each_kind = pytest.mark.parametrize(
-    "kind", [ours, Producer, Compiled, Instance, Proxy], ids=lambda kind: kind.__name__
+    "kind", [ours, tabled, Producer, Compiled, Instance, Proxy], ids=lambda kind: kind.__name__
 )
 
 
