@@ -36,8 +36,8 @@ SUITES = [
     f"test_{name}.py"
     for name in (
         *("devices", "dlpack_method", "errors", "exchange_api", "from_dlpack"),
-        *("from_dlpack_device", "lifetimes", "nanobind", "processes", "properties", "streams"),
-        *("threads", "to_dlpack_tensor", "types", "validate"),
+        *("from_dlpack_device", "importers", "lifetimes", "nanobind", "processes", "properties"),
+        *("streams", "threads", "to_dlpack_tensor", "types", "validate"),
     )
 ]
 # What is left out on one root device, and why: words in the names of Python tests, and patterns of

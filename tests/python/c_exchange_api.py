@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPack's C exchange API as a consumer in C calls it: the table of a type, and its functions."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any
@@ -26,8 +24,6 @@ _Stream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, _Out)
 
 
 class DLPackExchangeAPI(ctypes.Structure):
-    """``DLPackExchangeAPI`` of dlpack.h 1.3, with its header."""
-
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
@@ -49,7 +45,6 @@ def table_of(export: Callable[..., int], stream: Callable[..., int]) -> DLPackEx
 
 
 def capsule_of(table: DLPackExchangeAPI) -> Any:
-    """Return the capsule that offers a table."""
     return new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
 
 
@@ -101,7 +96,6 @@ class ExchangeAPI:
         return out.value
 
     def queue(self) -> Any:
-        """Return that queue of device 0."""
         address = self.stream(0)
         assert address is not None
         capsule = new_capsule(address, b"SyclQueueRef")

@@ -5,8 +5,6 @@
 ``tensor`` before it takes the capsule. It counts the calls of its deleter.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Sequence
@@ -22,8 +20,6 @@ FLOAT8 = {f"float8_{name}": code for code, name in enumerate(_NAMES, 7)}
 
 
 class DLTensor(ctypes.Structure):
-    """``DLTensor`` of dlpack.h."""
-
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -49,8 +45,6 @@ class DLManagedTensor(ctypes.Structure):
 
 
 class DLManagedTensorVersioned(ctypes.Structure):
-    """``DLManagedTensorVersioned`` of dlpack.h."""
-
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
@@ -94,7 +88,6 @@ def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> Any
 
 
 def name_of(capsule: Any) -> bytes | None:
-    """Return a capsule's name, or None if it has none."""
     name: bytes | None = _get_name(capsule)
     return name
 
@@ -120,12 +113,10 @@ def call_deleter(managed: Any) -> None:
 
 
 def integers(pointer: Any, count: int) -> tuple[int, ...]:
-    """Return the entries of ``shape`` or ``strides``."""
     return tuple(int(value) for value in pointer[:count])
 
 
 def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a compact row-major tensor, in elements."""
     return tuple(math.prod(shape[r + 1 :]) for r in range(len(shape)))
 
 
@@ -169,7 +160,6 @@ class ForeignTensor:
 
     @property
     def tensor(self) -> Any:
-        """The ``DLTensor``, in place."""
         return self.managed.dl_tensor
 
     def array(self, values: Sequence[int]) -> Any:
@@ -210,14 +200,12 @@ class ForeignArray:
         dl_device: Any = None,
         copy: Any = None,
     ) -> Any:
-        """Return a fresh capsule, and remember what was asked for."""
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         self.asked.append({name: value for name, value in asked.items() if value is not None})
         self.given = self.foreign.capsule()
         return self.given
 
     def __dlpack_device__(self) -> Any:
-        """Return what the test set."""
         return self.device
 
 
@@ -228,7 +216,6 @@ class OldArray:
         self.answer = answer
 
     def __dlpack__(self) -> Any:
-        """Return the same object each time."""
         return self.answer
 
 

@@ -5,8 +5,6 @@ A variable that gives a process other devices or packages than a user has is nam
 tests run on a simulated device, the selector that leaves only this one is kept.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

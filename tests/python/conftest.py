@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every Python test shares: a real device, its memory, kernels, and new processes."""
 
-from __future__ import annotations
-
 import hashlib
 import runpy
 import subprocess
@@ -38,7 +36,6 @@ settings.load_profile("suite")
 
 @pytest.fixture(scope="session")
 def project_root() -> Path:
-    """Return the folder of the source tree."""
     return Path(__file__).resolve().parents[2]
 
 
@@ -75,13 +72,11 @@ def unpooled(queue: Any) -> Any:
 
 @pytest.fixture(params=["device", "shared", "host"])
 def usm_type(request: pytest.FixtureRequest) -> str:
-    """Return each USM kind in turn."""
     return str(request.param)
 
 
 @pytest.fixture(params=[True, False], ids=["in order", "out of order"])
 def producer(request: pytest.FixtureRequest) -> Any:
-    """Return a producer's queue, of each kind in turn."""
     return new_queue(in_order=request.param)
 
 

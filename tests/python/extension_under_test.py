@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the extension of extension_project against the installed package, as its author would."""
 
-from __future__ import annotations
-
+import functools
 import hashlib
 import importlib
 import os
@@ -36,10 +35,10 @@ def build_project(source: Path, name: str) -> Path:
 
 
 def build() -> Path:
-    """Build the extension and its stub, and return their folder."""
     return build_project(PROJECT, "extension_under_test")
 
 
+@functools.cache
 def load(name: str = NAME) -> Any:
     """Build the extension, and import it, or that of the how-to page."""
     sys.path.insert(0, str(build()))

@@ -5,8 +5,6 @@ A program begins with a block that begins with an import, and ends before the ne
 The `text` right after one of its blocks is what it prints.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import dataclass
@@ -29,7 +27,6 @@ class Program:
 
     @property
     def modules(self) -> set[str]:
-        """What it imports."""
         return set(re.findall(r"^(?:import|from) (\w+)", self.code, re.MULTILINE))
 
     def run(self, folder: Path, *launcher: str | Path, **variables: str) -> str:
@@ -42,12 +39,10 @@ class Program:
 
 
 def blocks_of(page: str) -> list[tuple[str, str]]:
-    """Return language and text of each code block of a page."""
     return BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8"))
 
 
 def programs_of(page: str) -> list[Program]:
-    """Return the programs of a page."""
     programs: list[Program] = []
     before = ""
     for language, text in blocks_of(page):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what each function of a file of docs/examples/invalid_uses raises, as JSON."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real USM, bare and behind ``__sycl_usm_array_interface__``, and what is known of its bounds."""
 
-from __future__ import annotations
-
 import os
 import weakref
 from typing import Any
@@ -52,7 +50,6 @@ def new_queue(device: Any = None, *, in_order: bool = False) -> Any:
 
 
 def address_of(owner: Any) -> int:
-    """Return the address that an object names in its array interface."""
     return int(owner.__sycl_usm_array_interface__["data"][0])
 
 

@@ -5,8 +5,6 @@ Whatever lets go must wait for the work, without the GIL, which the thread that 
 needs, and so does a host task of dpctl. Prints the ways that it went: ``copies`` or ``lent``.
 """
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import gc
@@ -36,7 +34,6 @@ def foreign_at(address: int) -> ForeignTensor:
 
 
 def is_usm(address: int) -> bool:
-    """Return whether the memory at an address is there."""
     try:
         validate(foreign_at(address).capsule())
     except ConversionError as error:
@@ -47,7 +44,6 @@ def is_usm(address: int) -> bool:
 
 
 def in_a_cycle(x: Any) -> list[Any]:
-    """Return a list of something and itself."""
     made = [x]
     made.append(made)
     return made
@@ -61,7 +57,6 @@ def said(x: Any, queue: Any) -> Any:
 
 
 def follow(queue: Any) -> None:
-    """Let consumers in this thread work on a queue."""
     api.borrow(export(MemoryUSMDevice(48, queue=queue), queue=queue))
 
 
@@ -87,12 +82,10 @@ def lent(x: Any) -> Any:
 
 
 def delete_with_the_gil(managed: Any) -> None:
-    """Run a managed tensor's deleter, as code of Python's would."""
     ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(ctypes.addressof(managed))
 
 
 def copy_to(queue: Any) -> Any:
-    """Return memory of this package for a queue or device."""
     return from_dlpack(zeros, device=queue)
 
 
@@ -131,7 +124,6 @@ DELETERS = {"allocated, with the GIL": delete_with_the_gil, "allocated, taken": 
 
 
 def array_of(kept: Any) -> Any:
-    """Return a tensor of the memory that something has."""
     if isinstance(kept, DLPackTensor):
         return kept
     if isinstance(kept, list):
@@ -141,7 +133,6 @@ def array_of(kept: Any) -> Any:
 
 
 def let_go(name: str, held: list[Any]) -> None:
-    """Let the last of the memory go."""
     while held:
         kept = held.pop(0)
         if isinstance(kept, ctypes.Structure):
@@ -179,7 +170,6 @@ def go(name: str, in_order: bool, host_task: bool) -> None:
 
 
 def main() -> None:
-    """Go each way, in and out of order."""
     faulthandler.dump_traceback_later(100, exit=True)
     gc.disable()
     copies, host_task = sys.argv[1] == "copies", sys.argv[2] == "host-task"

@@ -10,8 +10,6 @@ a host task: kernels from source are OpenCL's, and only OpenCL has user events. 
 share one thread: there the gate that was made first must be opened first.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib
@@ -70,12 +68,10 @@ def _gates() -> ctypes.CDLL:
 
 
 def has_kernels(queue: Any) -> bool:
-    """Return whether kernels can be built from source for a queue."""
     return bool(queue.backend == dpctl.backend_type.opencl)
 
 
 def _kernel(queue: Any, name: str) -> Any:
-    """Return a kernel for the context of a queue, built once."""
     context = queue.sycl_context
     if context not in _built:
         _built[context] = program.create_program_from_source(queue, _KERNELS)
@@ -83,7 +79,6 @@ def _kernel(queue: Any, name: str) -> Any:
 
 
 def is_complete(event: Any) -> bool:
-    """Return whether an event is complete."""
     return bool(event.execution_status == dpctl.event_status_type.complete)
 
 
@@ -114,7 +109,6 @@ class PendingFill:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the work is not complete."""
         return not is_complete(self.event)
 
     def keep_alive(self) -> Any:
@@ -125,19 +119,16 @@ class PendingFill:
         return self.queue._submit_keep_args_alive([self.memory], [self.event])
 
     def open(self) -> None:
-        """Let the work go on."""
         if self._opener:
             _gates().open_gate(self._opener)
             self._opener = None
 
     def end(self) -> None:
-        """Open the gate, and wait for the work."""
         self.open()
         self.event.wait()
 
 
 def _on_host(queue: Any, value: int) -> Any:
-    """Return host USM that holds twelve int32 of one value."""
     made = memory.MemoryUSMHost(4 * COUNT, queue=queue)
     np.frombuffer(made, np.int32)[:] = value
     return made
@@ -200,7 +191,6 @@ class Waiting:
         return bool(wait([self._running], 0.2).not_done)
 
     def end(self) -> Any:
-        """Return the answer of the call."""
         return self._running.result()
 
 

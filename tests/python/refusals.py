@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every refusal must be: the type, the rule, the field, and the sentence made of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

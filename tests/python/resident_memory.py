@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much memory a long run keeps, for programs that must keep none."""
 
-from __future__ import annotations
-
 import gc
 import resource
 from pathlib import Path
@@ -11,7 +9,6 @@ MOST_GROWTH = 5 << 20  # bytes
 
 
 def resident_bytes() -> int:
-    """Return how much of this process is in memory, garbage collected."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()

@@ -5,8 +5,6 @@ Covered are the name in C++, the refusal, the exception class in Python (of the 
 program prints it; no wheel is built), and the index of errors.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -60,7 +58,7 @@ def printed_by(*command: str | Path, cwd: Path) -> str:
 
 
 @pytest.mark.extended
-def test_a_rule_is_added_by_the_recipe(project_root: Path, tmp_path: Path) -> None:
+def test_a_rule_is_added_by_the_recipe(project_root, tmp_path):
     recipe = (project_root / "CONTRIBUTING.md").read_text().partition("## Adding a rule\n")[2]
     docs = tmp_path / "docs"
     shutil.copytree(project_root / "include", tmp_path / "include")

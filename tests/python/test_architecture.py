@@ -5,8 +5,6 @@ Each rule is a function from a source tree to the faults in it. Our tree has non
 sees the faults that it is for, planted in a small tree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -109,15 +107,13 @@ PLANTED = [
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_sources_keep_the_rule(rule: Rule) -> None:
+def test_the_sources_keep_the_rule(rule):
     assert {"core.hpp", "core/to_dlpack.hpp", "sycl/validate.hpp"} <= headers(ROOT).keys()
     assert rule(ROOT) == []
 
 
 @pytest.mark.parametrize(("rule", "name", "text"), PLANTED)
-def test_a_planted_fault_is_seen_by_its_rule(
-    tmp_path: Path, rule: Rule, name: str, text: str
-) -> None:
+def test_a_planted_fault_is_seen_by_its_rule(tmp_path, rule, name, text):
     header = tmp_path / INCLUDE / name
     header.parent.mkdir(parents=True, exist_ok=True)
     order = "".join(f"#include <usm_dlpack/core/{one}.hpp>\n" for one in ("strides", "view"))

@@ -6,8 +6,6 @@ examples/, which have the installed package, are built by tests of their own. Wh
 headers that are missing or too old is in test_invalid_uses.py.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import venv
@@ -46,9 +44,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
-    tmp_path: Path, driver: Path
-) -> None:
+def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(tmp_path, driver):
     sources = f"-DUSM_DLPACK_SOURCES={ROOT}"
     succeed(
         "cmake", "-S", ROOT / "tests/packaging/by_subdirectory", "-B", tmp_path, sources, PYTHON
@@ -67,18 +63,14 @@ def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(
         ("-fno-exceptions", "compiler flags: expected exceptions, found -fno-exceptions; remove"),
     ],
 )
-def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(
-    tmp_path: Path, flag: str, sentence: str
-) -> None:
+def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(tmp_path, flag, sentence):
     source = tmp_path / "user.cpp"
     source.write_text("#include <usm_dlpack/core/config.hpp>\n")
     said = fail("g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", flag, source)
     assert f"#error {sentence}" in said
 
 
-def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(
-    tmp_path: Path, bare_python: Path
-) -> None:
+def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(tmp_path, bare_python):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
         f'add_subdirectory("{ROOT}" usm_dlpack)\n'
@@ -94,13 +86,13 @@ def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(
     assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found " in said
 
 
-def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path: Path) -> None:
+def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path):
     said = fail("cmake", "-S", ROOT, "-B", tmp_path, PATH=str(Path(sys.executable).parent))
     assert "compiler: expected a C++17 compiler, found none that works; install g++, or " in said
 
 
 @pytest.mark.parametrize("missing", ["include/sycl/sycl.hpp", "lib/libsycl.so"])
-def test_sycl_that_the_user_points_to_is_not_passed_over(tmp_path: Path, missing: str) -> None:
+def test_sycl_that_the_user_points_to_is_not_passed_over(tmp_path, missing):
     for file in ("include/sycl/sycl.hpp", "lib/libsycl.so"):
         (tmp_path / file).parent.mkdir(parents=True)
         if file != missing:
@@ -118,9 +110,7 @@ def test_sycl_that_the_user_points_to_is_not_passed_over(tmp_path: Path, missing
 
 
 @pytest.mark.parametrize("compiler", ["IntelLLVM", "GNU"])
-def test_icpx_uses_its_own_sycl_and_other_compilers_that_of_the_wheel(
-    tmp_path: Path, compiler: str
-) -> None:
+def test_icpx_uses_its_own_sycl_and_other_compilers_that_of_the_wheel(tmp_path, compiler):
     text = f"""
 cmake_minimum_required(VERSION 3.25)
 project(order LANGUAGES NONE)
@@ -139,7 +129,6 @@ message(STATUS "flags=${{flags}} libraries=${{libraries}}")
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the unpacked sdist of this tree."""
     folder = tmp_path_factory.mktemp("sdist")
     build = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
     succeed(sys.executable, "-c", build, folder, cwd=ROOT)
@@ -149,7 +138,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked
 
 
-def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist: Path) -> None:
+def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist):
     carried = {file for file in (sdist / "third_party").rglob("*") if file.is_file()}
     assert {str(file.relative_to(sdist / "third_party")) for file in carried} == {
         "dlpack/LICENSE",
@@ -164,9 +153,7 @@ def test_the_sdist_has_what_a_build_needs_and_nothing_of_a_clone(sdist: Path) ->
     assert not [name for name in names if name.startswith(".") or name in absent]
 
 
-def test_the_sdist_needs_no_donor_of_headers(
-    sdist: Path, tmp_path: Path, bare_python: Path
-) -> None:
+def test_the_sdist_needs_no_donor_of_headers(sdist, tmp_path, bare_python):
     asked = (
         "import json; from scikit_build_core.build import get_requires_for_build_wheel as ask; "
         "print(json.dumps(ask()))"
@@ -196,9 +183,7 @@ def test_the_sdist_needs_no_donor_of_headers(
         ),
     ],
 )
-def test_a_header_that_cannot_be_carried_is_refused(
-    tmp_path: Path, name: str, text: str, sentence: str
-) -> None:
+def test_a_header_that_cannot_be_carried_is_refused(tmp_path, name, text, sentence):
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(text)
     choice = f"-DUSM_DLPACK_{name.partition('/')[0].upper()}_INCLUDE_DIR={tmp_path}"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards for notebooks: well-formed, self-contained, and drawn to the real numbers."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
@@ -33,7 +31,6 @@ def places(root: ElementTree.Element, kind: str) -> list[tuple[float, float]]:
 
 
 def table_of(root: ElementTree.Element) -> dict[str, str]:
-    """Return the facts in a card's table."""
     rows = (list(row) for row in next(root.iter("table")).iter("tr"))
     return {"".join(name.itertext()): "".join(fact.itertext()) for name, fact in rows}
 
@@ -45,9 +42,7 @@ def table_of(root: ElementTree.Element) -> dict[str, str]:
         ({"shape": (2, 5), "strides": (5, 0), "byte_offset": 8}, 8, 32, 8),
     ],
 )
-def test_the_view_is_drawn_where_it_is_in_the_allocation(
-    queue: Any, layout: dict[str, Any], lowest: int, end: int, first: int
-) -> None:
+def test_the_view_is_drawn_where_it_is_in_the_allocation(queue, layout, lowest, end, first):
     tensor = to_dlpack_tensor(allocate("device", 400, queue), dtype="f4", **layout)
     proof = validate(tensor)
     for x in (tensor, proof):
@@ -67,7 +62,7 @@ def test_the_view_is_drawn_where_it_is_in_the_allocation(
     assert facts["elements"] == ("may overlap" if proof.overlapping else "do not overlap")
 
 
-def test_an_empty_view_is_a_card_without_a_view(queue: Any) -> None:
+def test_an_empty_view_is_a_card_without_a_view(queue):
     tensor = to_dlpack_tensor(allocate("device", 64, queue), shape=(0, 4), dtype="f4")
     for x in (tensor, validate(tensor)):
         root = parsed(x)
@@ -75,17 +70,17 @@ def test_an_empty_view_is_a_card_without_a_view(queue: Any) -> None:
         assert table_of(root)["view"] == "no elements, no bytes"
 
 
-def test_an_allocation_of_unknown_size_is_the_view_itself() -> None:
+def test_an_allocation_of_unknown_size_is_the_view_itself():
     root = ElementTree.fromstring(_card._drawing(0, 0, 40, 16))
     assert places(root, "view") == [(0, 100)]
     assert "stroke-dasharray" in ElementTree.tostring(root, encoding="unicode")
 
 
-def test_texts_are_escaped() -> None:
+def test_texts_are_escaped():
     assert _card.escaped("<b>\x00\ud800]]>") == "&lt;b&gt;\\x00\\ud800]]&gt;"
 
 
-def test_an_explanation_is_a_card_of_its_text(memory: Any) -> None:
+def test_an_explanation_is_a_card_of_its_text(memory):
     foreign = ForeignTensor(address_of(memory))
     foreign.tensor.device_id = 7
     explanation = explain(ForeignArray(foreign))

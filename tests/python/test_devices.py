@@ -1,27 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device ids and root devices, in processes with one, two, three, a broken and no root device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import dpctl
 import pytest
 from refusals import refused, wrong_argument
 from usm_dlpack import device_id, root_device
 
-# --- in this process, which has one root device
 
-
-def test_what_is_no_device_is_a_type_error(queue: Any) -> None:
+def test_what_is_no_device_is_a_type_error(queue):
     for wrong in (None, 0, "cpu:0", (14, 0), dpctl.SyclDevice, queue, queue.sycl_context):
         with wrong_argument(TypeError, "device", "expected a dpctl.SyclDevice"):
             device_id(wrong)
 
 
-def test_an_id_that_no_device_has_is_refused() -> None:
+def test_an_id_that_no_device_has_is_refused():
     for number, expected in (
         (-(2**31), "from 0 to 0 (root devices in this process)"),
         (2**31, "an int32_t"),
@@ -33,13 +28,11 @@ def test_an_id_that_no_device_has_is_refused() -> None:
             root_device(number)
 
 
-def test_an_id_that_is_no_integer_is_a_type_error() -> None:
+def test_an_id_that_is_no_integer_is_a_type_error():
     for number in (None, 0.0, "0", (14, 0)):
         with pytest.raises(TypeError, match="expected an int"):
             root_device(number)
 
-
-# --- in processes of their own
 
 BEGIN = """
 import dpctl, dpctl.memory, numpy
@@ -76,7 +69,7 @@ def run(
     return run
 
 
-def test_each_device_and_its_memory_have_the_id_of_its_place(run: Callable[..., None]) -> None:
+def test_each_device_and_its_memory_have_the_id_of_its_place(run):
     run("""
 places = "from 0 to 2 (root devices in this process)"
 with refused("device_id_out_of_range", "device.device_id", expected=places, found="3"):
@@ -99,15 +92,13 @@ for number, device in enumerate(devices):
 """)
 
 
-def test_opencl_sub_devices_have_the_id_of_their_root(run: Callable[..., None]) -> None:
+def test_opencl_sub_devices_have_the_id_of_their_root(run):
     run("""
 assert [device_id(d.create_sub_devices(partition=1)[1]) for d in devices] == [0, 1, 2]
 """)
 
 
-def test_the_id_of_another_device_is_refused_unless_host_memory_is_of_its_platform(
-    run: Callable[..., None],
-) -> None:
+def test_the_id_of_another_device_is_refused_unless_host_memory_is_of_its_platform(run):
     run("""
 for kind in KINDS:
     memory = allocate(1, kind)
@@ -125,7 +116,7 @@ for kind in KINDS:
 """)
 
 
-def test_a_queue_or_context_of_another_device_is_refused(run: Callable[..., None]) -> None:
+def test_a_queue_or_context_of_another_device_is_refused(run):
     run("""
 memory, queue = allocate(1), new_queue(devices[0])
 with refused("queue_device_mismatch", "queue"):
@@ -145,9 +136,7 @@ assert to_dlpack_tensor(memory, queue=new_queue(devices[1])).device == (14, 1)
     [{"USM_DLPACK_CPU_DRIVER": "0"}, {"ONEAPI_DEVICE_SELECTOR": "cuda:*"}],
     ids=["no driver of opencl", "a selector that hides all"],
 )
-def test_a_process_without_a_device_says_what_to_do(
-    variables: dict[str, str], run: Callable[..., None]
-) -> None:
+def test_a_process_without_a_device_says_what_to_do(variables, run):
     run(
         """
 array = OldArray(ForeignTensor(64).capsule())
@@ -160,10 +149,7 @@ for act in (lambda: root_device(0), lambda: from_dlpack(array), lambda: validate
     )
 
 
-# --- copies from one root device to another
-
-
-def test_arrays_are_copied_between_root_devices_of_each_kind(run: Callable[..., None]) -> None:
+def test_arrays_are_copied_between_root_devices_of_each_kind(run):
     run("""
 for start, end in ((0, 1), (1, 0)):
     queue = new_queue(devices[end])
@@ -188,7 +174,7 @@ for start, end in ((0, 1), (1, 0)):
 """)
 
 
-def test_dl_device_of_another_root_device_is_a_copy_there(run: Callable[..., None]) -> None:
+def test_dl_device_of_another_root_device_is_a_copy_there(run):
     run("""
 for start, end in ((0, 1), (1, 0)):
     for kind in OF_A_ROOT:
@@ -212,18 +198,14 @@ for start, end in ((0, 1), (1, 0)):
 """)
 
 
-def test_pending_work_is_waited_for_before_a_copy_to_another_root_device(
-    run: Callable[..., None],
-) -> None:
+def test_pending_work_is_waited_for_before_a_copy_to_another_root_device(run):
     run("""
-from pending_work import PendingFill, VALUES, Waiting
+from pending_work import PendingFill, VALUES, answer_behind
 for start, end in ((0, 1), (1, 0)):
     for kind in KINDS:
         pending = PendingFill(new_queue(devices[start]), kind)
         tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
         queue = new_queue(devices[end])
-        copying = Waiting(lambda: from_dlpack(tensor, device=queue).numpy().tolist())
-        assert copying.is_waiting() and pending.is_pending
-        pending.end()
-        assert copying.end() == VALUES
+        call = lambda: from_dlpack(tensor, device=queue).numpy().tolist()
+        assert answer_behind(pending, call) == VALUES
 """)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack doctor``: finds what is really wrong, and its command mends it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import os
@@ -11,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +49,7 @@ def troubles(found: Any) -> list[tuple[str, str, str]]:
     return [row for row in rows if row[0] != "ok"]
 
 
-def test_a_whole_environment_has_no_trouble() -> None:
+def test_a_whole_environment_has_no_trouble():
     found = examined()
     assert troubles(found) == []
     names = "package libsycl releases requirements peers driver devices"
@@ -75,9 +72,7 @@ def test_a_whole_environment_has_no_trouble() -> None:
     ],
     ids=str,
 )
-def test_variables_that_hide_the_devices_are_found_and_the_command_mends_it(
-    variables: dict[str, str], innocent: dict[str, str]
-) -> None:
+def test_variables_that_hide_the_devices_are_found_and_the_command_mends_it(variables, innocent):
     command = f"unset {' '.join(variables)}"
     assert troubles(examined(**variables, **innocent)) == [("problem", "devices", command)]
     assert troubles(examined(command, **variables, **innocent)) == []
@@ -92,8 +87,8 @@ def test_variables_that_hide_the_devices_are_found_and_the_command_mends_it(
     ],
 )
 def test_a_device_that_fails_is_hidden_by_its_place_without_the_selector(
-    driver: Path, driver_copies: Any, selector: str | None, command: str
-) -> None:
+    driver, driver_copies, selector, command
+):
     drivers = os.pathsep.join(map(str, (driver, driver_copies["broken"], driver_copies["second"])))
     variables = {"OCL_ICD_FILENAMES": drivers}
     variables |= {"ONEAPI_DEVICE_SELECTOR": selector} if selector else {}
@@ -108,13 +103,10 @@ def test_a_device_that_fails_is_hidden_by_its_place_without_the_selector(
         assert len(mended["devices"]) == works.count(True)
 
 
-def test_places_of_devices_are_counted_in_each_backend() -> None:
+def test_places_of_devices_are_counted_in_each_backend():
     backends = ("level_zero", "opencl", "level_zero", None)
     terms = _selector.terms_of([{"backend": backend} for backend in backends])
     assert terms == ["level_zero:0", "opencl:0", "level_zero:1", "*:0"]
-
-
-# --- a package that cannot be imported
 
 
 @pytest.fixture
@@ -131,9 +123,7 @@ def stray(tmp_path: Path) -> Path:
     "arguments",
     [("-c", "import usm_dlpack"), *(("-m", "usm_dlpack", *c) for c in ((), ("explain", "math:e")))],
 )
-def test_a_package_that_cannot_be_imported_names_the_doctor(
-    new_process: Callable[..., Any], stray: Path, arguments: tuple[str, ...]
-) -> None:
+def test_a_package_that_cannot_be_imported_names_the_doctor(new_process, stray, arguments):
     done = new_process(arguments=arguments, PYTHONPATH=str(stray))
     assert (done.returncode, done.stdout) == (1, "")
     lines = done.stderr.strip().splitlines()
@@ -144,15 +134,13 @@ def test_a_package_that_cannot_be_imported_names_the_doctor(
     assert "`python -m usm_dlpack doctor`" in sentence
 
 
-def test_the_doctor_runs_where_the_package_cannot_be_imported(stray: Path) -> None:
+def test_the_doctor_runs_where_the_package_cannot_be_imported(stray):
     command = f"export LD_LIBRARY_PATH={Path(sysconfig.get_path('data'), 'lib')}"
     assert troubles(examined(PYTHONPATH=str(stray))) == [("problem", "package", command)]
     assert troubles(examined(command, PYTHONPATH=str(stray))) == []
 
 
-def test_only_the_program_may_go_on_without_the_module(
-    new_process: Callable[..., Any], stray: Path
-) -> None:
+def test_only_the_program_may_go_on_without_the_module(new_process, stray):
     other = stray / "other"
     other.mkdir()
     (other / "__init__.py").write_text("import usm_dlpack\n")
@@ -162,7 +150,7 @@ def test_only_the_program_may_go_on_without_the_module(
     assert "went on" not in done.stdout
 
 
-def test_a_module_that_is_damaged_is_found(stray: Path) -> None:
+def test_a_module_that_is_damaged_is_found(stray):
     (module,) = (stray / "usm_dlpack").glob("_core*.so")
     whole = module.read_bytes()
     module.write_bytes(whole[: len(whole) // 2])  # ends the process that loads it
@@ -177,9 +165,7 @@ def test_a_module_that_is_damaged_is_found(stray: Path) -> None:
         ('{"url": "https://x.org/u", "vcs_info": {"vcs": "git", "commit_id": "c0"}}', "git+{}@c0"),
     ],
 )
-def test_the_package_is_installed_again_from_where_it_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str, source: str | None
-) -> None:
+def test_the_package_is_installed_again_from_where_it_came(tmp_path, monkeypatch, record, source):
     (tmp_path / "a clone").mkdir()
     metadata = tmp_path / "usm_dlpack-0.1.0.dist-info"
     metadata.mkdir()
@@ -188,9 +174,6 @@ def test_the_package_is_installed_again_from_where_it_came(
     monkeypatch.syspath_prepend(str(tmp_path))
     expected = source and source.replace("{folder}", str(tmp_path)).replace("{}", "https://x.org/u")
     assert _doctor._source_of_package() == expected
-
-
-# --- environments that lack something
 
 
 def environment_without(folder: Path, *left_out: str) -> str:
@@ -217,16 +200,12 @@ RUNTIME = importlib.metadata.version("intel-sycl-rt").partition(".")[0]
         ),
     ],
 )
-def test_what_an_environment_lacks_is_found(
-    tmp_path: Path, left_out: tuple[str, ...], names: list[str], command: str
-) -> None:
+def test_what_an_environment_lacks_is_found(tmp_path, left_out, names, command):
     found = examined(python=environment_without(tmp_path / "environment", *left_out))
     assert {("problem", name, command) for name in names} <= set(troubles(found))
 
 
-def test_a_registered_driver_that_is_not_there_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: Path
-) -> None:
+def test_a_registered_driver_that_is_not_there_is_found(tmp_path, monkeypatch, driver):
     (tmp_path / "whole.icd").write_text(f"{driver}\n")
     (tmp_path / "by_name.icd").write_text("libany.so\n")
     (tmp_path / "stale.icd").write_text("/no/such/driver.so\n")
@@ -236,10 +215,7 @@ def test_a_registered_driver_that_is_not_there_is_found(
     assert finding.sentence.startswith(f"{tmp_path / 'stale.icd'}: expected ")
 
 
-# --- libsycl
-
-
-def test_a_libsycl_of_another_major_in_the_path_is_found(tmp_path: Path) -> None:
+def test_a_libsycl_of_another_major_in_the_path_is_found(tmp_path):
     other = tmp_path / "libsycl.so.7"
     subprocess.run(["g++", "-shared", "-x", "c++", os.devnull, "-o", other], check=True)
     found = examined(LD_LIBRARY_PATH=str(tmp_path))
@@ -247,7 +223,7 @@ def test_a_libsycl_of_another_major_in_the_path_is_found(tmp_path: Path) -> None
     assert str(other) in found["libsycl"]
 
 
-def test_two_libsycl_in_one_process_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_libsycl_in_one_process_are_a_problem(monkeypatch):
     monkeypatch.setattr(_doctor, "libsycl_files", list)  # none is in the environment
     both = ["/a/lib/libsycl.so.8.0.0", "/b/lib/libsycl.so.9.0.0"]
     (finding,) = _doctor.check_libsycl(9, {"torch": _child.Probe(None, both)})
@@ -257,9 +233,7 @@ def test_two_libsycl_in_one_process_are_a_problem(monkeypatch: pytest.MonkeyPatc
     assert (finding.level, finding.sentence) == ("ok", f"one libsycl: {both[1]}")
 
 
-def test_a_process_that_imports_tells_its_libraries_and_its_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_imports_tells_its_libraries_and_its_failure(tmp_path, monkeypatch):
     (tmp_path / "ends_here.py").write_text("import os, signal; os.kill(os.getpid(), 11)\n")
     (tmp_path / "says_no.py").write_text("raise ImportError('undefined symbol: f')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -270,9 +244,6 @@ def test_a_process_that_imports_tells_its_libraries_and_its_failure(
     assert any(re.search(r"/libsycl\.so\.\d", path) for path in probe.libraries)
 
 
-# --- releases
-
-
 @pytest.mark.parametrize(
     ("changes", "level", "command"),
     [
@@ -281,20 +252,18 @@ def test_a_process_that_imports_tells_its_libraries_and_its_failure(
         ({"mkl": "2026.0.9"}, "warning", f'{PIP} "mkl==2026.1.*"'),
     ],
 )
-def test_parts_of_another_release_are_found(
-    changes: dict[str, str], level: str, command: str | None
-) -> None:
+def test_parts_of_another_release_are_found(changes, level, command):
     same = {"intel-sycl-rt": "2026.1.2", "onemkl-sycl-rng": "2026.1.0", "mkl": "2026.1.0"}
     (finding,) = _doctor_releases.check_releases(same | changes)
     assert (finding.level, finding.command) == (level, command)
 
 
-def test_a_runtime_that_is_no_wheel_is_warned_of() -> None:
+def test_a_runtime_that_is_no_wheel_is_warned_of():
     (finding,) = _doctor_releases.check_releases({})
     assert (finding.level, finding.command) == ("warning", f"{PIP} intel-sycl-rt")
 
 
-def test_a_peer_that_fails_is_mended_by_what_mends_the_cause() -> None:
+def test_a_peer_that_fails_is_mended_by_what_mends_the_cause():
     probes = {"dpnp": _child.Probe("ImportError: undefined symbol: f")}
     cause = _finding.refused("releases", "one", "another", "mend the cause")
     (finding,) = _doctor.check_peers(probes, [_finding.fine("package", "whole"), cause])

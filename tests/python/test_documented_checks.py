@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/checks.md says the order of checks that the C++ tests prove."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -55,7 +53,7 @@ def rules_of(source: Path, table: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "source", "table"), LISTS, ids=lambda value: str(value)[-20:])
-def test_a_list_is_the_order_that_the_test_proves(name: str, source: Path, table: str) -> None:
+def test_a_list_is_the_order_that_the_test_proves(name, source, table):
     assert [step[0] for step in STEPS[name]] == [str(n + 1) for n in range(len(STEPS[name]))]
     for (_, _, told, codes), (code, field) in zip(
         expanded(name), rules_of(source, table), strict=True
@@ -64,7 +62,7 @@ def test_a_list_is_the_order_that_the_test_proves(name: str, source: Path, table
         assert f"`{code}`" in codes
 
 
-def test_every_list_of_steps_is_proved() -> None:
+def test_every_list_of_steps_is_proved():
     numbered = {name for name, steps in STEPS.items() if steps and steps[0][0] == "1"}
     # The header is no function of its own: its steps are part of two lists.
     assert numbered == {name for name, _, _ in LISTS} | {"header"}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CPU driver of a wheel is made known on import, unless the user or the system has one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -46,23 +44,15 @@ def ask(succeed: Callable[..., str]) -> Callable[..., Any]:
     ids=str,
 )
 def test_the_driver_is_made_known_unless_a_variable_of_the_user_is_set(
-    ask: Callable[..., Any],
-    driver: Path,
-    driver_copies: Any,
-    tmp_path: Path,
-    variables: dict[str, str],
-    named: str | None,
-    device: bool | str,
-) -> None:
+    ask, driver, driver_copies, tmp_path, variables, named, device
+):
     (tmp_path / "cpu.icd").write_text(f"{driver}\n")
     places = {"driver": driver, "second": driver_copies["second"], "folder": tmp_path}
     variables = {name: value.format(**places) for name, value in variables.items()}
     assert ask(**variables) == [named and named.format(**places), device]
 
 
-def test_a_driver_of_the_system_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, driver: Path
-) -> None:
+def test_a_driver_of_the_system_is_left_alone(monkeypatch, tmp_path, driver):
     for name in ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(_driver, "_SYSTEM_DRIVERS", tmp_path)
@@ -80,13 +70,13 @@ print(json.dumps([path and str(path) for path in found] + [os.environ.get("OCL_I
 """
 
 
-def test_without_the_wheel_nothing_is_set_and_the_users_folder_counts(tmp_path: Path) -> None:
+def test_without_the_wheel_nothing_is_set_and_the_users_folder_counts(tmp_path):
     # The interpreter that the test environment was made of has no such wheel.
     interpreter = str(Path(sys.base_prefix, "bin", "python3"))
     command = [interpreter, "-c", FIND, str(_driver.__file__)]
     environment = {"PYTHONUSERBASE": str(tmp_path), "PATH": "/usr/bin:/bin"}
 
-    def find() -> Any:
+    def find():
         return json.loads(subprocess.check_output(command, env=environment))
 
     assert find() == [None, None, None]
@@ -98,9 +88,7 @@ def test_without_the_wheel_nothing_is_set_and_the_users_folder_counts(tmp_path: 
     assert find() == [None, None, None]
 
 
-def test_importing_the_package_asks_the_runtime_for_no_device(
-    ask: Callable[..., Any], driver: Path
-) -> None:
+def test_importing_the_package_asks_the_runtime_for_no_device(ask, driver):
     # Had it asked, the runtime would have answered "none" for good.
     late = f"import os, usm_dlpack\nos.environ['OCL_ICD_FILENAMES'] = {str(driver)!r}\n{ASK}"
     assert ask(late, USM_DLPACK_CPU_DRIVER="0") == [str(driver), True]
@@ -127,8 +115,8 @@ sys.exit(usm_dlpack.__main__.main(["devices"]))
     ],
 )
 def test_an_import_that_came_too_late_is_told_to_come_first_if_that_would_help(
-    new_process: Callable[..., Any], variables: dict[str, str], remedy: str
-) -> None:
+    new_process, variables, remedy
+):
     done = new_process(LATE, **variables)
     assert done.returncode == 1
     told = done.stdout.partition("\n")[0]

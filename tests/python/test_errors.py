@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions: hierarchy, attributes, sentence, and pickling."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import usm_dlpack
@@ -20,7 +15,7 @@ from usm_dlpack._errors import from_parts, shown
 PARTS = ("out_of_bounds", "shape", "a view of 3 bytes", "one of 4", "make it smaller")
 
 
-def test_the_hierarchy_is_that_of_the_contract() -> None:
+def test_the_hierarchy_is_that_of_the_contract():
     assert ConversionError.__bases__ == (BufferError,)
     assert UsmBindingError.__bases__ == ArgumentError.__bases__ == (ConversionError, TypeError)
     for kind in (ConversionError, UsmBindingError, ArgumentError):
@@ -28,14 +23,14 @@ def test_the_hierarchy_is_that_of_the_contract() -> None:
         assert getattr(usm_dlpack, kind.__name__) is kind
 
 
-def test_the_table_has_a_row_for_each_enumerator(project_root: Path) -> None:
+def test_the_table_has_a_row_for_each_enumerator(project_root):
     header = (project_root / "include" / "usm_dlpack" / "core" / "error.hpp").read_text()
     enum = header.partition("enum class errc {")[2].partition("};")[0]
     codes = [code for code, _, _ in _core.error_table()]
     assert codes == re.findall(r"^  (\w+)(?: = 1)?,$", enum, re.MULTILINE)
 
 
-def test_a_refusal_has_the_class_that_the_table_says_and_its_page() -> None:
+def test_a_refusal_has_the_class_that_the_table_says_and_its_page():
     for code, _, is_binding in _core.error_table():
         refusal = from_parts(code, *PARTS[1:])
         check_refusal(refusal, code, "shape", binding=is_binding)
@@ -43,7 +38,7 @@ def test_a_refusal_has_the_class_that_the_table_says_and_its_page() -> None:
     assert {code for code, _, is_binding in _core.error_table() if is_binding} == BINDING
 
 
-def test_the_page_of_an_error_is_printed_by_its_command(succeed: Callable[..., str]) -> None:
+def test_the_page_of_an_error_is_printed_by_its_command(succeed):
     overloads = ArgumentError("f: ...", (from_parts(*PARTS),))
     for error, parts in (
         (overloads, ("first of its `reasons`", "guide_extension.fill(queue, 1.5, 1.5)")),
@@ -66,12 +61,12 @@ def test_the_page_of_an_error_is_printed_by_its_command(succeed: Callable[..., s
     assert succeed(arguments=("-m", "usm_dlpack", "--version")) == f"usm_dlpack {_core.version}\n"
 
 
-def test_an_unknown_code_is_an_error_of_the_command_line(new_process: Callable[..., Any]) -> None:
+def test_an_unknown_code_is_an_error_of_the_command_line(new_process):
     done = new_process(arguments=("-m", "usm_dlpack", "errors", "out_of_bound"))
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_a_refusal_is_pickled_and_copied_with_all_its_parts() -> None:
+def test_a_refusal_is_pickled_and_copied_with_all_its_parts():
     refusals = [ConversionError(*PARTS), UsmBindingError(*PARTS)]
     for error in (*refusals, ArgumentError("f: it", (refusals[0],))):
         copies = [pickle.loads(pickle.dumps(error, n)) for n in range(pickle.HIGHEST_PROTOCOL + 1)]
@@ -83,7 +78,7 @@ def test_a_refusal_is_pickled_and_copied_with_all_its_parts() -> None:
             assert parts == PARTS
 
 
-def test_a_refusal_names_no_address(unpooled: Any) -> None:
+def test_a_refusal_names_no_address(unpooled):
     address = address_of(unpooled)
     with pytest.raises(ConversionError) as caught:
         to_dlpack_tensor(TypedArray(unpooled, data=(address + 4, False)))
@@ -93,8 +88,6 @@ def test_a_refusal_names_no_address(unpooled: Any) -> None:
 
 
 class Silent:
-    """An object that has no text."""
-
     def __repr__(self) -> str:
         raise RuntimeError
 
@@ -113,5 +106,5 @@ class Silent:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_values_are_shown_without_addresses(value: Any, text: str) -> None:
+def test_values_are_shown_without_addresses(value, text):
     assert shown(value) == text

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of the examples, run on a copy with the installed package alone."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
@@ -22,7 +20,7 @@ def block(page: str, language: str) -> tuple[str, str]:
 
 
 @pytest.mark.extended
-def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
+def test_the_commands_build_and_test_the_examples(tmp_path):
     ignored = shutil.ignore_patterns("build", "__pycache__")
     folder = shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=ignored)
     installed = str(tmp_path / "installed")
@@ -38,7 +36,7 @@ def test_the_commands_build_and_test_the_examples(tmp_path: Path) -> None:
         "SYCL_CACHE_DIR": str(tmp_path / "cache"),
     }
 
-    def run(*command: str, cwd: Path = folder, **more: str) -> str:
+    def run(*command, cwd=folder, **more):
         done = clean_environment.run(*command, cwd=cwd, timeout=1800, **variables, **more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C exchange API: our five functions as C calls them, and other types' tables as we do."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import re
@@ -38,7 +36,7 @@ api = ExchangeAPI(DLPackTensor)
 # --- export and borrow
 
 
-def test_an_export_describes_the_tensor_and_keeps_it_alive(memory: Any) -> None:
+def test_an_export_describes_the_tensor_and_keeps_it_alive(memory):
     tensor, gone = owned(memory, shape=(2, 3), strides=(1, 4), dtype="f4")
     managed = api.export(tensor)
     del tensor
@@ -54,7 +52,7 @@ def test_an_export_describes_the_tensor_and_keeps_it_alive(memory: Any) -> None:
     assert gone() is None
 
 
-def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(memory: Any) -> None:
+def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(memory):
     read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     padded = to_dlpack_tensor(memory, shape=(48,), dtype=np.dtype(ml_dtypes.float4_e2m1fn))
     for tensor, flag, code, found in (
@@ -68,7 +66,7 @@ def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(memory:
             api.borrow(tensor)
 
 
-def test_a_borrow_describes_the_tensor_and_takes_no_reference(tensor: DLPackTensor) -> None:
+def test_a_borrow_describes_the_tensor_and_takes_no_reference(tensor):
     before = sys.getrefcount(tensor)
     lent = api.borrow(tensor)
     assert sys.getrefcount(tensor) == before
@@ -78,8 +76,7 @@ def test_a_borrow_describes_the_tensor_and_takes_no_reference(tensor: DLPackTens
     assert (integers(lent.shape, 2), integers(lent.strides, 2)) == ((3, 4), (4, 1))
 
 
-def test_what_is_no_tensor_or_was_never_made_is_refused() -> None:
-    raw = DLPackTensor.__new__(DLPackTensor)
+def test_what_is_no_tensor_is_refused():
     members = {"__dlpack_c_exchange_api__": DLPackTensor.__dlpack_c_exchange_api__}
     for function in (api.export, api.borrow):
         for wrong in (None, DLPackTensor, type("Imitation", (), members)()):
@@ -87,15 +84,12 @@ def test_what_is_no_tensor_or_was_never_made_is_refused() -> None:
             part = f"found an object of type {type(wrong).__name__}; {remedy}"
             with wrong_argument(TypeError, "py_object", part):
                 function(wrong)
-    for function in (api.export, api.borrow, DLPackTensor.__dlpack__):
-        with refused("tensor_released", "data", found="one that was not initialised"):
-            function(raw)
 
 
 # --- import
 
 
-def test_a_managed_tensor_is_taken_with_its_flags_and_freed_once(memory: Any) -> None:
+def test_a_managed_tensor_is_taken_with_its_flags_and_freed_once(memory):
     foreign = ForeignTensor(address_of(memory))
     foreign.managed.flags = READ_ONLY | IS_COPIED
     made = api.take(foreign.managed)
@@ -111,7 +105,7 @@ def test_a_managed_tensor_is_taken_with_its_flags_and_freed_once(memory: Any) ->
     assert foreign.deletions == 1
 
 
-def test_a_refused_managed_tensor_is_stolen_all_the_same_and_freed_once(unpooled: Any) -> None:
+def test_a_refused_managed_tensor_is_stolen_all_the_same_and_freed_once(unpooled):
     foreign = ForeignTensor(address_of(unpooled), dtype=(2, 32, 4))
     with refused("out_of_bounds", "shape"):
         api.take(foreign.managed)
@@ -122,7 +116,7 @@ def test_a_refused_managed_tensor_is_stolen_all_the_same_and_freed_once(unpooled
     assert foreign.deletions == 2
 
 
-def test_null_is_no_object_and_no_place_for_a_result(tensor: DLPackTensor, memory: Any) -> None:
+def test_null_is_no_object_and_no_place_for_a_result(tensor, memory):
     foreign = ForeignTensor(address_of(memory))
     out, nothing = ctypes.POINTER(DLManagedTensorVersioned)(), ctypes.py_object()
     export = api.table.managed_tensor_from_py_object_no_sync
@@ -149,7 +143,7 @@ def test_null_is_no_object_and_no_place_for_a_result(tensor: DLPackTensor, memor
 # --- the queue to work on
 
 
-def test_the_work_stream_is_one_queue_of_a_root_device(tensor: DLPackTensor) -> None:
+def test_the_work_stream_is_one_queue_of_a_root_device(tensor):
     address = api.stream(0)
     assert address == api.stream(0)
     tensor.__dlpack__(stream=address)  # which takes the address of a queue
@@ -181,9 +175,7 @@ def prototype_of(shape: tuple[int, ...], dtype: tuple[int, int, int] = (2, 32, 1
         ((4, 0, 3), (2, 32, 1), 0),
     ],
 )
-def test_the_allocator_gives_new_memory_like_a_prototype(
-    shape: tuple[int, ...], dtype: tuple[int, int, int], nbytes: int
-) -> None:
+def test_the_allocator_gives_new_memory_like_a_prototype(shape, dtype, nbytes):
     managed = api.allocate(prototype_of(shape, dtype))
     inside = managed.dl_tensor
     assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
@@ -197,7 +189,7 @@ def test_the_allocator_gives_new_memory_like_a_prototype(
         assert (proof.usm_type, proof.base) == ("device", proof.data)
 
 
-def test_the_allocator_refuses_null_and_also_for_who_hears_no_error() -> None:
+def test_the_allocator_refuses_null_and_also_for_who_hears_no_error():
     allocate = api.table.managed_tensor_allocator
     deaf = SetError()  # null
     of_the_host = prototype_of((3,))
@@ -209,7 +201,7 @@ def test_the_allocator_refuses_null_and_also_for_who_hears_no_error() -> None:
         assert not out
 
 
-def test_a_prototype_that_cannot_be_is_an_error_of_the_caller() -> None:
+def test_a_prototype_that_cannot_be_is_an_error_of_the_caller():
     for field, value, said in (
         ("device_type", 1, "BufferError: device.device_type: expected kDLOneAPI (14), found kDLC"),
         ("device_id", 9, "BufferError: device.device_id: expected from 0 to 0"),
@@ -256,11 +248,10 @@ class Table:
 
 @pytest.fixture
 def table(memory: Any) -> Table:
-    """Return a table that exports (3, 4) float32."""
     return Table(ForeignTensor(address_of(memory)))
 
 
-def test_a_table_is_used_instead_of_capsules(table: Table, memory: Any) -> None:
+def test_a_table_is_used_instead_of_capsules(table, memory):
     array = table.array()
     made = from_dlpack(array)
     assert (made.data, made.sycl_queue) == (address_of(memory), None)
@@ -276,18 +267,7 @@ def test_a_table_is_used_instead_of_capsules(table: Table, memory: Any) -> None:
     assert table.foreign.deletions == 3
 
 
-def test_an_import_for_a_queue_is_ordered_behind_the_work_stream(
-    producer: Any, consumer: Any, start: Any
-) -> None:
-    pending = start(producer)
-    table = Table(ForeignTensor(address_of(pending.memory), shape=(12,), dtype=(0, 32, 1)))
-    table.stream = producer.addressof_ref()
-    assert from_dlpack(table.array()).sycl_queue == producer
-    assert from_dlpack(table.array(), device=consumer).sycl_queue == consumer
-    check_order(consumer, pending)
-
-
-def test_who_is_given_an_export_works_on_the_queue_of_the_tensor(memory: Any) -> None:
+def test_who_is_given_an_export_works_on_the_queue_of_the_tensor(memory):
     producer = new_queue()
     managed = api.export(to_dlpack_tensor(memory, queue=producer))
     assert api.queue() == producer
@@ -301,14 +281,11 @@ AFTERWARDS = pytest.mark.parametrize("host_task", [False, True], ids=["no more",
 
 
 def borrow_pending(pending: PendingFill) -> None:
-    """Borrow a tensor whose queue works on it."""
     api.borrow(to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue))
 
 
 @AFTERWARDS
-def test_an_out_of_order_work_stream_is_behind_its_own_work_by_a_kernel(
-    host_task: bool, start: Any
-) -> None:
+def test_an_out_of_order_work_stream_is_behind_its_own_work_by_a_kernel(host_task, start):
     pending = start(new_queue())
     if host_task:
         pending.keep_alive()
@@ -321,8 +298,8 @@ def test_an_out_of_order_work_stream_is_behind_its_own_work_by_a_kernel(
 @pytest.mark.parametrize("second", [False, True], ids=STREAM_ORDERS)
 @AFTERWARDS
 def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_for_it(
-    host_task: bool, second: bool, start: Any
-) -> None:
+    host_task, second, start
+):
     all_pending = [
         start(new_queue(in_order=True)),
         start(new_queue()),
@@ -343,7 +320,7 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
     assert [reader.seen for reader in readers] == [VALUES] * 3
 
 
-def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) -> None:
+def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start):
     later, earlier = (start(new_queue(in_order=True)) for _ in range(2))
     borrow_pending(earlier)
     api.stream(0)
@@ -354,7 +331,7 @@ def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start: Any) 
     assert earlier.is_pending
 
 
-def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory: Any) -> None:
+def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory):
     known, other = new_queue(), new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=known))
     for look in (validate, explain, from_dlpack):
@@ -362,9 +339,7 @@ def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory: Any) -> None:
         assert api.queue() == known
 
 
-def test_the_queue_of_another_context_is_no_work_stream_on_opencl(
-    foreign_queue: Any, memory: Any
-) -> None:
+def test_the_queue_of_another_context_is_no_work_stream_on_opencl(foreign_queue, memory):
     """On Level Zero an array that says such a queue is refused."""
     known = new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=known))
@@ -374,12 +349,12 @@ def test_the_queue_of_another_context_is_no_work_stream_on_opencl(
     assert api.queue() == known
 
 
-def test_each_thread_has_a_work_stream_of_its_own(memory: Any) -> None:
+def test_each_thread_has_a_work_stream_of_its_own(memory):
     mine, other = new_queue(), new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=mine))
     seen = []
 
-    def work() -> None:
+    def work():
         api.borrow(to_dlpack_tensor(memory, queue=other))
         seen.append(api.queue())
 
@@ -389,7 +364,7 @@ def test_each_thread_has_a_work_stream_of_its_own(memory: Any) -> None:
     assert (seen, api.queue()) == ([other], mine)
 
 
-def test_copy_is_kept_with_a_table(table: Table, memory: Any) -> None:
+def test_copy_is_kept_with_a_table(table, memory):
     assert from_dlpack(table.array(), copy=False).data == address_of(memory)
     assert from_dlpack(table.array(), copy=True).data != address_of(memory)
     table.foreign.managed.flags = IS_COPIED
@@ -398,7 +373,7 @@ def test_copy_is_kept_with_a_table(table: Table, memory: Any) -> None:
         from_dlpack(table.array(), copy=False)
 
 
-def test_a_host_array_of_a_table_is_copied_to_a_device(table: Table) -> None:
+def test_a_host_array_of_a_table_is_copied_to_a_device(table):
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     table.foreign.tensor.data, table.foreign.tensor.device_type = values.ctypes.data, 1
     with refused("device_type_unsupported", "device.device_type", found="kDLCPU (1)"):
@@ -409,7 +384,7 @@ def test_a_host_array_of_a_table_is_copied_to_a_device(table: Table) -> None:
     assert "stream 1 0" not in table.calls
 
 
-def test_a_table_that_fails_is_refused_and_its_own_error_kept(table: Table, memory: Any) -> None:
+def test_a_table_that_fails_is_refused_and_its_own_error_kept(table, memory):
     for gives, status, stream_status in ((False, 0, 0), (False, -1, 0), (True, 0, -1)):
         table.gives, table.status, table.stream_status = gives, status, stream_status
         with refused("capsule_unusable", "__dlpack_c_exchange_api__", remedy="the producer"):
@@ -420,7 +395,7 @@ def test_a_table_that_fails_is_refused_and_its_own_error_kept(table: Table, memo
         from_dlpack(table.array(DLPackTensor.__dlpack_c_exchange_api__))
 
 
-def test_an_older_table_behind_a_newer_one_is_used(table: Table) -> None:
+def test_an_older_table_behind_a_newer_one_is_used(table):
     newest = DLPackExchangeAPI(3, prev_api=ctypes.addressof(table.struct))
     newer = DLPackExchangeAPI(2, prev_api=ctypes.addressof(newest))
     array = table.array(capsule_of(newer))
@@ -428,7 +403,7 @@ def test_an_older_table_behind_a_newer_one_is_used(table: Table) -> None:
     assert (table.calls[0], array.asked) == ("export", [])
 
 
-def test_without_a_usable_table_on_the_type_the_capsule_is_asked_for(table: Table) -> None:
+def test_without_a_usable_table_on_the_type_the_capsule_is_asked_for(table):
     spoiled = [DLPackExchangeAPI.from_buffer_copy(table.struct) for _ in range(3)]
     spoiled[0].major = 2
     needed = ("managed_tensor_from_py_object_no_sync", "current_work_stream")
@@ -444,9 +419,9 @@ def test_without_a_usable_table_on_the_type_the_capsule_is_asked_for(table: Tabl
         assert (table.calls, array.asked) == ([], [{"max_version": NEWEST}])
 
 
-def test_a_class_that_overrides_dlpack_is_asked_by_it(table: Table) -> None:
+def test_a_class_that_overrides_dlpack_is_asked_by_it(table):
     class Overriding(type(table.array())):
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             raise BufferError("the class says no")
 
     for kind in (Overriding, type("Below", (Overriding,), {})):
@@ -457,9 +432,7 @@ def test_a_class_that_overrides_dlpack_is_asked_by_it(table: Table) -> None:
 
 @pytest.mark.parametrize("offers", [False, True], ids=["capsules", "table"])
 @pytest.mark.parametrize(("bit", "found"), [("is_conj", "conjugates"), ("is_neg", "negatives")])
-def test_elements_that_are_not_those_in_memory_are_refused(
-    table: Table, offers: bool, bit: str, found: str
-) -> None:
+def test_elements_that_are_not_those_in_memory_are_refused(table, offers, bit, found):
     """As PyTorch's, which may be computed when they are read."""
     said = {"is_conj": lambda self: False, "is_neg": lambda self: False}
     capsule = None if offers else 5
@@ -472,7 +445,7 @@ def test_elements_that_are_not_those_in_memory_are_refused(
     assert (table.calls, lazy.asked) == ([], [])
 
 
-def test_an_array_that_takes_part_in_a_gradient_is_asked_by_dlpack(table: Table) -> None:
+def test_an_array_that_takes_part_in_a_gradient_is_asked_by_dlpack(table):
     array = table.array(requires_grad=False)
     from_dlpack(array)
     assert (table.calls, array.asked) == (["export", "stream 14 0"], [])

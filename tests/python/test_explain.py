@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`explain` stops where the real call stops, its answers are true, and nothing is consumed."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json
+import re
 import types
 import weakref
 from collections.abc import Callable
@@ -26,7 +25,6 @@ EXPORT += ["queue", "bounds"]
 
 
 def raised_by(act: Callable[[], object]) -> BaseException:
-    """Return the exception of a call."""
     with pytest.raises(Exception) as caught:  # noqa: PT011
         act()
     return caught.value
@@ -49,10 +47,7 @@ def check_walk(walk: Any, stop: str | None) -> None:
     json.dumps([step.facts for step in walk.steps])
 
 
-# --- what the protocols report
-
-
-def test_a_protocol_reports_every_step_in_order(memory: Any) -> None:
+def test_a_protocol_reports_every_step_in_order(memory):
     steps, _ = _core.observe(lambda: to_dlpack_tensor(memory))
     assert steps == EXPORT[2:]  # Python reads the interface and the keywords
     tensor = to_dlpack_tensor(memory)
@@ -62,7 +57,20 @@ def test_a_protocol_reports_every_step_in_order(memory: Any) -> None:
     assert steps == IMPORT[1:]
 
 
-def test_the_facts_of_the_steps_are_those_of_the_proof(unpooled: Any) -> None:
+@pytest.mark.parametrize("direction", ["export", "import"])
+def test_the_steps_are_those_of_the_page(memory, project_root, direction):
+    def plain(title):
+        number, _, text = title.replace("`", "").partition(". ")
+        return f"{number}. {text[0].lower()}{text[1:]}"
+
+    (walk,) = explain(to_dlpack_tensor(memory), direction=direction).walks
+    page = (project_root / "docs" / "explanation" / f"{direction}_protocol.md").read_text()
+    headings = re.findall(r"^## (\d+\. .*)$", page, re.MULTILINE)
+    steps = [plain(f"{step.number}. {step.title}") for step in walk.steps]
+    assert [plain(heading) for heading in headings] == steps
+
+
+def test_the_facts_of_the_steps_are_those_of_the_proof(unpooled):
     tensor = to_dlpack_tensor(unpooled, shape=(2, 3), strides=(-6, 2), dtype="f4", byte_offset=24)
     export, imported = (
         {step.name: step.facts for step in walk.steps} for walk in explain(tensor).walks
@@ -76,9 +84,9 @@ def test_the_facts_of_the_steps_are_those_of_the_proof(unpooled: Any) -> None:
     assert (export["default"]["default"], export["root"]) == (True, {"device_id": 0})
 
 
-def test_what_a_producer_calls_meanwhile_is_not_reported(memory: Any) -> None:
+def test_what_a_producer_calls_meanwhile_is_not_reported(memory):
     class Nested(ForeignArray):
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             assert explain(memory, shape=49).error is not None
             validate(to_dlpack_tensor(memory))
             return super().__dlpack__(**keywords)
@@ -86,8 +94,6 @@ def test_what_a_producer_calls_meanwhile_is_not_reported(memory: Any) -> None:
     steps, _ = _core.observe(lambda: validate(Nested(ForeignTensor(address_of(memory)))))
     assert steps == IMPORT[1:]
 
-
-# --- imports
 
 _FOREIGN = ctypes.create_string_buffer(64)
 # The step that must see it, a field, and what is in it; of a tuple the address.
@@ -112,9 +118,7 @@ REQUESTS: list[tuple[str | None, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("stop", "field", "value"), SPOILS)
-def test_an_import_stops_at_the_step_of_the_spoiled_field(
-    memory: Any, stop: str | None, field: str, value: Any
-) -> None:
+def test_an_import_stops_at_the_step_of_the_spoiled_field(memory, stop, field, value):
     foreign = ForeignTensor(address_of(memory))
     place = foreign.managed if field in ("major", "minor", "flags") else foreign.tensor
     setattr(place, field, foreign.array(value) if isinstance(value, tuple) else value)
@@ -125,9 +129,7 @@ def test_an_import_stops_at_the_step_of_the_spoiled_field(
 
 
 @pytest.mark.parametrize(("stop", "request_"), REQUESTS)
-def test_an_import_stops_at_what_the_caller_does_not_take(
-    memory: Any, stop: str | None, request_: dict[str, Any]
-) -> None:
+def test_an_import_stops_at_what_the_caller_does_not_take(memory, stop, request_):
     array = ForeignArray(ForeignTensor(address_of(memory)))
     explanation = explain(array, direction="import", **request_)
     check_walk(explanation.walks[0], stop)
@@ -137,9 +139,7 @@ def test_an_import_stops_at_what_the_caller_does_not_take(
 @pytest.mark.parametrize(
     ("act", "keywords"), [(to_dlpack_tensor, {"shape": 49}), (validate, {"ndim": 3})]
 )
-def test_the_error_is_that_of_the_call(
-    memory: Any, act: Callable[..., object], keywords: dict[str, Any]
-) -> None:
+def test_the_error_is_that_of_the_call(memory, act, keywords):
     tensor = to_dlpack_tensor(memory)
     real = raised_by(lambda: act(tensor, **keywords))
     (walk,) = explain(tensor, **keywords).walks  # the keywords say which direction
@@ -149,9 +149,9 @@ def test_the_error_is_that_of_the_call(
 
 
 @pytest.mark.parametrize("raised", [RuntimeError("busy"), BufferError("\udc80")])
-def test_what_a_producer_raises_is_the_stop(raised: Exception) -> None:
+def test_what_a_producer_raises_is_the_stop(raised):
     class Raising:
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             raise raised
 
     explanation = explain(Raising())
@@ -163,16 +163,16 @@ def test_what_a_producer_raises_is_the_stop(raised: Exception) -> None:
     assert "usm_dlpack errors" not in str(explanation)
 
 
-def test_a_keyboard_interrupt_is_not_explained_away() -> None:
+def test_a_keyboard_interrupt_is_not_explained_away():
     class Interrupted:
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         explain(Interrupted())
 
 
-def test_strangers_and_consumed_capsules_stop_where_validate_stops(memory: Any) -> None:
+def test_strangers_and_consumed_capsules_stop_where_validate_stops(memory):
     for stranger in (None, 5, object(), np.zeros(3)):
         check_walk(explain(stranger).walks[0], "producer")
     capsule = to_dlpack_tensor(memory).__dlpack__()
@@ -180,7 +180,7 @@ def test_strangers_and_consumed_capsules_stop_where_validate_stops(memory: Any) 
     check_walk(explain(capsule).walks[0], "capsule")
 
 
-def test_an_explanation_keeps_neither_array_nor_capsule_alive(memory: Any) -> None:
+def test_an_explanation_keeps_neither_array_nor_capsule_alive(memory):
     foreign = ForeignTensor(address_of(memory))
     foreign.tensor.device_id = 9
     array = ForeignArray(foreign)
@@ -196,10 +196,7 @@ def test_an_explanation_keeps_neither_array_nor_capsule_alive(memory: Any) -> No
     assert explanation.error is not None
 
 
-# --- exports
-
-
-def test_an_array_is_explained_in_the_directions_that_it_has(memory: Any) -> None:
+def test_an_array_is_explained_in_the_directions_that_it_has(memory):
     tensor = to_dlpack_tensor(memory)
     itself = weakref.proxy(tensor)  # whose type has no protocol
     for x, directions in (
@@ -213,7 +210,7 @@ def test_an_array_is_explained_in_the_directions_that_it_has(memory: Any) -> Non
             check_walk(walk, None)
 
 
-def test_an_export_stops_at_the_broken_rule(memory: Any, foreign_queue: Any) -> None:
+def test_an_export_stops_at_the_broken_rule(memory, foreign_queue):
     exports: list[tuple[str | None, Any, dict[str, Any]]] = [
         (None, memory, {"shape": 0}),
         (None, memory, {"queue": memory.sycl_queue}),
@@ -243,7 +240,7 @@ class Hostile:
 
 
 @pytest.mark.parametrize("field", ["data", "shape", "typestr", "syclobj"])
-def test_hostile_interfaces_are_explained(memory: Any, field: str) -> None:
+def test_hostile_interfaces_are_explained(memory, field):
     for value in (Hostile(), 2**200, (Hostile(), 2), "\udc80"):
         obj = TypedArray(memory, **{field: value})
         explanation = explain(obj, direction="export")
@@ -252,7 +249,7 @@ def test_hostile_interfaces_are_explained(memory: Any, field: str) -> None:
         assert explanation._repr_html_().replace("\n", "").isprintable()
 
 
-def test_the_page_of_a_refusal_is_named_wherever_it_is_shown(memory: Any) -> None:
+def test_the_page_of_a_refusal_is_named_wherever_it_is_shown(memory):
     for keywords, code, name in (
         ({"shape": 49}, "out_of_bounds", "out_of_bounds"),
         ({"shape": "a"}, "TypeError", "python_arguments"),
@@ -273,11 +270,11 @@ def test_the_page_of_a_refusal_is_named_wherever_it_is_shown(memory: Any) -> Non
     ],
     ids=["NumPy", "a stranger"],
 )
-def test_a_stop_has_the_reason_that_fits_the_array(array: Any, reason: str) -> None:
+def test_a_stop_has_the_reason_that_fits_the_array(array, reason):
     assert reason in explain(array).walks[0].stop.reason
 
 
-def test_another_device_in_the_capsule_is_shown_and_counts(memory: Any) -> None:
+def test_another_device_in_the_capsule_is_shown_and_counts(memory):
     foreign = ForeignTensor(address_of(memory))
     for said in ((14, 7), (14, 0)):
         explanation = explain(ForeignArray(foreign, device=said))
@@ -289,7 +286,7 @@ def test_another_device_in_the_capsule_is_shown_and_counts(memory: Any) -> None:
 
 
 @pytest.mark.parametrize("of_sub_device", [False, True])
-def test_a_foreign_context_is_named(queue: Any, foreign_queue: Any, of_sub_device: bool) -> None:
+def test_a_foreign_context_is_named(queue, foreign_queue, of_sub_device):
     told = "a context of its own with root device 0"
     if of_sub_device:
         part, *_ = queue.sycl_device.create_sub_devices(partition=1)
@@ -305,9 +302,7 @@ def test_a_foreign_context_is_named(queue: Any, foreign_queue: Any, of_sub_devic
     assert told in stop.answer
 
 
-def test_an_import_from_another_context_names_the_one_that_the_array_names(
-    foreign_queue: Any,
-) -> None:
+def test_an_import_from_another_context_names_the_one_that_the_array_names(foreign_queue):
     owner = allocate("device", 48, foreign_queue)
     array = ForeignArray(ForeignTensor(address_of(owner)))
     array.__sycl_usm_array_interface__ = owner.__sycl_usm_array_interface__
@@ -317,9 +312,7 @@ def test_an_import_from_another_context_names_the_one_that_the_array_names(
     assert "SYCL says device USM" in stop.answer
 
 
-def test_two_platforms_are_told_apart(
-    succeed: Callable[..., str], several_devices: Callable[[int], dict[str, str]]
-) -> None:
+def test_two_platforms_are_told_apart(succeed, several_devices):
     told = succeed(
         """
         import dpctl, json, usm_dlpack

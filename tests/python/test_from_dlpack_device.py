@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""from_dlpack with `device`, `copy`, `usm_type`: host arrays, other kinds, wrong arguments."""
-
-from __future__ import annotations
+"""from_dlpack with keywords: host arrays, other kinds of USM, C order, wrong arguments."""
 
 import enum
 import gc
@@ -13,12 +11,11 @@ import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import IS_COPIED, ForeignArray, ForeignTensor, OldArray, content_of, name_of
+from capsules import IS_COPIED, NEWEST, ForeignArray, ForeignTensor, OldArray, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, kept, new_queue
 from refusals import refused, wrong_argument
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
 
-NEWEST = (1, 3)
 HERE = (14, 0)
 
 
@@ -37,17 +34,13 @@ DEVICES: dict[str, Callable[[], Any]] = {
     "a device": lambda: root_device(0),
     "an opencl sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
     "a filter string": lambda: root_device(0).get_filter_string(),
-    "a queue": lambda: new_queue(root_device(0)),
-    "an in-order queue": lambda: new_queue(root_device(0), in_order=True),
+    "a queue": new_queue,
+    "an in-order queue": lambda: new_queue(in_order=True),
 }
-
-# --- host arrays
 
 
 @pytest.mark.parametrize("name", DEVICES)
-def test_every_name_of_a_device_brings_a_host_array_there_and_leaves_usm(
-    name: str, queue: Any
-) -> None:
+def test_every_name_of_a_device_brings_a_host_array_there_and_leaves_usm(name, queue):
     device = DEVICES[name]()
     made = from_dlpack(np.arange(12, dtype=np.float32).reshape(3, 4), device=device)
     assert (made.device, made.usm_type, made.shape) == (HERE, "device", (3, 4))
@@ -60,9 +53,7 @@ def test_every_name_of_a_device_brings_a_host_array_there_and_leaves_usm(
 
 
 @pytest.mark.parametrize("of", ["the device", "an opencl sub-device"])
-def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(
-    foreign_queue: Any, memory: Any, of: str
-) -> None:
+def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(foreign_queue, memory, of):
     wrong = foreign_queue if of == "the device" else kept(dpctl.SyclQueue(DEVICES[of]()))
     untouched = ForeignArray(ForeignTensor(address_of(memory)))
     for x in (untouched, np.zeros(3, ml_dtypes.bfloat16), to_dlpack_tensor(memory, shape=0)):
@@ -75,7 +66,7 @@ def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(
     assert untouched.asked == []
 
 
-def test_a_copy_that_cannot_be_allocated_says_its_bytes(memory: Any) -> None:
+def test_a_copy_that_cannot_be_allocated_says_its_bytes(memory):
     for shape, nbytes in (
         ((2**20, 2**20, 64), str(2**46)),
         ((2**31, 2**30, 2), "more than 1152921504606846975"),
@@ -90,7 +81,7 @@ def test_a_copy_that_cannot_be_allocated_says_its_bytes(memory: Any) -> None:
                 act()
 
 
-def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type: str) -> None:
+def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type):
     values = np.arange(12, dtype=np.float32)
     values.flags.writeable = False
     made = from_dlpack(values, device=HERE, usm_type=usm_type)
@@ -104,7 +95,7 @@ def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type: str) -> None:
     assert (content_of(made.__dlpack__(max_version=NEWEST)).flags, made.readonly) == (0, False)
 
 
-def test_a_host_array_cannot_come_without_a_copy_or_without_a_device() -> None:
+def test_a_host_array_cannot_come_without_a_copy_or_without_a_device():
     values = np.zeros(3)
     with refused("copy_needed", "copy", expected="an array in host memory", found="False"):
         from_dlpack(values, device=HERE, copy=False)
@@ -114,11 +105,11 @@ def test_a_host_array_cannot_come_without_a_copy_or_without_a_device() -> None:
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy: bool) -> None:
+def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy):
     values = np.arange(12, dtype=np.float32)
     foreign = ForeignTensor(values.ctypes.data, legacy=legacy)
     foreign.tensor.device_type, foreign.tensor.strides = 1, None
-    array, queue = ForeignArray(foreign, device=(1, 0)), new_queue(root_device(0))
+    array, queue = ForeignArray(foreign, device=(1, 0)), new_queue()
     for x in (array, OldArray(foreign.capsule())):
         made = from_dlpack(x, device=queue)
         assert np.array_equal(made.numpy(), values.reshape(3, 4))
@@ -129,7 +120,7 @@ def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy: bool) -
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy: bool) -> None:
+def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy):
     values = np.zeros(12, np.float32)
     foreign = ForeignTensor(values.ctypes.data, shape=(2**43,), legacy=legacy)
     foreign.tensor.device_type = 1
@@ -145,10 +136,7 @@ def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy: bool) -> No
     assert foreign.deletions == 1
 
 
-# --- USM
-
-
-def test_usm_of_another_kind_is_copied(usm_type: str, queue: Any) -> None:
+def test_usm_of_another_kind_is_copied(usm_type, queue):
     owner = allocate(usm_type, 48, queue)
     tensor = to_dlpack_tensor(owner, shape=(3, 2), strides=(-4, 2), dtype="f4", byte_offset=32)
     for wanted in ("host", "device", "shared"):
@@ -161,14 +149,14 @@ def test_usm_of_another_kind_is_copied(usm_type: str, queue: Any) -> None:
                 from_dlpack(tensor, usm_type=wanted, copy=False)
 
 
-def test_a_copy_of_read_only_memory_may_be_written(memory: Any) -> None:
+def test_a_copy_of_read_only_memory_may_be_written(memory):
     tensor = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     assert from_dlpack(tensor, usm_type="device").readonly
     assert not from_dlpack(tensor, usm_type="host").readonly
     assert not from_dlpack(tensor, copy=True).readonly
 
 
-def test_a_producer_that_copies_when_asked_is_not_copied_again(memory: Any) -> None:
+def test_a_producer_that_copies_when_asked_is_not_copied_again(memory):
     foreign = ForeignTensor(address_of(memory))
     array = ForeignArray(foreign)
     assert from_dlpack(array, copy=True).data != address_of(memory)
@@ -183,15 +171,13 @@ def test_a_producer_that_copies_when_asked_is_not_copied_again(memory: Any) -> N
 
 
 @pytest.mark.parametrize("device_type", [1, 14])
-def test_what_the_producer_refuses_to_copy_is_copied_here(
-    device_type: int, memory: Any, queue: Any
-) -> None:
+def test_what_the_producer_refuses_to_copy_is_copied_here(device_type, memory, queue):
     host = np.frombuffer(bytes(range(48)), np.float32).copy()
     foreign = ForeignTensor(host.ctypes.data if device_type == 1 else address_of(memory))
     foreign.tensor.device_type = device_type
 
     class NoCopies(ForeignArray):
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             capsule = super().__dlpack__(**keywords)
             if keywords.get("copy"):
                 raise BufferError("copy not yet supported")  # as tvm-ffi does
@@ -206,11 +192,11 @@ def test_what_the_producer_refuses_to_copy_is_copied_here(
         assert made.numpy().tobytes() == bytes(range(48))
 
 
-def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() -> None:
+def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal():
     asked = []
 
     class Refusing:
-        def __dlpack__(self, *, max_version: Any = None, copy: Any = None) -> Any:
+        def __dlpack__(self, *, max_version=None, copy=None):
             asked.append(copy)
             raise BufferError("not to be shared")
 
@@ -220,7 +206,34 @@ def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() 
     assert asked == [True, None, False]
 
 
-# --- wrong arguments
+def test_an_empty_array_of_any_extents_is_in_c_order(memory):
+    huge = to_dlpack_tensor(memory, shape=(0, 2**62, 2**62), strides=(1, 2**62, 1), dtype="i2")
+    assert from_dlpack(huge, order="C", copy=False).shape == huge.shape
+
+
+def test_a_capsule_that_is_refused_for_its_order_stays_its_producers(memory):
+    foreign = ForeignTensor(address_of(memory), strides=(1, 3))
+    array = ForeignArray(foreign)
+    with refused("copy_needed", "strides"):
+        from_dlpack(array, order="C", copy=False)
+    assert foreign.deletions == 0
+    from_dlpack(array, order="C")
+    assert foreign.deletions == 2
+
+
+def test_a_copy_of_the_producer_in_another_order_is_copied_again(memory):
+    foreign = ForeignTensor(address_of(memory), strides=(1, 3))
+    foreign.managed.flags = IS_COPIED
+    made = from_dlpack(ForeignArray(foreign), copy=True, order="C")
+    assert made.strides == (4, 1)
+    assert made.data != address_of(memory)
+
+
+def test_null_strides_are_c_order(memory):
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.strides = None
+    made = from_dlpack(ForeignArray(foreign), order="C", copy=False)
+    assert (made.data, made.strides) == (address_of(memory), (4, 1))
 
 
 @pytest.mark.parametrize(
@@ -234,12 +247,11 @@ def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal() 
         *((TypeError, "copy", value) for value in (2, "yes", np.int64(1), ())),
         *((ValueError, "usm_type", value) for value in ("", "Device", "unknown")),
         *((TypeError, "usm_type", value) for value in (1, b"host")),
+        *((ValueError, "order", value) for value in ("F", "c", b"C", 1, np.array(["C", "C"]))),
     ],
     ids=str,
 )
-def test_a_keyword_that_makes_no_sense_is_a_wrong_argument(
-    kind: type[Exception], keyword: str, value: Any
-) -> None:
+def test_a_keyword_that_makes_no_sense_is_a_wrong_argument(kind, keyword, value):
     keywords: dict[str, Any] = {keyword: value}
     for x in (np.zeros(3), object()):
         with wrong_argument(kind, keyword):
@@ -250,37 +262,32 @@ def test_a_keyword_that_makes_no_sense_is_a_wrong_argument(
     ("device", "remedy"),
     [(0, "pass (14, 0)"), (True, "pass (14, device_id)"), (np.int64(0), "pass (14, 0)")],
 )
-def test_an_id_alone_is_told_the_pair_that_it_may_mean(
-    memory: Any, device: Any, remedy: str
-) -> None:
+def test_an_id_alone_is_told_the_pair_that_it_may_mean(memory, device, remedy):
     for call in (from_dlpack, validate):
         with wrong_argument(TypeError, "device", f"found {device!r}; {remedy}"):
             call(to_dlpack_tensor(memory), device=device)
 
 
 @pytest.mark.parametrize("device", [(1, 0), (DeviceType.CPU, 0)])
-def test_the_host_is_no_device_of_a_tensor(memory: Any, device: Any) -> None:
+def test_the_host_is_no_device_of_a_tensor(memory, device):
     with refused("request_unsupported", "device", expected="a root device", remedy="numpy()"):
         from_dlpack(to_dlpack_tensor(memory), device=device)
 
 
-def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(memory: Any) -> None:
+def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(memory):
     tensor = to_dlpack_tensor(memory)
     for copy in (False, 0, np.False_, True, 1, np.True_):
         assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
 
 
-# --- dtypes beyond NumPy's own, in both directions
-
-
 @pytest.mark.parametrize("dtype", ["int4", (2, 32, 4)], ids=str)
-def test_numpy_is_refused_for_dtypes_that_it_lacks(dtype: Any, memory: Any) -> None:
+def test_numpy_is_refused_for_dtypes_that_it_lacks(dtype, memory):
     tensor = to_dlpack_tensor(memory, dtype=dtype)
     with refused("dtype_unsupported", "dtype", found=str(tensor.dtype)):
         tensor.numpy()
 
 
-def test_numpy_gives_a_new_compact_array_that_may_be_written(memory: Any) -> None:
+def test_numpy_gives_a_new_compact_array_that_may_be_written(memory):
     tensor = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     array = tensor.numpy()
     assert (array.flags.writeable, array.flags.c_contiguous, array.base) == (True, True, None)
@@ -289,11 +296,11 @@ def test_numpy_gives_a_new_compact_array_that_may_be_written(memory: Any) -> Non
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e8m0fnu", "float6_e2m3fn", "int4"])
-def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name: str) -> None:
+def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = np.arange(24 * dtype.itemsize, dtype=np.uint8) % 4
     whole = np.ndarray((4, 6), dtype, bits.tobytes())
-    asked = new_queue(root_device(0))
+    asked = new_queue()
     for values in (whole, whole[::-1, 1::2], whole[1, 2, ...]):
         made = from_dlpack(values, device=asked)
         for tensor in (made, from_dlpack(made)):

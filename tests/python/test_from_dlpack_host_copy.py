@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack with `device` reads USM that only its producer can reach through the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import dpctl
 import numpy as np
 import pytest
-from capsules import ForeignArray, ForeignTensor
+from capsules import NEWEST, ForeignArray, ForeignTensor
 from memory_sources import address_of, allocate, kept, new_queue
-from pending_work import VALUES, PendingFill, Waiting
+from pending_work import VALUES, answer_behind
 from refusals import refused
 from usm_dlpack import (
     UsmBindingError,
@@ -23,7 +21,6 @@ from usm_dlpack import (
 )
 
 HERE = (14, 0)
-NEWEST = (1, 3)
 BYTES = np.arange(48, dtype=np.uint8).view(np.float32).reshape(3, 4)
 
 
@@ -52,17 +49,14 @@ class ContextArray(ForeignArray):
 
 
 def refuse(capsule: Any) -> Any:
-    """Refuse as dpctl and dpnp do."""
     raise CreationError("USM of another context")
 
 
 def refuse_with_cause(capsule: Any) -> Any:
-    """Refuse, and say why."""
     raise CreationError("USM of another context") from KeyError("its own")
 
 
 def refuse_host(capsule: Any) -> Any:
-    """Refuse the host."""
     raise LookupError("no host memory")
 
 
@@ -72,9 +66,9 @@ EXPORTS: dict[str, Callable[[Any], Any]] = {"it refuses": refuse, "we refuse": l
 @pytest.mark.parametrize("export", EXPORTS)
 @pytest.mark.parametrize("place", ["another context", "an opencl sub-device"])
 def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
-    foreign_queue: Any, place: str, export: str, usm_type: str
-) -> None:
-    queue, elsewhere = new_queue(root_device(0)), foreign_queue
+    foreign_queue, place, export, usm_type
+):
+    queue, elsewhere = new_queue(), foreign_queue
     if place != "another context":
         elsewhere = kept(dpctl.SyclQueue(root_device(0).create_sub_devices(partition=1)[0]))
     for copy, device in ((None, HERE), (True, queue), (np.True_, root_device(0))):
@@ -86,7 +80,7 @@ def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
         assert made.numpy().tobytes() == BYTES.tobytes()
 
 
-def test_the_keywords_hold_for_a_copy_through_the_host(foreign_queue: Any) -> None:
+def test_the_keywords_hold_for_a_copy_through_the_host(foreign_queue):
     array = ContextArray(allocate("shared", 48, foreign_queue), refuse)
     made = from_dlpack(array, device=HERE, usm_type="host", order="C")
     assert (made.usm_type, made.strides) == ("host", (4, 1))
@@ -99,9 +93,7 @@ def test_the_keywords_hold_for_a_copy_through_the_host(foreign_queue: Any) -> No
 @pytest.mark.parametrize(
     "keywords", [{}, {"copy": True}, {"device": HERE, "copy": False}, {"usm_type": "host"}], ids=str
 )
-def test_without_a_device_or_a_copy_the_refusal_stands(
-    foreign_queue: Any, export: str, keywords: dict[str, Any]
-) -> None:
+def test_without_a_device_or_a_copy_the_refusal_stands(foreign_queue, export, keywords):
     array = ContextArray(allocate("device", 48, foreign_queue), EXPORTS[export])
     with pytest.raises((CreationError, BufferError)) as caught:
         from_dlpack(array, **keywords)
@@ -117,9 +109,7 @@ def test_without_a_device_or_a_copy_the_refusal_stands(
         (refuse_with_cause, CreationError, KeyError),
     ],
 )
-def test_the_first_refusal_is_raised_if_the_host_is_refused_too(
-    foreign_queue: Any, export: Any, kind: type[Exception], cause: type[Exception]
-) -> None:
+def test_the_first_refusal_is_raised_if_the_host_is_refused_too(foreign_queue, export, kind, cause):
     array = ContextArray(allocate("device", 48, foreign_queue), export)
     array.export_host = refuse_host
     with pytest.raises(kind) as caught:
@@ -127,46 +117,43 @@ def test_the_first_refusal_is_raised_if_the_host_is_refused_too(
     assert type(caught.value.__cause__) is cause
 
 
-def test_a_producer_that_ignores_the_device_is_refused(foreign_queue: Any) -> None:
+def test_a_producer_that_ignores_the_device_is_refused(foreign_queue):
     array = ContextArray(allocate("device", 48, foreign_queue), EXPORTS["we refuse"])
     array.export_host = lambda _: array.foreign.capsule()
     with pytest.raises(UsmBindingError, match="default context"):
         from_dlpack(array, device=HERE)
 
 
-def test_other_refusals_are_not_answered_by_asking_again(memory: Any) -> None:
+def test_other_refusals_are_not_answered_by_asking_again(memory):
     array = ContextArray(memory, EXPORTS["we refuse"])
     array.foreign.tensor.device_id = 9
     with refused("device_id_out_of_range", "device.device_id"):
         from_dlpack(array, device=HERE)
     on_host = ForeignArray(ForeignTensor(BYTES.ctypes.data), device=(1, 0))
-    on_host.foreign.capsule = lambda: refuse(None)  # type: ignore[method-assign]
+    on_host.foreign.capsule = lambda: refuse(None)
     with pytest.raises(CreationError):
         from_dlpack(on_host, device=HERE)
     assert len(array.asked) == len(on_host.asked) == 1
 
     class Nowhere:
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             raise CreationError
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name):
             raise LookupError(name)
 
     with pytest.raises(CreationError):
         from_dlpack(Nowhere(), device=HERE)
 
 
-def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_queue: Any) -> None:
-    pending = PendingFill(foreign_queue)
+def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_queue, start):
+    pending = start(foreign_queue)
     array = ContextArray(pending.memory, refuse)
-    taking = Waiting(lambda: from_dlpack(array, device=HERE))
-    was_waiting = taking.is_waiting()
-    pending.end()
-    assert was_waiting
-    assert taking.end().numpy().view("i4").ravel().tolist() == VALUES
+    taken = answer_behind(pending, lambda: from_dlpack(array, device=HERE))
+    assert taken.numpy().view("i4").ravel().tolist() == VALUES
 
 
-def test_explain_names_the_way_through_the_host(foreign_queue: Any, memory: Any) -> None:
+def test_explain_names_the_way_through_the_host(foreign_queue, memory):
     owner = allocate("device", 48, foreign_queue)
     way = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__()) copies it through the host"
     for export in EXPORTS.values():

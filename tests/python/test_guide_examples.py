@@ -4,13 +4,10 @@
 Python that needs a peer runs where it is: tests/interoperability/test_guide_examples.py.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import clean_environment
@@ -25,7 +22,6 @@ OF_PEERS = {"dpnp", "mpi4py", "torch"}
 
 
 def console(page: str) -> list[str]:
-    """Return the commands of a page, block by block."""
     return [text for language, text in guide.blocks_of(page) if language == "console"]
 
 
@@ -33,9 +29,7 @@ def console(page: str) -> list[str]:
     "name",
     [name for name, program in guide.PROGRAMS.items() if not program.modules & OF_PEERS],
 )
-def test_a_program_prints_what_its_page_shows(
-    name: str, several_devices: Callable[[int], dict[str, str]], tmp_path: Path
-) -> None:
+def test_a_program_prints_what_its_page_shows(name, several_devices, tmp_path):
     program = guide.PROGRAMS[name]
     variables = several_devices(2) if program.page in ON_TWO_DEVICES else {}
     if "guide_extension" in program.modules:
@@ -55,7 +49,6 @@ BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE = console("how-to/cmake")
 
 
 def built_project(name: str, commands: str, folder: Path) -> Path:
-    """Build a copy of a project of the page on CMake."""
     project = folder / name
     shutil.copytree(EXAMPLES / "cmake" / name, project)
     shell(commands, project)
@@ -64,8 +57,8 @@ def built_project(name: str, commands: str, folder: Path) -> Path:
 
 @pytest.mark.extended
 def test_the_program_of_the_page_on_cmake_builds_with_the_package_and_with_a_prefix(
-    tmp_path: Path, project_root: Path
-) -> None:
+    tmp_path, project_root
+):
     clone, prefix = tmp_path / "clone", tmp_path / "prefix"
     clone.mkdir()
     for name in ("CMakeLists.txt", "LICENSE", "cmake", "include"):
@@ -83,7 +76,7 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_and_with_a_pre
 
 
 @pytest.mark.extended
-def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -> None:
+def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path):
     project = built_project("extension", BUILD_EXTENSION, tmp_path)
     (extension,) = (project / "build").glob("mine.*.so")
     # As installed at the top of site-packages: its run path leads to the environment's libsycl.
@@ -94,7 +87,7 @@ def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path: Path) -
     assert "dtype: expected float32" in refused.stderr
 
 
-def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path: Path) -> None:
+def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path):
     show, select, forbid, search = console("how-to/devices")
     told = [text for language, text in guide.blocks_of("how-to/devices") if language == "text"]
     selected = shell(select, tmp_path).stdout
@@ -105,7 +98,7 @@ def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path: Path) -> 
     assert f"\n{told[1]}" in shell(search, tmp_path, 1).stdout
 
 
-def test_the_command_of_the_page_on_refusals_says_what_the_example_does(tmp_path: Path) -> None:
+def test_the_command_of_the_page_on_refusals_says_what_the_example_does(tmp_path):
     _, program = guide.programs_of("how-to/errors")
     (tmp_path / "explain.py").write_text(program.code, encoding="utf-8")
     (command,) = console("how-to/errors")

@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects that lie about their types, names and methods, and random ones."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import dpctl
 import pytest
 import usm_dlpack
@@ -29,11 +23,11 @@ def test_a_method_of_a_stranger_or_of_a_blank_tensor_is_refused(memory: Any) -> 
 
 
 @pytest.mark.parametrize("kind", [dpctl.SyclQueue, dpctl.SyclDevice, dpctl.SyclContext])
-def test_an_object_that_claims_to_be_dpctls_is_not_believed(memory: Any, kind: type) -> None:
+def test_an_object_that_claims_to_be_dpctls_is_not_believed(memory, kind):
     class Liar:
         __class__ = property(lambda self: kind)
 
-        def addressof_ref(self) -> int:
+        def addressof_ref(self):
             return 8
 
     for act in (
@@ -44,20 +38,20 @@ def test_an_object_that_claims_to_be_dpctls_is_not_believed(memory: Any, kind: t
             act()
 
 
-def test_a_subclass_cannot_change_the_address(memory: Any) -> None:
+def test_a_subclass_cannot_change_the_address(memory):
     class Queue(dpctl.SyclQueue):
-        def addressof_ref(self) -> int:
+        def addressof_ref(self):
             return 8
 
     assert to_dlpack_tensor(memory, queue=Queue()).data == address_of(memory)
 
 
-def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same() -> None:
+def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same():
     class Nameless(type):
         __name__ = property(lambda cls: "\udc80")
 
     class Thing(metaclass=Nameless):
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             return self
 
     with wrong_argument(TypeError, "device", "Thing"):
@@ -66,12 +60,12 @@ def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same() -> None:
         from_dlpack(Thing())
 
 
-def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None:
+def test_keywords_are_those_of_the_method_that_is_there_now(memory):
     class Odd(type):
         __hash__ = None
 
     class Unhashable(metaclass=Odd):
-        def __dlpack__(self, *, max_version: Any = None) -> Any:
+        def __dlpack__(self, *, max_version=None):
             return to_dlpack_tensor(memory).__dlpack__(max_version=max_version)
 
     class Replaced(ForeignArray):
@@ -81,7 +75,7 @@ def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None
     array = Replaced(ForeignTensor(address_of(memory)))
     assert from_dlpack(array).data == address_of(memory)
 
-    def old(self: Any) -> Any:
+    def old(self):
         return to_dlpack_tensor(memory).__dlpack__()
 
     Replaced.__dlpack__ = old
@@ -90,8 +84,8 @@ def test_keywords_are_those_of_the_method_that_is_there_now(memory: Any) -> None
 
 @pytest.mark.extended
 def test_random_exchanges_on_opencl_end_as_documented_and_leave_nothing_behind(
-    new_process: Callable[..., Any], driver: Path, driver_copies: Any, project_root: Path
-) -> None:
+    new_process, driver, driver_copies, project_root
+):
     drivers = [driver, driver_copies["second"], driver_copies["broken"]]
     program = project_root / "tests" / "hostile" / "run.py"
     done = new_process(

@@ -4,8 +4,6 @@
 After a change of a sentence on purpose, ``USM_DLPACK_RENEW_SENTENCES=1`` writes it there.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -31,14 +29,12 @@ run = functools.partial(clean_environment.run, cwd=FOLDER, LC_ALL="C")
 
 
 def said_by_python(source: str, **variables: str) -> list[Use]:
-    """Return what the uses of a Python file raise."""
     done = run(sys.executable, "-W", "error", invalid_uses.__file__, source, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return [Use(source, *parts) for parts in json.loads(done.stdout)]
 
 
 def said_by_program(program: Path, *arguments: str, **variables: str) -> list[Use]:
-    """Return what the uses of a C++ file raise."""
     done = run(program, *arguments, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return [Use(f"{program.name}.cpp", *line.split("\t")) for line in done.stdout.splitlines()]
@@ -129,17 +125,17 @@ def said(driver: Path, driver_copies: Any, tmp_path_factory: pytest.TempPathFact
     return uses
 
 
-def test_each_use_says_what_the_record_holds(said: list[Use]) -> None:
+def test_each_use_says_what_the_record_holds(said):
     assert said == read_record()
 
 
-def test_the_record_is_the_uses_of_all_files() -> None:
+def test_the_record_is_the_uses_of_all_files():
     sources = [path.name for path in FOLDER.iterdir() if path.suffix in (".py", ".cpp", ".sh")]
     written = [(source, name) for source in sources for name, _ in uses_in(source)]
     assert sorted(written) == sorted((use.source, use.name) for use in read_record())
 
 
-def test_every_exception_is_a_house_sentence() -> None:
+def test_every_exception_is_a_house_sentence():
     for use in read_record():
         assert SENTENCE.search(use.sentence.replace("&lt;", "<").replace("&gt;", ">")), use
 
@@ -148,7 +144,7 @@ def test_every_exception_is_a_house_sentence() -> None:
 NOT_ON_THE_CPU = {"context_ambiguous"}
 
 
-def test_every_code_has_a_use_and_a_page() -> None:
+def test_every_code_has_a_use_and_a_page():
     assert CODES - {use.code for use in read_record()} == NOT_ON_THE_CPU
     assert {page.stem for page in (ROOT / "docs" / "errors").glob("*.md")} >= CODES
 
@@ -178,7 +174,7 @@ def refusals_of(text: str) -> set[tuple[str, str]]:
     }
 
 
-def test_every_remedy_of_the_sources_is_recorded() -> None:
+def test_every_remedy_of_the_sources_is_recorded():
     sources = [*(ROOT / "include").rglob("*.hpp"), *(ROOT / "bindings").glob("*.cpp")]
     made = {pair for source in sources for pair in refusals_of(source.read_text(encoding="utf-8"))}
     assert len(made) > 60

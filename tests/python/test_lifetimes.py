@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each managed tensor's deleter runs once, on any thread, however its capsule ends."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +12,15 @@ from memory_sources import TypedArray, allocate, owned
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
 
-def test_a_capsule_dies_beside_an_error_that_stays_what_it_is(memory: Any) -> None:
+def test_a_capsule_dies_beside_an_error_that_stays_what_it_is(memory):
     """NumPy lets the capsule go after it has set its error."""
     deleters = CountedDeleters()
 
     class Array:
-        def __dlpack__(self, **keywords: Any) -> Any:
+        def __dlpack__(self, **keywords):
             return deleters.count_capsule(to_dlpack_tensor(memory).__dlpack__(max_version=NEWEST))
 
-        def __dlpack_device__(self) -> Any:
+        def __dlpack_device__(self):
             return 1, 0
 
     with pytest.raises(RuntimeError, match="Unsupported device"):
@@ -32,7 +28,7 @@ def test_a_capsule_dies_beside_an_error_that_stays_what_it_is(memory: Any) -> No
     assert deleters.deletions == 1
 
 
-def test_a_cycle_of_tensors_and_their_producers_is_collected(queue: Any) -> None:
+def test_a_cycle_of_tensors_and_their_producers_is_collected(queue):
     for keywords in ({}, {"device": (14, 0)}, {"copy": False}, {"device": queue}):
         owner = TypedArray(allocate("shared", 64, queue))
         owner.tensor = from_dlpack(from_dlpack(to_dlpack_tensor(owner)), **keywords)
@@ -42,10 +38,7 @@ def test_a_cycle_of_tensors_and_their_producers_is_collected(queue: Any) -> None
         assert [reference() for reference in gone] == [None, None]
 
 
-# --- chains of tensors
-
-
-def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory: Any) -> None:
+def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory):
     tensor, kept = owned(memory)
     ways: list[Callable[[DLPackTensor], DLPackTensor]] = [
         from_dlpack,
@@ -91,18 +84,13 @@ print("all is gone")
 """
 
 
-def test_a_long_chain_of_tensors_ends_on_a_small_stack(succeed: Callable[..., str]) -> None:
+def test_a_long_chain_of_tensors_ends_on_a_small_stack(succeed):
     assert succeed(CHAIN) == "all is gone\n"
-
-
-# --- memory that the package itself made goes after the work on it, without the GIL
 
 
 @pytest.mark.parametrize("work", [pytest.param("alone", marks=pytest.mark.extended), "host-task"])
 @pytest.mark.parametrize(("ways", "last"), [("copies", "cycle"), ("lent", "exported before")])
-def test_memory_goes_after_the_work_on_it(
-    ways: str, last: str, work: str, succeed: Callable[..., str], project_root: Path
-) -> None:
+def test_memory_goes_after_the_work_on_it(ways, last, work, succeed, project_root):
     program = str(project_root / "tests" / "python" / "pending_frees.py")
     assert succeed(arguments=(program, ways, work)).endswith(f"\n{last}\n")
 
@@ -128,9 +116,7 @@ for in_order in (True, False):
 """
 
 
-def test_a_copy_goes_without_the_gil_whatever_kernel_works(
-    succeed: Callable[..., str],
-) -> None:
+def test_a_copy_goes_without_the_gil_whatever_kernel_works(succeed):
     """The backend's own free waits for kernels."""
     assert succeed(PENDING + UNKNOWN) == ""
 
@@ -151,16 +137,11 @@ event = queue.submit_async(slow, [as_usm_memory(x)], [1000000], dEvents=[event])
 
 
 @pytest.mark.parametrize("dropped", [False, True], ids=["the end drops it", "dropped before"])
-def test_the_interpreter_ends_with_a_kernel_pending_on_a_copy(
-    dropped: bool, succeed: Callable[..., str]
-) -> None:
+def test_the_interpreter_ends_with_a_kernel_pending_on_a_copy(dropped, succeed):
     """A host task of dpctl that is pending at the end crashes the process without us, too."""
     keep, drop = ("", "del x") if dropped else ("# ", "")
     code = AT_THE_END.format(keep=keep, drop=drop, in_order=dropped)
     assert succeed(PENDING + code) == ""
-
-
-# --- the end of the process
 
 
 AFTER_PYTHON = """
@@ -178,7 +159,7 @@ for asked in keywords:
 """
 
 
-def test_a_deleter_may_run_when_python_is_gone(succeed: Callable[..., str]) -> None:
+def test_a_deleter_may_run_when_python_is_gone(succeed):
     assert succeed(AFTER_PYTHON) == ""
 
 
@@ -238,21 +219,16 @@ def exchange():
 """
 
 
-def test_threads_work_as_long_as_the_exit_handlers_do(succeed: Callable[..., str]) -> None:
+def test_threads_work_as_long_as_the_exit_handlers_do(succeed):
     assert succeed(AT_EXIT) == "[1, 1, 1, 1, 1, 1, 1, 1]\n[0, 1, 2]\n"
 
 
-def test_the_interpreter_ends_while_threads_export_copy_and_let_go(
-    succeed: Callable[..., str],
-) -> None:
+def test_the_interpreter_ends_while_threads_export_copy_and_let_go(succeed):
     for _ in range(3):
         assert succeed(BUSY_END) == ""
 
 
-# --- some of the cycles that ``python3 dev.py cycles`` runs by the million
-
-
-def test_cycles_leave_nothing_behind(new_process: Callable[..., Any], project_root: Path) -> None:
+def test_cycles_leave_nothing_behind(new_process, project_root):
     program = str(project_root / "tests" / "cycles" / "run.py")
     done = new_process(arguments=(program, "--count", "10000"))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack``: devices, a round trip, refusals; exit status 0 only if all is real."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json
@@ -11,9 +9,6 @@ import re
 import struct
 import sys
 import termios
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import clean_environment
 import dpctl
@@ -25,7 +20,7 @@ MAIN = ("-m", "usm_dlpack")
 DEVICES = (*MAIN, "devices", "--json")
 
 
-def test_the_program_shows_devices_a_round_trip_and_refusals(succeed: Callable[..., str]) -> None:
+def test_the_program_shows_devices_a_round_trip_and_refusals(succeed):
     lines = succeed(arguments=MAIN).splitlines()
     steps = [line for line in lines if line.startswith("  ok  ")]
     assert len(steps) == 6
@@ -36,10 +31,7 @@ def test_the_program_shows_devices_a_round_trip_and_refusals(succeed: Callable[.
     assert lines[-1] == "All of this happened on this machine."
 
 
-# --- devices
-
-
-def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
+def test_devices_as_a_table_and_as_json(succeed):
     real = dpctl.get_devices()[0]
     kinds = ("device", "host", "shared", "system")
     usm = {kind: getattr(real, f"has_aspect_usm_{kind}_allocations") for kind in kinds}
@@ -77,13 +69,8 @@ def test_devices_as_a_table_and_as_json(succeed: Callable[..., str]) -> None:
     ],
 )
 def test_what_a_selector_hides_and_moves_is_said(
-    new_process: Callable[..., Any],
-    several_devices: Callable[[int], dict[str, str]],
-    selector: str,
-    without: list[int] | None,
-    hidden: list[int],
-    text: str,
-) -> None:
+    new_process, several_devices, selector, without, hidden, text
+):
     chosen = several_devices(3) | {"ONEAPI_DEVICE_SELECTOR": selector}
     listed = json.loads(new_process(arguments=DEVICES, **chosen).stdout)
     assert listed["selector"]["without"] == without
@@ -96,9 +83,7 @@ def test_what_a_selector_hides_and_moves_is_said(
     assert ("without it, this device would be 2" in done.stdout) is (without == [0, 2])
 
 
-def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
-    new_process: Callable[..., Any],
-) -> None:
+def test_other_variables_are_spoken_of_only_if_they_have_an_effect(new_process):
     variables = {
         "SYCL_DEVICE_FILTER": "gpu",  # which this runtime no longer reads
         "SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu",
@@ -114,8 +99,8 @@ def test_other_variables_are_spoken_of_only_if_they_have_an_effect(
 
 
 def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
-    succeed: Callable[..., str], new_process: Callable[..., Any], driver: Path, driver_copies: Any
-) -> None:
+    succeed, new_process, driver, driver_copies
+):
     three = (driver, driver_copies["broken"], driver_copies["second"])
     drivers = {"OCL_ICD_FILENAMES": ":".join(map(str, three))}
     listed = json.loads(succeed(arguments=DEVICES, **drivers))["devices"]
@@ -138,11 +123,8 @@ def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
     ],
 )
 def test_without_a_device_the_program_fails_and_says_what_to_do(
-    new_process: Callable[..., Any],
-    arguments: tuple[str, ...],
-    variables: dict[str, str],
-    remedy: str,
-) -> None:
+    new_process, arguments, variables, remedy
+):
     done = new_process(arguments=(*MAIN, *arguments), **variables)
     assert done.returncode == 1
     assert SENTENCE.fullmatch(done.stderr.strip())
@@ -150,17 +132,13 @@ def test_without_a_device_the_program_fails_and_says_what_to_do(
     assert "All of this happened" not in done.stdout
 
 
-def test_without_the_foreign_consumer_the_program_fails_and_says_so(
-    new_process: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_without_the_foreign_consumer_the_program_fails_and_says_so(new_process, tmp_path):
     (tmp_path / "tvm_ffi.py").write_text("raise ImportError\n")  # as if it were not installed
     done = new_process(arguments=MAIN, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert SENTENCE.fullmatch(done.stderr.strip())
     assert "apache-tvm-ffi" in done.stderr
 
-
-# --- explain
 
 _ARRAYS = """
 import dpctl
@@ -172,23 +150,27 @@ foreign = MemoryUSMDevice(48, queue=dpctl.SyclQueue(dpctl.SyclContext([device]),
 """
 
 
-def test_explain_takes_a_file_and_its_status_is_the_answer(
-    new_process: Callable[..., Any], tmp_path: Path
-) -> None:
-    arrays = tmp_path / "arrays.py"
-    arrays.write_text(_ARRAYS)
-    done = new_process(arguments=(*MAIN, "explain", f"{arrays}:good"))
+def test_explain_loads_a_file_as_python_loads_a_program_and_its_status_is_the_answer(
+    new_process, tmp_path
+):
+    (tmp_path / "neighbour.py").write_text(_ARRAYS)
+    file = tmp_path / "explained_file.py"
+    file.write_text(
+        "import sys\n"
+        "from neighbour import foreign, good\n"
+        f"assert sys.argv == [{str(file)!r}], sys.argv\n"
+        "assert vars(sys.modules[__name__]) is globals()\n"
+    )
+    done = new_process(arguments=(*MAIN, "explain", f"{file}:good"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Export of an object of type MemoryUSMDevice\n")
     assert done.stdout.count("\n  ok  ") == 10
-    done = new_process(arguments=(*MAIN, "explain", f"{arrays}:foreign"))
+    done = new_process(arguments=(*MAIN, "explain", f"{file}:foreign"))
     assert (done.returncode, done.stderr) == (1, "")
     assert "\n  stop  6. it is the default context of its platform\n" in done.stdout
 
 
-def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(
-    succeed: Callable[..., str],
-) -> None:
+def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(succeed):
     tensor = "__import__('usm_dlpack').to_dlpack_tensor(MemoryUSMDevice(n))"
     target = f"dpctl.memory:[{tensor} for n in (8, 16)][1:][0]"
     options = ("--direction", "import", "--json")
@@ -208,8 +190,8 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(
     ],
 )
 def test_what_explain_cannot_find_is_told_from_what_raises(
-    new_process: Callable[..., Any], tmp_path: Path, code: str | None, part: str, remedy: str
-) -> None:
+    new_process, tmp_path, code, part, remedy
+):
     if code is not None:
         (tmp_path / "mine.py").write_text(code)
     done = new_process(arguments=(*MAIN, "explain", f"{tmp_path}/mine.py:x()"))
@@ -219,9 +201,7 @@ def test_what_explain_cannot_find_is_told_from_what_raises(
     assert f"; {remedy}" in done.stderr
 
 
-def test_what_the_users_code_prints_is_not_read_as_the_explanation(
-    new_process: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_the_users_code_prints_is_not_read_as_the_explanation(new_process, tmp_path):
     loud = tmp_path / "loud.py"
     loud.write_text(f"""{_ARRAYS}
 import ctypes, subprocess, sys
@@ -246,33 +226,12 @@ x = Loud()
     assert set(said[3:]) == {"walked"}
 
 
-def test_an_explained_file_is_loaded_as_python_loads_a_program(
-    succeed: Callable[..., str], tmp_path: Path
-) -> None:
-    (tmp_path / "neighbour.py").write_text("from dpctl.memory import MemoryUSMDevice\n")
-    file = tmp_path / "explained_file.py"
-    file.write_text(
-        "import sys\n"
-        "import neighbour\n"
-        f"assert sys.argv == [{str(file)!r}], sys.argv\n"
-        "assert vars(sys.modules[__name__]) is globals()\n"
-        "good = neighbour.MemoryUSMDevice(48)\n"
-    )
-    told = json.loads(succeed(arguments=(*MAIN, "explain", f"{file}:good", "--json")))
-    assert told["passed"] is True
-
-
-# --- terminals and streams
-
-
-def test_a_file_gets_colours_only_if_it_is_told_to(succeed: Callable[..., str]) -> None:
+def test_a_file_gets_colours_only_if_it_is_told_to(succeed):
     assert "\x1b" not in succeed(arguments=(*MAIN, "devices"))
     assert "\x1b[1m" in succeed(arguments=(*MAIN, "devices", "--color", "always"))
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
         return True
 
@@ -289,12 +248,8 @@ class Terminal(io.StringIO):
     ],
 )
 def test_colours_follow_the_option_then_the_variables(
-    monkeypatch: pytest.MonkeyPatch,
-    variables: dict[str, str],
-    choice: str,
-    on_terminal: bool,
-    elsewhere: bool,
-) -> None:
+    monkeypatch, variables, choice, on_terminal, elsewhere
+):
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -305,9 +260,7 @@ def test_colours_follow_the_option_then_the_variables(
 
 
 @pytest.mark.parametrize("columns", [20, 0])
-def test_a_progress_line_fits_the_terminal_of_standard_error(
-    monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
+def test_a_progress_line_fits_the_terminal_of_standard_error(monkeypatch, columns):
     # A longer line would wrap, and only its last row be erased. Standard output is elsewhere.
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
@@ -321,18 +274,16 @@ def test_a_progress_line_fits_the_terminal_of_standard_error(
     assert shown == f"\r\x1b[2K{'x' * ((columns or 80) - 3)} …\r\x1b[2K"
 
 
-def test_help_says_the_exit_statuses(succeed: Callable[..., str]) -> None:
+def test_help_says_the_exit_statuses(succeed):
     for command in ((), ("explain",)):
         assert "exit status:" in succeed(arguments=(*MAIN, *command, "--help"))
 
 
 @pytest.mark.parametrize("arguments", [("devices",), ("explain", "no.such:module")], ids=" ".join)
-def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
-    arguments: tuple[str, ...],
-) -> None:
+def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(arguments):
     command = [sys.executable, *MAIN, *arguments]
 
-    def run(closed: str) -> list[Any]:
+    def run(closed):
         done = clean_environment.run("sh", "-c", f'exec "$@" {closed}', "sh", *command)
         return [done.returncode, done.stdout, done.stderr]
 
@@ -342,6 +293,6 @@ def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(
     assert run(">&- 2>&-") == [status, "", ""]
 
 
-def test_a_reader_that_has_enough_ends_the_program_quietly() -> None:
+def test_a_reader_that_has_enough_ends_the_program_quietly():
     command = f'{{ "{sys.executable}" -m usm_dlpack devices; echo $? >&2; }} | true'
     assert clean_environment.run("sh", "-c", command).stderr == "1\n"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed package: version, types, examples that run, and nothing more than it needs."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib
@@ -40,20 +38,20 @@ def public(names: object) -> set[str]:
     return {str(name) for name in names if not str(name).startswith("_") or name in kept}
 
 
-def test_the_tests_look_at_the_installed_package(project_root: Path) -> None:
+def test_the_tests_look_at_the_installed_package(project_root):
     parents = Path(_core.__file__).parents
     assert project_root not in parents or project_root / ".dev" in parents
     sources = project_root / "python" / "usm_dlpack"
     assert (sources == Path(_paths.__file__).parent) == EDITABLE
 
 
-def test_the_version_is_that_of_the_headers(project_root: Path) -> None:
+def test_the_version_is_that_of_the_headers(project_root):
     text = (project_root / "include/usm_dlpack/core/config.hpp").read_text(encoding="utf-8")
     numbers = re.findall(r"#define USM_DLPACK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text)
     assert usm_dlpack.__version__ == DISTRIBUTION.version == ".".join(numbers)
 
 
-def test_the_public_names_are_there_and_documented() -> None:
+def test_the_public_names_are_there_and_documented():
     assert sorted(usm_dlpack.__all__) == usm_dlpack.__all__
     for name in usm_dlpack.__all__:
         assert inspect.getdoc(getattr(usm_dlpack, name))
@@ -61,7 +59,7 @@ def test_the_public_names_are_there_and_documented() -> None:
 
 
 @pytest.mark.parametrize("kind", [_core.DLPackTensor, _core.UsmAllocation])
-def test_the_stub_has_every_attribute_of_a_class(kind: type) -> None:
+def test_the_stub_has_every_attribute_of_a_class(kind):
     stubs = [node for node in STUB.body if isinstance(node, ast.ClassDef)]
     (found,) = (node for node in stubs if node.name == kind.__name__)
     methods = [node for node in found.body if isinstance(node, ast.FunctionDef)]
@@ -72,20 +70,20 @@ def test_the_stub_has_every_attribute_of_a_class(kind: type) -> None:
             assert inspect.getdoc(getattr(kind, node.name))
 
 
-def test_the_stub_has_every_function() -> None:
+def test_the_stub_has_every_function():
     functions = {node.name for node in STUB.body if isinstance(node, ast.FunctionDef)}
     functions |= {ast.unparse(n.target) for n in STUB.body if isinstance(n, ast.AnnAssign)}
     assert functions == {name for name in public(dir(_core)) if name[0].islower()}
 
 
 @pytest.mark.parametrize("module", [_core, _exchange, _explain, _paths])
-def test_the_examples_of_a_module_run(module: object) -> None:
-    result = doctest.testmod(module)  # type: ignore[arg-type]
+def test_the_examples_of_a_module_run(module):
+    result = doctest.testmod(module)
     assert result.failed == 0
     assert result.attempted > 0 or module is _core
 
 
-def test_what_is_installed_is_python_headers_and_one_extension(project_root: Path) -> None:
+def test_what_is_installed_is_python_headers_and_one_extension(project_root):
     own = [file for file in FILES if file.parts[0] == "usm_dlpack" and file.suffix != ".pyc"]
     packages = set() if EDITABLE else {"_cli", "_explain"}
     folders = {file.parts[1] for file in own if len(file.parts) > 2}
@@ -99,7 +97,7 @@ def test_what_is_installed_is_python_headers_and_one_extension(project_root: Pat
     assert {str(file.relative_to(there)) for file in there.rglob("*.hpp")} == headers
 
 
-def test_a_build_by_scikit_build_core_finds_the_cmake_package() -> None:
+def test_a_build_by_scikit_build_core_finds_the_cmake_package():
     (entry,) = importlib.metadata.entry_points(group="cmake.root", name="usm_dlpack")
     # It asks the entry point first, and then the folder of all packages.
     root = Path(str(importlib.resources.files(entry.load())))
@@ -108,7 +106,7 @@ def test_a_build_by_scikit_build_core_finds_the_cmake_package() -> None:
     assert packages / "share/cmake/usm_dlpack" == Path(usm_dlpack.get_cmake_dir())
 
 
-def test_what_is_of_others_comes_with_its_licence() -> None:
+def test_what_is_of_others_comes_with_its_licence():
     folder = installed("share/usm_dlpack/third_party")
     assert (folder / "dlpack/dlpack/dlpack.h").is_file()
     assert (folder / "mdspan/mdspan/mdspan.hpp").is_file()

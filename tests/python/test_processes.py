@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Children of fork() and sub-interpreters: refused in words where the SYCL runtime is lost."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 
 # What every forking process begins with. The import alone asks the runtime for nothing.
@@ -104,7 +100,7 @@ entries = {
 """
 
 
-def test_every_question_to_the_runtime_is_refused_in_a_child(succeed: Callable[..., str]) -> None:
+def test_every_question_to_the_runtime_is_refused_in_a_child(succeed):
     child = """
 def act():
     allocated = refusal_of(lambda: api.allocate(foreign.tensor))
@@ -263,12 +259,10 @@ UNUSED = ("before the first use, both go on working", "use by dpctl alone is use
 
 
 @pytest.mark.parametrize("name", CHILDREN)
-def test_in_a_child(name: str, succeed: Callable[..., str]) -> None:
+def test_in_a_child(name, succeed):
     used = "" if name in UNUSED else USED
     assert succeed(BEGIN + used + CHILDREN[name]) == ""
 
-
-# --- sub-interpreters
 
 SUB_INTERPRETER = """
 import os
@@ -321,7 +315,5 @@ assert "interpreter" in answer, answer
 
 
 @pytest.mark.parametrize("before", ["", EXCHANGE], ids=["first", "after use"])
-def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(
-    before: str, succeed: Callable[..., str]
-) -> None:
+def test_a_sub_interpreter_is_refused_and_the_main_one_unharmed(before, succeed):
     assert succeed(SUB_INTERPRETER + before + REFUSED + EXCHANGE) == ""

@@ -5,8 +5,6 @@ Expected values come from NumPy's own stride arithmetic over the bits of the sam
 elements of every dtype are alike: ``width`` neighbouring bits.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Sequence
@@ -91,6 +89,12 @@ class View:
         """The strides, null ones written out."""
         return self.compact if self.strides is None else self.strides
 
+    @property
+    def is_c(self) -> bool:
+        """Whether the elements are compact in C order."""
+        wanted = zip(self.shape, self.steps, self.compact, strict=True)
+        return 0 in self.shape or all(n == 1 or step == own for n, step, own in wanted)
+
     def indices(self) -> Any:
         """Return where each element is, in elements from the first, as NumPy counts it."""
         steps = [s if n > 1 else 0 for n, s in zip(self.shape, self.steps, strict=True)]
@@ -105,7 +109,6 @@ class View:
 
 
 def strides_of(draw: Any, layout: str, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Return strides of a layout, for a shape."""
     if layout == "null":
         return None
     strides, step = [0] * len(shape), 1
@@ -183,8 +186,8 @@ def host_copy(tensor: Any, width: int) -> Any:
     data=st.data(),
 )
 def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
-    sources: Any, view: View, dtype: Any, kind: str, readonly: bool, data: Any
-) -> None:
+    sources, view, dtype, kind, readonly, data
+):
     made, values = sources
     width = width_of(dtype)
     low, end = view.span(width)
@@ -217,17 +220,34 @@ def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
         assert back.usm_type == ("unknown" if back.size == 0 and first == SIZE else kind)
         assert (back.readonly, back.device) == (readonly, (14, 0))
         assert back.dtype == tensor.dtype
+        for x in (back, OldArray(back.__dlpack__(max_version=(1, 3)))):
+            if view.is_c:
+                in_order = from_dlpack(x, order="C", copy=False)
+                assert (in_order.data, in_order.strides) == (back.data, view.compact)
+            else:
+                with refused("copy_needed", "strides", expected="C order", remedy="copy=None"):
+                    from_dlpack(x, order="C", copy=False)
     assert np.array_equal(host_copy(came_back[0], width), expected)
+    if kind != "device" and hasattr(tensor.host_view(), "__array_interface__"):
+        for seen in (np.asarray(tensor.host_view()), np.from_dlpack(tensor.host_view())):
+            assert (seen.dtype, seen.shape) == (tensor.dtype, view.shape)
+            assert seen.tobytes() == tensor.numpy().tobytes()
+            assert seen.flags.writeable is not readonly
 
 
 def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -> ForeignTensor:
     """Return a tensor of another library, part of whose address is ``byte_offset``."""
+    legacy = legacy and dtype not in PADDED  # which it cannot say
     foreign = ForeignTensor(
-        data - offset, shape=view.shape, strides=view.strides, dtype=dtype, legacy=legacy
+        data - offset, shape=view.shape, strides=view.strides, dtype=dtype[1], legacy=legacy
     )
     foreign.tensor.byte_offset = offset
+    if dtype in PADDED:
+        foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
     if view.strides is None:
         foreign.tensor.strides = None
+    if not view.shape:
+        foreign.tensor.shape = None
     return foreign
 
 
@@ -237,28 +257,28 @@ def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -
     dtype=st.sampled_from(DTYPES + PADDED),
     start=st.sampled_from([*KINDS, "malloc"]),
     kind=st.sampled_from(list(KINDS)),
+    order=st.sampled_from([None, "C"]),
     data=st.data(),
 )
 def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
-    sources: Any, view: View, dtype: Any, start: str, kind: str, data: Any
-) -> None:
+    sources, view, dtype, start, kind, order, data
+):
     made, values = sources
     width = width_of(dtype)
     low, end = view.span(width)
     first = 16 * data.draw(st.integers(-(low // 16), (SIZE - end) // 16), "first")
     address = values.ctypes.data if start == "malloc" else address_of(made[start])
-    foreign = foreign_view(view, address + first, dtype[1], False, first % 48)
-    foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED if dtype in PADDED else 0
+    foreign = foreign_view(view, address + first, dtype, False, first % 48)
     foreign.tensor.device_type = 1 if start == "malloc" else 14
     array = ForeignArray(foreign, (foreign.tensor.device_type, 0))
-    copied = from_dlpack(array, device=(14, 0), copy=True, usm_type=kind)
+    copied = from_dlpack(array, device=(14, 0), copy=True, usm_type=kind, order=order)
     expected = elements(values, first, view, width)
     assert (copied.shape, copied.usm_type) == (view.shape, kind)
     assert copied.byte_extent == copied.nbytes == -(-math.prod(view.shape) * width // 8)
     places = view.indices().ravel()
     dense = end - low == copied.nbytes and len(np.unique(places)) == len(places)
     kept = min(view.steps, default=0) >= 0 and (dense or 0 in view.shape)
-    assert copied.strides == (view.steps if kept else view.compact)
+    assert copied.strides == (view.steps if kept and order is None else view.compact)
     assert np.array_equal(host_copy(copied, width), expected)
     if not isinstance(copied.dtype, str):
         assert copied.numpy().shape == view.shape
@@ -266,27 +286,66 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
         assert np.array_equal(bits, expected.ravel())
 
 
+@settings(max_examples=150)
+@given(
+    view=views().filter(lambda view: view.layout != "broadcast"),
+    dtype=st.sampled_from(DTYPES + PADDED),
+    kind=st.sampled_from(list(KINDS)),
+    layout=st.sampled_from(LAYOUTS),
+    data=st.data(),
+)
+def test_copy_from_writes_each_element_and_nothing_else(sources, view, dtype, kind, layout, data):
+    owner, values = sources[0][kind], sources[1]
+    source = View(layout, view.shape, strides_of(data.draw, layout, view.shape))
+    width = width_of(dtype)
+    first, start = (
+        16 * data.draw(st.integers(-(low // 16), (SIZE - end) // 16))
+        for low, end in (view.span(width), source.span(width))
+    )
+    tensor = to_dlpack_tensor(
+        owner, shape=view.shape, strides=view.strides, dtype=dtype[0], byte_offset=first
+    )
+    foreign = foreign_view(source, values.ctypes.data + start, dtype, False, 0)
+    foreign.tensor.device_type = 1
+    tensor.copy_from(ForeignArray(foreign, (1, 0)))
+    found = to_dlpack_tensor(owner).numpy()
+    owner.copy_from_host(values)
+    low, end = view.span(width)
+    bits = np.unpackbits(values[first + low : first + end], bitorder="little")
+    places = view.indices()[..., None] * width - 8 * low + np.arange(width)
+    bits[places] = elements(values, start, source, width)
+    expected = values.copy()
+    expected[first + low : first + end] = np.packbits(bits, bitorder="little")
+    assert np.array_equal(found, expected)
+
+
 @settings(max_examples=800)
 @given(
     view=any_views.filter(lambda view: 0 not in view.shape),
-    dtype=st.sampled_from(DTYPES),
+    dtype=st.sampled_from(DTYPES + PADDED),
     kind=st.sampled_from(list(KINDS)),
     legacy=st.booleans(),
     offset=st.integers(0, 64),
     upwards=st.booleans(),
 )
 def test_a_view_is_proved_up_to_either_end_and_one_step_beyond_is_refused(
-    sources: Any, view: View, dtype: Any, kind: str, legacy: bool, offset: int, upwards: bool
-) -> None:
-    code, bits, lanes = dtype[1]
+    sources, view, dtype, kind, legacy, offset, upwards
+):
+    code, bits, _ = dtype[1]
     scalar = bits // 2 if code == 5 else bits
     step = math.gcd(scalar, 128) // 8 or 1  # the alignment of the element
-    low, end = view.span(bits * lanes)
+    low, end = view.span(width_of(dtype))
     base = address_of(sources[0][kind])
     last = base + (SIZE - end) // step * step if upwards else base - low // step * step
-    proof = validate(foreign_view(view, last, dtype[1], legacy, offset).capsule())
+    capsule = foreign_view(view, last, dtype, legacy, offset).capsule()
+    proof = validate(capsule)
     assert (proof.data, proof.nbytes) == (last, end - low)
     assert (proof.usm_type, proof.bounds) == (kind, "allocation")
+    taken = from_dlpack(OldArray(capsule))
+    inside = content_of(taken.__dlpack__(max_version=(1, 3))).dl_tensor
+    assert inside.data + inside.byte_offset == taken.data == last
+    assert (taken.shape, taken.strides) == (view.shape, view.steps)
+    assert (taken.usm_type, taken.byte_extent) == (kind, proof.nbytes)
     places = view.indices().ravel()
     shared = len(np.unique(places)) < len(places)
     if shared or view.layout != "any":  # there, what is not proved may still be so
@@ -294,7 +353,7 @@ def test_a_view_is_proved_up_to_either_end_and_one_step_beyond_is_refused(
     beyond = last + (step if upwards else -step)
     inside = base <= beyond < base + SIZE
     rule = ("out_of_bounds", "shape") if inside else ("pointer_unknown", "data")
-    capsule = foreign_view(view, beyond, dtype[1], legacy, offset).capsule()
+    capsule = foreign_view(view, beyond, dtype, legacy, offset).capsule()
     for act in (validate, lambda capsule: from_dlpack(OldArray(capsule))):
         with refused(*rule):
             act(capsule)

@@ -4,16 +4,16 @@
 Python is run by tests/python/test_guide_examples.py and its like, as it stands on the page.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
 import subprocess
-from pathlib import Path
+import sys
+from typing import Any
 
 import guide
 import pytest
+from usm_dlpack import ConversionError
 
 DOCS, ROOT = guide.DOCS, guide.ROOT
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -40,7 +40,7 @@ def sources() -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_is_run_or_built(page: Path) -> None:
+def test_code_is_run_or_built(page):
     text = page.read_text(encoding="utf-8")
     assert {word.partition(" ")[0] for word in FENCE.findall(text)[::2]} <= LANGUAGES | DIRECTIVES
     before = ""
@@ -54,7 +54,7 @@ def test_code_is_run_or_built(page: Path) -> None:
         before = language
 
 
-def test_commands_exist() -> None:
+def test_commands_exist():
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     listed = subprocess.check_output(["python3", "dev.py", "--help"], cwd=ROOT, text=True)
     commands = re.findall(r"^    (\w+)", listed, re.MULTILINE)
@@ -63,3 +63,34 @@ def test_commands_exist() -> None:
         assert (ROOT / program).is_file(), program
     presets = json.loads((ROOT / "CMakePresets.json").read_text())["testPresets"]
     assert set(re.findall(r"--preset (\w+)", text)) <= {preset["name"] for preset in presets}
+
+
+def test_the_python_of_the_readme_is_refused_in_the_sentence_shown():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    *accepted, refused = example.splitlines()
+    names: dict[str, Any] = {}
+    exec("\n".join(accepted), names)
+    assert names["back"].data == names["tensor"].data
+    with pytest.raises(ConversionError) as caught:
+        exec(refused, names)
+    assert f"\n    {caught.value}\n" in readme
+
+
+def test_a_user_without_root_is_told_what_to_install():
+    code = """
+import os, dev
+if os.geteuid() == 0:
+    os.seteuid(65534)
+try:
+    dev.require_debian_packages(["g++", "python3-venv"])
+except dev.RefusalError as refusal:
+    print(refusal)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout) == (
+        "",
+        "system packages: expected g++ (a C++17 compiler), python3-venv, found none of them; "
+        "run `apt-get install g++ python3-venv` as root, or what your system has instead\n",
+    )

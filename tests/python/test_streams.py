@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stream` and the queue of a tensor: who is ordered behind whom, shown with work in flight."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +34,7 @@ from pending_work import (
     is_complete,
 )
 from refusals import refused, wrong_argument
+from test_exchange_api import Table
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
 HOST = (1, 0)
@@ -57,9 +56,7 @@ def tensor_of(pending: PendingFill) -> DLPackTensor:
 # --- work in flight: with the hand-over and without
 
 
-def test_the_consumer_waits_for_the_producer_and_the_export_for_nobody(
-    producer: Any, consumer: Any, start: Start
-) -> None:
+def test_the_consumer_waits_for_the_producer_and_the_export_for_nobody(producer, consumer, start):
     pending = start(producer)
     tensor = tensor_of(pending)
     capsule = tensor.__dlpack__(stream=consumer, max_version=NEWEST)
@@ -84,7 +81,6 @@ class Bad:
 
 
 def stream_of(sycl_queue: Any) -> Any:
-    """Return a stream of another library, with its queue as an attribute."""
     return SimpleNamespace(sycl_queue=sycl_queue)
 
 
@@ -107,9 +103,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_queue_is_handed_over_in_a_legacy_capsule_too(
-    form: str, pending: PendingFill
-) -> None:
+def test_every_form_of_a_queue_is_handed_over_in_a_legacy_capsule_too(form, pending):
     consumer = new_queue(in_order=True)
     stream = FORMS[form](consumer)
     tensor = tensor_of(pending)
@@ -121,9 +115,7 @@ def test_every_form_of_a_queue_is_handed_over_in_a_legacy_capsule_too(
 
 
 @pytest.mark.parametrize("stream", [None, -1])
-def test_without_the_hand_over_the_consumer_sees_unfinished_values(
-    stream: Any, consumer: Any, pending: PendingFill
-) -> None:
+def test_without_the_hand_over_the_consumer_sees_unfinished_values(stream, consumer, pending):
     tensor = tensor_of(pending)
     tensor.__dlpack__(stream=stream, max_version=NEWEST)
     taken = from_dlpack(OldArray(tensor.__dlpack__()))
@@ -134,16 +126,14 @@ def test_without_the_hand_over_the_consumer_sees_unfinished_values(
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order, by a kernel"])
-def test_one_queue_is_ordered_behind_itself(in_order: bool, start: Start) -> None:
+def test_one_queue_is_ordered_behind_itself(in_order, start):
     queue = new_queue(in_order=in_order)
     pending = start(queue)
     tensor_of(pending).__dlpack__(stream=queue)
     check_order(queue, pending)
 
 
-def test_the_producer_does_not_wait_for_the_consumer(
-    producer: Any, memory: Any, start: Start
-) -> None:
+def test_the_producer_does_not_wait_for_the_consumer(producer, memory, start):
     consumer = new_queue(in_order=True)
     busy = start(consumer)
     to_dlpack_tensor(memory, queue=producer).__dlpack__(stream=consumer)
@@ -151,9 +141,7 @@ def test_the_producer_does_not_wait_for_the_consumer(
     assert busy.is_pending
 
 
-def test_a_queue_of_another_context_makes_the_host_wait(
-    producer: Any, foreign_queue: Any, start: Start
-) -> None:
+def test_a_queue_of_another_context_makes_the_host_wait(producer, foreign_queue, start):
     pending = start(producer, "host")
     tensor = tensor_of(pending)
     answer_behind(pending, lambda: tensor.__dlpack__(stream=foreign_queue))
@@ -161,13 +149,7 @@ def test_a_queue_of_another_context_makes_the_host_wait(
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
 
 
-def test_the_capsule_of_a_queue_is_not_consumed(queue: Any, tensor: DLPackTensor) -> None:
-    capsule = queue._get_capsule()
-    tensor.__dlpack__(stream=capsule)
-    assert name_of(capsule) == b"SyclQueueRef"
-
-
-def test_a_refused_export_hands_nothing_over(consumer: Any, pending: PendingFill) -> None:
+def test_a_refused_export_hands_nothing_over(consumer, pending):
     tensor = tensor_of(pending)
     for keyword, value in (("max_version", 1), ("copy", "x"), ("dl_device", (2, 0))):
         with refused("request_unsupported", keyword):
@@ -187,9 +169,7 @@ HANDING: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("way", HANDING)
-def test_a_hand_over_behind_a_host_task_returns_at_once(
-    way: str, producer: Any, start: Start
-) -> None:
+def test_a_hand_over_behind_a_host_task_returns_at_once(way, producer, start):
     consumer = new_queue(in_order=True)
     pending = start(producer)
     last = pending.keep_alive()
@@ -203,9 +183,7 @@ def test_a_hand_over_behind_a_host_task_returns_at_once(
     assert is_complete(last)
 
 
-def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(
-    producer: Any, start: Start
-) -> None:
+def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(producer, start):
     """There `queue::memcpy` would overtake a barrier that waits for one (DPC++ 2026.2)."""
     consumer = new_queue()
     pending = start(producer)
@@ -219,7 +197,6 @@ def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(
 
 
 def on_host(capsule: Any) -> list[int]:
-    """Return the int32 in a capsule for the host."""
     return np.frombuffer(bytes_on_host(capsule), np.int32).tolist()
 
 
@@ -256,14 +233,14 @@ WAITING: dict[str, Callable[[DLPackTensor], list[int]]] = {
 
 @pytest.mark.parametrize("usm", ["device", "shared"])
 @pytest.mark.parametrize("way", WAITING)
-def test_what_the_host_gets_waits_for_pending_work(way: str, usm: str, start: Start) -> None:
+def test_what_the_host_gets_waits_for_pending_work(way, usm, start):
     pending = start(new_queue(in_order=usm == "device"), usm)
     tensor = tensor_of(pending)
     assert answer_behind(pending, lambda: WAITING[way](tensor)) == VALUES
 
 
 @pytest.mark.parametrize("usm", ["host", "shared"])
-def test_minus_one_lets_the_host_look_at_unfinished_values(usm: str, start: Start) -> None:
+def test_minus_one_lets_the_host_look_at_unfinished_values(usm, start):
     pending = start(new_queue(in_order=True), usm)
     capsule = tensor_of(pending).__dlpack__(dl_device=HOST, stream=-1)
     assert on_host(capsule) == ZEROS
@@ -275,8 +252,8 @@ def test_minus_one_lets_the_host_look_at_unfinished_values(usm: str, start: Star
 # --- what is no stream
 
 
-def test_what_ends_the_program_is_no_refusal(tensor: DLPackTensor) -> None:
-    def stop() -> Any:
+def test_what_ends_the_program_is_no_refusal(tensor):
+    def stop():
         raise KeyboardInterrupt
 
     for attributes in (
@@ -318,7 +295,7 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", NO_STREAMS)
-def test_what_is_no_queue_is_a_value_error(name: str, queue: Any, tensor: DLPackTensor) -> None:
+def test_what_is_no_queue_is_a_value_error(name, queue, tensor):
     stream = NO_STREAMS[name](queue)
     for device in (None, HOST):
         with wrong_argument(ValueError, "stream", "-1, a dpctl.SyclQueue, a capsule"):
@@ -338,13 +315,11 @@ class Producer:
 
     @property
     def sycl_queue(self) -> Any:
-        """Return what the test set, or raise it."""
         if isinstance(self._sycl_queue, BaseException):
             raise self._sycl_queue
         return self._sycl_queue
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
-        """Return a capsule of twelve int32."""
         return self.foreign.capsule()
 
 
@@ -354,7 +329,6 @@ class StreamProducer(Producer):
     asked: Any = None
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
-        """Return a capsule of twelve int32."""
         self.asked = stream
         return self.foreign.capsule()
 
@@ -387,34 +361,37 @@ class Instance:
         self.give = Producer(memory, queue).__dlpack__
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
-        """Return a capsule of twelve int32."""
         return self.give()
 
 
+def tabled(memory: Any, queue: Any) -> Any:
+    """Return an array that says its queue in the table of its type, as PyTorch's tensors do."""
+    table = Table(ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1)))
+    table.stream = queue.addressof_ref() if queue else None
+    array = table.array()
+    array.table = table
+    return array
+
+
 def ours(memory: Any, queue: Any) -> Any:
-    """Return a tensor of ours."""
     source = memory if queue else TypedArray(memory, syclobj=memory.sycl_queue.sycl_context)
     return to_dlpack_tensor(source, dtype="i4", queue=queue)
 
 
 of_each_kind = pytest.mark.parametrize(
-    "kind", [ours, Producer, Compiled, Instance, Proxy], ids=lambda kind: kind.__name__
+    "kind", [ours, tabled, Producer, Compiled, Instance, Proxy], ids=lambda kind: kind.__name__
 )
 
 
 @of_each_kind
-def test_an_import_for_a_queue_is_ordered_behind_the_queue_of_the_producer(
-    kind: Any, consumer: Any, pending: PendingFill
-) -> None:
+def test_an_import_for_a_queue_is_ordered_behind_the_queue_of_the_producer(kind, consumer, pending):
     taken = from_dlpack(kind(pending.memory, pending.queue), device=consumer)
     assert taken.sycl_queue == consumer
     check_order(consumer, pending)
 
 
 @of_each_kind
-def test_a_copy_waits_for_the_queue_of_the_producer(
-    kind: Any, producer: Any, consumer: Any, start: Start
-) -> None:
+def test_a_copy_waits_for_the_queue_of_the_producer(kind, producer, consumer, start):
     for keywords in ({"copy": True}, {"usm_type": "host"}, {"copy": True, "device": consumer}):
         # One at a time: an out-of-order queue may hold up one waiting thread only.
         pending = start(producer)
@@ -424,9 +401,7 @@ def test_a_copy_waits_for_the_queue_of_the_producer(
 
 
 @of_each_kind
-def test_a_tensor_knows_the_queue_of_its_producer_or_the_one_that_it_is_for(
-    kind: Any, memory: Any
-) -> None:
+def test_a_tensor_knows_the_queue_of_its_producer_or_the_one_that_it_is_for(kind, memory):
     own, asked = new_queue(in_order=True), new_queue(in_order=True)
     assert from_dlpack(kind(memory, None)).sycl_queue is None
     x = kind(memory, own)  # of the same type as the one that said none
@@ -436,9 +411,7 @@ def test_a_tensor_knows_the_queue_of_its_producer_or_the_one_that_it_is_for(
     assert from_dlpack(x, copy=True).sycl_queue is None
 
 
-def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names(
-    queue: Any, memory: Any
-) -> None:
+def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names(queue, memory):
     own = new_queue(in_order=True)
     assert to_dlpack_tensor(memory, queue=own).sycl_queue == own
     known = to_dlpack_tensor(memory).sycl_queue
@@ -457,15 +430,13 @@ def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names
 
 @pytest.mark.parametrize("kind", [Producer, Proxy])
 @pytest.mark.parametrize("error", [RuntimeError("x"), KeyboardInterrupt("x")])
-def test_what_the_queue_of_a_producer_raises_reaches_the_caller(
-    memory: Any, error: Any, kind: Any
-) -> None:
+def test_what_the_queue_of_a_producer_raises_reaches_the_caller(memory, error, kind):
     with pytest.raises(type(error)) as caught:
         from_dlpack(kind(memory, error))
     assert caught.value is error
 
 
-def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory: Any, queue: Any) -> None:
+def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory, queue):
     x = StreamProducer(memory, queue)
     asked = new_queue(in_order=True)
     assert from_dlpack(x, device=asked).sycl_queue == asked
@@ -475,9 +446,7 @@ def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory: Any, q
         assert x.asked is None
 
 
-def test_the_interface_names_no_queue_of_another_context_on_opencl(
-    foreign_queue: Any, memory: Any, queue: Any
-) -> None:
+def test_the_interface_names_no_queue_of_another_context_on_opencl(foreign_queue, memory, queue):
     """On Level Zero an array that says such a queue is refused."""
     outside = from_dlpack(Producer(memory, foreign_queue))
     assert outside.sycl_queue == foreign_queue
@@ -488,7 +457,7 @@ def test_the_interface_names_no_queue_of_another_context_on_opencl(
 # --- copies wait for what they copy, and for nothing else
 
 
-def test_a_copy_that_waits_holds_up_no_other_copy(start: Start, producer: Any) -> None:
+def test_a_copy_that_waits_holds_up_no_other_copy(start, producer):
     pending = start(producer)
     held = tensor_of(pending)
     waiting = Waiting(lambda: held.numpy().tolist())
@@ -503,7 +472,7 @@ def test_a_copy_that_waits_holds_up_no_other_copy(start: Start, producer: Any) -
     assert waiting.end() == VALUES
 
 
-def test_a_copy_for_a_queue_waits_for_no_other_work_of_it(start: Start, consumer: Any) -> None:
+def test_a_copy_for_a_queue_waits_for_no_other_work_of_it(start, consumer):
     pending = start(consumer)
     owner = allocate("device", 48, new_queue(in_order=True))
     source = TypedArray(owner, syclobj=consumer.sycl_context)
@@ -519,9 +488,7 @@ def test_a_copy_for_a_queue_waits_for_no_other_work_of_it(start: Start, consumer
     assert copied.numpy().tolist() == moved.numpy().tolist() == list(range(48))
 
 
-def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(
-    start: Start, consumer: Any
-) -> None:
+def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(start, consumer):
     """The producer has put its work into the queue before it returned."""
     pending = start(consumer)
     array = StreamProducer(pending.memory, None)

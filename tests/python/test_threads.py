@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight threads exchange at once, by every way, and each sees only what is its own."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,10 +27,10 @@ def _switching_often() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:
+def test_threads_exchange_their_own_by_every_way(queue):
     api = ExchangeAPI(DLPackTensor)
 
-    def work(number: int) -> int:
+    def work(number):
         memory = allocate("shared", 256, queue)
         own = np.full(256, number, np.uint8)
         memory.copy_from_host(own)
@@ -63,19 +61,19 @@ def test_threads_exchange_their_own_by_every_way(queue: Any) -> None:
     assert at_once(work) == [100] * THREADS
 
 
-def test_producers_of_new_types_and_of_one_type_are_told_apart(memory: Any) -> None:
+def test_producers_of_new_types_and_of_one_type_are_told_apart(memory):
     address = address_of(memory)
 
     class New:
-        def __dlpack__(self, *, max_version: Any = None) -> Any:
+        def __dlpack__(self, *, max_version=None):
             assert max_version is not None
             return ForeignTensor(address).capsule()
 
     class Old:
-        def __dlpack__(self) -> Any:
+        def __dlpack__(self):
             return ForeignTensor(address, legacy=True).capsule()
 
-    def work(number: int) -> None:
+    def work(number):
         for turn in range(300):  # of which 256 are remembered
             base: Any = (New, Old)[(number + turn) % 2]
             assert from_dlpack(type("Array", (base,), {})()).data == address
@@ -85,7 +83,7 @@ def test_producers_of_new_types_and_of_one_type_are_told_apart(memory: Any) -> N
     assert at_once(work) == [None] * THREADS
 
 
-def test_one_capsule_is_taken_by_one_thread(memory: Any) -> None:
+def test_one_capsule_is_taken_by_one_thread(memory):
     for _ in range(50):
         foreign = ForeignTensor(address_of(memory))
         array = OldArray(foreign.capsule())
@@ -99,7 +97,7 @@ def test_one_capsule_is_taken_by_one_thread(memory: Any) -> None:
         assert foreign.deletions == 1
 
 
-def test_deleters_run_on_threads_that_python_does_not_know(memory: Any) -> None:
+def test_deleters_run_on_threads_that_python_does_not_know(memory):
     pthread = ctypes.CDLL(None)
     made = [owned(memory) for _ in range(THREADS)]
     gone = [reference for _, reference in made]
@@ -148,21 +146,21 @@ assert results[1] == 0
 """
 
 
-def test_the_first_use_of_everything_may_be_at_once(succeed: Callable[..., str]) -> None:
+def test_the_first_use_of_everything_may_be_at_once(succeed):
     for _ in range(5):
         assert succeed(FIRST_USE) == ""
 
 
-def test_signatures_are_read_by_one_thread_at_a_time() -> None:
+def test_signatures_are_read_by_one_thread_at_a_time():
     """Python's parser, which reads those of compiled code, fails where two threads use it at once.
 
     It has the GIL, but the garbage collector may run in it, with callbacks that let others have it.
     """
 
-    def let_others(phase: str, info: dict[str, int]) -> None:
+    def let_others(phase, info):
         time.sleep(0)
 
-    def work(number: int) -> bool:
+    def work(number):
         wanted = frozenset({"stream", "max_version", "dl_device", "copy"})
         return all(_read_signature(np.ndarray.__dlpack__) == wanted for _ in range(20))
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """to_dlpack_tensor: what USM becomes a tensor, what the tensor says, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import gc
@@ -34,7 +32,7 @@ from usm_dlpack._dtypes import name_of, read_dtype
 # --- what a tensor says
 
 
-def test_a_tensor_says_what_was_asked_for(usm_type: str, queue: Any) -> None:
+def test_a_tensor_says_what_was_asked_for(usm_type, queue):
     owner = allocate(usm_type, 48, queue)
     tensor = to_dlpack_tensor(owner, shape=(3, 4), dtype=np.float32)
     assert (tensor.shape, tensor.strides, tensor.ndim) == ((3, 4), (4, 1), 2)
@@ -49,7 +47,7 @@ def test_a_tensor_says_what_was_asked_for(usm_type: str, queue: Any) -> None:
     assert bytes(again.copy_to_host()) == bytes(range(8, 14))
 
 
-def test_repr_names_what_matters(memory: Any) -> None:
+def test_repr_names_what_matters(memory):
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="float32")
     name = tensor.sycl_device.name.strip()
     assert repr(tensor) == (
@@ -60,7 +58,7 @@ def test_repr_names_what_matters(memory: Any) -> None:
     assert repr(read_only).endswith("byte_extent=48, read-only)")
 
 
-def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> None:
+def test_array_interface_says_what_the_tensor_says(memory, queue):
     tensor = to_dlpack_tensor(memory, shape=(2, 3), strides=(-3, 2), dtype="i4", byte_offset=12)
     interface = tensor.__sycl_usm_array_interface__
     assert interface.pop("syclobj") == queue
@@ -74,20 +72,20 @@ def test_array_interface_says_what_the_tensor_says(memory: Any, queue: Any) -> N
     }
 
 
-def test_a_dtype_without_type_string_has_no_array_interface(memory: Any) -> None:
+def test_a_dtype_without_type_string_has_no_array_interface(memory):
     tensor = to_dlpack_tensor(memory, dtype="bfloat16")
     with pytest.raises(AttributeError, match="found bfloat16; exchange the array through DLPack"):
         tensor.__sycl_usm_array_interface__  # noqa: B018
 
 
-def test_the_class_makes_no_tensors_by_itself() -> None:
+def test_the_class_makes_no_tensors_by_itself():
     with pytest.raises(TypeError):
         DLPackTensor()
     with pytest.raises(TypeError):
         type("Derived", (DLPackTensor,), {})
 
 
-def test_copying_and_pickling_are_refused(memory: Any) -> None:
+def test_copying_and_pickling_are_refused(memory):
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
         with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
             duplicate(to_dlpack_tensor(memory))
@@ -96,7 +94,7 @@ def test_copying_and_pickling_are_refused(memory: Any) -> None:
 # --- shapes, strides and offsets within 48 bytes
 
 
-def test_extents_and_strides_may_be_an_int_or_any_sequence(memory: Any) -> None:
+def test_extents_and_strides_may_be_an_int_or_any_sequence(memory):
     for shape in (12, np.int64(12), [12], np.array([12])):
         tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
         assert (tensor.shape, tensor.strides) == ((12,), (1,))
@@ -107,7 +105,7 @@ def test_extents_and_strides_may_be_an_int_or_any_sequence(memory: Any) -> None:
     assert parts.data == address_of(memory) + 4
 
 
-def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any) -> None:
+def test_an_empty_view_keeps_shape_and_pointer(unpooled):
     shape = (2**62, 0, 2**62)
     at_the_end = to_dlpack_tensor(unpooled, shape=shape, dtype="f4", byte_offset=48)
     assert (at_the_end.shape, at_the_end.strides) == (shape, (2**62, 2**62, 1))
@@ -116,7 +114,7 @@ def test_an_empty_view_keeps_shape_and_pointer(unpooled: Any) -> None:
     assert (nowhere.data, nowhere.shape, nowhere.usm_type) == (0, (3, 0), "unknown")
 
 
-def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory: Any) -> None:
+def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory):
     tensor = to_dlpack_tensor(memory, shape=(2**62, 2**62), strides=(0, 0))
     assert tensor.size == 2**63 - 1
     assert tensor.nbytes == 2**63 - 1
@@ -153,14 +151,12 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("rule", "field", "found", "keywords"), REFUSALS)
-def test_keywords_of_a_view_that_cannot_be_are_refused(
-    memory: Any, rule: Any, field: str, found: str, keywords: dict[str, Any]
-) -> None:
+def test_keywords_of_a_view_that_cannot_be_are_refused(memory, rule, field, found, keywords):
     with stopped(rule, field, found):
         to_dlpack_tensor(memory, **({"dtype": "float32"} | keywords))
 
 
-def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue: Any) -> None:
+def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue):
     # On Level Zero only what SYCL does not pool is known to be an allocation of its own.
     owner, other = allocate("shared", 48, queue), allocate("shared", 48, queue)
     distance = address_of(other) - address_of(owner)
@@ -169,7 +165,7 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue:
         to_dlpack_tensor(source)
 
 
-def test_bytes_that_are_no_elements_need_a_shape(memory: Any, queue: Any) -> None:
+def test_bytes_that_are_no_elements_need_a_shape(memory, queue):
     with wrong_argument(ValueError, "shape", "50 bytes"):
         to_dlpack_tensor(allocate("device", 50, queue), dtype="float32")
     with wrong_argument(ValueError, "shape", "not compact"):
@@ -225,7 +221,7 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
 
 
 @pytest.mark.parametrize("name", BEHIND)
-def test_a_view_stays_within_the_bytes_behind_its_object(memory: Any, name: str) -> None:
+def test_a_view_stays_within_the_bytes_behind_its_object(memory, name):
     build, first, last = BEHIND[name]
     source = build(memory)
     nbytes = last - first + 1
@@ -243,22 +239,20 @@ def test_a_view_stays_within_the_bytes_behind_its_object(memory: Any, name: str)
         to_dlpack_tensor(source, shape=2, strides=(-1,), dtype="u1", byte_offset=first)
 
 
-def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory: Any) -> None:
+def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory):
     array = part(memory, 8, 24, usm_data=part(memory, 0, 15))
     with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):
         to_dlpack_tensor(array)
 
 
-def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled: Any) -> None:
+def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled):
     liar = part(unpooled, 0, 2**34)
     array = part(unpooled, 0, 16, usm_data=liar)
     with refused("out_of_bounds", "shape", expected="allocation"):
         to_dlpack_tensor(array, shape=2**34)
 
 
-def test_context_pointer_and_queue_are_refused_before_the_bounds(
-    memory: Any, foreign_queue: Any
-) -> None:
+def test_context_pointer_and_queue_are_refused_before_the_bounds(memory, foreign_queue):
     owner = allocate("device", 48, foreign_queue)
     host = np.zeros(48, np.uint8)
     refusals: list[tuple[str, str, Any, Any]] = [
@@ -289,9 +283,7 @@ DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
 
 
 @pytest.mark.parametrize(("given_as", "dlpack", "seen"), DTYPES)
-def test_a_dtype_reaches_the_capsule_and_comes_back(
-    memory: Any, given_as: Any, dlpack: tuple[int, int, int], seen: Any
-) -> None:
+def test_a_dtype_reaches_the_capsule_and_comes_back(memory, given_as, dlpack, seen):
     tensor = to_dlpack_tensor(memory, dtype=given_as)
     assert tensor.dtype == seen
     assert type(tensor.dtype) is type(seen)
@@ -299,7 +291,7 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(
     assert (inside.code, inside.bits, inside.lanes) == dlpack
 
 
-def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any) -> None:
+def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory):
     big_endian = np.dtype(ml_dtypes.bfloat16).newbyteorder(">")
     of_numpy = [">f4", big_endian, "O", "f4,f4", "(2,2)f4", {"names": ["x"]}, np.longdouble]
     of_others = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (2, 256, 1), (2.0, 32, 1)]
@@ -311,7 +303,7 @@ def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory: Any) -> None:
 # --- arrays with an interface of their own
 
 
-def test_offset_and_strides_of_the_interface_are_in_elements(memory: Any) -> None:
+def test_offset_and_strides_of_the_interface_are_in_elements(memory):
     source = TypedArray(memory, shape=(2, 2), strides=(-6, 2), offset=7)
     tensor = to_dlpack_tensor(source)
     assert tensor.data == address_of(memory) + 28
@@ -321,7 +313,7 @@ def test_offset_and_strides_of_the_interface_are_in_elements(memory: Any) -> Non
     assert seen.tolist() == [[whole[7], whole[9]], [whole[1], whole[3]]]
 
 
-def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory: Any) -> None:
+def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory):
     for readonly in (True, False):
         source = TypedArray(memory, data=(address_of(memory), readonly))
         for tensor in (to_dlpack_tensor(source), to_dlpack_tensor(source, shape=4, dtype="i2")):
@@ -343,15 +335,13 @@ PLACES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_syclobj_may_be_each_of_the_kinds_that_dpctl_takes(
-    memory: Any, queue: Any, place: str
-) -> None:
+def test_syclobj_may_be_each_of_the_kinds_that_dpctl_takes(memory, queue, place):
     source = TypedArray(memory, syclobj=PLACES[place](queue))
     for _ in range(2):  # capsules are not consumed
         assert to_dlpack_tensor(source).data == address_of(memory)
 
 
-def test_names_mean_the_same_whatever_numpy_knows() -> None:
+def test_names_mean_the_same_whatever_numpy_knows():
     codes = {"int": 0, "uint": 1, "float": 2, "complex": 5}
     widths = {"int": (1, 4, 64, 128), "uint": (1, 8, 32), "float": (16, 64, 128)}
     for kind, code in codes.items():
@@ -383,9 +373,7 @@ ANEW: list[tuple[dict[str, Any], dict[str, Any], tuple[int, ...], tuple[int, ...
 
 
 @pytest.mark.parametrize(("first", "changes", "shape", "strides", "dtype"), ANEW)
-def test_a_tensor_is_read_anew(
-    memory: Any, first: Any, changes: Any, shape: Any, strides: Any, dtype: str
-) -> None:
+def test_a_tensor_is_read_anew(memory, first, changes, shape, strides, dtype):
     tensor = to_dlpack_tensor(TypedArray(memory), **first)
     again = to_dlpack_tensor(tensor, **changes)
     assert (again.shape, again.strides, str(again.dtype)) == (shape, strides, dtype)
@@ -398,7 +386,7 @@ def test_a_tensor_is_read_anew(
         assert (of_array.shape, of_array.strides, of_array.data) == (shape, strides, again.data)
 
 
-def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory: Any) -> None:
+def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory):
     foreign = ForeignTensor(address_of(memory), shape=(6,), dtype=(2, 32, 2))
     foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
     tensor = from_dlpack(ForeignArray(foreign))
@@ -406,7 +394,7 @@ def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory: Any) -> None:
     assert to_dlpack_tensor(tensor, dtype="u2").shape == (24,)
 
 
-def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory: Any) -> None:
+def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory):
     known = kept(dpctl.SyclQueue(usm_dlpack.root_device(0)))
     source = TypedArray(memory, data=(address_of(memory), True), syclobj=known)
     tensor = to_dlpack_tensor(to_dlpack_tensor(source), dtype="bfloat16")
@@ -414,12 +402,12 @@ def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory: Any
     assert (again.sycl_queue, again.readonly) == (known, True)
 
 
-def test_numpy_makes_no_array_of_a_tensor_by_itself(memory: Any) -> None:
+def test_numpy_makes_no_array_of_a_tensor_by_itself(memory):
     with pytest.raises(TypeError, match=r"^DLPackTensor: expected .*, found NumPy.*; .*numpy\(\)"):
         np.array(to_dlpack_tensor(memory))
 
 
-def test_an_interface_without_a_field_is_refused_by_name(memory: Any) -> None:
+def test_an_interface_without_a_field_is_refused_by_name(memory):
     for key in ("data", "shape", "typestr", "syclobj", "version"):
         source = TypedArray(memory)
         del source.interface[key]
@@ -460,23 +448,23 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("rule", "field", "found", "changes"), FIELDS)
 def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
-    unpooled: Any, rule: Any, field: str, found: str, changes: dict[str, Any]
-) -> None:
+    unpooled, rule, field, found, changes
+):
     with stopped(rule, field, found):
         to_dlpack_tensor(TypedArray(unpooled, **changes))
 
 
-def test_an_object_without_usm_is_a_type_error() -> None:
+def test_an_object_without_usm_is_a_type_error():
     for obj in (None, np.zeros(3), TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5)):
         with wrong_argument(TypeError, "obj", INTERFACE):
             to_dlpack_tensor(obj)
 
 
 @pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])
-def test_an_error_of_the_interface_itself_reaches_the_caller(error: type[BaseException]) -> None:
+def test_an_error_of_the_interface_itself_reaches_the_caller(error):
     class Raising:
         @property
-        def __sycl_usm_array_interface__(self) -> Any:
+        def __sycl_usm_array_interface__(self):
             raise error("by the object")
 
     with pytest.raises(error, match="by the object"):
@@ -487,8 +475,8 @@ def test_an_error_of_the_interface_itself_reaches_the_caller(error: type[BaseExc
 
 
 def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
-    memory: Any, queue: Any, foreign_queue: Any
-) -> None:
+    memory, queue, foreign_queue
+):
     """Level Zero's driver answers for all contexts of a platform."""
     hidden = TypedArray(allocate("device", 48, foreign_queue), syclobj=queue)
     with refused("pointer_unknown", "data", expected="the given context"):
@@ -497,7 +485,7 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
         to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
 
 
-def test_freed_memory_is_refused(queue: Any, memory: Any) -> None:
+def test_freed_memory_is_refused(queue, memory):
     freed = allocate("device", UNPOOLED, queue)
     address = address_of(freed)
     source = TypedArray(memory, data=(address, False))
@@ -511,7 +499,7 @@ def test_freed_memory_is_refused(queue: Any, memory: Any) -> None:
 # --- lifetime
 
 
-def test_a_refused_owner_is_not_kept(unpooled: Any) -> None:
+def test_a_refused_owner_is_not_kept(unpooled):
     owner = TypedArray(unpooled, shape=(13,))
     gone = weakref.ref(owner)
     with refused("out_of_bounds", "shape"):
@@ -521,7 +509,7 @@ def test_a_refused_owner_is_not_kept(unpooled: Any) -> None:
     assert gone() is None
 
 
-def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory: Any) -> None:
+def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory):
     owner = TypedArray(memory)
     gone = weakref.ref(owner)
     tensor = to_dlpack_tensor(owner)

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Type checkers know all that is public, from the package as it is installed."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typed_consumer
@@ -49,7 +46,7 @@ def checked_by(checker: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_right_uses_are_typed_and_wrong_ones_found(checker: str, tmp_path: Path) -> None:
+def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
     sources = {
         "consumer.py": CONSUMER.read_text(),
         "wrong.py": WRONG,
@@ -74,14 +71,14 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker: str, tmp_path: Path)
     [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), HostView, Step, Walk],
     ids=lambda owner: getattr(owner, "__name__", str(owner)),
 )
-def test_help_quotes_no_annotation(owner: Any) -> None:
+def test_help_quotes_no_annotation(owner):
     members = vars(owner).values() if isinstance(owner, type) else [owner]
     for member in members:
         written = getattr(getattr(member, "fget", member), "__annotations__", {})
         assert not [text for text in written.values() if isinstance(text, str)], member
 
 
-def test_the_consumer_uses_every_public_name_and_runs(memory: Any) -> None:
+def test_the_consumer_uses_every_public_name_and_runs(memory):
     imported = {
         alias.name
         for node in ast.walk(ast.parse(CONSUMER.read_text()))

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """validate: what is proved of arrays and capsules, and what a consumer may require."""
 
-from __future__ import annotations
-
 import gc
 import weakref
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +13,7 @@ from refusals import refused, stopped, wrong_argument
 from usm_dlpack import UsmAllocation, to_dlpack_tensor, validate
 
 
-def test_everything_that_was_proved_is_said(usm_type: str, queue: Any) -> None:
+def test_everything_that_was_proved_is_said(usm_type, queue):
     owner = allocate(usm_type, 64, queue)
     tensor = to_dlpack_tensor(owner, shape=(2, 3), strides=(-6, 2), dtype="f4", byte_offset=32)
     proof = validate(tensor)
@@ -33,7 +30,7 @@ def test_everything_that_was_proved_is_said(usm_type: str, queue: Any) -> None:
     assert proof.device_proof == ("none" if usm_type == "host" else "backend")
 
 
-def test_an_array_is_asked_for_one_capsule_that_is_let_go(memory: Any) -> None:
+def test_an_array_is_asked_for_one_capsule_that_is_let_go(memory):
     array = ForeignArray(ForeignTensor(address_of(memory)))
     foreign = array.foreign
     assert validate(array).base == address_of(memory)
@@ -43,7 +40,7 @@ def test_an_array_is_asked_for_one_capsule_that_is_let_go(memory: Any) -> None:
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-def test_a_capsule_is_never_consumed(memory: Any, legacy: bool) -> None:
+def test_a_capsule_is_never_consumed(memory, legacy):
     foreign = ForeignTensor(address_of(memory), legacy=legacy)
     capsule = foreign.capsule()
     for _ in range(3):
@@ -59,12 +56,12 @@ def test_a_capsule_is_never_consumed(memory: Any, legacy: bool) -> None:
     assert foreign.deletions == 1
 
 
-def test_an_impostor_of_a_capsule_is_a_type_error() -> None:
+def test_an_impostor_of_a_capsule_is_a_type_error():
     with wrong_argument(TypeError, "x", "expected an array with __dlpack__"):
         validate(type("PyCapsule", (), {})())
 
 
-def test_the_read_only_flag_is_said_and_may_be_refused(memory: Any) -> None:
+def test_the_read_only_flag_is_said_and_may_be_refused(memory):
     for flags in (0, READ_ONLY, IS_COPIED):
         foreign = ForeignTensor(address_of(memory))
         foreign.managed.flags = flags
@@ -77,7 +74,7 @@ def test_the_read_only_flag_is_said_and_may_be_refused(memory: Any) -> None:
             assert validate(capsule, readonly=False).readonly is False
 
 
-def test_a_kind_is_refused_unless_it_is_accepted(usm_type: str, queue: Any) -> None:
+def test_a_kind_is_refused_unless_it_is_accepted(usm_type, queue):
     tensor = to_dlpack_tensor(allocate(usm_type, 48, queue))
     others = [kind for kind in ("device", "shared", "host") if kind != usm_type]
     for accepted in ([], others, others[0]):
@@ -87,7 +84,7 @@ def test_a_kind_is_refused_unless_it_is_accepted(usm_type: str, queue: Any) -> N
         assert validate(tensor, usm_types=accepted).usm_type == usm_type
 
 
-def test_the_backend_may_be_required(memory: Any) -> None:
+def test_the_backend_may_be_required(memory):
     tensor = to_dlpack_tensor(memory)
     here = tensor.sycl_device.backend.name
     (other,) = {"opencl", "level_zero"} - {here}
@@ -98,7 +95,7 @@ def test_the_backend_may_be_required(memory: Any) -> None:
             validate(tensor, backends=wrong)
 
 
-def test_a_proof_keeps_nothing_alive(memory: Any) -> None:
+def test_a_proof_keeps_nothing_alive(memory):
     owner = TypedArray(memory)
     gone = weakref.ref(owner)
     tensor = to_dlpack_tensor(owner)
@@ -109,7 +106,7 @@ def test_a_proof_keeps_nothing_alive(memory: Any) -> None:
     assert proof.data == address_of(memory)
 
 
-def test_proofs_are_made_by_validate_only_and_do_not_change(memory: Any) -> None:
+def test_proofs_are_made_by_validate_only_and_do_not_change(memory):
     with pytest.raises(TypeError):
         UsmAllocation()
     with pytest.raises(TypeError):
@@ -122,7 +119,7 @@ def test_proofs_are_made_by_validate_only_and_do_not_change(memory: Any) -> None
             setattr(proof, name, getattr(proof, name))
 
 
-def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
+def test_what_is_asked_for_and_there_is_taken(memory, queue):
     tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4")
     device = queue.sycl_device
     for named in (device, (14, 0), device.get_filter_string()):
@@ -159,8 +156,8 @@ def test_what_is_asked_for_and_there_is_taken(memory: Any, queue: Any) -> None:
     ],
 )
 def test_what_is_asked_for_and_not_there_or_makes_no_sense_is_refused(
-    memory: Any, wanted: dict[str, Any], rule: Any, field: str, found: str
-) -> None:
+    memory, wanted, rule, field, found
+):
     tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4", strides=(0, 1))
     capsule = tensor.__dlpack__(max_version=(1, 3))
     for array in (tensor, capsule):
@@ -169,7 +166,7 @@ def test_what_is_asked_for_and_not_there_or_makes_no_sense_is_refused(
     assert name_of(capsule) == b"dltensor_versioned"
 
 
-def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory: Any) -> None:
+def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory):
     packed = to_dlpack_tensor(memory, dtype="int4", shape=(8,))
     padded = to_dlpack_tensor(memory, dtype=ml_dtypes.int4, shape=(8,))
     validate(packed, dtype="int4")
@@ -182,7 +179,7 @@ def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory: Any) -> None:
         validate(padded, dtype=ml_dtypes.uint4)
 
 
-def test_repr_says_what_was_proved(unpooled: Any) -> None:
+def test_repr_says_what_was_proved(unpooled):
     proof = validate(to_dlpack_tensor(unpooled, shape=12, dtype="f4"))
     assert repr(proof) == (
         "UsmAllocation(usm_type='shared', device_id=0, nbytes=48, size=48, bounds='allocation', "

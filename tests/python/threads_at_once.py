@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one piece of work in eight threads that begin together."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@
 ``mypy --strict`` and pyright must find nothing here, with the package as it is installed.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
