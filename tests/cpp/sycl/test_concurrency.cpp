@@ -6,33 +6,14 @@
 //
 // Devices are listed on one thread: where several call `sycl::device::get_devices()` at once
 // and ONEAPI_DEVICE_SELECTOR is set, DPC++ 2026.2 may take sub-devices for roots ever after.
-#include <usm_dlpack/usm_dlpack.hpp>
-
 #include <threads.hpp>
 
 #include "new_process.hpp"
 #include "usm_memory.hpp"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
-
 namespace test_concurrency {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::errc;
-using usm_dlpack::managed_tensor;
-using usm_dlpack::to_dlpack_tensor;
-using usm_dlpack::to_managed_tensor;
-using usm_dlpack::usm_allocation;
-using usm_dlpack::validate;
 
 // --- Once in a process --------------------------------------------------------------------
 
@@ -40,7 +21,7 @@ using usm_dlpack::validate;
 std::optional<errc> refusal_of_import(const DLTensor& tensor) {
   try {
     validate(tensor);
-  } catch (const usm_dlpack::conversion_error& error) {
+  } catch (const conversion_error& error) {
     return error.code();
   }
   return {};
@@ -55,7 +36,7 @@ TEST(Concurrency, EightThreadsRacingOnTheFirstCallGetTheSameAnswers) {
     of_each_thread<bool> right;
     on_eight_threads([&](std::size_t number) {
       right[number].value = number % 2 == 0
-                                ? usm_dlpack::device_id(usm_dlpack::root_device(0)) == 0
+                                ? device_id(root_device(0)) == 0
                                 : refusal_of_import(named.get()) == errc::pointer_unknown;
       tables[number].value = &device_table::get();
     });
@@ -64,7 +45,7 @@ TEST(Concurrency, EightThreadsRacingOnTheFirstCallGetTheSameAnswers) {
       EXPECT_EQ(tables[number].value, tables[0].value);
     }
     EXPECT_EQ(device_table::get().devices.size(), root_devices().size());
-    EXPECT_EQ(usm_dlpack::default_context(0), queue_on(0).get_context());
+    EXPECT_EQ(default_context(0), queue_on(0).get_context());
   });
 }
 
@@ -137,7 +118,7 @@ TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {
   });
   for (std::size_t number = 0; number < thread_count; ++number) {
     EXPECT_TRUE(right[number].value);
-    EXPECT_EQ(sycl::get_pointer_type(addresses[number].value, usm_dlpack::default_context(0)),
+    EXPECT_EQ(sycl::get_pointer_type(addresses[number].value, default_context(0)),
               alloc::unknown);
   }
 }
@@ -145,7 +126,7 @@ TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {
 /// Each array waits for the queue, which the CPU driver does not let several threads do at
 /// once.
 TEST(Concurrency, EightThreadsFreeArraysOfOneQueueThatHasWork) {
-  using array = usm_dlpack::usm_array<md::mdspan<float, md::dextents<std::int64_t, 1>>>;
+  using array = usm_array<md::mdspan<float, md::dextents<std::int64_t, 1>>>;
   constexpr std::size_t count = std::size_t{1} << 16;
   sycl::queue queue = queue_on();
   const std::vector<float> source(count);
@@ -155,7 +136,7 @@ TEST(Concurrency, EightThreadsFreeArraysOfOneQueueThatHasWork) {
       queue.copy(source.data(), made.data(), count);
     }
   });
-  EXPECT_TRUE(usm_dlpack::detail::is_idle(queue));
+  EXPECT_TRUE(detail::is_idle(queue));
 }
 
 }  // namespace test_concurrency

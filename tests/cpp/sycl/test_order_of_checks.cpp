@@ -2,30 +2,19 @@
 //
 // The lists of docs/checks.md for USM: of any two broken rules of `validate`, of the export
 // protocol and of its form for OpenCL, the earlier is refused.
-#include <usm_dlpack/opencl.hpp>
-#include <usm_dlpack/usm_dlpack.hpp>
-
 #include <rules_in_order.hpp>
 
 #include "opencl_objects.hpp"
-#include "usm_memory.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <optional>
 
 namespace test_order_of_checks {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
 
 // --- Import ---------------------------------------------------------------------------------
 
 /// A managed tensor that fills its allocation, and what is required of it.
 struct received_tensor : usm_managed_tensor {
-  usm_dlpack::requirements wanted;
+  requirements wanted;
   std::optional<changed_table> moved;
   alignas(16) std::array<float, 24> on_stack{};
   DLTensor& tensor = managed.dl_tensor;
@@ -66,8 +55,8 @@ constexpr breakable_rule<received_tensor> import_rules[] = {
 };
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
-  expect_order([](const received_tensor& r) { usm_dlpack::validate(r.managed, r.wanted); },
-               header_rules, structure_rules<received_tensor>, import_rules);
+  expect_order([](const received_tensor& r) { validate(r.managed, r.wanted); }, header_rules,
+               structure_rules<received_tensor>, import_rules);
 }
 
 // --- Export ---------------------------------------------------------------------------------
@@ -76,13 +65,12 @@ TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
 /// or the handles that OpenCL code has.
 struct exported_view {
   struct device_view : breakable_view {
-    using accessor_type =
-        usm_dlpack::usm_accessor<alloc::device, breakable_view::accessor_type>;
+    using accessor_type = usm_accessor<alloc::device, breakable_view::accessor_type>;
     static accessor_type accessor() { return {}; }
   };
 
   sycl::queue queue = queue_on();
-  opencl_handle<cl_context> owned = usm_dlpack::opencl_context(queue);
+  opencl_handle<cl_context> owned = opencl_context(queue);
   cl_context context = owned.get();
   cl_device_id device = native_root();
   std::optional<usm_memory> memory;
@@ -113,7 +101,7 @@ void point_to_stack(exported_view& e) { e.view.handle = e.on_stack.data(); }
 void use_own_context(exported_view& e) {
   const sycl::device device = e.queue.get_device();
   e.queue = sycl::queue(sycl::context(device), device);
-  e.owned = usm_dlpack::opencl_context(e.queue);
+  e.owned = opencl_context(e.queue);
   e.context = e.owned.get();
   e.allocate();
 }
@@ -133,9 +121,8 @@ constexpr breakable_rule<exported_view> export_rules[] = {
 };
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRefused) {
-  expect_order(
-      [](const exported_view& e) { return usm_dlpack::to_dlpack_tensor(e.view, e.queue); },
-      view_rules<exported_view>, export_rules);
+  expect_order([](const exported_view& e) { return to_dlpack_tensor(e.view, e.queue); },
+               view_rules<exported_view>, export_rules);
 }
 
 constexpr breakable_rule<exported_view> opencl_rules[] = {
@@ -150,9 +137,7 @@ constexpr breakable_rule<exported_view> opencl_rules[] = {
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportByOpenclHandlesTheEarlierIsRefused) {
   expect_order(
-      [](const exported_view& e) {
-        return usm_dlpack::to_dlpack_tensor(e.view, e.context, e.device);
-      },
+      [](const exported_view& e) { return to_dlpack_tensor(e.view, e.context, e.device); },
       view_rules<exported_view>, opencl_rules);
 }
 

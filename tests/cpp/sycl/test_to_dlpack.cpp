@@ -2,31 +2,14 @@
 //
 // sycl/to_dlpack.hpp: the export protocol, with a context, with a queue, with the handles of
 // OpenCL and with nothing. What no context knows is refused on the way back too.
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/sycl/to_dlpack.hpp>
-#include <usm_dlpack/sycl/validate.hpp>
-
-#include <refusal.hpp>
-
 #include "usm_memory.hpp"
 
-#include <gtest/gtest.h>
-
-#include <array>
 #include <chrono>
-#include <cstdint>
 #include <future>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace test_to_dlpack {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::check_queue;
-using usm_dlpack::errc;
-using usm_dlpack::to_dlpack_tensor;
 
 /// Expects each export to refuse memory that is unknown, and the import of a tensor of it.
 template <class View>
@@ -41,8 +24,7 @@ void expect_unknown(const View& view, const sycl::queue& queue) {
         sizeof...(place) == 0 ? "the default context of a platform" : "the given context");
   });
   const auto named = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 0});
-  expect_refused([&] { return usm_dlpack::validate(named.get()); },
-                 "the default context of device 0");
+  expect_refused([&] { return validate(named.get()); }, "the default context of device 0");
 }
 
 /// Expects each export to give the same tensor of the device `id`.
@@ -54,7 +36,7 @@ void expect_exported(const View& view, const sycl::queue& queue, std::int32_t id
     EXPECT_EQ(found.data(), wanted.data());
     EXPECT_EQ(found.device().device_type, kDLOneAPI);
     EXPECT_EQ(id_of(found), id);
-    EXPECT_TRUE(usm_dlpack::same_data_type(found.dtype(), wanted.dtype()));
+    EXPECT_TRUE(same_data_type(found.dtype(), wanted.dtype()));
     EXPECT_EQ(found.shape(), wanted.shape());
     EXPECT_EQ(found.strides(), wanted.strides());
   });
@@ -62,7 +44,7 @@ void expect_exported(const View& view, const sycl::queue& queue, std::int32_t id
 
 TEST(UsmExport, EveryKindIsExportedWithContextWithQueueAndWithNeither) {
   const sycl::queue own = queue_on();
-  const sycl::queue of_context(usm_dlpack::default_context(0), root_devices().at(0));
+  const sycl::queue of_context(default_context(0), root_devices().at(0));
   for (const sycl::queue& queue : {own, of_context}) {
     for (const alloc kind : usm_kinds) {
       const usm_memory memory(kind, 96, queue);
@@ -78,9 +60,9 @@ TEST(UsmExport, DataIsTheFirstElementWhereverTheHandlePoints) {
   const sycl::queue queue = queue_on();
   const usm_memory memory(alloc::device, 96, queue);
   using extents = md::dextents<std::int64_t, 1>;
-  const usm_dlpack::layout_relaxed::mapping<extents> backwards(extents(8), {-3}, 1024 + 23);
-  const md::mdspan<const float, extents, usm_dlpack::layout_relaxed> view(
-      memory.as<float>(-4096), backwards);
+  const layout_relaxed::mapping<extents> backwards(extents(8), {-3}, 1024 + 23);
+  const md::mdspan<const float, extents, layout_relaxed> view(memory.as<float>(-4096),
+                                                              backwards);
   EXPECT_EQ(to_dlpack_tensor(view, queue).data(), memory.at(92));
   expect_exported(view, queue, 0);
 }
@@ -117,7 +99,7 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
       try {
         static_cast<void>(
             to_dlpack_tensor(view_of(memory.as<float>(), 16), queue.get_context()));
-      } catch (const usm_dlpack::conversion_error& error) {
+      } catch (const conversion_error& error) {
         EXPECT_NE(error.remedy().find("the context that it is of"), std::string::npos);
       }
     }
@@ -139,7 +121,7 @@ TEST(UsmExport, NullAndWhatIsNoUsmAreRefusedUnpooled) {
       usm_memory memory(kind, 64, queue);
       const auto view = view_of(memory.as<float>(), 16);
       const auto exported = to_dlpack_tensor(view, queue);
-      EXPECT_EQ(usm_dlpack::validate(exported.get()).usm_type(), kind);
+      EXPECT_EQ(validate(exported.get()).usm_type(), kind);
       expect_unknown(view_of(memory.as<float>(64), 1), queue);
       memory.free();
       expect_unknown(view, queue);
@@ -179,9 +161,9 @@ TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
     table.platforms.at(0).opencl.query = nullptr;
   });
   expect_unknown(view, queue);
-  EXPECT_REFUSAL(to_dlpack_tensor(view_of(foreign.as<float>(), 16),
-                                  usm_dlpack::opencl_context(other).get()),
-                 errc::pointer_unknown, "data");
+  EXPECT_REFUSAL(
+      to_dlpack_tensor(view_of(foreign.as<float>(), 16), opencl_context(other).get()),
+      errc::pointer_unknown, "data");
 }
 
 // --- Work on the memory ---------------------------------------------------------------------
@@ -197,7 +179,7 @@ TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
   });
   with_each_place(queue, [&](const auto&... place) {
     const auto exported = to_dlpack_tensor(view, place...);
-    static_cast<void>(usm_dlpack::validate(exported.get()));
+    static_cast<void>(validate(exported.get()));
   });
   check_queue(queue, view);
   EXPECT_NE(work.get_info<sycl::info::event::command_execution_status>(),
@@ -210,7 +192,7 @@ TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
 
 using empty_view = md::mdspan<float, md::dextents<std::int64_t, 2>>;
 
-void expect_empty(const usm_dlpack::dlpack_tensor<2>& exported, std::int32_t id) {
+void expect_empty(const dlpack_tensor<2>& exported, std::int32_t id) {
   EXPECT_EQ(exported.data(), nullptr);
   EXPECT_EQ(exported.device().device_type, kDLOneAPI);
   EXPECT_EQ(id_of(exported), id);
@@ -313,8 +295,7 @@ TEST(TwoDevicesUsmExport, APlatformWhoseQueryFailsDisturbsNoOther) {
     table.platforms.at(0).opencl.query = nullptr;  // SYCL names a device that has no id now
     table.devices[0].device = table.devices[1].device;
   });
-  EXPECT_REFUSAL(usm_dlpack::detail::find_allocation(view.data_handle(),
-                                                     device_table::get().platforms[0]),
+  EXPECT_REFUSAL(detail::find_allocation(view.data_handle(), device_table::get().platforms[0]),
                  errc::device_without_id, "device");
   EXPECT_EQ(id_of(to_dlpack_tensor(view)), 1);
 }
@@ -326,7 +307,7 @@ TEST(ThreeDevicesUsmExport, MemoryOfOneOfTwoOtherDevicesIsRefusedByTheIdsOfBoth)
   EXPECT_REFUSAL(to_dlpack_tensor(view, queue_on(2)), errc::queue_device_mismatch, "queue",
                  "a queue on device 0 or 1, where the memory is", "one on device 2");
   const auto named = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 2});
-  EXPECT_REFUSAL(usm_dlpack::validate(named.get()), errc::device_mismatch, "device.device_id",
+  EXPECT_REFUSAL(validate(named.get()), errc::device_mismatch, "device.device_id",
                  "0 or 1 (the root device of the memory)", "2");
 }
 

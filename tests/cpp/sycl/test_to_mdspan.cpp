@@ -2,24 +2,13 @@
 //
 // sycl/to_mdspan.hpp: views whose type names the USM kind. Wherever SYCL is asked, the memory
 // is of that kind, out and in.
-#include "usm_memory.hpp"
-
 #include <odd_views.hpp>
-#include <refusal.hpp>
 
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <string>
-#include <type_traits>
+#include "usm_memory.hpp"
 
 namespace test_to_mdspan {
 
 using namespace usm_dlpack_test;
-using namespace usm_dlpack;
-using alloc = sycl::usm::alloc;
 
 using view = md::mdspan<float, md::dextents<std::int64_t, 2>>;
 using const_view = md::mdspan<const float, md::dextents<std::int64_t, 2>>;
