@@ -5,20 +5,11 @@
 #pragma once
 
 #include <odd_views.hpp>
-#include <refusal.hpp>
+#include <valid_tensor.hpp>
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <limits>
-#include <string>
-#include <vector>
 
 namespace usm_dlpack_test {
-
-using usm_dlpack::errc;
 
 /// @tparam Subject valid when made; a row breaks one rule of it
 template <class Subject>

@@ -5,10 +5,9 @@
 #pragma once
 
 #include <mdspan_under_test.hpp>
+#include <refusal.hpp>
 
 #include <usm_dlpack/core.hpp>
-
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>

@@ -2,18 +2,9 @@
 //
 // The lists of docs/checks.md that need no device: of any two broken rules the earlier is
 // refused.
-#include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
 #include <rules_in_order.hpp>
 #include <valid_tensor.hpp>
-
-#include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
 
 namespace {
 
@@ -32,20 +23,18 @@ struct usm_dlpack::data_type_of<packed_x32> {
 namespace {
 
 using namespace usm_dlpack_test;
-namespace flag = usm_dlpack::flag;
 
 struct exported_view {
   breakable_view view;
 };
 
 TEST(OrderOfChecks, OfTwoBrokenRulesOfAViewTheEarlierIsRefused) {
-  expect_order(
-      [](const exported_view& e) { return usm_dlpack::to_dlpack_tensor(e.view, some_device); },
-      view_rules<exported_view>);
+  expect_order([](const exported_view& e) { return to_dlpack_tensor(e.view, some_device); },
+               view_rules<exported_view>);
 }
 
 TEST(OrderOfChecks, OfTwoBrokenRulesOfCheckStructureTheEarlierIsRefused) {
-  expect_order([](const valid_tensor& v) { usm_dlpack::check_structure(v.tensor); },
+  expect_order([](const valid_tensor& v) { check_structure(v.tensor); },
                structure_rules<valid_tensor>);
 }
 
@@ -65,7 +54,7 @@ struct convertible_tensor {
     tensor.data = elements.data();
     tensor.device = some_device;
     tensor.ndim = 2;
-    tensor.dtype = usm_dlpack::data_type_v<packed_x32>;
+    tensor.dtype = data_type_v<packed_x32>;
     tensor.shape = shape.data();
     tensor.strides = strides.data();
   }
@@ -114,11 +103,11 @@ constexpr breakable_rule<convertible_tensor> to_mdspan_rules[] = {
 TEST(OrderOfChecks, OfTwoBrokenRulesOfToMdspanTheEarlierIsRefused) {
   const auto convert = [](const convertible_tensor& c) {
     if (c.rows) {
-      static_cast<void>(usm_dlpack::to_mdspan<row_view>(c.managed));
+      static_cast<void>(to_mdspan<row_view>(c.managed));
     } else if (c.strides[0] < 0) {
-      static_cast<void>(usm_dlpack::to_mdspan<reversed_view>(c.managed));
+      static_cast<void>(to_mdspan<reversed_view>(c.managed));
     } else {
-      static_cast<void>(usm_dlpack::to_mdspan<strided_view>(c.managed));
+      static_cast<void>(to_mdspan<strided_view>(c.managed));
     }
   };
   expect_order(convert, to_mdspan_rules);
@@ -139,9 +128,7 @@ constexpr breakable_rule<owned_tensor> legacy_rules[] = {
 
 TEST(OrderOfChecks, OfTwoBrokenRulesOfALegacyManagedTensorTheEarlierIsRefused) {
   expect_order(
-      [](const owned_tensor& o) {
-        return usm_dlpack::to_legacy_managed_tensor(o.tensor, 0, o.flags);
-      },
+      [](const owned_tensor& o) { return to_legacy_managed_tensor(o.tensor, 0, o.flags); },
       legacy_rules, structure_rules<owned_tensor>);
 }
 
