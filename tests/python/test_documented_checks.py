@@ -54,7 +54,7 @@ def rules_of(table: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_is_the_order_that_the_test_proves(name: str) -> None:
-    assert re.search(rf",\s+{LISTS[name]}\);", re.sub(r"<\w+>", "", TESTS))
+    assert f", {LISTS[name]});" in " ".join(re.sub(r"<\w+>", "", TESTS).split())
     assert [step[0] for step in STEPS[name]] == [str(n + 1) for n in range(len(STEPS[name]))]
     rules = [rule for table in LISTS[name].split(", ") for rule in rules_of(table)]
     for (_, _, told, codes), (code, field) in zip(expanded(name), rules, strict=True):
