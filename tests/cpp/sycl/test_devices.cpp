@@ -142,11 +142,10 @@ TEST(BrokenDevice, DoesNotDisturbTheUseOfTheOther) {
   const sycl::queue queue = queue_on(0);
   EXPECT_EQ(root_device(0), root_devices().at(0));
   EXPECT_EQ(default_context(0), queue.get_context());
-  const usm_memory memory(sycl::usm::alloc::device, 64, queue);
-  const auto view = view_of(memory.as<float>(), 16);
-  EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
-  const auto wrapper = to_dlpack_tensor(view);
-  EXPECT_EQ(validate(wrapper.get()).usm_type(), sycl::usm::alloc::device);
+  const usm_floats memory(alloc::device, queue);
+  EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue)), 0);
+  const auto wrapper = to_dlpack_tensor(memory.view);
+  EXPECT_EQ(validate(wrapper.get()).usm_type(), alloc::device);
   std::array<float, 4> elements{};
   EXPECT_REFUSAL(to_dlpack_tensor(view_of(elements.data(), 4)), errc::pointer_unknown, "data");
 

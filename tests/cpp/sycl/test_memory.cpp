@@ -62,21 +62,21 @@ constexpr cl_mem_info_intel device = CL_MEM_ALLOC_DEVICE_INTEL;
 TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce) {
   const sycl::queue queue = queue_on(0);
   for (const alloc kind : {alloc::device, alloc::shared}) {
-    const usm_memory memory(kind, 64, queue);
-    const auto view = view_of(memory.as<float>(), 16);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, queue.get_context()); }),
+    const usm_floats memory(kind, queue);
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue.get_context()); }),
               queries{device});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, queue); }), queries{device});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view); }), (queries{type, device}));
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
+              queries{device});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }),
+              (queries{type, device}));
 
-    const auto tensor = to_dlpack_tensor(view, queue);
+    const auto tensor = to_dlpack_tensor(memory.view, queue);
     EXPECT_EQ(queries_of([&] { return validate(tensor.get()); }),
               (queries{type, device, CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL}));
   }
   // The kind is asked for where it is needed: host USM has no device, or the type names one.
-  const usm_memory on_host(alloc::host, 64, queue);
-  const auto host_view = view_of(on_host.as<float>(), 16);
-  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(host_view, queue); }),
+  const usm_floats on_host(alloc::host, queue);
+  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(on_host.view, queue); }),
             (queries{device, type}));
   const usm_memory memory(alloc::device, 64, queue);
   const device_mdspan<row_view<float>> of_kind(memory.as<float>(), 16);
@@ -87,12 +87,12 @@ TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce)
 TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {
   for (const int id : {0, 1, 2}) {
     const sycl::queue queue = queue_on(id);
-    const usm_memory memory(alloc::device, 64, queue);
-    const auto view = view_of(memory.as<float>(), 16);
+    const usm_floats memory(alloc::device, queue);
     queries each(3, type);  // and the one that knows it, for the device
     each.insert(each.begin() + id + 1, device);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view); }), each);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, queue); }), queries{device});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }), each);
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
+              queries{device});
   }
 }
 

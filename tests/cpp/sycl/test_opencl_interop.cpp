@@ -266,18 +266,9 @@ TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
 
 // --- Export ---------------------------------------------------------------------------------
 
-/// USM of the default context, and a view that fills it.
-struct exported_memory {
-  usm_memory memory;
-  floats view;
-
-  explicit exported_memory(alloc kind = alloc::device, int device_id = 0)
-      : memory(kind, 16 * sizeof(float), queue_on(device_id)), view(memory.as<float>(), 16) {}
-};
-
 TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
   for (const alloc kind : usm_kinds) {
-    const exported_memory mine(kind);
+    const usm_floats mine(kind);
     EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), nullptr),
                    errc::runtime_error, "device", "a cl_device_id", "null");
     const auto exported = [&] {
@@ -301,7 +292,7 @@ TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
                      expected, "device " + std::to_string(1 - id));
     };
     for (const alloc kind : usm_kinds) {
-      const exported_memory mine(kind, id);
+      const usm_floats mine(kind, queue_on(id));
       expect_refused(mine.view, kind == alloc::host ? "a device of the given context"
                                                     : "device " + std::to_string(id) +
                                                           ", where the memory is");
@@ -313,8 +304,8 @@ TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
 }
 
 TEST(TwoDevicesOpenclExport, OnAPlatformOfSeveralTheIdIsThatOfTheTrueOrElseTheGivenDevice) {
-  const exported_memory device;
-  const exported_memory host(alloc::host);
+  const usm_floats device;
+  const usm_floats host(alloc::host);
   const changed_table two_roots([](device_table& table) {
     move_to_id_1(table);
     table.devices[1].platform = 0;

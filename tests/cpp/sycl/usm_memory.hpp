@@ -126,6 +126,14 @@ row_view<Element> view_of(Element* elements, std::int64_t extent) {
   return row_view<Element>(elements, extent);
 }
 
+/// 16 floats of USM, and a view that fills it.
+struct usm_floats : usm_memory {
+  explicit usm_floats(alloc kind = alloc::device, const sycl::queue& queue = queue_on())
+      : usm_memory(kind, 64, queue) {}
+
+  row_view<float> view = view_of(as<float>(), 16);
+};
+
 /// The device id of an exported view.
 template <std::size_t Rank>
 std::int32_t id_of(const dlpack_tensor<Rank>& exported) {
