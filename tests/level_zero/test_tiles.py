@@ -19,7 +19,7 @@ from usm_dlpack import to_dlpack_tensor
 def test_a_queue_of_dpctl_on_a_tile_has_a_context_of_its_own(devices: list[Any]) -> None:
     tile = devices[0].create_sub_devices(partition="next_partitionable")[0]
     memory = usm("device", 1000, dpctl.SyclQueue(tile))
-    with refused("context_not_default", "context", binding=True):
+    with refused("context_not_default", "context"):
         to_dlpack_tensor(memory)
 
 
