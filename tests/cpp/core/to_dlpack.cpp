@@ -143,15 +143,6 @@ TEST(ToDlpack, WritesEveryDigitOf128Bits) {
 
 // --- Layouts and accessors that only their author can vouch for -----------------------------
 
-TEST(ToDlpack, AsksTheMappingWhetherItIsStrided) {
-  std::array<int, 8> elements{};
-  using view = md::mdspan<int, any_2d, odd::layout_perhaps_strided>;
-  const view rows(elements.data(), any_2d(2, 3));
-  EXPECT_EQ(to_dlpack_tensor(rows, some_device).strides()[0], 3);
-  EXPECT_REFUSAL(to_dlpack_tensor(view(elements.data(), any_2d(2, 4)), some_device),
-                 errc::layout_not_strided, "layout");
-}
-
 template <class Accessor>
 void expect_data_through() {
   std::array<float, 6> elements{};

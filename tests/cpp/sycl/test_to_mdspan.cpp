@@ -2,8 +2,6 @@
 //
 // sycl/to_mdspan.hpp: views whose type names the USM kind. Wherever SYCL is asked, the memory
 // is of that kind, out and in.
-#include <odd_views.hpp>
-
 #include "usm_memory.hpp"
 
 namespace test_to_mdspan {
@@ -78,18 +76,6 @@ TEST(UsmMdspan, ATensorBecomesAViewIfItsMemoryIsOfTheKindThatItsTypeNames) {
     empty.tensor.data = nullptr;
     EXPECT_EQ(to_mdspan<wanted>(empty.tensor).extent(0), 0);
   });
-}
-
-TEST(UsmMdspan, ATensorIsAsAlignedAsTheWrappedAccessorPromises) {
-  using aligned = md::mdspan<float, md::dextents<std::int64_t, 2>, md::layout_right,
-                             odd::aligned_accessor<float>>;
-  usm_tensor valid;
-  const usm_array<aligned> memory(queue_on(), md::dextents<std::int64_t, 2>(8, 6));
-  valid.tensor.data = memory.data();
-  using wanted = device_mdspan<aligned>;
-  EXPECT_EQ(to_mdspan<wanted>(valid.tensor).data_handle(), memory.data());
-  valid.tensor.byte_offset = 4;
-  EXPECT_REFUSAL(to_mdspan<wanted>(valid.tensor), errc::data_misaligned, "byte_offset");
 }
 
 TEST(UsmMdspan, AReadOnlyTensorNeedsConstElements) {
