@@ -38,9 +38,8 @@ TEST(StridesOfCccl, AreTakenOfEverySignAndMustFitItsIntegers) {
   expect_taken<view<int>>({0, 3}, {-7, -9});
   expect_taken<view<int, 0>>({}, {});
   const strided_tensor sample({2}, {200});
-  EXPECT_REFUSAL((to_mdspan<view<std::uint8_t, 1>>(sample.tensor)),
-                 errc::index_type_too_small, "strides[0]",
-                 "a value that the view's index type int8_t holds", "200");
+  EXPECT_REFUSAL((to_mdspan<view<std::uint8_t, 1>>(sample.tensor)), errc::index_type_too_small,
+                 "strides[0]", "a value that the view's index type int8_t holds", "200");
 }
 
 }  // namespace
