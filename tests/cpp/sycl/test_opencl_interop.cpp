@@ -131,10 +131,8 @@ TEST(OpenclInterop, HandlesOfSyclObjectsAreOwnedAndLeadBack) {
 
   const cl_context context = native_default_context();
   expect_owned(context, [] { return opencl_context(default_context(0)); });
-  // Kept for good: the OpenCL adapter leaks in-order queues.
-  static const auto& in_order_queue =
-      *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  for (const sycl::queue& queue : {queue_on(), in_order_queue}) {
+  for (const sycl::queue& queue :
+       {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
     expect_owned(context, [&] { return opencl_context(queue); });
     const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
     expect_owned(native, [&] { return opencl_queue(queue); });

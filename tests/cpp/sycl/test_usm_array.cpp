@@ -321,11 +321,8 @@ TEST(UsmArray, WhatWaitsIsFreedByTheFunctionThatIsSetUnpooled) {
 }
 
 TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
-  // Kept for good: the OpenCL adapter leaks in-order queues.
-  static const auto& in_order =
-      *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
   const free_log log;
-  for (sycl::queue queue : {queue_on(), in_order}) {
+  for (sycl::queue queue : {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
     const void* address = nullptr;
     {
       const device_array made(queue, extents(4, 6));

@@ -36,12 +36,13 @@ inline std::vector<sycl::device> root_devices() {
 
 /// A queue on a root device, in its default context; kept for the life of the process: one
 /// that is dropped right after its work may be destroyed by the work itself, on a thread of
-/// the OpenCL CPU driver, which then waits for itself and runs nothing else.
-inline sycl::queue queue_on(int device_id = 0) {
+/// the OpenCL CPU driver, which then waits for itself and runs nothing else. The OpenCL
+/// adapter leaks in-order queues that are dropped.
+inline sycl::queue queue_on(int device_id = 0, const sycl::property_list& properties = {}) {
   static std::mutex guard;
   static auto& kept = *new std::deque<sycl::queue>;
   const std::lock_guard<std::mutex> lock(guard);
-  return kept.emplace_back(root_devices().at(static_cast<std::size_t>(device_id)));
+  return kept.emplace_back(root_devices().at(static_cast<std::size_t>(device_id)), properties);
 }
 
 /// One sub-device for each compute unit of a root device.
