@@ -31,7 +31,8 @@ std::string refusal_of(const Act& act) {
 template <class Act>
 void expect_refusal(const Act& act, usm_dlpack::errc code, const std::string& field,
                     const std::optional<std::string>& expected = {},
-                    const std::optional<std::string>& found = {}) {
+                    const std::optional<std::string>& found = {},
+                    const std::string& remedy = "") {
   try {
     act();
     ADD_FAILURE() << "expected " << name_of(code, field) << ", found no refusal";
@@ -39,13 +40,14 @@ void expect_refusal(const Act& act, usm_dlpack::errc code, const std::string& fi
     EXPECT_EQ(name_of(error.code(), error.field()), name_of(code, field));
     EXPECT_EQ(error.expected(), expected.value_or(error.expected()));
     EXPECT_EQ(error.found(), found.value_or(error.found()));
+    EXPECT_NE(error.remedy().find(remedy), std::string::npos) << error.remedy();
   }
 }
 
 }  // namespace usm_dlpack_test
 
 /// Expects that an expression throws a `conversion_error` of a code and a field, and maybe
-/// with these attributes `expected` and `found`.
+/// with these attributes `expected` and `found`, and words of a `remedy`.
 #define EXPECT_REFUSAL(expression, ...)                                                     \
   do {                                                                                      \
     const ::testing::ScopedTrace trace_of_refusal(__FILE__, __LINE__, #expression);         \

@@ -5,21 +5,16 @@
 #pragma once
 
 #include <odd_views.hpp>
-#include <refusal.hpp>
+#include <valid_tensor.hpp>
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <string>
 
 namespace usm_dlpack_test {
 
 /// @tparam Subject valid when made; a row breaks one rule of it
 template <class Subject>
 struct breakable_rule {
-  usm_dlpack::errc code;
+  errc code;
   const char* field;
   void (*break_it)(Subject&);
 };
@@ -39,12 +34,14 @@ void expect_last_refused(std::initializer_list<const breakable_rule<Subject>*> b
   EXPECT_EQ(refusal_of([&] { act(subject); }), last) << all;
 }
 
-/// Expects that each rule alone is refused, and of any two the earlier.
-template <class Subject, std::size_t Count, class Act>
-void expect_order(const breakable_rule<Subject> (&rules)[Count], const Act& act) {
+/// Expects that each rule of some tables alone is refused, and of any two the earlier.
+template <class Subject, class Act, std::size_t... Counts>
+void expect_order(const Act& act, const breakable_rule<Subject> (&... tables)[Counts]) {
+  std::vector<breakable_rule<Subject>> rules;
+  (rules.insert(rules.end(), tables, tables + Counts), ...);
   Subject valid;
   EXPECT_NO_THROW(act(valid)) << "nothing is broken yet";
-  for (std::size_t later = 0; later < Count; ++later) {
+  for (std::size_t later = 0; later < rules.size(); ++later) {
     expect_last_refused<Subject>({&rules[later]}, act);
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
       expect_last_refused<Subject>({&rules[later], &rules[earlier]}, act);
@@ -79,6 +76,33 @@ struct breakable_view {
   float* data_handle() const { return handle; }
   const mapping_type& mapping() const { return map; }
   static accessor_type accessor() { return {}; }
+};
+
+inline constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
+inline constexpr auto farthest = std::numeric_limits<std::int64_t>::max();
+
+/// The rules of a subject's `view`, a `breakable_view`.
+template <class Subject>
+inline constexpr breakable_rule<Subject> view_rules[] = {
+    {errc::layout_not_strided, "layout", [](Subject& s) { s.view.map.strided = false; }},
+    {errc::extent_out_of_range, "shape[0]",
+     [](Subject& s) { s.view.all_extents = beyond_int64; }},
+    {errc::stride_out_of_range, "strides[0]",
+     [](Subject& s) { s.view.map.all_strides = beyond_int64; }},
+    {errc::offset_out_of_range, "element_offset",
+     [](Subject& s) { s.view.map.first = beyond_int64; }},
+};
+
+/// The rules of a subject's `tensor` of float32, with its arrays `shape` and `strides`.
+template <class Subject>
+inline constexpr breakable_rule<Subject> structure_rules[] = {
+    {errc::ndim_out_of_range, "ndim", [](Subject& s) { s.tensor.ndim = -1; }},
+    {errc::shape_null, "shape", [](Subject& s) { s.tensor.shape = nullptr; }},
+    {errc::dtype_unsupported, "dtype", [](Subject& s) { s.tensor.dtype.code = 18; }},
+    {errc::shape_negative, "shape[1]", [](Subject& s) { s.shape[1] = -3; }},
+    {errc::data_null, "data", [](Subject& s) { s.tensor.data = nullptr; }},
+    {errc::span_overflow, "strides", [](Subject& s) { s.strides[0] = farthest; }},
+    {errc::data_misaligned, "byte_offset", [](Subject& s) { s.tensor.byte_offset = 2; }},
 };
 
 }  // namespace usm_dlpack_test

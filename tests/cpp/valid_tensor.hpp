@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builders of valid DLTensors, bare and managed. Each test spoils one field, so that each
-// refusal has one cause.
+// What most tests include: builders of valid DLTensors, bare and managed. Each test spoils one
+// field, so that each refusal has one cause.
 #pragma once
 
-#include <usm_dlpack/core/config.hpp>
+#include <mdspan_under_test.hpp>
+#include <refusal.hpp>
+
+#include <usm_dlpack/core.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace usm_dlpack_test {
+
+using namespace usm_dlpack;
 
 /// What tests without a device put into `device`.
 inline constexpr DLDevice some_device{kDLOneAPI, 3};

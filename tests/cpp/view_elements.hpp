@@ -4,18 +4,9 @@
 // of every element, each asked of the view through mdspan's interface alone.
 #pragma once
 
-#include <mdspan_under_test.hpp>
-
-#include <usm_dlpack/core/dtype.hpp>
-
-#include <gtest/gtest.h>
+#include <valid_tensor.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace usm_dlpack_test {
 

@@ -299,6 +299,14 @@ class DescribesUsm(Consumer):
 
     dtypes = DTYPES
 
+    def __init__(self, title: str, distribution: str, module: str) -> None:
+        self.title = title
+        self.distribution = distribution
+        self.module: Any = importlib.import_module(module)
+
+    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
+        return self.module.from_dlpack(x)
+
     def see(self, array: Any) -> Seen:
         content = content_of(array.__dlpack__(max_version=(1, 3)))
         tensor = content.dl_tensor
@@ -312,49 +320,6 @@ class DescribesUsm(Consumer):
 
     def see_on_host(self, array: Any) -> Seen:
         return see_numpy(np.from_dlpack(array))
-
-
-class TvmFfi(DescribesUsm):
-    title = "apache-tvm-ffi"
-    distribution = "apache-tvm-ffi"
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return importlib.import_module("tvm_ffi").from_dlpack(x)
-
-
-class Nanobind(DescribesUsm):
-    """An extension module with ``nb::ndarray<nb::device::oneapi>``."""
-
-    title = "nanobind's nb::ndarray"
-    distribution = "nanobind"
-
-    def __init__(self) -> None:
-        self.extension: Any = importlib.import_module("nanobind_consumer")
-
-    def make(self, case: Case) -> Any:
-        tensor = make_tensor(case, "device")
-        hand_out = self.extension.hand_out_readonly if case.readonly else self.extension.hand_out
-        code, bits, lanes, _ = _dtypes.read_dtype(case.dtype)
-        place = (tensor.data, tensor.shape, tensor.strides)
-        return hand_out(*place, (code, bits, lanes), tensor.device[1], tensor)
-
-    def take(self, tensor: Tensor) -> Any:
-        try:
-            return tensor, self.extension.describe(tensor), False
-        except TypeError:  # an ndarray that may be written does not take read-only memory
-            return tensor, self.extension.describe_readonly(tensor), True
-
-    def see(self, array: Any) -> Seen:
-        if not isinstance(array, tuple):
-            return super().see(array)
-        # What the extension says of ours, whose bytes it cannot read on the host.
-        tensor, (address, shape, strides, dtype, device_id), readonly = array
-        if (tensor.strides, tensor.device) != (tuple(strides), (14, device_id)):
-            raise ValueError(f"strides {strides} on device {device_id}")
-        return Seen(tuple(shape), _dtypes.name_of(*dtype), bytes_of(tensor), address, readonly)
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.extension.to_numpy(x)
 
 
 def by_way_of(consumer: Consumer, way: str, prepare: Callable[[Any], Any]) -> Consumer:
@@ -431,7 +396,10 @@ CONSUMERS: dict[str, tuple[Callable[[], Consumer], ...]] = {
     ),
     "dpnp": (lambda: UsmArrays("dpnp", "dpnp"), lambda: UsmArrays("dpnp.tensor", "dpnp")),
     "consumers": (
-        *(TvmFfi, Nanobind, numpy),
+        lambda: DescribesUsm("apache-tvm-ffi", "apache-tvm-ffi", "tvm_ffi"),
+        # An extension module of ours, with functions of ``nb::ndarray<nb::device::oneapi>``.
+        lambda: DescribesUsm("nanobind's nb::ndarray", "nanobind", "nanobind_consumer"),
+        numpy,
         *(PyTorch, lambda: by_way_of(PyTorch(), "through a capsule", capsule_of)),
         *(Jax, lambda: by_way_of(Jax(), "through NumPy", array_of)),
         *(array_api_strict, lambda: by_way_of(array_api_strict(), "through NumPy", array_of)),

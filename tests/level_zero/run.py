@@ -72,7 +72,6 @@ CONFIGURED = {
     "test_tiles.py": ("tiles",),
     "test_backends_together.py": ("together",),
     "test_selectors.py": ("tiles", "together"),
-    "test_demonstration.py": ("one", "tiles"),
 }
 
 HEAD = """\

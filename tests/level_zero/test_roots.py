@@ -35,7 +35,7 @@ def test_memory_goes_with_its_own_root_and_host_memory_with_any(
         assert proof.sycl_device == device
         assert proof.device_proof == "backend"
         for other in others:
-            with refused("device_mismatch", "device.device_id", binding=True):
+            with refused("device_mismatch", "device.device_id"):
                 validate(other)
 
 

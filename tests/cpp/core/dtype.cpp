@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How messages print a dtype: by name, and with the raw numbers.
-#include <usm_dlpack/core/dtype.hpp>
-
-#include <gtest/gtest.h>
+#include <valid_tensor.hpp>
 
 #include <complex>
-#include <string>
 
 namespace {
 
-using usm_dlpack::data_type_v;
-using usm_dlpack::to_string;
-namespace type_code = usm_dlpack::type_code;
+using namespace usm_dlpack_test;
 
 TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
   EXPECT_EQ(to_string(data_type_v<float>), "float32 (code 2, bits 32, lanes 1)");

@@ -2,23 +2,13 @@
 //
 // The sentence of a refusal and its parts, and that they survive copying and a lack of memory.
 #include <allocation_counter.hpp>
-#include <refusal.hpp>
+#include <valid_tensor.hpp>
 
-#include <usm_dlpack/core/error.hpp>
-
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <type_traits>
-#include <utility>
 
 namespace {
 
-using usm_dlpack::conversion_error;
-using usm_dlpack::errc;
+using namespace usm_dlpack_test;
 
 conversion_error some_error() {
   return {errc::data_null, {"data", "the address of the elements", "null", "have it set"}};
@@ -53,22 +43,22 @@ TEST(Error, OutlivesWhatItWasCopiedFromAndBeingMovedFrom) {
 }
 
 TEST(Error, NamesOneDimensionByItsIndex) {
-  EXPECT_EQ(usm_dlpack::detail::indexed("shape", 11), "shape[11]");
+  EXPECT_EQ(detail::indexed("shape", 11), "shape[11]");
 }
 
 TEST(Error, KeepsNothingWhereThereIsNoMemoryForIt) {
   const std::string text(100, 'x');  // longer than a string that needs no memory
   std::ptrdiff_t failed = 0;
   for (bool refused = false; !refused;) {
-    const usm_dlpack_test::allocation_count count;
-    usm_dlpack_test::fail_allocation(++failed);
+    const allocation_count count;
+    fail_allocation(++failed);
     try {
-      usm_dlpack::detail::refuse(errc::data_null, text, text, text, text);
+      detail::refuse(errc::data_null, text, text, text, text);
     } catch (const conversion_error&) {
       refused = true;
     } catch (const std::bad_alloc&) {
     }
-    usm_dlpack_test::fail_allocation(0);
+    fail_allocation(0);
     EXPECT_EQ(count.made(), count.freed()) << "with allocation " << failed << " failing";
   }
   EXPECT_GT(failed, 5) << "the parts and the sentence are allocated";

@@ -5,45 +5,21 @@
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <limits>
-#include <memory>
 #include <new>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
 namespace {
 
-using usm_dlpack::errc;
-using usm_dlpack::legacy_managed_tensor;
-using usm_dlpack::managed_tensor;
-using usm_dlpack::to_legacy_managed_tensor;
-using usm_dlpack::to_managed_tensor;
-using usm_dlpack_test::allocation_count;
-using usm_dlpack_test::padded_float4;
-using usm_dlpack_test::some_device;
-using usm_dlpack_test::valid_managed_tensor;
-using usm_dlpack_test::valid_tensor;
-namespace flag = usm_dlpack::flag;
+using namespace usm_dlpack_test;
 
 using extents_2d = md::dextents<int, 2>;
 template <class Element, class Layout = md::layout_right>
 using view_2d = md::mdspan<Element, extents_2d, Layout>;
-using relaxed = usm_dlpack::layout_relaxed;
+using relaxed = layout_relaxed;
 
 /// 2 by 3 elements, and views of them.
 struct six_floats {
@@ -60,7 +36,7 @@ TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {
   six_floats six;
   const auto kept = std::make_shared<int>(1);
   auto owner = kept;
-  const auto facts = usm_dlpack_test::facts_of(six.view);
+  const auto facts = facts_of(six.view);
   const allocation_count heap;
   DLManagedTensorVersioned* const raw =
       to_managed_tensor(six.view, some_device, std::move(owner)).release();
@@ -72,13 +48,13 @@ TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {
   EXPECT_EQ(raw->dl_tensor.device.device_type, some_device.device_type);
   EXPECT_EQ(raw->dl_tensor.device.device_id, some_device.device_id);
   EXPECT_EQ(raw->dl_tensor.byte_offset, 0U);
-  usm_dlpack_test::expect_same_elements(raw->dl_tensor, facts);
+  expect_same_elements(raw->dl_tensor, facts);
   EXPECT_EQ(kept.use_count(), 2);
   raw->deleter(raw);
   EXPECT_EQ(kept.use_count(), 1);
   DLManagedTensor* const legacy =
       to_legacy_managed_tensor(six.view, some_device, kept).release();  // copied
-  usm_dlpack_test::expect_same_elements(legacy->dl_tensor, facts);
+  expect_same_elements(legacy->dl_tensor, facts);
   EXPECT_EQ(kept.use_count(), 2);
   legacy->deleter(legacy);
   EXPECT_EQ(kept.use_count(), 1);
@@ -116,7 +92,7 @@ TEST(Managed, FreesWhatItAllocatedWhereTheOwnersMoveThrows) {
 TEST(Managed, LeavesTheOwnerWithTheCallerWhereItFails) {
   six_floats six;
   auto owner = std::make_shared<int>(1);
-  usm_dlpack_test::fail_allocation(1);
+  fail_allocation(1);
   EXPECT_THROW(static_cast<void>(to_managed_tensor(six.view, some_device, std::move(owner))),
                std::bad_alloc);
   EXPECT_REFUSAL(to_legacy_managed_tensor(six.constant, some_device, std::move(owner)),
@@ -164,7 +140,7 @@ TEST(Managed, MeasuresATensorAsItsFlagsSay) {
   // address.
   valid_tensor valid;
   valid.shape = {1, std::int64_t{1} << 60};
-  valid.tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 8};
+  valid.tensor.dtype = {type_code::float4_e2m1fn, 4, 8};
   valid.tensor.data = reinterpret_cast<void*>(std::numeric_limits<std::uintptr_t>::max() -
                                               (std::uintptr_t{1} << 62) - 64);
   EXPECT_NO_THROW(static_cast<void>(to_managed_tensor(valid.tensor, 0)));
@@ -184,8 +160,7 @@ TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   valid.strides = {-1, -1};
   EXPECT_EQ(managed->flags, flag::read_only | flag::is_copied);
   for (const DLTensor& tensor : {managed->dl_tensor, filled->dl_tensor}) {
-    usm_dlpack_test::expect_same_elements(
-        tensor, usm_dlpack_test::facts_of(view_2d<float>(valid.elements.data(), 2, 3)));
+    expect_same_elements(tensor, facts_of(view_2d<float>(valid.elements.data(), 2, 3)));
   }
 }
 
@@ -217,8 +192,7 @@ TEST(Managed, StartsAtTheLowestAddressForOneApi) {
   six_floats six;
   const auto from_view = to_managed_tensor(six.reversed, some_device, 0);
   expect_place(from_view->dl_tensor, six.elements.data(), 20);
-  usm_dlpack_test::expect_same_elements(from_view->dl_tensor,
-                                        usm_dlpack_test::facts_of(six.reversed));
+  expect_same_elements(from_view->dl_tensor, facts_of(six.reversed));
   valid_tensor valid;
   valid.tensor.data = &valid.elements[1];
   valid.tensor.byte_offset = 4;
@@ -255,9 +229,8 @@ TEST(Managed, StartsAtTheByteOfTheLowestElementBelowAByte) {
   std::array<unsigned char, 8> bytes{};
   std::int64_t extent = 6;
   std::int64_t stride = -1;
-  const DLTensor tensor{
-      bytes.data() + 4, some_device, 1, {usm_dlpack::type_code::float4_e2m1fn, 4, 1},
-      &extent,          &stride,     0};
+  const DLTensor tensor{bytes.data() + 4, some_device, 1, {type_code::float4_e2m1fn, 4, 1},
+                        &extent,          &stride,     0};
   expect_place(to_managed_tensor(tensor, 0)->dl_tensor, &bytes[1], 3);  // 20 bits below
   extent = 4;
   const auto padded = to_managed_tensor(tensor, 0, flag::is_subbyte_type_padded);
@@ -278,7 +251,7 @@ TEST(Managed, CallsTheDeleterOfAReceivedTensorOnceIfThereIsOne) {
   received.managed.deleter = nullptr;
   managed_tensor(&received.managed).reset();
   EXPECT_EQ(received.deleted, 1);
-  usm_dlpack_test::foreign_tensor<DLManagedTensor> legacy;
+  foreign_tensor<DLManagedTensor> legacy;
   legacy_managed_tensor(&legacy.managed).reset();
   EXPECT_EQ(legacy.deleted, 1);
 }
@@ -291,7 +264,7 @@ TEST(Managed, ReadsNoMoreOfAnotherMajorVersionThanItsDeleter) {
   std::memcpy(memory.data(), &other.managed, memory.size());
   const auto receive = [&] {
     const managed_tensor received(reinterpret_cast<DLManagedTensorVersioned*>(memory.data()));
-    return usm_dlpack::to_mdspan<view_2d<float>>(*received);
+    return to_mdspan<view_2d<float>>(*received);
   };
   EXPECT_REFUSAL(receive(), errc::version_unsupported, "version.major", "1", "2");
   EXPECT_EQ(other.deleted, 1);

@@ -6,9 +6,6 @@
 
 #include <dlpack/dlpack.h>
 
-#include <gtest/gtest.h>
-
-#include <array>
 #include <cstdint>
 #include <string>
 
@@ -40,12 +37,7 @@ View make_view(const DLTensor&, Others&&...) {
 }
 [[maybe_unused]] static void write_tensor(const DLTensor&, std::int64_t*, DLTensor&) {}
 
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
-
-#include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/core/to_dlpack.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
 
 template <>
 struct usm_dlpack::data_type_of<app::pair> {

@@ -5,29 +5,14 @@
 // view costs the compiler a quarter of a second, so layouts, ranks, index types, extents and
 // elements are met in turn and not in every combination.
 #include <allocation_counter.hpp>
-#include <mdspan_under_test.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/core/to_dlpack.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
-
-#include <gtest/gtest.h>
-
-#include <array>
 #include <complex>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace {
 
 using namespace usm_dlpack_test;
-using usm_dlpack::layout_relaxed;
 
 /// Every index of these extents, with twice the strides of C order, fits an int8_t.
 constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
@@ -73,7 +58,7 @@ void expect_round_trip(const Extents& extents) {
   const view_type view(elements.data(), mapping_of<Layout>(extents));
   const element_facts facts = facts_of(view);
   const allocation_count heap;
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+  const auto wrapper = to_dlpack_tensor(view, some_device);
   EXPECT_EQ(heap.made(), 0U);
   const DLTensor tensor = wrapper.get();
   expect_same_elements(tensor, facts);
@@ -81,13 +66,13 @@ void expect_round_trip(const Extents& extents) {
             facts.strides);
   EXPECT_EQ(tensor.data == nullptr, facts.addresses.empty());
   EXPECT_EQ(tensor.byte_offset, 0U);
-  EXPECT_TRUE(usm_dlpack::same_data_type(tensor.dtype, usm_dlpack::data_type_v<Element>));
+  EXPECT_TRUE(same_data_type(tensor.dtype, data_type_v<Element>));
   const allocation_count more;
-  const auto back = usm_dlpack::to_mdspan<view_type>(tensor);
+  const auto back = to_mdspan<view_type>(tensor);
   EXPECT_EQ(more.made(), 0U);
   expect_same_elements(tensor, facts_of(back));
-  const auto managed = usm_dlpack::to_managed_tensor(view, some_device, 0);
-  expect_same_elements(tensor, facts_of(usm_dlpack::to_mdspan<view_type>(*managed)));
+  const auto managed = to_managed_tensor(view, some_device, 0);
+  expect_same_elements(tensor, facts_of(to_mdspan<view_type>(*managed)));
 }
 
 /// A view of some rank, and one that is empty in each dimension.
@@ -123,7 +108,7 @@ TEST(RoundTrip, KeepsStaticExtentsAndElementsOfManyTypes) {
       md::extents<unsigned, 2, any>(3));
   expect_round_trip<bool, md::layout_stride>(md::extents<int, any, 3>(2));
   expect_round_trip<const volatile double, layout_relaxed>(md::extents<short, any, 3>(2));
-  expect_round_trip<usm_dlpack::detail::int128, layout_relaxed>(md::dextents<int, 2>(2, 3));
+  expect_round_trip<detail::int128, layout_relaxed>(md::dextents<int, 2>(2, 3));
 }
 
 }  // namespace

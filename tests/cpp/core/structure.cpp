@@ -4,24 +4,11 @@
 // rank, the ends of the address space, names of device types. The sentences of refusals are
 // compared in docs/examples/invalid_uses/.
 #include <allocation_counter.hpp>
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
-
-#include <usm_dlpack/core/structure.hpp>
-
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <vector>
 
 namespace {
 
-using usm_dlpack::check_structure;
-using usm_dlpack::errc;
-using usm_dlpack_test::strided_tensor;
-using usm_dlpack_test::valid_tensor;
+using namespace usm_dlpack_test;
 
 // A stride may lie between what the smaller ones reach and the extent of the next smaller one.
 TEST(Structure, ProvesThatNoElementsOverlapThoughStridesAreNotNested) {
@@ -39,8 +26,8 @@ TEST(Structure, TakesAnyRankWithoutTheHeap) {
     }
     strided_tensor sample(shape, strides);
     sample.tensor.dtype = {kDLUInt, 8, 1};
-    const usm_dlpack_test::allocation_count heap;
-    const usm_dlpack::tensor_structure structure = check_structure(sample.tensor);
+    const allocation_count heap;
+    const tensor_structure structure = check_structure(sample.tensor);
     EXPECT_EQ(heap.made(), 0U) << rank;
     EXPECT_TRUE(structure.unique) << rank;
     EXPECT_EQ(structure.nbytes, static_cast<std::uint64_t>(step)) << rank;
@@ -66,7 +53,7 @@ TEST(Structure, TakesWhatLiesBetweenAddressZeroAndTheLastOne) {
 }
 
 TEST(Structure, NamesDeviceTypesFromTheFirstToTheLastOfDlpack) {
-  using usm_dlpack::detail::device_type_name;
+  using detail::device_type_name;
   EXPECT_EQ(device_type_name(std::numeric_limits<std::int32_t>::min()),
             "unknown (-2147483648)");
   EXPECT_EQ(device_type_name(0), "unknown (0)");

@@ -4,26 +4,12 @@
 // empty views, numbers that no DLTensor holds, accessors and views of users.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/core/to_dlpack.hpp>
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-
 namespace {
 
-using usm_dlpack::errc;
-using usm_dlpack::layout_relaxed;
-using usm_dlpack::to_dlpack_tensor;
-using usm_dlpack_test::some_device;
+using namespace usm_dlpack_test;
 
 constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr auto int64_min = std::numeric_limits<std::int64_t>::min();
@@ -114,7 +100,7 @@ void expect_outcome(const std::array<Integer, 2>& extents,
                     const std::array<Integer, 2>& strides, const char* refusal) {
   float element = 0;
   const odd::hand_written_view<float, Integer, 2> view{&element, extents, {strides, 0}};
-  EXPECT_EQ(usm_dlpack_test::refusal_of([&] {
+  EXPECT_EQ(refusal_of([&] {
               const auto wrapper = to_dlpack_tensor(view, some_device);
               EXPECT_EQ(wrapper.data() == nullptr, extents[0] == 0 || extents[1] == 0);
               EXPECT_EQ(wrapper.shape()[0], static_cast<std::int64_t>(extents[0]));
@@ -137,7 +123,7 @@ TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
   expect_outcome<std::int8_t>({1, -1}, {1, 1}, last_extent);
   expect_outcome<std::int8_t>({2, 3}, {-128, 127}, "nothing");
 #if defined(__SIZEOF_INT128__)
-  using usm_dlpack::detail::int128;
+  using detail::int128;
   const int128 low_bits_are_1 = (int128{1} << 64) + 1;
   expect_outcome<int128>({2, 3}, {3, -1}, "nothing");
   expect_outcome<int128>({low_bits_are_1, 0}, {1, 1}, first_extent);
@@ -147,8 +133,8 @@ TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
 
 #if defined(__SIZEOF_INT128__)
 TEST(ToDlpack, WritesEveryDigitOf128Bits) {
-  using usm_dlpack::detail::digits;
-  using usm_dlpack::detail::int128;
+  using detail::digits;
+  using detail::int128;
   EXPECT_EQ(digits(int128{0}), "0");
   EXPECT_EQ(digits((int128{1} << 64) + 5), "18446744073709551621");
   EXPECT_EQ(digits(-(int128{1} << 126) * 2), "-170141183460469231731687303715884105728");
@@ -156,15 +142,6 @@ TEST(ToDlpack, WritesEveryDigitOf128Bits) {
 #endif
 
 // --- Layouts and accessors that only their author can vouch for -----------------------------
-
-TEST(ToDlpack, AsksTheMappingWhetherItIsStrided) {
-  std::array<int, 8> elements{};
-  using view = md::mdspan<int, any_2d, odd::layout_perhaps_strided>;
-  const view rows(elements.data(), any_2d(2, 3));
-  EXPECT_EQ(to_dlpack_tensor(rows, some_device).strides()[0], 3);
-  EXPECT_REFUSAL(to_dlpack_tensor(view(elements.data(), any_2d(2, 4)), some_device),
-                 errc::layout_not_strided, "layout");
-}
 
 template <class Accessor>
 void expect_data_through() {
@@ -192,7 +169,7 @@ TEST(ToDlpack, TakesPlainAndOptedInAccessorsAndViewsOfNoMdspanLibrary) {
 TEST(DlpackTensor, CopiesPointIntoThemselves) {
   std::array<int, 6> elements{};
   const md::mdspan<int, md::dextents<int, 2>> view(elements.data(), 2, 3);
-  usm_dlpack::dlpack_tensor<2> copy;
+  dlpack_tensor<2> copy;
   {
     const auto original = to_dlpack_tensor(view, some_device);
     copy = original;
@@ -200,7 +177,7 @@ TEST(DlpackTensor, CopiesPointIntoThemselves) {
   }
   EXPECT_EQ(copy.get().shape, copy.shape().data());
   EXPECT_EQ(copy.get().strides, copy.strides().data());
-  usm_dlpack_test::expect_same_elements(copy.get(), usm_dlpack_test::facts_of(view));
+  expect_same_elements(copy.get(), facts_of(view));
 }
 
 }  // namespace

@@ -4,23 +4,10 @@
 // accessors and element types of users, fields of refusals, and the ends of index types.
 #include <odd_views.hpp>
 #include <padded_float4.hpp>
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
 #include <tuple>
-#include <type_traits>
-#include <vector>
 
 namespace {
 
@@ -46,14 +33,7 @@ struct usm_dlpack::data_type_of<packed_float4_x2> {
 
 namespace {
 
-using usm_dlpack::errc;
-using usm_dlpack::layout_relaxed;
-using usm_dlpack::to_mdspan;
-using usm_dlpack_test::padded_float4;
-using usm_dlpack_test::strided_tensor;
-using usm_dlpack_test::valid_managed_tensor;
-using usm_dlpack_test::valid_tensor;
-namespace flag = usm_dlpack::flag;
+using namespace usm_dlpack_test;
 
 constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t two_to_61 = std::int64_t{1} << 61;
@@ -66,7 +46,7 @@ using plain_view = view<md::layout_right>;
 template <class View>
 void expect_taken(const DLTensor& tensor) {
   const View result = to_mdspan<View>(tensor);
-  usm_dlpack_test::expect_same_elements(tensor, usm_dlpack_test::facts_of(result));
+  expect_same_elements(tensor, facts_of(result));
 }
 template <class View>
 void expect_taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
@@ -88,7 +68,7 @@ TEST(ToMdspan, RefusesEachNumberOfAnotherDtype) {
     valid.tensor.dtype = other;
     EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::dtype_mismatch, "dtype",
                    "float32 (code 2, bits 32, lanes 1) for the view's element type",
-                   usm_dlpack::to_string(other));
+                   to_string(other));
   }
 }
 
@@ -97,7 +77,7 @@ TEST(ToMdspan, TakesSubbyteElementsAsATypeStoredSoAlone) {
   using packed_view = view<md::layout_right, int, packed_float4_x2>;
   valid_managed_tensor valid;
   DLTensor& tensor = valid.managed.dl_tensor;
-  tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 1};
+  tensor.dtype = {type_code::float4_e2m1fn, 4, 1};
   EXPECT_REFUSAL(to_mdspan<padded_view>(valid.managed), errc::dtype_mismatch, "flags");
   EXPECT_REFUSAL(to_mdspan<padded_view>(tensor), errc::dtype_mismatch, "flags");
   valid.managed.flags = flag::is_subbyte_type_padded;
@@ -365,7 +345,7 @@ TEST(ToMdspan, TakesReadOnlyMemoryForAViewThatCannotWriteAlone) {
 
 TEST(ToMdspan, TakesEveryMinorVersionAndLeavesTheDeleterAlone) {
   valid_managed_tensor versioned;
-  usm_dlpack_test::foreign_tensor<DLManagedTensor> legacy;
+  foreign_tensor<DLManagedTensor> legacy;
   for (const std::uint32_t minor : {0U, 3U, 99U}) {
     versioned.managed.version.minor = minor;
     EXPECT_EQ(to_mdspan<plain_view>(versioned.managed).data_handle(),

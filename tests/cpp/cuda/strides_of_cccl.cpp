@@ -3,11 +3,8 @@
 // CCCL's own layout of strides, which its consumer makes by default: its strides are made of
 // integers, and negative ones need an offset. `layout_of_made_steps` of core/to_mdspan.cpp
 // stands for it in the tests with other mdspans.
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
-
-#include <usm_dlpack/core.hpp>
 
 // Not <cuda/mdspan>, which needs the headers of a driver.
 #include <cuda/std/array>
@@ -16,17 +13,9 @@
 #include <cuda/__mdspan/layout_stride_relaxed.h>
 #include <cuda/__mdspan/strides.h>
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 namespace {
 
-using usm_dlpack::to_mdspan;
-using usm_dlpack_test::strided_tensor;
+using namespace usm_dlpack_test;
 
 template <class Index, std::size_t Rank = 2>
 using view =
@@ -36,7 +25,7 @@ template <class View>
 void expect_taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
   const strided_tensor sample(std::move(shape), std::move(strides));
   const View made = to_mdspan<View>(sample.tensor);
-  usm_dlpack_test::expect_same_elements(sample.tensor, usm_dlpack_test::facts_of(made));
+  expect_same_elements(sample.tensor, facts_of(made));
 }
 
 TEST(StridesOfCccl, AreTakenOfEverySignAndMustFitItsIntegers) {
@@ -49,9 +38,8 @@ TEST(StridesOfCccl, AreTakenOfEverySignAndMustFitItsIntegers) {
   expect_taken<view<int>>({0, 3}, {-7, -9});
   expect_taken<view<int, 0>>({}, {});
   const strided_tensor sample({2}, {200});
-  EXPECT_REFUSAL((to_mdspan<view<std::uint8_t, 1>>(sample.tensor)),
-                 usm_dlpack::errc::index_type_too_small, "strides[0]",
-                 "a value that the view's index type int8_t holds", "200");
+  EXPECT_REFUSAL((to_mdspan<view<std::uint8_t, 1>>(sample.tensor)), errc::index_type_too_small,
+                 "strides[0]", "a value that the view's index type int8_t holds", "200");
 }
 
 }  // namespace

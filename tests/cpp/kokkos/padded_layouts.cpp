@@ -2,26 +2,12 @@
 //
 // The layouts of C++26 with a padding that the type fixes, and views of submdspan; only the
 // reference implementation has both today. Other paddings are those of tests/fuzz/.
-#include <mdspan_under_test.hpp>
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
-#include <usm_dlpack/core/to_dlpack.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <utility>
-#include <vector>
-
 namespace {
 
-using usm_dlpack::errc;
+using namespace usm_dlpack_test;
 
 template <class Layout, class Index, std::size_t Rank>
 using view = Kokkos::mdspan<float, Kokkos::dextents<Index, Rank>, Layout>;
@@ -32,10 +18,10 @@ using right = view<Kokkos::Experimental::layout_right_padded<8>, Index, Rank>;
 
 template <class View>
 void expect_round_trip(const View& view) {
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, usm_dlpack_test::some_device);
-  usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(view));
-  const View back = usm_dlpack::to_mdspan<View>(wrapper.get());
-  usm_dlpack_test::expect_same_elements(wrapper.get(), usm_dlpack_test::facts_of(back));
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  expect_same_elements(wrapper.get(), facts_of(view));
+  const View back = to_mdspan<View>(wrapper.get());
+  expect_same_elements(wrapper.get(), facts_of(back));
 }
 
 TEST(PaddedLayouts, KeepEveryElement) {
@@ -52,8 +38,8 @@ TEST(PaddedLayouts, KeepEveryElement) {
 
 template <class View>
 View taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
-  const usm_dlpack_test::strided_tensor sample(std::move(shape), std::move(strides));
-  return usm_dlpack::to_mdspan<View>(sample.tensor);
+  const strided_tensor sample(std::move(shape), std::move(strides));
+  return to_mdspan<View>(sample.tensor);
 }
 
 TEST(PaddedLayouts, HaveNoOtherPadding) {

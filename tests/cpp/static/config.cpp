@@ -4,8 +4,7 @@
 // them.
 #include <usm_dlpack/core/config.hpp>
 
-namespace type_code = usm_dlpack::type_code;
-namespace flag = usm_dlpack::flag;
+using namespace usm_dlpack;
 
 static_assert(kDLOneAPI == 14);
 static_assert(type_code::float8_e3m4 == 7 && type_code::float4_e2m1fn == 17);

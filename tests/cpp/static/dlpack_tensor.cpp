@@ -13,8 +13,7 @@
 
 namespace {
 
-using usm_dlpack::dlpack_tensor;
-using usm_dlpack::to_dlpack_tensor;
+using namespace usm_dlpack;
 
 template <class Tensor, class = void>
 inline constexpr bool gives_a_tensor = false;
@@ -41,9 +40,9 @@ static_assert(std::is_same_v<decltype(left), const dlpack_tensor<3>>);
 static_assert(left.shape()[0] == 2 && left.shape()[1] == 3 && left.shape()[2] == 4);
 static_assert(left.strides()[0] == 1 && left.strides()[1] == 2 && left.strides()[2] == 6);
 
-using reversed_mapping = usm_dlpack::layout_relaxed::mapping<md::extents<unsigned, 6>>;
+using reversed_mapping = layout_relaxed::mapping<md::extents<unsigned, 6>>;
 constexpr auto reversed =
-    to_dlpack_tensor(md::mdspan<float, md::extents<unsigned, 6>, usm_dlpack::layout_relaxed>(
+    to_dlpack_tensor(md::mdspan<float, md::extents<unsigned, 6>, layout_relaxed>(
                          elements, reversed_mapping(md::extents<unsigned, 6>(), {-1})),
                      device);
 static_assert(reversed.strides()[0] == -1);

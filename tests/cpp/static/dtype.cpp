@@ -9,13 +9,9 @@
 #include <cstdint>
 #include <type_traits>
 
-using usm_dlpack::data_type_v;
-using usm_dlpack::has_data_type_v;
-using usm_dlpack::is_subbyte_padded_v;
-using usm_dlpack::same_data_type;
-namespace type_code = usm_dlpack::type_code;
-
 namespace {
+
+using namespace usm_dlpack;
 
 /// A type of some bytes, whose dtype is declared below.
 template <int Code, int Bits, int Lanes, std::size_t Bytes>

@@ -4,11 +4,8 @@
 // of more, and of headers that are included as a system's too.
 #include <mdspan_under_test.hpp>
 
-#include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/core/to_dlpack.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
+#include <usm_dlpack/core.hpp>
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 

@@ -4,26 +4,15 @@
 // make, and the reference counts of all of them.
 #pragma once
 
-#include <usm_dlpack/opencl/handle.hpp>
-
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
-#include <sycl/sycl.hpp>
-
-#include <array>
-#include <cstddef>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "usm_memory.hpp"
 
 namespace usm_dlpack_test {
 
-using usm_dlpack::opencl_handle;
-using usm_dlpack::detail::ask_opencl;
+using detail::ask_opencl;
 
 /// A function of the OpenCL loader.
 template <class Function>

@@ -2,31 +2,12 @@
 //
 // sycl/devices.hpp: ids of root devices, roots of sub-devices, default contexts, and processes
 // that have no device, several, a hidden or a broken one.
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <refusal.hpp>
-
 #include "new_process.hpp"
 #include "opencl_objects.hpp"
-#include "usm_memory.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace test_devices {
 
 using namespace usm_dlpack_test;
-using usm_dlpack::default_context;
-using usm_dlpack::device_id;
-using usm_dlpack::errc;
-using usm_dlpack::root_device;
-using usm_dlpack::to_string;
 
 const char* const device_id_field = "device.device_id";
 
@@ -93,29 +74,25 @@ TEST(Device, WhatTheRuntimeThrowsIsRefusedWithItsText) {
     text = error.what();
   }
   ASSERT_FALSE(text.empty());
-  EXPECT_REFUSAL(usm_dlpack::detail::ask_runtime("device", broken_query), errc::runtime_error,
-                 "device", "an answer of the SYCL runtime", "the exception \"" + text + "\"");
+  EXPECT_REFUSAL(detail::ask_runtime("device", broken_query), errc::runtime_error, "device",
+                 "an answer of the SYCL runtime", "the exception \"" + text + "\"");
 }
 
 // --- Once in a process --------------------------------------------------------------------
 
 TEST(Device, AProcessWithoutDevicesRefusesEverythingAndSaysWhatToInstallOnOpencl) {
-  in_a_new_process(
-      {{"OCL_ICD_FILENAMES", "/nonexistent"}, {"USM_DLPACK_TEST_DEVICES", "0"}}, [] {
-        ASSERT_TRUE(root_devices().empty());
-        EXPECT_REFUSAL(root_device(-1), errc::no_device, device_id_field);
-        EXPECT_REFUSAL(default_context(0), errc::no_device, device_id_field);
-        std::array<float, 4> elements{};
-        const auto view = view_of(elements.data(), 4);
-        EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view), errc::no_device, device_id_field);
-        const auto wrapper = usm_dlpack::to_dlpack_tensor(view, DLDevice{kDLOneAPI, 0});
-        EXPECT_REFUSAL(usm_dlpack::validate(wrapper.get()), errc::no_device, device_id_field);
-        try {
-          root_device(0);
-        } catch (const usm_dlpack::conversion_error& error) {
-          EXPECT_NE(error.remedy().find("OCL_ICD_FILENAMES"), std::string::npos);
-        }
-      });
+  in_a_new_process({{"OCL_ICD_FILENAMES", "/nonexistent"}, {"USM_DLPACK_TEST_DEVICES", "0"}},
+                   [] {
+                     ASSERT_TRUE(root_devices().empty());
+                     EXPECT_REFUSAL(root_device(-1), errc::no_device, device_id_field, {}, {},
+                                    "OCL_ICD_FILENAMES");
+                     EXPECT_REFUSAL(default_context(0), errc::no_device, device_id_field);
+                     std::array<float, 4> elements{};
+                     const auto view = view_of(elements.data(), 4);
+                     EXPECT_REFUSAL(to_dlpack_tensor(view), errc::no_device, device_id_field);
+                     const auto wrapper = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 0});
+                     EXPECT_REFUSAL(validate(wrapper.get()), errc::no_device, device_id_field);
+                   });
 }
 
 TEST(DeviceTable, ASelectorThatTheRuntimeCannotReadIsRefusedWithItsText) {
@@ -123,7 +100,7 @@ TEST(DeviceTable, ASelectorThatTheRuntimeCannotReadIsRefusedWithItsText) {
     EXPECT_REFUSAL(root_device(0), errc::runtime_error, "device");
     try {
       root_device(0);
-    } catch (const usm_dlpack::conversion_error& error) {
+    } catch (const conversion_error& error) {
       const std::string empty_text = "the exception \"\"";
       EXPECT_GT(error.found().size(), empty_text.size());
     }
@@ -151,30 +128,27 @@ TEST(BrokenDevice, HasAnIdAndIsRefusedWithTheTextOfTheRuntime) {
   };
   expect_failed([] { return root_device(1); });
   expect_failed([] { return default_context(1); });
-  expect_failed([] { return usm_dlpack::sycl_device(native_root(1)); }, "device");
+  expect_failed([] { return sycl_device(native_root(1)); }, "device");
   std::array<float, 4> elements{};
-  const auto wrapper =
-      usm_dlpack::to_dlpack_tensor(view_of(elements.data(), 4), DLDevice{kDLOneAPI, 1});
-  expect_failed([&] { return usm_dlpack::validate(wrapper.get()); });
+  const auto wrapper = to_dlpack_tensor(view_of(elements.data(), 4), DLDevice{kDLOneAPI, 1});
+  expect_failed([&] { return validate(wrapper.get()); });
 }
 
 TEST(BrokenDevice, DoesNotDisturbTheUseOfTheOther) {
   const sycl::queue queue = queue_on(0);
   EXPECT_EQ(root_device(0), root_devices().at(0));
   EXPECT_EQ(default_context(0), queue.get_context());
-  const usm_memory memory(sycl::usm::alloc::device, 64, queue);
-  const auto view = view_of(memory.as<float>(), 16);
-  EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view, queue)), 0);
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(view);
-  EXPECT_EQ(usm_dlpack::validate(wrapper.get()).usm_type(), sycl::usm::alloc::device);
+  const usm_floats memory(alloc::device, queue);
+  EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue)), 0);
+  const auto wrapper = to_dlpack_tensor(memory.view);
+  EXPECT_EQ(validate(wrapper.get()).usm_type(), alloc::device);
   std::array<float, 4> elements{};
-  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view_of(elements.data(), 4)),
-                 errc::pointer_unknown, "data");
+  EXPECT_REFUSAL(to_dlpack_tensor(view_of(elements.data(), 4)), errc::pointer_unknown, "data");
 
-  EXPECT_EQ(usm_dlpack::sycl_device(native_root(0)), root_device(0));
-  EXPECT_EQ(usm_dlpack::sycl_context(native_default_context(0)), default_context(0));
-  EXPECT_REFUSAL(usm_dlpack::sycl_context(native_default_context(1)), errc::runtime_error,
-                 "context", "a cl_context", "null");
+  EXPECT_EQ(sycl_device(native_root(0)), root_device(0));
+  EXPECT_EQ(sycl_context(native_default_context(0)), default_context(0));
+  EXPECT_REFUSAL(sycl_context(native_default_context(1)), errc::runtime_error, "context",
+                 "a cl_context", "null");
 
   const device_table& table = device_table::get();
   ASSERT_EQ(table.platforms.size(), 2U);

@@ -13,22 +13,10 @@ int rows_of_exported(float* memory, sycl::queue& queue) {  // 24 floats of USM
   return usm_dlpack::to_mdspan<matrix>(tensor).extent(0);
 }
 
-#include <usm_dlpack/opencl.hpp>
-
-#include <refusal.hpp>
-
-#include <gtest/gtest.h>
-
-#include <cstddef>
 #include <cstdio>
 #include <exception>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "opencl_objects.hpp"
-#include "usm_memory.hpp"
 
 namespace test_guide {
 

@@ -3,36 +3,23 @@
 // Kernels from source: what they compute of views, and when they are built. The name of a test
 // that builds one has the word Kernel in it.
 #include <threads.hpp>
+
 #include "usm_memory.hpp"
-
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace test_kernel_source {
 
 using namespace usm_dlpack_test;
-using namespace usm_dlpack;
-using sycl::usm::alloc;
 
 /// The options that let a kernel include this library, dlpack.h and mdspan.
 std::vector<std::string> include_options() {

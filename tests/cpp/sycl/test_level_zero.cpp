@@ -2,28 +2,11 @@
 //
 // sycl/devices.hpp, sycl/memory.hpp: what Level Zero and libumf tell of SYCL's memory, and
 // what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
-#include <usm_dlpack/sycl/to_dlpack.hpp>
-#include <usm_dlpack/sycl/validate.hpp>
-
-#include <refusal.hpp>
-
 #include "usm_memory.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace test_level_zero {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::bounds_proof;
-using usm_dlpack::errc;
-using usm_dlpack::usm_allocation;
 using bytes = row_view<std::uint8_t>;
 
 std::uintptr_t as_number(const void* pointer) {
@@ -32,8 +15,8 @@ std::uintptr_t as_number(const void* pointer) {
 
 usm_allocation prove(std::byte* first, std::int64_t count) {
   const bytes view(reinterpret_cast<std::uint8_t*>(first), count);
-  const auto tensor = usm_dlpack::to_dlpack_tensor(view, queue_on());
-  return usm_dlpack::validate(tensor.get());
+  const auto tensor = to_dlpack_tensor(view, queue_on());
+  return validate(tensor.get());
 }
 
 void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* base,
@@ -48,8 +31,8 @@ TEST(LevelZero, TheDriverNamesKindAndDevice) {
     const usm_memory memory(kind, 64, queue_on());
     const usm_allocation proved = prove(memory.at(), 64);
     EXPECT_EQ(proved.usm_type(), kind);
-    EXPECT_EQ(proved.device_proved(), kind == alloc::host ? usm_dlpack::device_proof::none
-                                                          : usm_dlpack::device_proof::backend);
+    EXPECT_EQ(proved.device_proved(),
+              kind == alloc::host ? device_proof::none : device_proof::backend);
     EXPECT_EQ(proved.device(), root_devices().at(0));
   }
 }
@@ -91,7 +74,7 @@ TEST(LevelZero, AViewThatBeginsBelowItsFirstElementIsBoundedFromThere) {
   valid.tensor.data = memory.at(800);
   valid.shape = {2, 2};
   valid.strides = {-100, 1};
-  expect_bounds(usm_dlpack::validate(valid.tensor), bounds_proof::chunk, memory.at(400), 624);
+  expect_bounds(validate(valid.tensor), bounds_proof::chunk, memory.at(400), 624);
 }
 
 TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
@@ -192,11 +175,11 @@ TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
   const usm_memory memory(alloc::device, 1000, queue_on());
   const changed_table changed([](device_table& table) {
     table.platforms.at(0).level_zero.query = [](ze_context_handle_t, const void*,
-                                                usm_dlpack::detail::level_zero_properties*,
+                                                detail::level_zero_properties*,
                                                 ze_device_handle_t*) { return 1; };
   });
   EXPECT_REFUSAL(prove(memory.at(), 1000), errc::pointer_unknown, "data");
-  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(bytes(memory.as<std::uint8_t>(), 1000)),
+  EXPECT_REFUSAL(to_dlpack_tensor(bytes(memory.as<std::uint8_t>(), 1000)),
                  errc::pointer_unknown, "data");
 }
 
@@ -213,20 +196,19 @@ TEST(LevelZeroTiles, AQueueOnATileIsOfTheDefaultContextAndItsMemoryIsExchanged) 
     const sycl::device root = root_devices().at(static_cast<std::size_t>(id));
     for (const sycl::device& tile : tiles_of(root)) {
       const sycl::queue queue(tile);
-      ASSERT_EQ(queue.get_context(), usm_dlpack::default_context(id));
+      ASSERT_EQ(queue.get_context(), default_context(id));
       for (const alloc kind : {alloc::device, alloc::shared}) {
         const usm_memory memory(kind, 1000, queue);
         const bytes view(memory.as<std::uint8_t>(), 1000);
-        const auto tensor = usm_dlpack::to_dlpack_tensor(view, queue);
+        const auto tensor = to_dlpack_tensor(view, queue);
         EXPECT_EQ(id_of(tensor), id);
-        EXPECT_EQ(id_of(usm_dlpack::to_dlpack_tensor(view)), id);
-        const usm_allocation proved = usm_dlpack::validate(tensor.get());
+        EXPECT_EQ(id_of(to_dlpack_tensor(view)), id);
+        const usm_allocation proved = validate(tensor.get());
         EXPECT_EQ(proved.device(), tile);
         EXPECT_EQ(proved.root_device(), root);
-        const auto wrong = usm_dlpack::to_dlpack_tensor(view, DLDevice{kDLOneAPI, 1 - id});
-        EXPECT_REFUSAL(usm_dlpack::validate(wrong.get()), errc::device_mismatch,
-                       "device.device_id");
-        EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(
+        const auto wrong = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 1 - id});
+        EXPECT_REFUSAL(validate(wrong.get()), errc::device_mismatch, "device.device_id");
+        EXPECT_REFUSAL(to_dlpack_tensor(
                            view, sycl::queue(tiles_of(root_devices().at(id == 0 ? 1 : 0))[0])),
                        errc::queue_device_mismatch, "queue",
                        "a queue on device " + std::to_string(id) + ", where the memory is",
@@ -247,15 +229,15 @@ TEST(BackendsTogether, AnAddressThatTwoDriversGiveNeedsAContextOrAQueue) {
   const usm_memory other(alloc::device, size, level_zero);
   ASSERT_EQ(one.at(), other.at());
   const bytes view(one.as<std::uint8_t>(), size);
-  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view), errc::context_ambiguous, "data",
+  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::context_ambiguous, "data",
                  "an address that one platform knows",
                  "memory of device 0 (opencl) and device 2 (level_zero) at it");
-  const auto by_queue = usm_dlpack::to_dlpack_tensor(view, opencl);
-  EXPECT_EQ(usm_dlpack::validate(by_queue.get()).device(), root_devices().at(0));
-  const auto by_context = usm_dlpack::to_dlpack_tensor(view, level_zero.get_context());
-  EXPECT_EQ(usm_dlpack::validate(by_context.get()).device(), root_devices().at(2));
-  EXPECT_REFUSAL(usm_dlpack::to_dlpack_tensor(view, queue_on(1)), errc::queue_device_mismatch,
-                 "queue", "a queue on device 0 or 2, where the memory is", "one on device 1");
+  const auto by_queue = to_dlpack_tensor(view, opencl);
+  EXPECT_EQ(validate(by_queue.get()).device(), root_devices().at(0));
+  const auto by_context = to_dlpack_tensor(view, level_zero.get_context());
+  EXPECT_EQ(validate(by_context.get()).device(), root_devices().at(2));
+  EXPECT_REFUSAL(to_dlpack_tensor(view, queue_on(1)), errc::queue_device_mismatch, "queue",
+                 "a queue on device 0 or 2, where the memory is", "one on device 1");
 }
 
 }  // namespace test_level_zero

@@ -2,38 +2,26 @@
 //
 // sycl/memory.hpp: what SYCL alone can tell of a pointer, and how often the backend is asked,
 // because that is what an exchange costs.
-#include <usm_dlpack/usm_dlpack.hpp>
-
 #include "usm_memory.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
 #include <map>
-#include <memory>
-#include <vector>
 
 namespace test_memory {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::device_proof;
-using usm_dlpack::to_dlpack_tensor;
-using usm_dlpack::detail::allocation;
-using usm_dlpack::detail::find_allocation;
 
 TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(1)});
-  usm_dlpack::detail::platform_entry entry{root_devices().at(0).get_platform(),
-                                           std::make_shared<sycl::context>(context), 0, 2};
+  detail::platform_entry entry{root_devices().at(0).get_platform(),
+                               std::make_shared<sycl::context>(context), 0, 2};
   const usm_memory memory(alloc::device, 64, parts[1], context);
-  allocation one_of_two;
-  usm_dlpack::detail::find_by_sycl(memory.at(), entry, one_of_two);
+  detail::allocation one_of_two;
+  detail::find_by_sycl(memory.at(), entry, one_of_two);
   EXPECT_EQ(one_of_two.device, device_proof::runtime);
   entry.device_count = 1;
-  allocation the_only;
-  usm_dlpack::detail::find_by_sycl(memory.at(), entry, the_only);
+  detail::allocation the_only;
+  detail::find_by_sycl(memory.at(), entry, the_only);
   EXPECT_EQ(the_only.device, device_proof::only_device);
   EXPECT_EQ(the_only.device_id, 0);
   ASSERT_TRUE(the_only.part.has_value());
@@ -74,24 +62,24 @@ constexpr cl_mem_info_intel device = CL_MEM_ALLOC_DEVICE_INTEL;
 TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce) {
   const sycl::queue queue = queue_on(0);
   for (const alloc kind : {alloc::device, alloc::shared}) {
-    const usm_memory memory(kind, 64, queue);
-    const auto view = view_of(memory.as<float>(), 16);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, queue.get_context()); }),
+    const usm_floats memory(kind, queue);
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue.get_context()); }),
               queries{device});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, queue); }), queries{device});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view); }), (queries{type, device}));
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
+              queries{device});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }),
+              (queries{type, device}));
 
-    const auto tensor = to_dlpack_tensor(view, queue);
-    EXPECT_EQ(queries_of([&] { return usm_dlpack::validate(tensor.get()); }),
+    const auto tensor = to_dlpack_tensor(memory.view, queue);
+    EXPECT_EQ(queries_of([&] { return validate(tensor.get()); }),
               (queries{type, device, CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL}));
   }
   // The kind is asked for where it is needed: host USM has no device, or the type names one.
-  const usm_memory on_host(alloc::host, 64, queue);
-  const auto host_view = view_of(on_host.as<float>(), 16);
-  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(host_view, queue); }),
+  const usm_floats on_host(alloc::host, queue);
+  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(on_host.view, queue); }),
             (queries{device, type}));
   const usm_memory memory(alloc::device, 64, queue);
-  const usm_dlpack::device_mdspan<row_view<float>> of_kind(memory.as<float>(), 16);
+  const device_mdspan<row_view<float>> of_kind(memory.as<float>(), 16);
   EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(of_kind, queue); }),
             (queries{type, device}));
 }
@@ -99,12 +87,12 @@ TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce)
 TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {
   for (const int id : {0, 1, 2}) {
     const sycl::queue queue = queue_on(id);
-    const usm_memory memory(alloc::device, 64, queue);
-    const auto view = view_of(memory.as<float>(), 16);
+    const usm_floats memory(alloc::device, queue);
     queries each(3, type);  // and the one that knows it, for the device
     each.insert(each.begin() + id + 1, device);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view); }), each);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(view, queue); }), queries{device});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }), each);
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
+              queries{device});
   }
 }
 

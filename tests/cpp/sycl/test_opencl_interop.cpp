@@ -4,36 +4,12 @@
 // of SYCL objects and of validated memory, SYCL objects of handles, and every reference count
 // before and after, also of what is refused; and which device may be given to an export beside
 // the handle of a context. test_to_dlpack.cpp gives handles too.
-#include <usm_dlpack/opencl/interop.hpp>
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <refusal.hpp>
-
-#include <gtest/gtest.h>
-
 #include "new_process.hpp"
 #include "opencl_objects.hpp"
-
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace test_opencl_interop {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::errc;
-using usm_dlpack::opencl_context;
-using usm_dlpack::opencl_device;
-using usm_dlpack::opencl_queue;
-using usm_dlpack::sycl_context;
-using usm_dlpack::sycl_device;
-using usm_dlpack::sycl_queue;
-using usm_dlpack::to_dlpack_tensor;
 using floats = row_view<float>;
 
 // --- Handles --------------------------------------------------------------------------------
@@ -104,7 +80,7 @@ TEST(OpenclHandle, NullAndObjectsOfAnotherTypeAreRefused) {
 }
 
 TEST(OpenclHandle, EveryStatusButSuccessIsAnError) {
-  using usm_dlpack::detail::check_answer;
+  using detail::check_answer;
   EXPECT_NO_THROW(check_answer(native_root(), CL_SUCCESS));
   for (const cl_int status : {1, -5}) {
     EXPECT_REFUSAL(check_answer(native_root(), status), errc::runtime_error, "device",
@@ -154,11 +130,9 @@ TEST(OpenclInterop, HandlesOfSyclObjectsAreOwnedAndLeadBack) {
                [&] { return opencl_device(part); });
 
   const cl_context context = native_default_context();
-  expect_owned(context, [] { return opencl_context(usm_dlpack::default_context(0)); });
-  // Kept for good: the OpenCL adapter leaks in-order queues.
-  static const auto& in_order_queue =
-      *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
-  for (const sycl::queue& queue : {queue_on(), in_order_queue}) {
+  expect_owned(context, [] { return opencl_context(default_context(0)); });
+  for (const sycl::queue& queue :
+       {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
     expect_owned(context, [&] { return opencl_context(queue); });
     const cl_command_queue native = sycl::get_native<sycl::backend::opencl>(queue);
     expect_owned(native, [&] { return opencl_queue(queue); });
@@ -170,7 +144,7 @@ TEST(OpenclInterop, HandlesOfSyclObjectsAreOwnedAndLeadBack) {
 }
 
 TEST(OpenclInterop, AnotherBackendIsRefused) {
-  using usm_dlpack::detail::check_is_opencl;
+  using detail::check_is_opencl;
   EXPECT_NO_THROW(check_is_opencl(sycl::backend::opencl, "queue"));
   EXPECT_REFUSAL(check_is_opencl(sycl::backend::ext_oneapi_level_zero, "queue"),
                  errc::backend_not_accepted, "queue", "one of the backend opencl",
@@ -187,7 +161,7 @@ TEST(OpenclInterop, TheHandleOfADeviceIsThatDeviceOrAPartOfIt) {
   const sycl::device device = sycl_device(part);
   EXPECT_LE(references_of(part), 2U) << "ours, and at most one of the runtime";
   EXPECT_EQ(opencl_device(device).get(), part);
-  EXPECT_EQ(usm_dlpack::device_id(device), 0);
+  EXPECT_EQ(device_id(device), 0);
   EXPECT_EQ(sycl_device(part), device);
   expect_added(0, part, [&] { return sycl_device(part); });
 
@@ -198,7 +172,7 @@ TEST(OpenclInterop, TheHandleOfADeviceIsThatDeviceOrAPartOfIt) {
 TEST(OpenclInterop, TheHandleOfADefaultContextIsThatContextAndOfAnotherANewOne) {
   const cl_context native = native_default_context();
   expect_added(0, native, [&] { return sycl_context(native); });
-  EXPECT_EQ(sycl_context(native), usm_dlpack::default_context(0));
+  EXPECT_EQ(sycl_context(native), default_context(0));
   EXPECT_NE(sycl::make_context<sycl::backend::opencl>(native), sycl_context(native))
       << "then the search in the table is not needed any more";
 
@@ -207,10 +181,10 @@ TEST(OpenclInterop, TheHandleOfADefaultContextIsThatContextAndOfAnotherANewOne) 
   for (const cl_context other : {root_alone.get(), parts.get()}) {
     expect_added(0, other, [&] { return sycl_context(other); });
     const sycl::context context = sycl_context(other);
-    EXPECT_NE(context, usm_dlpack::default_context(0));
+    EXPECT_NE(context, default_context(0));
     EXPECT_EQ(opencl_context(context).get(), other);
     EXPECT_EQ(context.get_devices().size(), other == parts.get() ? 2U : 1U);
-    EXPECT_EQ(usm_dlpack::device_id(context.get_devices().back()), 0);
+    EXPECT_EQ(device_id(context.get_devices().back()), 0);
   }
 }
 
@@ -226,7 +200,7 @@ TEST(OpenclInterop, TheHandleOfAQueueIsAQueueOfItsContext) {
       expect_added(0, native, [&] { return sycl_queue(native); });
       sycl::queue& queue = queues.emplace_back(sycl_queue(native));
       EXPECT_EQ(opencl_context(queue).get(), context);
-      EXPECT_EQ(queue.get_context() == usm_dlpack::default_context(0),
+      EXPECT_EQ(queue.get_context() == default_context(0),
                 context == native_default_context());
       EXPECT_EQ(queue.get_device(), root_devices().at(0));
       EXPECT_EQ(opencl_queue(queue).get(), native);
@@ -251,22 +225,22 @@ TEST(TwoDevicesOpenclInterop, HandlesAreThoseOfTheirPlatform) {
     EXPECT_EQ(opencl_device(queue).get(), native_root(id));
     EXPECT_EQ(opencl_context(queue).get(), native_default_context(id));
     EXPECT_EQ(sycl_device(native_root(id)), queue_on(id).get_device());
-    EXPECT_EQ(sycl_context(native_default_context(id)), usm_dlpack::default_context(id));
+    EXPECT_EQ(sycl_context(native_default_context(id)), default_context(id));
     EXPECT_EQ(sycl_queue(opencl_queue(queue).get()).get_device(), queue_on(id).get_device());
     const usm_tensor valid(alloc::device, queue, id);
-    const usm_dlpack::usm_allocation memory = usm_dlpack::validate(valid.tensor);
+    const usm_allocation memory = validate(valid.tensor);
     EXPECT_EQ(opencl_device(memory).get(), native_root(id));
     EXPECT_EQ(opencl_context(memory).get(), native_default_context(id));
   }
-  EXPECT_EQ(usm_dlpack::device_id(sycl_device(native_sub_device(1))), 1);
+  EXPECT_EQ(device_id(sycl_device(native_sub_device(1))), 1);
 }
 
 TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
   in_a_new_process(
       {{"ONEAPI_DEVICE_SELECTOR", "opencl:1"}, {"USM_DLPACK_TEST_DEVICES", "1"}}, [] {
-        EXPECT_EQ(usm_dlpack::device_id(root_devices().at(0)), 0);
+        EXPECT_EQ(device_id(root_devices().at(0)), 0);
         const cl_device_id hidden = hidden_native_root();
-        EXPECT_REFUSAL(usm_dlpack::device_id(sycl::make_device<sycl::backend::opencl>(hidden)),
+        EXPECT_REFUSAL(device_id(sycl::make_device<sycl::backend::opencl>(hidden)),
                        errc::device_without_id, "device");
         EXPECT_REFUSAL(sycl_device(hidden), errc::device_without_id, "device");
         const auto context = native_context({hidden});
@@ -290,18 +264,9 @@ TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
 
 // --- Export ---------------------------------------------------------------------------------
 
-/// USM of the default context, and a view that fills it.
-struct exported_memory {
-  usm_memory memory;
-  floats view;
-
-  explicit exported_memory(alloc kind = alloc::device, int device_id = 0)
-      : memory(kind, 16 * sizeof(float), queue_on(device_id)), view(memory.as<float>(), 16) {}
-};
-
 TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
   for (const alloc kind : usm_kinds) {
-    const exported_memory mine(kind);
+    const usm_floats mine(kind);
     EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), nullptr),
                    errc::runtime_error, "device", "a cl_device_id", "null");
     const auto exported = [&] {
@@ -325,7 +290,7 @@ TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
                      expected, "device " + std::to_string(1 - id));
     };
     for (const alloc kind : usm_kinds) {
-      const exported_memory mine(kind, id);
+      const usm_floats mine(kind, queue_on(id));
       expect_refused(mine.view, kind == alloc::host ? "a device of the given context"
                                                     : "device " + std::to_string(id) +
                                                           ", where the memory is");
@@ -337,8 +302,8 @@ TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
 }
 
 TEST(TwoDevicesOpenclExport, OnAPlatformOfSeveralTheIdIsThatOfTheTrueOrElseTheGivenDevice) {
-  const exported_memory device;
-  const exported_memory host(alloc::host);
+  const usm_floats device;
+  const usm_floats host(alloc::host);
   const changed_table two_roots([](device_table& table) {
     move_to_id_1(table);
     table.devices[1].platform = 0;

@@ -2,31 +2,14 @@
 //
 // sycl/to_dlpack.hpp: the export protocol, with a context, with a queue, with the handles of
 // OpenCL and with nothing. What no context knows is refused on the way back too.
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/sycl/to_dlpack.hpp>
-#include <usm_dlpack/sycl/validate.hpp>
-
-#include <refusal.hpp>
-
 #include "usm_memory.hpp"
 
-#include <gtest/gtest.h>
-
-#include <array>
 #include <chrono>
-#include <cstdint>
 #include <future>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace test_to_dlpack {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::check_queue;
-using usm_dlpack::errc;
-using usm_dlpack::to_dlpack_tensor;
 
 /// Expects each export to refuse memory that is unknown, and the import of a tensor of it.
 template <class View>
@@ -41,8 +24,7 @@ void expect_unknown(const View& view, const sycl::queue& queue) {
         sizeof...(place) == 0 ? "the default context of a platform" : "the given context");
   });
   const auto named = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 0});
-  expect_refused([&] { return usm_dlpack::validate(named.get()); },
-                 "the default context of device 0");
+  expect_refused([&] { return validate(named.get()); }, "the default context of device 0");
 }
 
 /// Expects each export to give the same tensor of the device `id`.
@@ -54,7 +36,7 @@ void expect_exported(const View& view, const sycl::queue& queue, std::int32_t id
     EXPECT_EQ(found.data(), wanted.data());
     EXPECT_EQ(found.device().device_type, kDLOneAPI);
     EXPECT_EQ(id_of(found), id);
-    EXPECT_TRUE(usm_dlpack::same_data_type(found.dtype(), wanted.dtype()));
+    EXPECT_TRUE(same_data_type(found.dtype(), wanted.dtype()));
     EXPECT_EQ(found.shape(), wanted.shape());
     EXPECT_EQ(found.strides(), wanted.strides());
   });
@@ -62,7 +44,7 @@ void expect_exported(const View& view, const sycl::queue& queue, std::int32_t id
 
 TEST(UsmExport, EveryKindIsExportedWithContextWithQueueAndWithNeither) {
   const sycl::queue own = queue_on();
-  const sycl::queue of_context(usm_dlpack::default_context(0), root_devices().at(0));
+  const sycl::queue of_context(default_context(0), root_devices().at(0));
   for (const sycl::queue& queue : {own, of_context}) {
     for (const alloc kind : usm_kinds) {
       const usm_memory memory(kind, 96, queue);
@@ -78,9 +60,9 @@ TEST(UsmExport, DataIsTheFirstElementWhereverTheHandlePoints) {
   const sycl::queue queue = queue_on();
   const usm_memory memory(alloc::device, 96, queue);
   using extents = md::dextents<std::int64_t, 1>;
-  const usm_dlpack::layout_relaxed::mapping<extents> backwards(extents(8), {-3}, 1024 + 23);
-  const md::mdspan<const float, extents, usm_dlpack::layout_relaxed> view(
-      memory.as<float>(-4096), backwards);
+  const layout_relaxed::mapping<extents> backwards(extents(8), {-3}, 1024 + 23);
+  const md::mdspan<const float, extents, layout_relaxed> view(memory.as<float>(-4096),
+                                                              backwards);
   EXPECT_EQ(to_dlpack_tensor(view, queue).data(), memory.at(92));
   expect_exported(view, queue, 0);
 }
@@ -97,29 +79,24 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
         sycl::queue(sycl::context({parts.at(0), parts.at(1)}), parts.at(1))}) {
     const std::size_t count = queue.get_context().get_devices().size();
     for (const alloc kind : usm_kinds) {
-      const usm_memory elsewhere(kind, 64, queue);
-      const usm_memory memory(kind, 64, own);
+      const usm_floats elsewhere(kind, queue);
+      const usm_floats memory(kind, own);
       with_each_given(queue, [&](const auto&... given) {
-        EXPECT_REFUSAL(to_dlpack_tensor(view_of(elsewhere.as<float>(), 16), given...),
-                       errc::context_not_default, "context",
+        EXPECT_REFUSAL(to_dlpack_tensor(elsewhere.view, given...), errc::context_not_default,
+                       "context",
                        "the default context of the platform \"" +
                            root.get_platform().get_info<sycl::info::platform::name>() + "\"",
                        "another one, of " + std::to_string(count) + " device(s)");
-        EXPECT_REFUSAL(to_dlpack_tensor(view_of(memory.as<float>(), 16), given...),
-                       errc::pointer_unknown, "data", "USM of the given context",
-                       "an allocation unknown to it");
+        EXPECT_REFUSAL(to_dlpack_tensor(memory.view, given...), errc::pointer_unknown, "data",
+                       "USM of the given context", "an allocation unknown to it");
         EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 0), given...),
                        errc::context_not_default, "context");
         EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 16), given...),
                        errc::data_null, "data");
       });
-      expect_unknown(view_of(elsewhere.as<float>(), 16), own);
-      try {
-        static_cast<void>(
-            to_dlpack_tensor(view_of(memory.as<float>(), 16), queue.get_context()));
-      } catch (const usm_dlpack::conversion_error& error) {
-        EXPECT_NE(error.remedy().find("the context that it is of"), std::string::npos);
-      }
+      EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue.get_context()), errc::pointer_unknown,
+                     "data", {}, {}, "the context that it is of");
+      expect_unknown(elsewhere.view, own);
     }
   }
 }
@@ -136,13 +113,12 @@ TEST(UsmExport, NullAndWhatIsNoUsmAreRefusedUnpooled) {
   });
   for (const alloc kind : usm_kinds) {
     for (int round = 0; round < 20; ++round) {  // what was known of an address is forgotten
-      usm_memory memory(kind, 64, queue);
-      const auto view = view_of(memory.as<float>(), 16);
-      const auto exported = to_dlpack_tensor(view, queue);
-      EXPECT_EQ(usm_dlpack::validate(exported.get()).usm_type(), kind);
+      usm_floats memory(kind, queue);
+      const auto exported = to_dlpack_tensor(memory.view, queue);
+      EXPECT_EQ(validate(exported.get()).usm_type(), kind);
       expect_unknown(view_of(memory.as<float>(64), 1), queue);
       memory.free();
-      expect_unknown(view, queue);
+      expect_unknown(memory.view, queue);
     }
   }
 }
@@ -154,8 +130,7 @@ TEST(UsmExport, WhereTheBackendCannotBeAskedSyclIs) {
   std::array<float, 4> on_stack{};
   const changed_table backends_are_silent(silence_backends);
   for (const alloc kind : usm_kinds) {
-    const usm_memory memory(kind, 64, queue);
-    expect_exported(view_of(memory.as<float>(), 16), queue, 0);
+    expect_exported(usm_floats(kind, queue).view, queue, 0);
   }
   expect_unknown(view_of(on_stack.data(), 4), queue);
 }
@@ -163,24 +138,22 @@ TEST(UsmExport, WhereTheBackendCannotBeAskedSyclIs) {
 TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
   const sycl::queue queue = queue_on();
   const sycl::queue other(sycl::context(queue.get_device()), queue.get_device());
-  const usm_memory memory(alloc::device, 64, queue);
-  const usm_memory foreign(alloc::device, 64, other);
-  const auto view = view_of(memory.as<float>(), 16);
+  const usm_floats memory(alloc::device, queue);
+  const usm_floats foreign(alloc::device, other);
   {
     const changed_table failing([](device_table& table) {
       table.platforms.at(0).opencl.query = [](cl_context, const void*, cl_mem_info_intel,
                                               std::size_t, void*,
                                               std::size_t*) { return CL_INVALID_VALUE; };
     });
-    expect_unknown(view, queue);
+    expect_unknown(memory.view, queue);
   }
   const changed_table no_usm([](device_table& table) {
     table.platforms.at(0).has_usm = false;
     table.platforms.at(0).opencl.query = nullptr;
   });
-  expect_unknown(view, queue);
-  EXPECT_REFUSAL(to_dlpack_tensor(view_of(foreign.as<float>(), 16),
-                                  usm_dlpack::opencl_context(other).get()),
+  expect_unknown(memory.view, queue);
+  EXPECT_REFUSAL(to_dlpack_tensor(foreign.view, opencl_context(other).get()),
                  errc::pointer_unknown, "data");
 }
 
@@ -188,18 +161,17 @@ TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
 
 TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
   sycl::queue queue = queue_on();
-  const usm_memory memory(alloc::device, 64, queue);
-  const auto view = view_of(memory.as<float>(), 16);
+  const usm_floats memory(alloc::device, queue);
   std::promise<void> gate;
   const std::shared_future<void> opened = gate.get_future().share();
   sycl::event work = queue.submit([&](sycl::handler& handler) {
     handler.host_task([opened] { opened.wait_for(std::chrono::seconds(30)); });
   });
   with_each_place(queue, [&](const auto&... place) {
-    const auto exported = to_dlpack_tensor(view, place...);
-    static_cast<void>(usm_dlpack::validate(exported.get()));
+    const auto exported = to_dlpack_tensor(memory.view, place...);
+    static_cast<void>(validate(exported.get()));
   });
-  check_queue(queue, view);
+  check_queue(queue, memory.view);
   EXPECT_NE(work.get_info<sycl::info::event::command_execution_status>(),
             sycl::info::event_command_status::complete);
   gate.set_value();
@@ -210,7 +182,7 @@ TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
 
 using empty_view = md::mdspan<float, md::dextents<std::int64_t, 2>>;
 
-void expect_empty(const usm_dlpack::dlpack_tensor<2>& exported, std::int32_t id) {
+void expect_empty(const dlpack_tensor<2>& exported, std::int32_t id) {
   EXPECT_EQ(exported.data(), nullptr);
   EXPECT_EQ(exported.device().device_type, kDLOneAPI);
   EXPECT_EQ(id_of(exported), id);
@@ -237,8 +209,8 @@ TEST(TwoDevicesUsmExport, EachDeviceIsFoundWithContextWithQueueAndWithNeither) {
   for (const int id : {0, 1}) {
     const sycl::queue queue = queue_on(id);
     for (const alloc kind : usm_kinds) {
-      const usm_memory memory(kind, 64, queue);
-      expect_exported(view_of(memory.as<float>(), 16), queue, id);
+      const usm_floats memory(kind, queue);
+      expect_exported(memory.view, queue, id);
       expect_empty(to_dlpack_tensor(empty_view(memory.as<float>(), 3, 0)), id);
     }
   }
@@ -250,17 +222,16 @@ TEST(TwoDevicesUsmExport, AQueueOnAnotherRootDeviceThanTheMemoryIsRefused) {
     const sycl::queue queue = queue_on(here);
     const sycl::queue own_context(sycl::context(queue.get_device()), queue.get_device());
     for (const alloc kind : usm_kinds) {
-      const usm_memory memory(kind, 64, queue_on(there));
-      const auto view = view_of(memory.as<float>(), 16);
+      const usm_floats memory(kind, queue_on(there));
       const auto expect_refused = [&](const auto& act) {
         EXPECT_REFUSAL(act(), errc::queue_device_mismatch, "queue",
                        "a queue on device " + std::to_string(there) + ", where the memory is",
                        "one on device " + std::to_string(here));
       };
-      expect_refused([&] { return to_dlpack_tensor(view, queue); });
-      expect_refused([&] { return to_dlpack_tensor(view, own_context); });
-      expect_refused([&] { check_queue(queue, view); });
-      EXPECT_REFUSAL(to_dlpack_tensor(view, queue.get_context()), errc::pointer_unknown,
+      expect_refused([&] { return to_dlpack_tensor(memory.view, queue); });
+      expect_refused([&] { return to_dlpack_tensor(memory.view, own_context); });
+      expect_refused([&] { check_queue(queue, memory.view); });
+      EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue.get_context()), errc::pointer_unknown,
                      "data");
     }
   }
@@ -293,40 +264,37 @@ void alias(device_table& table) {
 
 TEST(TwoDevicesUsmExport, AnAddressThatTwoPlatformsKnowNeedsAContextOrAQueue) {
   const sycl::queue queue = queue_on(0);
-  const usm_memory memory(alloc::device, 64, queue);
-  const auto view = view_of(memory.as<float>(), 16);
+  const usm_floats memory(alloc::device, queue);
   const changed_table aliased(alias);
-  EXPECT_REFUSAL(to_dlpack_tensor(view), errc::context_ambiguous, "data",
+  EXPECT_REFUSAL(to_dlpack_tensor(memory.view), errc::context_ambiguous, "data",
                  "an address that one platform knows",
                  "memory of device 0 (opencl) and device 1 (opencl) at it");
-  EXPECT_EQ(id_of(to_dlpack_tensor(view, queue)), 0);
+  EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue)), 0);
   EXPECT_REFUSAL(to_dlpack_tensor(empty_view(memory.as<float>(), 3, 0)), errc::pointer_unknown,
                  "data", "the address of USM, or a context, for a view without elements",
                  "an address that several contexts know");
 }
 
 TEST(TwoDevicesUsmExport, APlatformWhoseQueryFailsDisturbsNoOther) {
-  const usm_memory memory(alloc::device, 64, queue_on(0));
-  const auto view = view_of(memory.as<float>(), 16);
+  const usm_floats memory;
   const changed_table first_fails([](device_table& table) {
     alias(table);
     table.platforms.at(0).opencl.query = nullptr;  // SYCL names a device that has no id now
     table.devices[0].device = table.devices[1].device;
   });
-  EXPECT_REFUSAL(usm_dlpack::detail::find_allocation(view.data_handle(),
-                                                     device_table::get().platforms[0]),
-                 errc::device_without_id, "device");
-  EXPECT_EQ(id_of(to_dlpack_tensor(view)), 1);
+  EXPECT_REFUSAL(
+      detail::find_allocation(memory.view.data_handle(), device_table::get().platforms[0]),
+      errc::device_without_id, "device");
+  EXPECT_EQ(id_of(to_dlpack_tensor(memory.view)), 1);
 }
 
 TEST(ThreeDevicesUsmExport, MemoryOfOneOfTwoOtherDevicesIsRefusedByTheIdsOfBoth) {
-  const usm_memory memory(alloc::device, 64, queue_on(0));
+  const usm_floats memory;
   const changed_table aliased(alias);
-  const auto view = view_of(memory.as<float>(), 16);
-  EXPECT_REFUSAL(to_dlpack_tensor(view, queue_on(2)), errc::queue_device_mismatch, "queue",
-                 "a queue on device 0 or 1, where the memory is", "one on device 2");
-  const auto named = to_dlpack_tensor(view, DLDevice{kDLOneAPI, 2});
-  EXPECT_REFUSAL(usm_dlpack::validate(named.get()), errc::device_mismatch, "device.device_id",
+  EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue_on(2)), errc::queue_device_mismatch,
+                 "queue", "a queue on device 0 or 1, where the memory is", "one on device 2");
+  const auto named = to_dlpack_tensor(memory.view, DLDevice{kDLOneAPI, 2});
+  EXPECT_REFUSAL(validate(named.get()), errc::device_mismatch, "device.device_id",
                  "0 or 1 (the root device of the memory)", "2");
 }
 
@@ -336,11 +304,10 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
   const changed_table moved(move_to_id_1);
   const sycl::queue queue = queue_on(0);
   for (const alloc kind : {alloc::device, alloc::shared}) {
-    const usm_memory memory(kind, 64, queue);
-    const auto view = view_of(memory.as<float>(), 16);
-    EXPECT_EQ(id_of(to_dlpack_tensor(view)), 1);
-    EXPECT_EQ(id_of(to_dlpack_tensor(view, queue.get_context())), 1);
-    EXPECT_REFUSAL(to_dlpack_tensor(view, queue), errc::queue_device_mismatch, "queue",
+    const usm_floats memory(kind, queue);
+    EXPECT_EQ(id_of(to_dlpack_tensor(memory.view)), 1);
+    EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue.get_context())), 1);
+    EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue), errc::queue_device_mismatch, "queue",
                    "a queue on device 1, where the memory is", "one on device 0");
     const empty_view empty(memory.as<float>(), 3, 0);  // of the queue's device
     expect_empty(to_dlpack_tensor(empty, queue), 0);
@@ -352,17 +319,15 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
 
 TEST(UsmExport, AQueueFitsViewsOfItsDeviceAndContextOnOpencl) {
   const sycl::queue queue = queue_on(0);
-  const usm_memory device(alloc::device, 64, queue);
+  const usm_floats device(alloc::device, queue);
   const usm_memory host(alloc::host, 64, queue);
-  const auto view = view_of(device.as<float>(), 16);
   check_queue(queue);
-  check_queue(queue, view, view_of(host.as<double>(), 8));
+  check_queue(queue, device.view, view_of(host.as<double>(), 8));
   const sycl::queue foreign(sycl::context(queue.get_device()), queue.get_device());
   EXPECT_REFUSAL(check_queue(foreign), errc::context_not_default, "queue");
-  EXPECT_REFUSAL(check_queue(foreign, view), errc::context_not_default, "queue");
-  const usm_memory away(alloc::device, 64, foreign);
-  EXPECT_REFUSAL(check_queue(queue, view, view_of(away.as<float>(), 16)),
-                 errc::pointer_unknown, "data");
+  EXPECT_REFUSAL(check_queue(foreign, device.view), errc::context_not_default, "queue");
+  const usm_floats away(alloc::device, foreign);
+  EXPECT_REFUSAL(check_queue(queue, device.view, away.view), errc::pointer_unknown, "data");
 }
 
 }  // namespace test_to_dlpack

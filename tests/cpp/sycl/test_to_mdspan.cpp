@@ -4,22 +4,9 @@
 // is of that kind, out and in.
 #include "usm_memory.hpp"
 
-#include <odd_views.hpp>
-#include <refusal.hpp>
-
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <string>
-#include <type_traits>
-
 namespace test_to_mdspan {
 
 using namespace usm_dlpack_test;
-using namespace usm_dlpack;
-using alloc = sycl::usm::alloc;
 
 using view = md::mdspan<float, md::dextents<std::int64_t, 2>>;
 using const_view = md::mdspan<const float, md::dextents<std::int64_t, 2>>;
@@ -89,18 +76,6 @@ TEST(UsmMdspan, ATensorBecomesAViewIfItsMemoryIsOfTheKindThatItsTypeNames) {
     empty.tensor.data = nullptr;
     EXPECT_EQ(to_mdspan<wanted>(empty.tensor).extent(0), 0);
   });
-}
-
-TEST(UsmMdspan, ATensorIsAsAlignedAsTheWrappedAccessorPromises) {
-  using aligned = md::mdspan<float, md::dextents<std::int64_t, 2>, md::layout_right,
-                             odd::aligned_accessor<float>>;
-  usm_tensor valid;
-  const usm_array<aligned> memory(queue_on(), md::dextents<std::int64_t, 2>(8, 6));
-  valid.tensor.data = memory.data();
-  using wanted = device_mdspan<aligned>;
-  EXPECT_EQ(to_mdspan<wanted>(valid.tensor).data_handle(), memory.data());
-  valid.tensor.byte_offset = 4;
-  EXPECT_REFUSAL(to_mdspan<wanted>(valid.tensor), errc::data_misaligned, "byte_offset");
 }
 
 TEST(UsmMdspan, AReadOnlyTensorNeedsConstElements) {

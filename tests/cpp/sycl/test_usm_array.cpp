@@ -2,29 +2,17 @@
 //
 // Arrays for results: the memory that they own can leave the process, leaves it without a
 // copy, and is freed once, after the work of its queue.
+#include <padded_float4.hpp>
+
 #include "usm_memory.hpp"
 
-#include <padded_float4.hpp>
-#include <refusal.hpp>
-
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <thread>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace test_usm_array {
 
 using namespace usm_dlpack_test;
-using namespace usm_dlpack;
-using alloc = sycl::usm::alloc;
 
 using extents = md::dextents<std::int64_t, 2>;
 using view = md::mdspan<float, extents>;
@@ -333,11 +321,8 @@ TEST(UsmArray, WhatWaitsIsFreedByTheFunctionThatIsSetUnpooled) {
 }
 
 TEST(UsmArray, WhereTheQueueIsIdleNoOtherFunctionFreesUnpooled) {
-  // Kept for good: the OpenCL adapter leaks in-order queues.
-  static const auto& in_order =
-      *new sycl::queue(root_devices().at(0), sycl::property::queue::in_order());
   const free_log log;
-  for (sycl::queue queue : {queue_on(), in_order}) {
+  for (sycl::queue queue : {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
     const void* address = nullptr;
     {
       const device_array made(queue, extents(4, 6));

@@ -2,32 +2,11 @@
 //
 // sycl/validate.hpp: what is told of proved memory, and the rules about device, pointer, kind
 // and bounds. test_order_of_checks.cpp breaks each rule alone, and any two.
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <refusal.hpp>
-
 #include "usm_memory.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace test_validate {
 
 using namespace usm_dlpack_test;
-using sycl::usm::alloc;
-using usm_dlpack::accepted;
-using usm_dlpack::bounds_proof;
-using usm_dlpack::device_proof;
-using usm_dlpack::errc;
-using usm_dlpack::requirements;
-using usm_dlpack::usm_allocation;
-using usm_dlpack::validate;
 
 constexpr accepted<alloc> all_kinds;
 static_assert(all_kinds.contains(alloc::host) && all_kinds.contains(alloc::device) &&
@@ -35,10 +14,10 @@ static_assert(all_kinds.contains(alloc::host) && all_kinds.contains(alloc::devic
 constexpr accepted<alloc> two_kinds{alloc::device, alloc::shared};
 static_assert(!two_kinds.contains(alloc::host));
 static_assert(two_kinds.contains(alloc::device) && two_kinds.contains(alloc::shared));
-static_assert(std::string_view(usm_dlpack::to_string(alloc::host)) == "host");
-static_assert(std::string_view(usm_dlpack::to_string(alloc::device)) == "device");
-static_assert(std::string_view(usm_dlpack::to_string(alloc::shared)) == "shared");
-static_assert(std::string_view(usm_dlpack::to_string(alloc::unknown)) == "unknown");
+static_assert(std::string_view(to_string(alloc::host)) == "host");
+static_assert(std::string_view(to_string(alloc::device)) == "device");
+static_assert(std::string_view(to_string(alloc::shared)) == "shared");
+static_assert(std::string_view(to_string(alloc::unknown)) == "unknown");
 
 requirements only_kinds(accepted<alloc> kinds) {
   requirements wanted;
@@ -79,8 +58,8 @@ TEST(UsmAllocation, EveryFieldIsTrueOfTheMemoryUnpooled) {
 TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(0), parts.at(1)});
-  const auto native_context = usm_dlpack::opencl_context(context);
-  const auto root = usm_dlpack::opencl_device(queue_on());
+  const auto native_context = opencl_context(context);
+  const auto root = opencl_device(queue_on());
   const changed_table of_parts([&](device_table& table) {
     table.platforms.at(0).opencl.context = native_context.get();
   });
@@ -88,22 +67,22 @@ TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
     for (const std::size_t place : {0U, 1U}) {
       const usm_memory memory(kind, 64, parts[place], context);
       const auto view = view_of(memory.as<float>(), 16);
-      const auto part = usm_dlpack::opencl_device(parts[place]);
-      const auto exported = usm_dlpack::to_dlpack_tensor(view);
+      const auto part = opencl_device(parts[place]);
+      const auto exported = to_dlpack_tensor(view);
       const usm_allocation proved = validate(exported.get());
       EXPECT_EQ(proved.usm_type(), kind);
       EXPECT_EQ(proved.device_id(), 0);
       EXPECT_EQ(proved.device_proved(), device_proof::backend);
       EXPECT_EQ(proved.root_device(), root_devices().at(0));
       // The runtime makes another object of the same device: only the natives are equal.
-      EXPECT_EQ(usm_dlpack::opencl_device(proved).get(), part.get());
+      EXPECT_EQ(opencl_device(proved).get(), part.get());
 
       const auto with = [&](cl_device_id device) {
-        return usm_dlpack::to_dlpack_tensor(view, native_context.get(), device);
+        return to_dlpack_tensor(view, native_context.get(), device);
       };
       EXPECT_EQ(id_of(with(part.get())), 0);
       EXPECT_EQ(id_of(with(root.get())), 0);
-      const auto other = usm_dlpack::opencl_device(parts[1 - place]);
+      const auto other = opencl_device(parts[1 - place]);
       EXPECT_REFUSAL(with(other.get()), errc::device_mismatch, "device",
                      "a sub-device of device 0, where the memory is",
                      "another sub-device of device 0");
@@ -145,7 +124,7 @@ TEST(UsmImport, ARefusalNamesAllThatIsAccepted) {
   const sycl::backend own = root_devices().at(0).get_backend();
   EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::backend_not_accepted,
                  "device.device_id", "a device of the backend cuda or hip",
-                 std::string("device 0 of the backend ") + usm_dlpack::to_string(own));
+                 std::string("device 0 of the backend ") + to_string(own));
 }
 
 // --- The pointer ----------------------------------------------------------------------------
@@ -318,7 +297,7 @@ TEST(UsmImport, AnEmptyTensorIsTakenWithAnyPointerOnOpencl) {
 TEST(UsmImport, AManagedTensorIsProvedWithItsHeaderAndItsDeleterLeftAlone) {
   usm_managed_tensor valid;
   valid.managed.version.minor = 99;
-  valid.managed.flags = usm_dlpack::flag::read_only | usm_dlpack::flag::is_copied;
+  valid.managed.flags = flag::read_only | flag::is_copied;
   EXPECT_EQ(validate(valid.managed).usm_type(), alloc::device);
   const requirements shared = only_kinds({alloc::shared});
   EXPECT_REFUSAL(validate(valid.managed, shared), errc::usm_type_not_accepted, "data");
@@ -331,11 +310,11 @@ TEST(UsmImport, AManagedTensorIsProvedWithItsHeaderAndItsDeleterLeftAlone) {
 
 TEST(UsmImport, PaddedElementsSpanAByteEachAndPackedOnesLessUnpooled) {
   usm_managed_tensor valid;
-  valid.managed.dl_tensor.dtype = {usm_dlpack::type_code::float4_e2m1fn, 4, 1};
+  valid.managed.dl_tensor.dtype = {type_code::float4_e2m1fn, 4, 1};
   valid.managed.dl_tensor.byte_offset = 84;
   EXPECT_EQ(validate(valid.managed).structure().nbytes, 12U);
   EXPECT_EQ(validate(valid.managed.dl_tensor).structure().nbytes, 12U);
-  valid.managed.flags = usm_dlpack::flag::is_subbyte_type_padded;
+  valid.managed.flags = flag::is_subbyte_type_padded;
   EXPECT_REFUSAL(validate(valid.managed), errc::out_of_bounds, "shape",
                  "a view within the 96 bytes of its allocation", "one of bytes 84 to 107");
   valid.managed.dl_tensor.byte_offset = 72;

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real USM for tests: memory that frees itself, views of it, and a tensor of it in which each
-// test spoils one field.
+// What all tests here include: real USM that frees itself, views of it, and a tensor of it in
+// which each test spoils one field.
 #pragma once
 
-#include <mdspan_under_test.hpp>
+#include <refusal.hpp>
 #include <valid_tensor.hpp>
 
-#include <usm_dlpack/core/dlpack_tensor.hpp>
-#include <usm_dlpack/opencl/interop.hpp>
-#include <usm_dlpack/sycl/validate.hpp>
+#include <usm_dlpack/opencl.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
 
-#include <sycl/sycl.hpp>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace usm_dlpack_test {
 
-inline constexpr sycl::usm::alloc usm_kinds[] = {
-    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
+using sycl::usm::alloc;
+
+inline constexpr alloc usm_kinds[] = {alloc::host, alloc::device, alloc::shared};
 
 /// The root devices; throws unless there are as many as the test process is to have.
 inline std::vector<sycl::device> root_devices() {
@@ -43,12 +36,13 @@ inline std::vector<sycl::device> root_devices() {
 
 /// A queue on a root device, in its default context; kept for the life of the process: one
 /// that is dropped right after its work may be destroyed by the work itself, on a thread of
-/// the OpenCL CPU driver, which then waits for itself and runs nothing else.
-inline sycl::queue queue_on(int device_id = 0) {
+/// the OpenCL CPU driver, which then waits for itself and runs nothing else. The OpenCL
+/// adapter leaks in-order queues that are dropped.
+inline sycl::queue queue_on(int device_id = 0, const sycl::property_list& properties = {}) {
   static std::mutex guard;
   static auto& kept = *new std::deque<sycl::queue>;
   const std::lock_guard<std::mutex> lock(guard);
-  return kept.emplace_back(root_devices().at(static_cast<std::size_t>(device_id)));
+  return kept.emplace_back(root_devices().at(static_cast<std::size_t>(device_id)), properties);
 }
 
 /// One sub-device for each compute unit of a root device.
@@ -69,9 +63,9 @@ inline sycl::device nested_sub_device() {
 /// One USM allocation, freed at the latest when this goes.
 class usm_memory {
  public:
-  usm_memory(sycl::usm::alloc kind, std::size_t size, const sycl::queue& queue)
+  usm_memory(alloc kind, std::size_t size, const sycl::queue& queue)
       : usm_memory(kind, size, queue.get_device(), queue.get_context()) {}
-  usm_memory(sycl::usm::alloc kind, std::size_t size, const sycl::device& device,
+  usm_memory(alloc kind, std::size_t size, const sycl::device& device,
              const sycl::context& context)
       : context_(context),
         address_(static_cast<std::byte*>(sycl::malloc(size, device, context, kind))) {
@@ -111,9 +105,9 @@ void with_each_given(const sycl::queue& queue, const Act& act) {
   act(queue.get_context());
   act(queue);
   if (queue.get_backend() == sycl::backend::opencl) {
-    const auto context = usm_dlpack::opencl_context(queue);
+    const auto context = opencl_context(queue);
     act(context.get());
-    act(context.get(), usm_dlpack::opencl_device(queue).get());
+    act(context.get(), opencl_device(queue).get());
   }
 }
 
@@ -133,9 +127,17 @@ row_view<Element> view_of(Element* elements, std::int64_t extent) {
   return row_view<Element>(elements, extent);
 }
 
+/// 16 floats of USM, and a view that fills it.
+struct usm_floats : usm_memory {
+  explicit usm_floats(alloc kind = alloc::device, const sycl::queue& queue = queue_on())
+      : usm_memory(kind, 64, queue) {}
+
+  row_view<float> view = view_of(as<float>(), 16);
+};
+
 /// The device id of an exported view.
 template <std::size_t Rank>
-std::int32_t id_of(const usm_dlpack::dlpack_tensor<Rank>& exported) {
+std::int32_t id_of(const dlpack_tensor<Rank>& exported) {
   return exported.get().device.device_id;
 }
 
@@ -148,8 +150,8 @@ struct usm_tensor {
   std::array<std::int64_t, 2> strides{6, 1};
   DLTensor tensor{};
 
-  explicit usm_tensor(sycl::usm::alloc kind = sycl::usm::alloc::device,
-                      const sycl::queue& queue = queue_on(), std::int32_t device_id = 0)
+  explicit usm_tensor(alloc kind = alloc::device, const sycl::queue& queue = queue_on(),
+                      std::int32_t device_id = 0)
       : memory(kind, size, queue) {
     tensor.data = memory.at();
     tensor.device = {kDLOneAPI, device_id};
@@ -165,7 +167,7 @@ struct usm_managed_tensor : foreign_tensor<DLManagedTensorVersioned, usm_tensor>
   usm_managed_tensor() { managed.version = {1, 0}; }
 };
 
-using usm_dlpack::detail::device_table;
+using detail::device_table;
 
 /// Changes the device table, for as long as this lives: stands for hardware that no CPU driver
 /// shows (backends without queries, several root devices on one platform, memory of
@@ -188,7 +190,7 @@ class changed_table {
 
 /// A backend whose handles cannot be had: the SYCL queries answer.
 inline void silence_backends(device_table& table) {
-  for (usm_dlpack::detail::platform_entry& platform : table.platforms) {
+  for (detail::platform_entry& platform : table.platforms) {
     platform.opencl.query = nullptr;
     platform.level_zero.query = nullptr;
   }

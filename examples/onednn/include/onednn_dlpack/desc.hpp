@@ -89,8 +89,7 @@ inline dnnl::memory::dims strides_of(const DLTensor& tensor) {
 /// oneDNN's name of a dtype. @throws conversion_error `dtype_unsupported`
 inline dnnl::memory::data_type to_data_type(DLDataType dtype) {
   for (const detail::dtype_row& row : detail::dtype_rows) {
-    if (row.dlpack.code == dtype.code && row.dlpack.bits == dtype.bits &&
-        row.dlpack.lanes == dtype.lanes) {
+    if (usm_dlpack::same_data_type(row.dlpack, dtype)) {
       return row.onednn;
     }
   }
