@@ -6,12 +6,6 @@
 
 #include <usm_dlpack/core/strides.hpp>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-
 namespace usm_dlpack {
 namespace detail {
 
@@ -120,7 +114,8 @@ struct layout_relaxed {
     constexpr bool is_unique() const noexcept {
       const strides_type all = shape();
       const strides_type strides = strides_;  // a copy: see `span`
-      return detail::strides_are_unique(all.data(), strides.data(), all.size());
+      return detail::strides_step_over(all.data(), strides.data(), all.size(),
+                                       detail::step_over::elements);
     }
 
     /// Whether every index below the span size has an element.

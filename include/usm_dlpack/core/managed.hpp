@@ -7,12 +7,7 @@
 #include <usm_dlpack/core/to_dlpack.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <new>
-#include <type_traits>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -79,29 +74,23 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
   to.strides = ndim == 0 ? nullptr : strides;
 }
 
-/// If strides are negative, points `data` at the lowest address and adapts `byte_offset`.
-inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
-  const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  const element_span span = span_of(tensor.shape, tensor.strides, ndim);
-  byte_span bytes{};
-  if (span.empty || span.overflow ||
-      !detail::to_bytes(span, detail::bits_per_element(tensor.dtype, storage), bytes)) {
-    return;
-  }
-  const std::uint64_t below = magnitude(bytes.lowest);
-  if (tensor.byte_offset < below) {
-    tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
-                                          tensor.byte_offset - below);
-    tensor.byte_offset = below;
-  }
-}
-
 /// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
-/// reaches below `data`. On the host, dpctl, dpnp and warp ignore `byte_offset`, and
-/// TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a handle (a `cl_mem`).
+/// reaches below `data`, as with negative strides. On the host, dpctl, dpnp and warp ignore
+/// `byte_offset`, and TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a
+/// handle (a `cl_mem`).
+/// @pre the tensor is well formed, so its span in bytes fits int64_t
 inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
-    rebase_to_lowest(tensor, storage);
+    byte_span bytes{};
+    static_cast<void>(detail::to_bytes(
+        span_of(tensor.shape, tensor.strides, static_cast<std::size_t>(tensor.ndim)),
+        detail::bits_per_element(tensor.dtype, storage), bytes));
+    const std::uint64_t below = magnitude(bytes.lowest);
+    if (tensor.byte_offset < below) {
+      tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
+                                            tensor.byte_offset - below);
+      tensor.byte_offset = below;
+    }
   } else if (tensor.device.device_type == kDLCPU) {
     if (tensor.data != nullptr) {
       tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
@@ -155,20 +144,16 @@ constexpr std::uint64_t flags_of() {
                                                            : 0U);
 }
 
-inline void check_flags(std::uint64_t flags) {
-  if ((flags & ~flag::all) != 0) {
-    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
-           digits(flags & ~flag::all), "clear the bits that DLPack 1.3 does not define");
+/// Checks what a managed tensor is made of, and makes it.
+template <class Managed, class Owner>
+auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
+  check_flags(flags, "clear the bits that DLPack 1.3 does not define");
+  if constexpr (std::is_same_v<Managed, DLManagedTensor>) {
+    check_legacy_flags(flags);
   }
-}
-
-/// Describes a view for a managed tensor: `data` is kept for size 0, because dpctl, dpnp and
-/// PyTorch refuse null, and the structure is checked.
-template <class View>
-dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
-  const auto described = detail::describe<empty_data::kept>(view, device);
-  usm_dlpack::check_structure(described.get(), storage_of(flags_of<View>()));
-  return described;
+  usm_dlpack::check_structure(tensor, storage_of(flags));
+  return std::unique_ptr<Managed, managed_deleter>(
+      detail::make_managed<Managed>(tensor, flags, std::forward<Owner>(owner)));
 }
 
 }  // namespace detail
@@ -184,10 +169,8 @@ dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
 template <class Owner>
 [[nodiscard]] managed_tensor to_managed_tensor(const DLTensor& tensor, Owner&& owner,
                                                std::uint64_t flags = 0) {
-  detail::check_flags(flags);
-  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
-  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
-      tensor, flags, std::forward<Owner>(owner)));
+  return detail::to_managed<DLManagedTensorVersioned>(tensor, std::forward<Owner>(owner),
+                                                      flags);
 }
 
 /// Makes a legacy managed tensor.
@@ -196,11 +179,7 @@ template <class Owner>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const DLTensor& tensor,
                                                              Owner&& owner,
                                                              std::uint64_t flags = 0) {
-  detail::check_flags(flags);
-  detail::check_legacy_flags(flags);
-  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
-  return legacy_managed_tensor(
-      detail::make_managed<DLManagedTensor>(tensor, flags, std::forward<Owner>(owner)));
+  return detail::to_managed<DLManagedTensor>(tensor, std::forward<Owner>(owner), flags);
 }
 
 /// Makes a managed tensor from a view: read-only if the elements are const, padded if they
@@ -210,9 +189,9 @@ template <class Owner>
 template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] managed_tensor to_managed_tensor(const View& view, DLDevice device,
                                                Owner&& owner) {
-  const auto tensor = detail::describe_owned(view, device);
-  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
-      tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
+  const auto tensor = detail::describe<detail::empty_data::kept>(view, device);
+  return usm_dlpack::to_managed_tensor(tensor.get(), std::forward<Owner>(owner),
+                                       detail::flags_of<View>());
 }
 
 /// Makes a legacy managed tensor, which cannot be read-only, from a view.
@@ -221,9 +200,9 @@ template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,
                                                              Owner&& owner) {
   detail::check_legacy_flags(detail::flags_of<View>());
-  const auto tensor = detail::describe_owned(view, device);
-  return legacy_managed_tensor(detail::make_managed<DLManagedTensor>(
-      tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
+  const auto tensor = detail::describe<detail::empty_data::kept>(view, device);
+  return usm_dlpack::to_legacy_managed_tensor(tensor.get(), std::forward<Owner>(owner),
+                                              detail::flags_of<View>());
 }
 
 }  // namespace usm_dlpack

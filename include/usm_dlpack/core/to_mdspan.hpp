@@ -8,12 +8,6 @@
 
 #include <usm_dlpack/core/mapping.hpp>
 #include <usm_dlpack/core/structure.hpp>
-#include <usm_dlpack/core/view.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -71,11 +65,9 @@ void check_static_extents(const DLTensor& tensor) {
 
 inline void check_alignment(const tensor_structure& structure, std::uintptr_t alignment) {
   if (!structure.empty && structure.first % alignment != 0) {
-    refuse(
-        errc::data_misaligned, "byte_offset",
+    refuse_alignment(
         "data + byte_offset aligned to " + digits(alignment) + " bytes, as the element type",
-        digits(structure.first % alignment) + " bytes past such an address",
-        "copy the array to aligned memory first");
+        structure.first % alignment);
   }
 }
 
@@ -84,10 +76,9 @@ template <std::size_t Alignment>
 void check_accessor_alignment(const volatile void* handle) {
   const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(handle) % Alignment;
   if (past != 0) {
-    refuse(errc::data_misaligned, "byte_offset",
-           "elements aligned to " + digits(Alignment) + " bytes, as the view's accessor says",
-           digits(past) + " bytes past such an address",
-           "copy the array to aligned memory first");
+    refuse_alignment(
+        "elements aligned to " + digits(Alignment) + " bytes, as the view's accessor says",
+        past);
   }
 }
 

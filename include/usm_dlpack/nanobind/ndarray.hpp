@@ -4,16 +4,8 @@
 #pragma once
 
 #include <usm_dlpack/nanobind/views.hpp>
-#include <usm_dlpack/sycl/to_mdspan.hpp>
 
-#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -110,7 +102,6 @@ constexpr void require_ndarray_for() {
 /// know that memory is read-only unless its type says so (`nb::ro`), which needs a view of
 /// const elements. It does not know whether elements of fewer than 8 bits are padded either,
 /// so views of those are refused.
-/// @throws conversion_error as `validate` and `to_mdspan`
 template <class View, class... Traits>
 [[nodiscard]] View to_mdspan(const nanobind::ndarray<Traits...>& array,
                              const requirements& wanted = {}) {

@@ -6,16 +6,8 @@
 
 #include <usm_dlpack/nanobind/package.hpp>
 
-#include <nanobind/nanobind.h>
-
-#include <cstdint>
 #include <cstring>
-#include <exception>
-#include <optional>
-#include <string>
-#include <type_traits>
 #include <unordered_map>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -179,13 +171,6 @@ struct end_of_search {
   throw nb::python_error();
 }
 
-/// Whether a name is a static method of a class: its last overload must be static, too.
-inline bool is_static_method(nb::handle scope, const char* name) {
-  const nb::object found = nb::getattr(scope, name, nb::none());
-  const nb::str type(found.type().attr("__name__"));
-  return std::strcmp(type.c_str(), "nb_func") == 0;  // a bound method is an nb_method
-}
-
 }  // namespace detail
 
 /// Adds the last overload of a function, which accepts any arguments and raises
@@ -199,7 +184,9 @@ template <class Scope>
 void explain_refusals(Scope& scope, const char* name) {
   namespace nb = nanobind;
   constexpr bool is_module = std::is_base_of_v<nb::module_, Scope>;
-  const bool is_bound = !is_module && !detail::is_static_method(scope, name);
+  // A bound method is an nb_method. The last overload of a static method must be static, too.
+  const nb::str type(scope.attr(name).type().attr("__name__"));
+  const bool is_bound = std::strcmp(type.c_str(), "nb_func") != 0;
   const std::string function = name;
   // The signature for type checkers, which accepts nothing.
   const std::string signature = "def " + function + "(" + (is_bound ? "self, " : "") +

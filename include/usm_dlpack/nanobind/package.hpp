@@ -5,18 +5,9 @@
 // table up on first use, so it needs the package at run time, but does not link to it.
 #pragma once
 
-#include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
 #include <nanobind/nanobind.h>
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 
 namespace usm_dlpack {
 namespace detail {
@@ -69,24 +60,19 @@ struct package_interface {
 
   /// The table of the installed package, which the first call imports. From then on, waits in
   /// this module's arrays release the GIL.
-  /// @throws nb::python_error ImportError for no package, or another interface version
   static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    const package_interface* table = kept().load(std::memory_order_acquire);
+    static std::atomic<const package_interface*> kept{nullptr};
+    const package_interface* table = kept.load(std::memory_order_acquire);
     if (table == nullptr) {
       table = find();
-      kept().store(table, std::memory_order_release);
+      kept.store(table, std::memory_order_release);
       free_behind_work.store(table->free_after_work, std::memory_order_release);
     }
     return *table;
   }
 
  private:
-  static std::atomic<const package_interface*>& kept() noexcept {
-    static std::atomic<const package_interface*> table{nullptr};
-    return table;
-  }
-
   static const package_interface* find() {
     const nb::object package = nb::module_::import_("usm_dlpack._core");
     PyObject* attribute = PyObject_GetAttrString(package.ptr(), "_package_interface");

@@ -14,10 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -127,15 +123,6 @@ struct level_zero_properties {
   std::uint64_t page_size = 0;
 };
 
-constexpr sycl::usm::alloc kind_of(const level_zero_properties& properties) noexcept {
-  switch (properties.type) {
-    case 1: return sycl::usm::alloc::host;
-    case 2: return sycl::usm::alloc::device;
-    case 3: return sycl::usm::alloc::shared;
-    default: return sycl::usm::alloc::unknown;
-  }
-}
-
 /// libumf, if the SYCL runtime has loaded it.
 struct memory_pools {
   int (*pool_of)(const void*, void**) = nullptr;  ///< `umfPoolByPtr`
@@ -184,7 +171,12 @@ struct level_zero_platform {
   sycl::usm::alloc find(const void* pointer, ze_device_handle_t& device) const noexcept {
     level_zero_properties properties;
     const bool answered = query(context, pointer, &properties, &device) == 0;
-    return answered ? kind_of(properties) : sycl::usm::alloc::unknown;
+    switch (answered ? properties.type : 0) {
+      case 1: return sycl::usm::alloc::host;
+      case 2: return sycl::usm::alloc::device;
+      case 3: return sycl::usm::alloc::shared;
+      default: return sycl::usm::alloc::unknown;
+    }
   }
 
   /// Base address and size in bytes of the driver's allocation, which SYCL may have cut up.
@@ -197,8 +189,6 @@ struct level_zero_platform {
   }
 };
 
-/// @param context the default context
-/// @param roots working root devices, by device id; null for all others
 /// @pre the context is of the backend ext_oneapi_level_zero
 inline level_zero_platform make_level_zero_platform(
     const sycl::context& context, const std::vector<const sycl::device*>& roots) {
@@ -308,7 +298,7 @@ struct device_table {
     return table;
   }
 
-  /// The id of a root device, or -1. `device` is only compared.
+  /// The id of a root device, or -1.
   /// @param first the lowest id to search
   std::int32_t find(const sycl::device& device, std::int32_t first = 0) const noexcept {
     for (auto id = static_cast<std::size_t>(first); id < devices.size(); ++id) {
@@ -408,8 +398,7 @@ inline std::string name_of(const sycl::platform& platform) {
          "\"";
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_id(std::int32_t device_id,
-                                                                    std::size_t count) {
+USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t count) {
   if (count == 0) {
     refuse(errc::no_device, "device.device_id", "a root device of this process", "none at all",
            "check ONEAPI_DEVICE_SELECTOR; install a driver, or make the one of the wheel "
@@ -420,24 +409,22 @@ inline std::string name_of(const sycl::platform& platform) {
          std::to_string(device_id), "check ONEAPI_DEVICE_SELECTOR");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_failed_device(
-    std::size_t device_id, const std::string& failure,
-    const char* field = "device.device_id") {
+USM_DLPACK_COLD inline void refuse_failed_device(std::size_t device_id,
+                                                 const std::string& failure,
+                                                 const char* field = "device.device_id") {
   refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
          "device " + std::to_string(device_id) + ", for which it throws \"" + failure + "\"",
          "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_without_id(
-    const char* field = "device") {
+USM_DLPACK_COLD inline void refuse_device_without_id(const char* field = "device") {
   refuse(errc::device_without_id, field,
          "a device whose root is in sycl::device::get_devices()", "one that is not",
          "check ONEAPI_DEVICE_SELECTOR");
 }
 
-/// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
-inline const device_entry& working_device(std::int32_t device_id,
-                                          const device_table& table = device_table::get()) {
+inline const device_entry& working_device(std::int32_t device_id) {
+  const device_table& table = device_table::get();
   const auto place = static_cast<std::size_t>(device_id);
   if (device_id < 0 || place >= table.devices.size()) {
     refuse_device_id(device_id, table.devices.size());
@@ -449,10 +436,9 @@ inline const device_entry& working_device(std::int32_t device_id,
   return entry;
 }
 
-/// @throws conversion_error as `working_device`
 inline const platform_entry& working_platform(std::int32_t device_id) {
-  const device_table& table = device_table::get();
-  return table.platforms[working_device(device_id, table).platform];
+  static_cast<void>(working_device(device_id));
+  return device_table::get().platform_of(device_id);
 }
 
 /// The root device of a sub-device at any depth; a root device itself.
@@ -478,15 +464,6 @@ constexpr const char* to_string(sycl::backend backend) noexcept {
   }
 }
 
-namespace detail {
-
-inline constexpr std::initializer_list<sycl::backend> known_backends = {
-    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
-    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
-    sycl::backend::ext_oneapi_native_cpu};
-
-}  // namespace detail
-
 /// The DLPack device id: the position of the root device in `sycl::device::get_devices()`.
 /// Valid within a process: it depends on ONEAPI_DEVICE_SELECTOR and the installed drivers.
 /// @throws conversion_error `device_without_id`, `runtime_error`
@@ -509,7 +486,6 @@ inline sycl::device root_device(std::int32_t device_id) {
 }
 
 /// The default context of a root device's platform. Exchanged memory must live in it.
-/// @throws conversion_error as `root_device`
 inline sycl::context default_context(std::int32_t device_id) {
   return *detail::working_platform(device_id).context;
 }

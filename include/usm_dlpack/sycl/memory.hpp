@@ -8,14 +8,7 @@
 
 #include <usm_dlpack/sycl/devices.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 namespace usm_dlpack {
 
@@ -116,7 +109,6 @@ inline void find_by_sycl(const void* pointer, const platform_entry& entry, alloc
 /// Queries a pointer in the default context of a platform. Nothing is cached by address,
 /// because memory is freed and reused.
 /// @pre `entry.context` is not null
-/// @throws conversion_error `runtime_error`
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
   allocation found;
   if (!entry.has_usm) {

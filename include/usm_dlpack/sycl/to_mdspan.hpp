@@ -8,12 +8,6 @@
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <initializer_list>
-#include <type_traits>
-
 namespace usm_dlpack {
 namespace detail {
 
