@@ -6,7 +6,6 @@
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
 
-#include <algorithm>
 #include <new>
 
 namespace usm_dlpack {
@@ -62,22 +61,15 @@ struct managed_block {
 
 /// Copies a tensor, with its shape and strides at `arrays`; null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
-  const auto ndim = static_cast<std::size_t>(from.ndim);
-  std::int64_t* strides = std::copy_n(from.shape, ndim, arrays);
-  if (from.strides == nullptr) {
-    write_compact_strides(arrays, strides, ndim);
-  } else {
-    std::copy_n(from.strides, ndim, strides);
-  }
+  copy_strides(from, arrays, arrays + from.ndim);
   to = from;
-  to.shape = ndim == 0 ? nullptr : arrays;
-  to.strides = ndim == 0 ? nullptr : strides;
+  to.shape = from.ndim == 0 ? nullptr : arrays;
+  to.strides = from.ndim == 0 ? nullptr : arrays + from.ndim;
 }
 
 /// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
 /// reaches below `data`, as with negative strides. On the host, dpctl, dpnp and warp ignore
-/// `byte_offset`, and TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a
-/// handle (a `cl_mem`).
+/// `byte_offset`, and TensorFlow refuses it. Elsewhere `data` is kept: it may be a handle.
 /// @pre the tensor is well formed, so its span in bytes fits int64_t
 inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {

@@ -7,6 +7,8 @@
 #include <usm_dlpack/core/dtype.hpp>
 #include <usm_dlpack/core/strides.hpp>
 
+#include <algorithm>
+
 namespace usm_dlpack {
 
 /// The bytes of a well-formed tensor. Addresses include `DLTensor::byte_offset`.
@@ -88,6 +90,18 @@ inline void check_extents(const DLTensor& tensor) {
       refuse(errc::shape_negative, indexed("shape", r), "an extent of 0 or more elements",
              digits(tensor.shape[r]), "have the producer correct shape");
     }
+  }
+}
+
+/// Copies shape and strides; null strides are filled in.
+inline void copy_strides(const DLTensor& from, std::int64_t* shape,
+                         std::int64_t* strides) noexcept {
+  const auto ndim = static_cast<std::size_t>(from.ndim);
+  std::copy_n(from.shape, ndim, shape);
+  if (from.strides == nullptr) {
+    write_compact_strides(shape, strides, ndim);
+  } else {
+    std::copy_n(from.strides, ndim, strides);
   }
 }
 

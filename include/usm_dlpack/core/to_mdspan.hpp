@@ -71,27 +71,11 @@ inline void check_alignment(const tensor_structure& structure, std::uintptr_t al
   }
 }
 
-/// Checks the alignment that the accessor promises.
-template <std::size_t Alignment>
-void check_accessor_alignment(const volatile void* handle) {
-  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(handle) % Alignment;
-  if (past != 0) {
-    refuse_alignment(
-        "elements aligned to " + digits(Alignment) + " bytes, as the view's accessor says",
-        past);
-  }
-}
-
+/// @pre `ndim` is the rank
 template <std::size_t Rank>
 strided_shape<Rank> read_strides(const DLTensor& tensor) {
   strided_shape<Rank> given;
-  for (std::size_t r = 0; r < Rank; ++r) {
-    given.shape[r] = tensor.shape[r];
-    given.strides[r] = tensor.strides == nullptr ? 0 : tensor.strides[r];
-  }
-  if (tensor.strides == nullptr) {
-    write_compact_strides(given.shape.data(), given.strides.data(), Rank);
-  }
+  copy_strides(tensor, given.shape.data(), given.strides.data());
   return given;
 }
 
@@ -146,7 +130,12 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   const auto origin = static_cast<std::ptrdiff_t>(detail::origin_index(mapping, ranks));
   detail::check_indices<index_type>(origin, given);
   first -= origin;
-  check_accessor_alignment<promised_alignment<accessor_of<View>>>(first);
+  constexpr std::size_t promised = promised_alignment<accessor_of<View>>;
+  if (const auto past = reinterpret_cast<std::uintptr_t>(first) % promised; past != 0) {
+    refuse_alignment(
+        "elements aligned to " + digits(promised) + " bytes, as the view's accessor says",
+        past);
+  }
   return View(first, mapping);
 }
 

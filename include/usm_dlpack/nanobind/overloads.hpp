@@ -154,8 +154,7 @@ struct end_of_search {
 };
 
 /// Raises why no overload took a call's arguments: an error of an array itself, else a refusal
-/// that all overloads share, else an ArgumentError. An argument that some overload took is not
-/// at fault.
+/// that all overloads share, else an ArgumentError of the arguments that no overload took.
 /// @param signatures of the overloads, as nanobind prints them
 [[noreturn]] inline void raise_refusals(const std::string& function, nb::handle signatures,
                                         const nb::args& args, end_of_search end,

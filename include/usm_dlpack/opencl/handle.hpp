@@ -110,8 +110,7 @@ struct opencl_release {
 ///
 /// Movable, not copyable. The destructor releases the reference (`clReleaseContext` and so
 /// on), which must happen before the OpenCL driver is unloaded: do not make it a static
-/// variable. Like `std::unique_ptr`, an object is for one thread at a time; OpenCL's counts
-/// are thread-safe.
+/// variable. Like a `std::unique_ptr`, an object is for one thread at a time.
 template <class Native>
 class opencl_handle {
  public:

@@ -273,14 +273,14 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
   if (entry == nullptr) {
     refuse_opencl_context(pointer, empty, place.context);
   }
-  const memory_place found = find_place(pointer, *entry, kind);
+  const memory_place found = find_place(pointer, *entry, kind, root.id);
   if (!found.known && !empty) {
     refuse_opencl_pointer(pointer);
   }
   if (place.device) {
     check_device(pointer, *entry, *place.device, root);
   }
-  return export_device(found, *entry, root.id);
+  return found.device;
 }
 
 }  // namespace detail

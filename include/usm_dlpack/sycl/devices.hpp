@@ -242,8 +242,8 @@ struct platform_entry {
 };
 
 /// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
-/// one byte, the likeliest size to be pooled. Shared USM is pooled only if the device only
-/// reads it.
+/// one byte, the likeliest size to be pooled. Shared USM is pooled only if devices only read
+/// it.
 /// @pre the platform is of the backend ext_oneapi_level_zero
 inline bool is_unpooled(const platform_entry& entry, sycl::usm::alloc kind) noexcept {
   std::atomic<pooling>& state = entry.pooling_of_kind->at(static_cast<std::size_t>(kind));

@@ -97,37 +97,32 @@ inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
   }
 }
 
-/// The part of `allocation` that an export needs.
+/// What an export needs to know of memory.
 struct memory_place {
-  bool known = false;           ///< USM of the context
-  std::int32_t device_id = -1;  ///< of the root device; -1 if unknown
+  bool known;       ///< USM of the context
+  DLDevice device;  ///< the root device
 };
 
 /// Finds the memory's device: with one query for most device and shared USM. Its kind is
 /// queried only if the view's type names one.
 /// @param kind unknown for a view of any kind or without elements
+/// @param preferred device id for memory that belongs to no single device, or -1
 /// @pre `entry.context` is not null
 inline memory_place find_place(const void* pointer, const platform_entry& entry,
-                               sycl::usm::alloc kind) {
+                               sycl::usm::alloc kind, std::int32_t preferred) {
   const opencl_platform& native = entry.opencl;
   cl_device_id device = nullptr;
   if (kind == sycl::usm::alloc::unknown && native.query != nullptr &&
       native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
     if (const std::int32_t id = root_id_of(native, device); id >= 0) {
-      return {true, id};
+      return {true, {kDLOneAPI, id}};
     }
   }
   const allocation found = find_allocation(pointer, entry);
   check_kind(found, kind);
-  return {found.kind != sycl::usm::alloc::unknown, found.device_id};
-}
-
-/// The DLPack device of USM.
-/// @param preferred device id for host USM, which belongs to no single device
-inline DLDevice export_device(const memory_place& found, const platform_entry& entry,
-                              std::int32_t preferred) noexcept {
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
-  return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
+  return {found.kind != sycl::usm::alloc::unknown,
+          {kDLOneAPI, found.device_id < 0 ? any : found.device_id}};
 }
 
 /// Runs the export protocol for a context.
@@ -141,14 +136,14 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::conte
   if (entry == nullptr) {
     refuse_context(pointer, empty, context, queue_id, observer);
   }
-  const memory_place found = find_place(pointer, *entry, kind);
+  const memory_place found = find_place(pointer, *entry, kind, queue_id);
   if (!found.known && !empty) {
     refuse_unknown(pointer, queue_id);
   }
   begin_step(observer, "default");
   begin_step(observer, "device");
   begin_step(observer, "root");
-  return export_device(found, *entry, queue_id);
+  return found.device;
 }
 
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,

@@ -118,8 +118,7 @@ template <class View, class = detail::required_view<View>>
 }
 
 /// Validates a tensor, or a managed one, against the USM kind of the view's type, and makes a
-/// view of it. For types without a kind, core/to_mdspan.hpp has overloads that query no
-/// device.
+/// view of it. Types without a kind have overloads in core/ that query no device.
 template <class View, class Tensor, class = detail::required_view<View>,
           std::enable_if_t<!detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] auto to_mdspan(const Tensor& tensor)
