@@ -20,7 +20,9 @@ namespace nb = nanobind;
 /// `SyclQueue`, its functions `SyclQueue_GetQueueRef` and `SyclQueue_Make`, and the capsule
 /// "SyclQueueRef".
 template <class Object>
-inline constexpr auto dpctl_name = nb::detail::const_name("Queue");
+inline constexpr auto dpctl_name = nullptr;
+template <>
+inline constexpr auto dpctl_name<sycl::queue> = nb::detail::const_name("Queue");
 template <>
 inline constexpr auto dpctl_name<sycl::context> = nb::detail::const_name("Context");
 template <>

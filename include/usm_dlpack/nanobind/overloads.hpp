@@ -52,21 +52,14 @@ inline call_record& record_of(nb::detail::cleanup_list* call) {
   return recorded_calls()[call];
 }
 
-/// Records that an argument is of another Python type than the parameter.
-/// @param call null records nothing, as in the next function
-inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call) {
+/// Records a refusal: of an object of another Python type than the parameter, or with parts
+/// that say why an array was refused.
+/// @param call null records nothing
+template <class... Parts>
+void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
+                    const Parts&... parts) {
   if (call != nullptr) {
-    record_of(call).refusals.append(nb::make_tuple(argument));
-  }
-}
-
-/// Records why an array was refused.
-inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
-                           const conversion_error& reason) {
-  if (call != nullptr) {
-    record_of(call).refusals.append(nb::make_tuple(
-        argument, is_of_type(reason.code()), to_string(reason.code()), reason.field().c_str(),
-        reason.expected().c_str(), reason.found().c_str(), reason.remedy().c_str()));
+    record_of(call).refusals.append(nb::make_tuple(argument, parts...));
   }
 }
 

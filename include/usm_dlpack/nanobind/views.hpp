@@ -295,14 +295,16 @@ class view_parameter : public kept_argument<Made> {
       record_taken(object, cleanup);
       return true;
     } catch (const conversion_error& refused) {
-      record_refusal(object, cleanup, refused);
+      record_refusal(object, cleanup, is_of_type(refused.code()), to_string(refused.code()),
+                     refused.field().c_str(), refused.expected().c_str(),
+                     refused.found().c_str(), refused.remedy().c_str());
       if (!is_of_type(refused.code())) {
         throw;
       }
       return false;
     } catch (const nb::python_error& raised) {
-      if (cleanup != nullptr && raised.matches(PyExc_BufferError)) {
-        record_of(cleanup).refusals.append(nb::make_tuple(object, raised.value()));
+      if (raised.matches(PyExc_BufferError)) {
+        record_refusal(object, cleanup, raised.value());
       } else if (cleanup != nullptr && record_of(cleanup).raised == nullptr) {
         record_of(cleanup).raised = std::current_exception();
       }

@@ -231,12 +231,6 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
   return (is_root(device, root) ? "device " : "a sub-device of device ") + digits(root.id);
 }
 
-USM_DLPACK_COLD inline void refuse_opencl_device(const std::string& expected,
-                                                 const std::string& found) {
-  refuse(errc::device_mismatch, "device", expected, found,
-         "pass the device that the memory was allocated for, or none");
-}
-
 /// Checks the last rule: a given device is the one that the memory is on, or its root. Host
 /// USM and unknown memory, for which OpenCL names no device, accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
@@ -247,15 +241,15 @@ inline void check_device(const void* pointer, const platform_entry& entry, cl_de
     native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);
   }
   const opencl_root true_root{&native, root_id_of(native, true_device)};
-  if (true_root.id < 0) {
-    if (&device_table::get().platform_of(root.id) != &entry) {
-      refuse_opencl_device("a device of the given context", name_of(device, root));
-    }
-  } else if (device != true_device && !is_root(device, true_root)) {
-    const std::string expected = name_of(true_device, true_root);
+  const bool known = true_root.id >= 0;
+  if (known ? device != true_device && !is_root(device, true_root)
+            : &device_table::get().platform_of(root.id) != &entry) {
+    const std::string expected = known ? name_of(true_device, true_root) : "";
     const std::string named = name_of(device, root);
-    refuse_opencl_device(expected + ", where the memory is",
-                         named == expected ? "another " + named.substr(2) : named);
+    refuse(errc::device_mismatch, "device",
+           known ? expected + ", where the memory is" : "a device of the given context",
+           named == expected ? "another " + named.substr(2) : named,
+           "pass the device that the memory was allocated for, or none");
   }
 }
 

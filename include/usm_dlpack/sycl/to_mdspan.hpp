@@ -12,13 +12,9 @@ namespace usm_dlpack {
 namespace detail {
 
 template <class Accessor>
-struct plain_accessor {
-  using type = Accessor;
-};
+auto without_kind(const Accessor&) -> Accessor;
 template <sycl::usm::alloc Kind, class Accessor>
-struct plain_accessor<usm_accessor<Kind, Accessor>> {
-  using type = Accessor;
-};
+auto without_kind(const usm_accessor<Kind, Accessor>&) -> Accessor;
 
 /// A view type with its accessor replaced: by one that names a kind, or by the plain one.
 template <class View>
@@ -30,7 +26,7 @@ struct rebound_view {
 template <template <class, class, class, class> class Mdspan, class Element, class Extents,
           class Layout, class Accessor>
 struct rebound_view<Mdspan<Element, Extents, Layout, Accessor>> {
-  using plain_accessor_type = typename plain_accessor<Accessor>::type;
+  using plain_accessor_type = decltype(detail::without_kind(std::declval<const Accessor&>()));
   using plain = Mdspan<Element, Extents, Layout, plain_accessor_type>;
   template <sycl::usm::alloc Kind>
   using of_kind = Mdspan<Element, Extents, Layout, usm_accessor<Kind, plain_accessor_type>>;
