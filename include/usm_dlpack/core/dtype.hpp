@@ -248,7 +248,6 @@ constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
          (type_code_rows[dtype.code].bytes >> (dtype.bits / 8) & 1) != 0;
 }
 
-/// Whether this is a dtype of DLPack 1.3.
 constexpr bool dtype_is_known(DLDataType dtype) noexcept {
   return detail::has_whole_bytes(dtype) ||
          (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&

@@ -9,7 +9,6 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// Whether a type is an always strided mapping of a rank.
 template <class Mapping, std::size_t Rank, class = void>
 inline constexpr bool is_strided_mapping = false;
 template <class Mapping, std::size_t Rank>

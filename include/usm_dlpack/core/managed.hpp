@@ -33,35 +33,28 @@ namespace detail {
 /// A managed tensor and its owner, followed by shape and strides in the same allocation.
 template <class Managed, class Owner>
 struct managed_block {
-  Managed managed;
+  alignas(std::int64_t) Managed managed;
   Owner owner;
 
-  /// Bytes from the block's start to the arrays.
-  static constexpr std::size_t arrays_at() noexcept {
-    constexpr std::size_t unit = alignof(std::int64_t);
-    return (sizeof(managed_block) + unit - 1) / unit * unit;
-  }
-
-  static void* allocate(std::size_t ndim) {
-    return ::operator new(arrays_at() + 2 * ndim * sizeof(std::int64_t),
+  static void* operator new(std::size_t size, std::int32_t ndim) {
+    return ::operator new(size + 2 * static_cast<std::size_t>(ndim) * sizeof(std::int64_t),
                           std::align_val_t{alignof(managed_block)});
   }
-
-  static void deallocate(void* memory) noexcept {
+  static void operator delete(void* memory) noexcept {
     ::operator delete(memory, std::align_val_t{alignof(managed_block)});
   }
+  /// Called if the owner's move throws.
+  static void operator delete(void* memory, std::int32_t) noexcept { operator delete(memory); }
 
   /// The `deleter`: `manager_ctx` is the block.
   static void destroy(Managed* managed) noexcept {
-    auto* block = static_cast<managed_block*>(managed->manager_ctx);
-    block->~managed_block();
-    deallocate(block);
+    delete static_cast<managed_block*>(managed->manager_ctx);
   }
 };
 
 /// Copies a tensor, with its shape and strides at `arrays`; null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
-  copy_strides(from, arrays, arrays + from.ndim);
+  detail::copy_strides(from, arrays, arrays + from.ndim);
   to = from;
   to.shape = from.ndim == 0 ? nullptr : arrays;
   to.strides = from.ndim == 0 ? nullptr : arrays + from.ndim;
@@ -95,20 +88,13 @@ inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
 template <class Managed, class Owner>
 Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner) {
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
-  void* memory = block_type::allocate(static_cast<std::size_t>(tensor.ndim));
-  block_type* block = nullptr;
-  try {
-    block = ::new (memory) block_type{Managed{}, std::forward<Owner>(owner)};
-  } catch (...) {
-    block_type::deallocate(memory);
-    throw;
-  }
-  void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
+  auto* block = new (tensor.ndim) block_type{Managed{}, std::forward<Owner>(owner)};
+  auto* arrays = reinterpret_cast<std::int64_t*>(block + 1);
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     block->managed.flags = flags;
   }
-  detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
+  detail::write_tensor(tensor, arrays, block->managed.dl_tensor);
   detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;
@@ -136,7 +122,6 @@ constexpr std::uint64_t flags_of() {
                                                            : 0U);
 }
 
-/// Checks what a managed tensor is made of, and makes it.
 template <class Managed, class Owner>
 auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
   check_flags(flags, "clear the bits that DLPack 1.3 does not define");

@@ -75,7 +75,7 @@ inline void check_alignment(const tensor_structure& structure, std::uintptr_t al
 template <std::size_t Rank>
 strided_shape<Rank> read_strides(const DLTensor& tensor) {
   strided_shape<Rank> given;
-  copy_strides(tensor, given.shape.data(), given.strides.data());
+  detail::copy_strides(tensor, given.shape.data(), given.strides.data());
   return given;
 }
 
@@ -139,7 +139,6 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   return View(first, mapping);
 }
 
-/// Runs every check in the documented order.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
   detail::check_ndim(tensor);
@@ -157,7 +156,6 @@ inline constexpr bool has_common_case =
     (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
                                 : made_from_extents<Mapping> && padding_of<Mapping> == 0);
 
-/// Whether the integers of a mapping hold the reach of nested dimensions.
 template <class Mapping>
 constexpr bool holds_reach(std::int64_t reach) noexcept {
   bool holds = fits<typename Mapping::extents_type::index_type>(reach);

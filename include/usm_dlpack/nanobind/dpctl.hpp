@@ -112,7 +112,6 @@ const Object* in_capsule(nb::handle object) {
              : nullptr;
 }
 
-/// Makes a dpctl object that holds a copy of a SYCL object.
 template <class Object>
 nb::object make_dpctl(const Object& object) {
   PyObject* made = dpctl_class<Object>::found().make(&object);

@@ -34,7 +34,6 @@ constexpr std::array<std::int64_t, 1> extents_said(nb::detail::unused) noexcept 
   return {-1};
 }
 
-/// Compares the extents that an nb::ndarray type names with a tensor's.
 template <class Array, std::size_t Rank>
 void check_extents_said(const strided_shape<Rank>& tensor) {
   constexpr auto said = detail::extents_said(typename Array::Config::Shape{});
@@ -71,7 +70,6 @@ void check_order_said(const strided_shape<Rank>& tensor) {
   }
 }
 
-/// Compares an nb::ndarray type with the view type that it is made of.
 template <class Array, class View>
 constexpr void require_ndarray_for() {
   constexpr nb::dlpack::dtype said = nb::dtype<typename Array::Scalar>();

@@ -74,15 +74,12 @@ struct package_interface {
 
  private:
   static const package_interface* find() {
-    const nb::object package = nb::module_::import_("usm_dlpack._core");
-    PyObject* attribute = PyObject_GetAttrString(package.ptr(), "_package_interface");
-    PyErr_Clear();
-    const nb::object capsule = nb::steal(attribute);
-    const auto* table =
-        capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
-            ? static_cast<const package_interface*>(
-                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
-            : nullptr;
+    const nb::object capsule = nb::getattr(nb::module_::import_("usm_dlpack._core"),
+                                           "_package_interface", nb::none());
+    const auto* table = PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
+                            ? static_cast<const package_interface*>(
+                                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
+                            : nullptr;
     if (table == nullptr || table->version != known_version) {
       const std::string found =
           table == nullptr ? std::string("none") : digits(table->version);
@@ -109,6 +106,21 @@ inline void set_error(const conversion_error& error) noexcept {
   } catch (...) {
     PyErr_NoMemory();
   }
+}
+
+/// The object that a function makes; null with the Python error set if it throws.
+template <class Make>
+nb::handle made_or_error(Make&& make) noexcept {
+  try {
+    return make().release();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const conversion_error& error) {
+    set_error(error);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  return {};
 }
 
 struct reference_drop {

@@ -40,14 +40,7 @@ class dpctl_caster : public kept_argument<Object> {
 
   static nb::handle from_cpp(const Object& object, nb::rv_policy,
                              nb::detail::cleanup_list*) noexcept {
-    try {
-      return make_dpctl(object).release();
-    } catch (nb::python_error& error) {
-      error.restore();
-    } catch (const std::bad_alloc&) {
-      PyErr_NoMemory();
-    }
-    return {};
+    return made_or_error([&] { return make_dpctl(object); });
   }
   static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
                              nb::detail::cleanup_list* cleanup) noexcept {

@@ -66,15 +66,14 @@ constexpr auto parameter_text() {
 class array_offer {
  public:
   explicit array_offer(nb::handle array) : array_(array.ptr()) {
-    const offer answer = package_interface::get().ask(array.ptr(), offered_);
-    if (answer == offer::failed) {
+    if (package_interface::get().ask(array.ptr(), offered_) == offer::failed) {
       throw nb::python_error();
     }
-    is_array_ = answer == offer::made;
     owner_ = nb::steal(offered_.owner);
   }
 
-  bool is_array() const noexcept { return is_array_; }
+  /// @pre `release` was not called
+  bool is_array() const noexcept { return owner_.is_valid(); }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
   std::uint64_t flags() const noexcept { return offered_.flags; }
   PyObject* release() noexcept { return owner_.release().ptr(); }
@@ -89,7 +88,6 @@ class array_offer {
     }
   }
 
-  /// The queue that the array reports, if any.
   std::optional<sycl::queue> queue() const {
     std::optional<sycl::queue> found = offered_.queue;
     if (!found && package_interface::get().find_queue(array_, found) == offer::failed) {
@@ -130,7 +128,6 @@ class array_offer {
   PyObject* array_;
   array_description offered_;
   nb::object owner_;
-  bool is_array_ = false;
 };
 
 }  // namespace usm_dlpack::detail
@@ -218,7 +215,7 @@ namespace detail {
 /// @param result an `owned_view` or a `usm_array`
 template <class View, class Result>
 nb::handle to_python(Result&& result) noexcept {
-  try {
+  return made_or_error([&] {
     owned_view<View> made(std::forward<Result>(result));
     if (made.managed() == nullptr) {
       refuse(errc::request_unsupported, "return", "a view with an owner",
@@ -230,15 +227,8 @@ nb::handle to_python(Result&& result) noexcept {
     if (tensor.is_valid() && usm_kind_v<View> != sycl::usm::alloc::unknown) {
       array_offer(tensor).template check_kind<View>();
     }
-    return tensor.release();
-  } catch (nb::python_error& error) {
-    error.restore();
-  } catch (const conversion_error& error) {
-    set_error(error);
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  }
-  return {};
+    return tensor;
+  });
 }
 
 /// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
@@ -387,7 +377,6 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   }
 };
 
-/// Caster of a view that keeps the array's memory alive.
 template <typename View>
 struct type_caster<usm_dlpack::owned_view<View>>
     : usm_dlpack::detail::view_parameter<usm_dlpack::owned_view<View>, View> {
@@ -407,7 +396,6 @@ struct type_caster<usm_dlpack::owned_view<View>>
   }
 };
 
-/// Caster of an extension's own array, which becomes a DLPackTensor.
 template <typename View>
 struct type_caster<usm_dlpack::usm_array<View>> {
   using array = usm_dlpack::usm_array<View>;

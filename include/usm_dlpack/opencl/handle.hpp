@@ -68,7 +68,6 @@ inline std::string name_of_opencl_error(cl_int status) {
   return std::string(name) + " (" + std::to_string(status) + ")";
 }
 
-/// Refuses a handle for which OpenCL reports an error.
 template <class Native>
 void check_answer(Native handle, cl_int status) {
   using names = opencl_names<Native>;
@@ -80,7 +79,6 @@ void check_answer(Native handle, cl_int status) {
   }
 }
 
-/// Queries one value of an OpenCL object.
 template <class Value, class Native>
 Value ask_opencl(Native handle, cl_uint what) {
   Value value{};

@@ -102,8 +102,6 @@ inline const platform_entry* find_platform(cl_context context) {
 
 }  // namespace detail
 
-// --- To OpenCL ----------------------------------------------------------------------------
-
 /// Gets the handle of a device, or of a queue's device. Owns a reference; OpenCL does not
 /// count references to root devices.
 /// @throws conversion_error `backend_not_accepted`, `runtime_error`
@@ -138,8 +136,6 @@ inline const platform_entry* find_platform(cl_context context) {
 [[nodiscard]] inline opencl_handle<cl_command_queue> opencl_queue(const sycl::queue& queue) {
   return detail::opencl_handle_of<cl_command_queue>(queue);
 }
-
-// --- To SYCL ------------------------------------------------------------------------------
 
 /// Gets the SYCL device of a handle. A root device is the one in
 /// `sycl::device::get_devices()`. A sub-device has such a root; it equals other results for

@@ -204,22 +204,16 @@ inline level_zero_platform make_level_zero_platform(
   return made;
 }
 
-template <class Platform, class = void>
-inline constexpr bool has_khr_default_context = false;
-template <class Platform>
-inline constexpr bool has_khr_default_context<
-    Platform, std::void_t<decltype(std::declval<Platform&>().khr_get_default_context())>> =
-    true;
-
 /// The context of every queue made from a device alone. The KHR spelling came with DPC++
 /// 2025.2, which deprecated the oneAPI spelling.
 template <class Platform>
-sycl::context default_context_of(const Platform& platform) {
-  if constexpr (has_khr_default_context<Platform>) {
-    return platform.khr_get_default_context();
-  } else {
-    return platform.ext_oneapi_get_default_context();
-  }
+auto default_context_of(const Platform& platform, int)
+    -> decltype(platform.khr_get_default_context()) {
+  return platform.khr_get_default_context();
+}
+template <class Platform>
+sycl::context default_context_of(const Platform& platform, long) {
+  return platform.ext_oneapi_get_default_context();
 }
 
 /// Whether SYCL pools allocations of a USM kind: cuts several from one of the driver's.
@@ -348,7 +342,7 @@ struct device_table {
       entry.platform = place;
       ++platforms[place].device_count;
       if (platforms[place].context == nullptr) {
-        sycl::context context = default_context_of(platform);
+        sycl::context context = default_context_of(platform, 0);
         platforms[place].context = std::make_shared<sycl::context>(context);
       }
     } catch (const sycl::exception& error) {
@@ -390,7 +384,6 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   }
 }
 
-/// A platform's name, as messages show it.
 inline std::string name_of(const sycl::platform& platform) {
   return "the platform \"" +
          ask_runtime("context",

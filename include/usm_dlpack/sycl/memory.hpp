@@ -130,7 +130,6 @@ inline allocation find_allocation(const void* pointer, const platform_entry& ent
   return found;
 }
 
-/// An allocation and the platform that knows it.
 struct located_memory {
   const platform_entry* entry;
   allocation found;
@@ -160,7 +159,6 @@ inline std::vector<located_memory> locate(const void* pointer) {
   return places;
 }
 
-/// Root device ids, as a message lists them.
 inline std::string ids_of(const std::vector<located_memory>& places) {
   std::string ids;
   for (const located_memory& place : places) {
@@ -169,7 +167,6 @@ inline std::string ids_of(const std::vector<located_memory>& places) {
   return ids;
 }
 
-/// The bounds of a view on a Level Zero platform.
 /// @param range the driver's allocation
 inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::alloc kind,
                                              const platform_entry& entry,

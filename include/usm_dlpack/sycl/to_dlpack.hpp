@@ -128,7 +128,6 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry,
 /// Runs the export protocol for a context.
 /// @param entry the platform whose default context `context` is, or null
 /// @param queue_id device id of the queue, or -1 if only a context was given
-/// @param observer may be null
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               const platform_entry* entry, sycl::usm::alloc kind,
                               std::int32_t queue_id, step_observer* observer = nullptr) {

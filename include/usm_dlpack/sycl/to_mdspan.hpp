@@ -74,7 +74,6 @@ requirements require_kind(requirements wanted) {
   return wanted;
 }
 
-/// Runs the import protocol and makes the view.
 template <class View>
 View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
   detail::check_device_type(tensor);

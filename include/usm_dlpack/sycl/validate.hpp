@@ -91,7 +91,6 @@ inline constexpr std::initializer_list<sycl::backend> known_backends = {
     sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
     sycl::backend::ext_oneapi_native_cpu};
 
-/// Names the accepted values, as a message lists them.
 template <class Enum>
 std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
   std::string names;
@@ -304,7 +303,6 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   }
 }
 
-/// Checks version and flags before the tensor is read.
 inline void check_managed(const DLManagedTensorVersioned& managed,
                           const requirements& wanted) {
   detail::check_header(managed);
@@ -317,7 +315,6 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 /// Runs the import protocol for a managed tensor.
 /// @tparam Managed `DLManagedTensorVersioned`, or `DLManagedTensor` without version and flags
 /// @param result after a refusal, holds the results of the steps before
-/// @param observer may be null
 template <class Managed>
 void import_managed(const Managed& managed, const requirements& wanted, usm_allocation& result,
                     step_observer* observer) {
