@@ -25,9 +25,8 @@ struct call_record {
                       ///< the BufferError, or `is_of_type` and the parts of the refusal
   nb::list taken;     ///< arguments that an overload took
   std::exception_ptr raised;  ///< the first error of an array itself, an interrupt for example
-  bool is_explained =
-      false;           ///< whether the last overload, which raises, is known to be there
-  bool ended = false;  ///< whether an overload refused for all
+  bool is_explained = false;  ///< whether the last overload, which raises, was seen
+  bool ended = false;         ///< whether an overload refused for all
 };
 
 /// The calls of this thread that have refused an argument, by their cleanup list: Python code

@@ -125,9 +125,9 @@ struct level_zero_properties {
 
 /// libumf, if the SYCL runtime has loaded it.
 struct memory_pools {
-  int (*pool_of)(const void*, void**) = nullptr;  ///< `umfPoolByPtr`
-  int (*usable_size)(void*, const void*,
-                     std::size_t*) = nullptr;  ///< `umfPoolMallocUsableSize`
+  // `umfPoolByPtr`, `umfPoolMallocUsableSize`
+  int (*pool_of)(const void*, void**) = nullptr;
+  int (*usable_size)(void*, const void*, std::size_t*) = nullptr;
 
   enum class answer { told, not_of_a_pool, none };
 
@@ -430,8 +430,7 @@ inline const device_entry& working_device(std::int32_t device_id) {
 }
 
 inline const platform_entry& working_platform(std::int32_t device_id) {
-  static_cast<void>(working_device(device_id));
-  return device_table::get().platform_of(device_id);
+  return device_table::get().platforms[working_device(device_id).platform];
 }
 
 /// The root device of a sub-device at any depth; a root device itself.
