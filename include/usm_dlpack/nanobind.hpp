@@ -14,9 +14,7 @@
 // `usm_dlpack.ConversionError`. Containers (std::optional, std::vector) must not throw during
 // conversion, so a refused array in one is reported by the last overload (see
 // `explain_refusals`); for a view that may be None, prefer `const View*` with `"x"_a.none()`.
-// Nothing is converted, copied or synchronised: submit kernels to the array's queue, or wait
-// for it. A view and a queue are separate arguments, so call `check_queue` to check that they
-// fit together.
+// Nothing is converted, copied or synchronised (docs/how-to/nanobind.md).
 #pragma once
 
 // clang-format off: the order says which header may include which

@@ -32,6 +32,7 @@ point the include path to a newer one
 point the include path to a 1.x one
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 // Marks a result that points into the object, so that clang warns if it dangles.
@@ -40,6 +41,9 @@ point the include path to a 1.x one
 #else
 #define USM_DLPACK_LIFETIMEBOUND
 #endif
+
+// A function that throws, kept out of the code of its callers.
+#define USM_DLPACK_COLD [[noreturn, gnu::cold, gnu::noinline]]
 
 // The overload of `require` that refuses a broken rule at compile time, with a sentence, where
 // SFINAE sees it. clang prints the attribute, and g++, which would make `unavailable` a hard

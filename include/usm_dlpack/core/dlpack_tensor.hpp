@@ -6,8 +6,6 @@
 #include <usm_dlpack/core/config.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 
 namespace usm_dlpack {
 

@@ -5,9 +5,6 @@
 
 #include <usm_dlpack/core/error.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -167,6 +164,17 @@ enum class type_rule {
   padding
 };
 
+/// Whether the dtype, if there is one, gives each element of fewer than 8 bits its own byte.
+template <class T>
+constexpr bool is_padded() {
+  if constexpr (has_row<T>) {
+    constexpr DLDataType row = data_type_of<T>::value;
+    return row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
+  } else {
+    return false;
+  }
+}
+
 template <class T>
 constexpr type_rule broken_dtype_rule() {
   if constexpr (!is_specialised<T>) {
@@ -177,8 +185,7 @@ constexpr type_rule broken_dtype_rule() {
     constexpr DLDataType row = data_type_of<T>::value;
     constexpr bool packed =
         row.bits > 0 && row.lanes > 0 && std::size_t{row.bits} * row.lanes == 8 * sizeof(T);
-    constexpr bool padded = row.bits > 0 && row.bits < 8 && row.lanes == sizeof(T);
-    return packed || padded ? type_rule::none : type_rule::dtype_size;
+    return packed || is_padded<T>() ? type_rule::none : type_rule::dtype_size;
   }
 }
 
@@ -215,22 +222,9 @@ inline constexpr bool has_data_type_v =
 template <class T, int = detail::require<detail::broken_dtype_rule<std::remove_cv_t<T>>()>()>
 inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::value;
 
-namespace detail {
-
-template <class T>
-constexpr bool subbyte_padded() {
-  if constexpr (has_data_type_v<T>) {
-    return data_type_v<T>.bits < 8 && data_type_v<T>.lanes == sizeof(T);
-  } else {
-    return false;
-  }
-}
-
-}  // namespace detail
-
 /// Whether `T`, cv ignored, stores each element of fewer than 8 bits in its own byte.
 template <class T>
-inline constexpr bool is_subbyte_padded_v = detail::subbyte_padded<T>();
+inline constexpr bool is_subbyte_padded_v = detail::is_padded<std::remove_cv_t<T>>();
 
 /// Compares code, bits and lanes.
 constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
@@ -254,7 +248,6 @@ constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
          (type_code_rows[dtype.code].bytes >> (dtype.bits / 8) & 1) != 0;
 }
 
-/// Whether this is a dtype of DLPack 1.3.
 constexpr bool dtype_is_known(DLDataType dtype) noexcept {
   return detail::has_whole_bytes(dtype) ||
          (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&

@@ -5,7 +5,6 @@
 
 #include <usm_dlpack/core/config.hpp>
 
-#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -143,7 +142,6 @@ inline constexpr error_row error_table[] = {
      "a child made by fork() cannot use the parent's SYCL runtime"},
     {errc::tensor_released, "tensor_released",
      "the garbage collector has taken the tensor's memory already"},
-    // any query
     {errc::runtime_error, "runtime_error", "the SYCL runtime threw; its text is in `found`"},
 };
 
@@ -180,22 +178,11 @@ struct refusal {
   std::string remedy;    ///< what to do about it
 };
 
-namespace detail {
-
-inline std::string sentence_of(const refusal& parts) {
-  std::string sentence = parts.field;
-  sentence.append(": expected ").append(parts.expected);
-  sentence.append(", found ").append(parts.found);
-  return sentence.append("; ").append(parts.remedy);
-}
-
-}  // namespace detail
-
 /// Thrown for every refused input; nothing was converted, consumed or freed before.
 class conversion_error : public std::invalid_argument {
  public:
   conversion_error(errc code, const refusal& parts)
-      : std::invalid_argument(detail::sentence_of(parts)),
+      : std::invalid_argument(sentence_of(parts)),
         code_(code),
         parts_(std::make_shared<const refusal>(parts)) {}
   // Copied even if it could be moved: a moved-from exception would have no parts.
@@ -210,16 +197,22 @@ class conversion_error : public std::invalid_argument {
   const std::string& remedy() const noexcept { return parts_->remedy; }
 
  private:
+  static std::string sentence_of(const refusal& parts) {
+    std::string sentence = parts.field;
+    sentence.append(": expected ").append(parts.expected);
+    sentence.append(", found ").append(parts.found);
+    return sentence.append("; ").append(parts.remedy);
+  }
+
   errc code_;
   std::shared_ptr<const refusal> parts_;  // shared: copying the exception must not throw
 };
 
 namespace detail {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(errc code, std::string_view field,
-                                                          std::string_view expected,
-                                                          std::string_view found,
-                                                          std::string_view remedy) {
+USM_DLPACK_COLD inline void refuse(errc code, std::string_view field,
+                                   std::string_view expected, std::string_view found,
+                                   std::string_view remedy) {
   throw conversion_error(code, {std::string(field), std::string(expected), std::string(found),
                                 std::string(remedy)});
 }

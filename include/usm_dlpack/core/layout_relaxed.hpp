@@ -6,16 +6,9 @@
 
 #include <usm_dlpack/core/strides.hpp>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-
 namespace usm_dlpack {
 namespace detail {
 
-/// Whether a type is an always strided mapping of a rank.
 template <class Mapping, std::size_t Rank, class = void>
 inline constexpr bool is_strided_mapping = false;
 template <class Mapping, std::size_t Rank>
@@ -120,7 +113,8 @@ struct layout_relaxed {
     constexpr bool is_unique() const noexcept {
       const strides_type all = shape();
       const strides_type strides = strides_;  // a copy: see `span`
-      return detail::strides_are_unique(all.data(), strides.data(), all.size());
+      return detail::strides_step_over(all.data(), strides.data(), all.size(),
+                                       detail::step_over::elements);
     }
 
     /// Whether every index below the span size has an element.

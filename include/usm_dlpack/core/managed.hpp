@@ -6,13 +6,7 @@
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <new>
-#include <type_traits>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -39,69 +33,49 @@ namespace detail {
 /// A managed tensor and its owner, followed by shape and strides in the same allocation.
 template <class Managed, class Owner>
 struct managed_block {
-  Managed managed;
+  alignas(std::int64_t) Managed managed;
   Owner owner;
 
-  /// Bytes from the block's start to the arrays.
-  static constexpr std::size_t arrays_at() noexcept {
-    constexpr std::size_t unit = alignof(std::int64_t);
-    return (sizeof(managed_block) + unit - 1) / unit * unit;
-  }
-
-  static void* allocate(std::size_t ndim) {
-    return ::operator new(arrays_at() + 2 * ndim * sizeof(std::int64_t),
+  static void* operator new(std::size_t size, std::int32_t ndim) {
+    return ::operator new(size + 2 * static_cast<std::size_t>(ndim) * sizeof(std::int64_t),
                           std::align_val_t{alignof(managed_block)});
   }
-
-  static void deallocate(void* memory) noexcept {
+  static void operator delete(void* memory) noexcept {
     ::operator delete(memory, std::align_val_t{alignof(managed_block)});
   }
+  /// Called if the owner's move throws.
+  static void operator delete(void* memory, std::int32_t) noexcept { operator delete(memory); }
 
   /// The `deleter`: `manager_ctx` is the block.
   static void destroy(Managed* managed) noexcept {
-    auto* block = static_cast<managed_block*>(managed->manager_ctx);
-    block->~managed_block();
-    deallocate(block);
+    delete static_cast<managed_block*>(managed->manager_ctx);
   }
 };
 
 /// Copies a tensor, with its shape and strides at `arrays`; null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
-  const auto ndim = static_cast<std::size_t>(from.ndim);
-  std::int64_t* strides = std::copy_n(from.shape, ndim, arrays);
-  if (from.strides == nullptr) {
-    write_compact_strides(arrays, strides, ndim);
-  } else {
-    std::copy_n(from.strides, ndim, strides);
-  }
+  detail::copy_strides(from, arrays, arrays + from.ndim);
   to = from;
-  to.shape = ndim == 0 ? nullptr : arrays;
-  to.strides = ndim == 0 ? nullptr : strides;
-}
-
-/// If strides are negative, points `data` at the lowest address and adapts `byte_offset`.
-inline void rebase_to_lowest(DLTensor& tensor, subbyte storage) noexcept {
-  const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  const element_span span = span_of(tensor.shape, tensor.strides, ndim);
-  byte_span bytes{};
-  if (span.empty || span.overflow ||
-      !detail::to_bytes(span, detail::bits_per_element(tensor.dtype, storage), bytes)) {
-    return;
-  }
-  const std::uint64_t below = magnitude(bytes.lowest);
-  if (tensor.byte_offset < below) {
-    tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
-                                          tensor.byte_offset - below);
-    tensor.byte_offset = below;
-  }
+  to.shape = from.ndim == 0 ? nullptr : arrays;
+  to.strides = from.ndim == 0 ? nullptr : arrays + from.ndim;
 }
 
 /// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
-/// reaches below `data`. On the host, dpctl, dpnp and warp ignore `byte_offset`, and
-/// TensorFlow refuses it. Elsewhere `data` stays unchanged: it may be a handle (a `cl_mem`).
+/// reaches below `data`, as with negative strides. On the host, dpctl, dpnp and warp ignore
+/// `byte_offset`, and TensorFlow refuses it. Elsewhere `data` is kept: it may be a handle.
+/// @pre the tensor is well formed, so its span in bytes fits int64_t
 inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
-    rebase_to_lowest(tensor, storage);
+    byte_span bytes{};
+    static_cast<void>(detail::to_bytes(
+        span_of(tensor.shape, tensor.strides, static_cast<std::size_t>(tensor.ndim)),
+        detail::bits_per_element(tensor.dtype, storage), bytes));
+    const std::uint64_t below = magnitude(bytes.lowest);
+    if (tensor.byte_offset < below) {
+      tensor.data = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(tensor.data) +
+                                            tensor.byte_offset - below);
+      tensor.byte_offset = below;
+    }
   } else if (tensor.device.device_type == kDLCPU) {
     if (tensor.data != nullptr) {
       tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
@@ -114,20 +88,13 @@ inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
 template <class Managed, class Owner>
 Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner) {
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
-  void* memory = block_type::allocate(static_cast<std::size_t>(tensor.ndim));
-  block_type* block = nullptr;
-  try {
-    block = ::new (memory) block_type{Managed{}, std::forward<Owner>(owner)};
-  } catch (...) {
-    block_type::deallocate(memory);
-    throw;
-  }
-  void* arrays = static_cast<unsigned char*>(memory) + block_type::arrays_at();
+  auto* block = new (tensor.ndim) block_type{Managed{}, std::forward<Owner>(owner)};
+  auto* arrays = reinterpret_cast<std::int64_t*>(block + 1);
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     block->managed.flags = flags;
   }
-  detail::write_tensor(tensor, static_cast<std::int64_t*>(arrays), block->managed.dl_tensor);
+  detail::write_tensor(tensor, arrays, block->managed.dl_tensor);
   detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
   block->managed.manager_ctx = block;
   block->managed.deleter = &block_type::destroy;
@@ -155,20 +122,15 @@ constexpr std::uint64_t flags_of() {
                                                            : 0U);
 }
 
-inline void check_flags(std::uint64_t flags) {
-  if ((flags & ~flag::all) != 0) {
-    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
-           digits(flags & ~flag::all), "clear the bits that DLPack 1.3 does not define");
+template <class Managed, class Owner>
+auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
+  check_flags(flags, "clear the bits that DLPack 1.3 does not define");
+  if constexpr (std::is_same_v<Managed, DLManagedTensor>) {
+    check_legacy_flags(flags);
   }
-}
-
-/// Describes a view for a managed tensor: `data` is kept for size 0, because dpctl, dpnp and
-/// PyTorch refuse null, and the structure is checked.
-template <class View>
-dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
-  const auto described = detail::describe<empty_data::kept>(view, device);
-  usm_dlpack::check_structure(described.get(), storage_of(flags_of<View>()));
-  return described;
+  usm_dlpack::check_structure(tensor, storage_of(flags));
+  return std::unique_ptr<Managed, managed_deleter>(
+      detail::make_managed<Managed>(tensor, flags, std::forward<Owner>(owner)));
 }
 
 }  // namespace detail
@@ -184,10 +146,8 @@ dlpack_tensor<View::rank()> describe_owned(const View& view, DLDevice device) {
 template <class Owner>
 [[nodiscard]] managed_tensor to_managed_tensor(const DLTensor& tensor, Owner&& owner,
                                                std::uint64_t flags = 0) {
-  detail::check_flags(flags);
-  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
-  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
-      tensor, flags, std::forward<Owner>(owner)));
+  return detail::to_managed<DLManagedTensorVersioned>(tensor, std::forward<Owner>(owner),
+                                                      flags);
 }
 
 /// Makes a legacy managed tensor.
@@ -196,11 +156,7 @@ template <class Owner>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const DLTensor& tensor,
                                                              Owner&& owner,
                                                              std::uint64_t flags = 0) {
-  detail::check_flags(flags);
-  detail::check_legacy_flags(flags);
-  usm_dlpack::check_structure(tensor, detail::storage_of(flags));
-  return legacy_managed_tensor(
-      detail::make_managed<DLManagedTensor>(tensor, flags, std::forward<Owner>(owner)));
+  return detail::to_managed<DLManagedTensor>(tensor, std::forward<Owner>(owner), flags);
 }
 
 /// Makes a managed tensor from a view: read-only if the elements are const, padded if they
@@ -210,9 +166,9 @@ template <class Owner>
 template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] managed_tensor to_managed_tensor(const View& view, DLDevice device,
                                                Owner&& owner) {
-  const auto tensor = detail::describe_owned(view, device);
-  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
-      tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
+  const auto tensor = detail::describe<detail::empty_data::kept>(view, device);
+  return usm_dlpack::to_managed_tensor(tensor.get(), std::forward<Owner>(owner),
+                                       detail::flags_of<View>());
 }
 
 /// Makes a legacy managed tensor, which cannot be read-only, from a view.
@@ -221,9 +177,9 @@ template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,
                                                              Owner&& owner) {
   detail::check_legacy_flags(detail::flags_of<View>());
-  const auto tensor = detail::describe_owned(view, device);
-  return legacy_managed_tensor(detail::make_managed<DLManagedTensor>(
-      tensor.get(), detail::flags_of<View>(), std::forward<Owner>(owner)));
+  const auto tensor = detail::describe<detail::empty_data::kept>(view, device);
+  return usm_dlpack::to_legacy_managed_tensor(tensor.get(), std::forward<Owner>(owner),
+                                              detail::flags_of<View>());
 }
 
 }  // namespace usm_dlpack

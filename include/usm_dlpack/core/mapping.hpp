@@ -4,16 +4,8 @@
 // strides that the mapping cannot have.
 #pragma once
 
-#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
-#include <utility>
 
 namespace usm_dlpack {
 
@@ -49,20 +41,16 @@ inline constexpr bool takes_strides<
     std::void_t<decltype(Strides{std::declval<stride_of_each<Strides, Ranks>>()...})>> =
     std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
 
-template <class Mapping, class = void>
-struct own_strides {
-  using type = void;
-};
 template <class Mapping>
-struct own_strides<Mapping, std::void_t<decltype(std::declval<const Mapping&>().strides())>> {
-  using type = std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
-};
+auto own_strides(int) -> std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
+template <class Mapping>
+void own_strides(long);
 
 /// The strides that a mapping is made from: of its own type, or an array of `index_type` or
 /// int64_t; null if it is not made from strides.
 template <class Mapping>
 constexpr auto find_strides() {
-  using own = typename own_strides<Mapping>::type;
+  using own = decltype(own_strides<Mapping>(0));
   constexpr std::size_t rank = Mapping::extents_type::rank();
   using ranks = std::make_index_sequence<rank>;
   using indices = std::array<typename Mapping::extents_type::index_type, rank>;
@@ -126,7 +114,7 @@ void check_unique_strides(const strided_shape<Rank>& given) {
              digits(given.strides[r]), "use usm_dlpack::layout_relaxed");
     }
   }
-  if (!strides_are_nested(given.shape.data(), given.strides.data(), Rank)) {
+  if (!strides_step_over(given.shape.data(), given.strides.data(), Rank, step_over::extents)) {
     refuse(errc::layout_mismatch, "strides",
            "strides of which each is at least the next smaller one times its extent",
            "one that is less", "use usm_dlpack::layout_relaxed");
@@ -186,7 +174,7 @@ constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
 }
 
 template <class Index>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_product() {
+USM_DLPACK_COLD void refuse_product() {
   refuse(errc::index_type_too_small, "shape",
          "a product that the view's index type " + name_of_integer<Index>() + " holds",
          "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
@@ -368,14 +356,6 @@ bool has_strides_behind_offset(const Mapping& mapping, const strided_shape<Rank>
   return same;
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_strides(std::size_t r,
-                                                                  std::int64_t expected,
-                                                                  std::int64_t found) {
-  refuse(errc::layout_mismatch, indexed("strides", r),
-         digits(expected) + " elements for the view's layout", digits(found),
-         "use layout_stride, or make the array contiguous");
-}
-
 /// Makes the mapping, and refuses strides that differ from the mapping's: its constructor may
 /// fix them, or give the numbers another meaning.
 template <class Mapping, std::size_t Rank>
@@ -405,7 +385,9 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
     const std::size_t other = empty ? Rank : detail::first_other_stride(made, given);
     if (other != Rank) {
       const auto expected = static_cast<std::int64_t>(made.stride(other));
-      refuse_strides(other, expected, given.strides[other]);
+      refuse(errc::layout_mismatch, indexed("strides", other),
+             digits(expected) + " elements for the view's layout",
+             digits(given.strides[other]), "use layout_stride, or make the array contiguous");
     }
   }
   return made;

@@ -4,14 +4,10 @@
 // mdspan, device or heap.
 #pragma once
 
-#include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -107,21 +103,20 @@ template <class Integer>
 }
 
 template <class Integer>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_extent(std::size_t r, Integer value) {
+USM_DLPACK_COLD void refuse_extent(std::size_t r, Integer value) {
   refuse(errc::extent_out_of_range, indexed("shape", r),
          "an extent from 0 to 9223372036854775807 elements", digits(value),
          "make the view smaller or correct its extents");
 }
 
 template <class Integer>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_stride(std::size_t r, Integer value) {
+USM_DLPACK_COLD void refuse_stride(std::size_t r, Integer value) {
   refuse(errc::stride_out_of_range, indexed("strides", r),
          "a stride from -9223372036854775808 to 9223372036854775807 elements", digits(value),
          "use a signed index type for negative strides");
 }
 
 /// Converts an mdspan extent to `DLTensor::shape[r]`.
-/// @throws conversion_error `extent_out_of_range`
 template <class Integer>
 constexpr std::int64_t to_extent(Integer value, std::size_t r) {
   if (value < Integer{0} || !fits_int64(value)) {
@@ -131,7 +126,6 @@ constexpr std::int64_t to_extent(Integer value, std::size_t r) {
 }
 
 /// Converts an mdspan stride to `DLTensor::strides[r]`.
-/// @throws conversion_error `stride_out_of_range`
 template <class Integer>
 constexpr std::int64_t to_stride(Integer value, std::size_t r) {
   if (!fits_int64(value)) {
@@ -224,18 +218,16 @@ std::string name_of_integer() {
   return (is_signed_integer<Integer> ? "int" : "uint") + digits(8 * sizeof(Integer)) + "_t";
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index_type(std::string_view field,
-                                                                     const std::string& type,
-                                                                     std::int64_t value) {
+USM_DLPACK_COLD inline void refuse_index_type(std::string_view field, const std::string& type,
+                                              std::int64_t value) {
   refuse(errc::index_type_too_small, field,
          "a value that the view's index type " + type + " holds", digits(value),
          value < 0 && type[0] == 'u' ? "use extents of a signed index type"
                                      : "use extents of a wider index type");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_extent_mismatch(std::size_t r,
-                                                                          std::size_t expected,
-                                                                          std::int64_t found) {
+USM_DLPACK_COLD inline void refuse_extent_mismatch(std::size_t r, std::size_t expected,
+                                                   std::int64_t found) {
   refuse(errc::extent_mismatch, indexed("shape", r),
          digits(expected) + " for the view's static extent", digits(found),
          "use a dynamic extent, or an array of that shape");
@@ -254,10 +246,10 @@ constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...
   return mapping(static_cast<index_type>(Zeros * 0)...);
 }
 
-/// The bound that each stride must exceed, for `strides_step_over`.
+/// The bound that each stride must exceed, signs aside, for `strides_step_over`.
 enum class step_over {
-  elements,  ///< all that smaller strides reach: no two indices share an element
-  extents,   ///< the next smaller stride times its extent, as in `layout_stride`
+  elements,  ///< all that smaller strides reach: proves that no two indices share an element
+  extents,  ///< the next smaller stride times its extent (P0009 `[mdspan.layout.stride.cons]`)
 };
 
 /// Whether each stride's magnitude exceeds what smaller strides reach.
@@ -290,23 +282,7 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
 constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
                                  std::size_t ndim, step_over what) noexcept {
   const element_span whole = span_of(shape, strides, ndim);
-  if (whole.empty || whole.overflow) {
-    return whole.empty;
-  }
-  return dimensions_step_over(shape, strides, ndim, what);
-}
-
-/// Whether the strides prove that no two indices share an element; sufficient, not necessary.
-constexpr bool strides_are_unique(const std::int64_t* shape, const std::int64_t* strides,
-                                  std::size_t ndim) noexcept {
-  return strides_step_over(shape, strides, ndim, step_over::elements);
-}
-
-/// Whether the strides meet the precondition of `layout_stride` (P0009
-/// `[mdspan.layout.stride.cons]`), signs aside.
-constexpr bool strides_are_nested(const std::int64_t* shape, const std::int64_t* strides,
-                                  std::size_t ndim) noexcept {
-  return strides_step_over(shape, strides, ndim, step_over::extents);
+  return whole.empty || (!whole.overflow && dimensions_step_over(shape, strides, ndim, what));
 }
 
 /// Recognises dimensions nested in C or F order, as in compact arrays and most slices: every

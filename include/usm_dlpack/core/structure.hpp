@@ -5,12 +5,9 @@
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
-#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
+#include <algorithm>
 
 namespace usm_dlpack {
 
@@ -47,17 +44,20 @@ inline void check_device_type(const DLTensor& tensor) {
   }
 }
 
+inline void check_flags(std::uint64_t flags, const char* remedy) {
+  if ((flags & ~flag::all) != 0) {
+    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
+           digits(flags & ~flag::all), remedy);
+  }
+}
+
 /// Checks version and flags. Nothing else may be read before the version is known.
-/// @throws conversion_error `version_unsupported`, `flags_unknown`
 inline void check_header(const DLManagedTensorVersioned& managed) {
   if (managed.version.major != DLPACK_MAJOR_VERSION) {
     refuse(errc::version_unsupported, "version.major", "1", digits(managed.version.major),
            "ask the producer for max_version (1, 3)");
   }
-  if ((managed.flags & ~flag::all) != 0) {
-    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
-           digits(managed.flags & ~flag::all), "ask the producer for max_version (1, 3)");
-  }
+  check_flags(managed.flags, "ask the producer for max_version (1, 3)");
 }
 
 constexpr subbyte storage_of(std::uint64_t flags) noexcept {
@@ -93,6 +93,18 @@ inline void check_extents(const DLTensor& tensor) {
   }
 }
 
+/// Copies shape and strides; null strides are filled in.
+inline void copy_strides(const DLTensor& from, std::int64_t* shape,
+                         std::int64_t* strides) noexcept {
+  const auto ndim = static_cast<std::size_t>(from.ndim);
+  std::copy_n(from.shape, ndim, shape);
+  if (from.strides == nullptr) {
+    write_compact_strides(shape, strides, ndim);
+  } else {
+    std::copy_n(from.strides, ndim, strides);
+  }
+}
+
 /// An element span in bytes, relative to the first element.
 struct byte_span {
   std::int64_t lowest = 0;    ///< 0 or negative
@@ -101,7 +113,7 @@ struct byte_span {
 
 /// @returns whether every offset fits int64_t
 constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
-                        byte_span& bytes) {
+                        byte_span& bytes) noexcept {
   std::int64_t low = 0;
   std::int64_t end = 0;
   if (element_bits % 8 == 0) {
@@ -121,7 +133,14 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
   return true;
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_span() {
+/// @param past bytes past an address that is aligned as expected
+USM_DLPACK_COLD inline void refuse_alignment(std::string_view expected, std::uintptr_t past) {
+  refuse(errc::data_misaligned, "byte_offset", expected,
+         digits(past) + " bytes past such an address",
+         "copy the array to aligned memory first");
+}
+
+USM_DLPACK_COLD inline void refuse_span() {
   refuse(errc::span_overflow, "strides", "a view that the address space can hold",
          "offsets beyond it", "have the producer correct shape, strides and byte_offset");
 }
@@ -189,11 +208,9 @@ inline bool accept_common_case(const DLTensor& tensor, tensor_structure& result)
   }
   const std::uintptr_t beyond = result.first & detail::alignment_mask(tensor.dtype);
   if (!span.empty && beyond != 0) {
-    detail::refuse(errc::data_misaligned, "byte_offset",
-                   "data + byte_offset aligned to " +
-                       detail::digits(detail::alignment_mask(tensor.dtype) + 1) + " bytes",
-                   detail::digits(beyond) + " bytes past such an address",
-                   "copy the array to aligned memory first");
+    refuse_alignment("data + byte_offset aligned to " +
+                         digits(detail::alignment_mask(tensor.dtype) + 1) + " bytes",
+                     beyond);
   }
   result.unique = span.empty || tensor.strides == nullptr ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,

@@ -7,17 +7,11 @@
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <utility>
-
 namespace usm_dlpack {
 namespace detail {
 
 template <class Index>
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_offset(Index index) {
+USM_DLPACK_COLD void refuse_offset(Index index) {
   refuse(errc::offset_out_of_range, "element_offset",
          "a first element within reach of a pointer", digits(index),
          "correct the mapping of the view");

@@ -8,12 +8,6 @@
 
 #include <usm_dlpack/core/mapping.hpp>
 #include <usm_dlpack/core/structure.hpp>
-#include <usm_dlpack/core/view.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -71,36 +65,17 @@ void check_static_extents(const DLTensor& tensor) {
 
 inline void check_alignment(const tensor_structure& structure, std::uintptr_t alignment) {
   if (!structure.empty && structure.first % alignment != 0) {
-    refuse(
-        errc::data_misaligned, "byte_offset",
+    refuse_alignment(
         "data + byte_offset aligned to " + digits(alignment) + " bytes, as the element type",
-        digits(structure.first % alignment) + " bytes past such an address",
-        "copy the array to aligned memory first");
+        structure.first % alignment);
   }
 }
 
-/// Checks the alignment that the accessor promises.
-template <std::size_t Alignment>
-void check_accessor_alignment(const volatile void* handle) {
-  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(handle) % Alignment;
-  if (past != 0) {
-    refuse(errc::data_misaligned, "byte_offset",
-           "elements aligned to " + digits(Alignment) + " bytes, as the view's accessor says",
-           digits(past) + " bytes past such an address",
-           "copy the array to aligned memory first");
-  }
-}
-
+/// @pre `ndim` is the rank
 template <std::size_t Rank>
 strided_shape<Rank> read_strides(const DLTensor& tensor) {
   strided_shape<Rank> given;
-  for (std::size_t r = 0; r < Rank; ++r) {
-    given.shape[r] = tensor.shape[r];
-    given.strides[r] = tensor.strides == nullptr ? 0 : tensor.strides[r];
-  }
-  if (tensor.strides == nullptr) {
-    write_compact_strides(given.shape.data(), given.strides.data(), Rank);
-  }
+  detail::copy_strides(tensor, given.shape.data(), given.strides.data());
   return given;
 }
 
@@ -155,11 +130,15 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   const auto origin = static_cast<std::ptrdiff_t>(detail::origin_index(mapping, ranks));
   detail::check_indices<index_type>(origin, given);
   first -= origin;
-  check_accessor_alignment<promised_alignment<accessor_of<View>>>(first);
+  constexpr std::size_t promised = promised_alignment<accessor_of<View>>;
+  if (const auto past = reinterpret_cast<std::uintptr_t>(first) % promised; past != 0) {
+    refuse_alignment(
+        "elements aligned to " + digits(promised) + " bytes, as the view's accessor says",
+        past);
+  }
   return View(first, mapping);
 }
 
-/// Runs every check in the documented order.
 template <class View>
 [[gnu::noinline]] View convert_in_full(const DLTensor& tensor, subbyte storage) {
   detail::check_ndim(tensor);
@@ -177,7 +156,6 @@ inline constexpr bool has_common_case =
     (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
                                 : made_from_extents<Mapping> && padding_of<Mapping> == 0);
 
-/// Whether the integers of a mapping hold the reach of nested dimensions.
 template <class Mapping>
 constexpr bool holds_reach(std::int64_t reach) noexcept {
   bool holds = fits<typename Mapping::extents_type::index_type>(reach);

@@ -6,22 +6,11 @@
 
 #include <usm_dlpack/core/dtype.hpp>
 
-#include <cstddef>
-#include <type_traits>
-#include <utility>
-
 namespace usm_dlpack {
 namespace detail {
 
 /// `std::dynamic_extent`, which every mdspan uses.
 inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
-
-template <class Accessor>
-constexpr bool accessor_is_plain() {
-  using element_type = typename Accessor::element_type;
-  return std::is_same_v<typename Accessor::reference, element_type&> &&
-         std::is_same_v<typename Accessor::data_handle_type, element_type*>;
-}
 
 }  // namespace detail
 
@@ -32,7 +21,9 @@ constexpr bool accessor_is_plain() {
 /// Specialise it as true for another accessor (atomic references, restrict pointers) that
 /// neither changes nor moves values. A scaling or decoding accessor would be dropped silently.
 template <class Accessor>
-inline constexpr bool is_plain_accessor_v = detail::accessor_is_plain<Accessor>();
+inline constexpr bool is_plain_accessor_v =
+    std::is_same_v<typename Accessor::reference, typename Accessor::element_type&> &&
+    std::is_same_v<typename Accessor::data_handle_type, typename Accessor::element_type*>;
 
 namespace detail {
 
@@ -47,17 +38,14 @@ inline constexpr bool keeps_alignment<
     Accessor,
     std::enable_if_t<std::is_member_pointer_v<decltype(&Accessor::byte_alignment)>>> = true;
 
-template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
-inline constexpr std::size_t constant_alignment = 1;
-template <class Accessor>
-inline constexpr std::size_t
-    constant_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
-        static_cast<std::size_t>(Accessor::byte_alignment);
-
 /// The alignment of the handle in bytes that an accessor promises by a constant, as
 /// `std::aligned_accessor` does; otherwise 1.
+template <class Accessor, class = void, bool = keeps_alignment<Accessor>>
+inline constexpr std::size_t promised_alignment = 1;
 template <class Accessor>
-inline constexpr std::size_t promised_alignment = constant_alignment<Accessor>;
+inline constexpr std::size_t
+    promised_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
+        static_cast<std::size_t>(Accessor::byte_alignment);
 
 /// Whether the accessor is a `usm_accessor`, whose views need a device query.
 template <class Accessor>

@@ -10,33 +10,32 @@
 
 #include <atomic>
 #include <string>
+#include <type_traits>
 
 namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-/// The parts of dpctl's names for a SYCL object: the module `dpctl._sycl_queue`, its class
+/// dpctl's name for a SYCL object: `Queue` of the module `dpctl._sycl_queue`, the class
 /// `SyclQueue`, its functions `SyclQueue_GetQueueRef` and `SyclQueue_Make`, and the capsule
-/// "SyclQueueRef" (null if the class makes none).
+/// "SyclQueueRef".
 template <class Object>
-struct dpctl_names;
+inline constexpr auto dpctl_name = nullptr;
 template <>
-struct dpctl_names<sycl::queue> {
-  static constexpr const char *lower = "queue", *capital = "Queue", *capsule = "SyclQueueRef";
-};
+inline constexpr auto dpctl_name<sycl::queue> = nb::detail::const_name("Queue");
 template <>
-struct dpctl_names<sycl::context> {
-  static constexpr const char *lower = "context", *capital = "Context",
-                              *capsule = "SyclContextRef";
-};
+inline constexpr auto dpctl_name<sycl::context> = nb::detail::const_name("Context");
 template <>
-struct dpctl_names<sycl::device> {
-  static constexpr const char *lower = "device", *capital = "Device", *capsule = nullptr;
-};
+inline constexpr auto dpctl_name<sycl::device> = nb::detail::const_name("Device");
 template <>
-struct dpctl_names<sycl::event> {
-  static constexpr const char *lower = "event", *capital = "Event", *capsule = "SyclEventRef";
-};
+inline constexpr auto dpctl_name<sycl::event> = nb::detail::const_name("Event");
+
+template <class Object>
+std::string lower_dpctl_name() {
+  std::string name = dpctl_name<Object>.text;
+  name[0] = static_cast<char>(name[0] - 'A' + 'a');
+  return name;
+}
 
 /// dpctl's class of a SYCL object, looked up once and kept for the life of the process.
 template <class Object>
@@ -58,11 +57,10 @@ struct dpctl_class {
 
  private:
   static dpctl_class find() {
-    using names = dpctl_names<Object>;
-    const std::string capital = names::capital;
+    const std::string capital = dpctl_name<Object>.text;
     const std::string name = "Sycl" + capital;
     const nb::module_ module =
-        nb::module_::import_((std::string("dpctl._sycl_") + names::lower).c_str());
+        nb::module_::import_(("dpctl._sycl_" + lower_dpctl_name<Object>()).c_str());
     nb::object type = module.attr(name.c_str());
     return {reinterpret_cast<PyTypeObject*>(type.release().ptr()),
             reinterpret_cast<const void* (*)(PyObject*)>(
@@ -92,10 +90,9 @@ const Object* in_dpctl(nb::handle object) {
   }
   const void* held = known.get(object.ptr());
   if (held == nullptr && PyErr_Occurred() == nullptr) {
-    const std::string sentence = std::string(dpctl_names<Object>::lower) +
-                                 ": expected one that was made, found a Sycl" +
-                                 dpctl_names<Object>::capital +
-                                 " without content; pass one of dpctl's objects";
+    const std::string sentence =
+        lower_dpctl_name<Object>() + ": expected one that was made, found a Sycl" +
+        dpctl_name<Object>.text + " without content; pass one of dpctl's objects";
     PyErr_SetString(PyExc_TypeError, sentence.c_str());
   }
   if (held == nullptr) {
@@ -104,16 +101,17 @@ const Object* in_dpctl(nb::handle object) {
   return static_cast<const Object*>(held);
 }
 
-/// Borrows the SYCL object in a capsule without consuming it; null for anything else.
+/// Borrows the SYCL object in a capsule without consuming it; null for anything else. dpctl
+/// makes no capsules of devices.
 template <class Object>
 const Object* in_capsule(nb::handle object) {
-  const char* name = dpctl_names<Object>::capsule;
-  return name != nullptr && PyCapsule_IsValid(object.ptr(), name) != 0
-             ? static_cast<const Object*>(PyCapsule_GetPointer(object.ptr(), name))
+  constexpr auto name =
+      nb::detail::const_name("Sycl") + dpctl_name<Object> + nb::detail::const_name("Ref");
+  return !std::is_same_v<Object, sycl::device> && PyCapsule_IsValid(object.ptr(), name.text)
+             ? static_cast<const Object*>(PyCapsule_GetPointer(object.ptr(), name.text))
              : nullptr;
 }
 
-/// Makes a dpctl object that holds a copy of a SYCL object.
 template <class Object>
 nb::object make_dpctl(const Object& object) {
   PyObject* made = dpctl_class<Object>::found().make(&object);

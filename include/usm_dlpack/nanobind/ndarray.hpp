@@ -4,16 +4,8 @@
 #pragma once
 
 #include <usm_dlpack/nanobind/views.hpp>
-#include <usm_dlpack/sycl/to_mdspan.hpp>
 
-#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -42,7 +34,6 @@ constexpr std::array<std::int64_t, 1> extents_said(nb::detail::unused) noexcept 
   return {-1};
 }
 
-/// Compares the extents that an nb::ndarray type names with a tensor's.
 template <class Array, std::size_t Rank>
 void check_extents_said(const strided_shape<Rank>& tensor) {
   constexpr auto said = detail::extents_said(typename Array::Config::Shape{});
@@ -79,7 +70,6 @@ void check_order_said(const strided_shape<Rank>& tensor) {
   }
 }
 
-/// Compares an nb::ndarray type with the view type that it is made of.
 template <class Array, class View>
 constexpr void require_ndarray_for() {
   constexpr nb::dlpack::dtype said = nb::dtype<typename Array::Scalar>();
@@ -110,7 +100,6 @@ constexpr void require_ndarray_for() {
 /// know that memory is read-only unless its type says so (`nb::ro`), which needs a view of
 /// const elements. It does not know whether elements of fewer than 8 bits are padded either,
 /// so views of those are refused.
-/// @throws conversion_error as `validate` and `to_mdspan`
 template <class View, class... Traits>
 [[nodiscard]] View to_mdspan(const nanobind::ndarray<Traits...>& array,
                              const requirements& wanted = {}) {

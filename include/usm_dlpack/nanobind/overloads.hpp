@@ -6,16 +6,8 @@
 
 #include <usm_dlpack/nanobind/package.hpp>
 
-#include <nanobind/nanobind.h>
-
-#include <cstdint>
 #include <cstring>
-#include <exception>
-#include <optional>
-#include <string>
-#include <type_traits>
 #include <unordered_map>
-#include <utility>
 
 namespace usm_dlpack {
 namespace detail {
@@ -33,9 +25,8 @@ struct call_record {
                       ///< the BufferError, or `is_of_type` and the parts of the refusal
   nb::list taken;     ///< arguments that an overload took
   std::exception_ptr raised;  ///< the first error of an array itself, an interrupt for example
-  bool is_explained =
-      false;           ///< whether the last overload, which raises, is known to be there
-  bool ended = false;  ///< whether an overload refused for all
+  bool is_explained = false;  ///< whether the last overload, which raises, was seen
+  bool ended = false;         ///< whether an overload refused for all
 };
 
 /// The calls of this thread that have refused an argument, by their cleanup list: Python code
@@ -60,21 +51,14 @@ inline call_record& record_of(nb::detail::cleanup_list* call) {
   return recorded_calls()[call];
 }
 
-/// Records that an argument is of another Python type than the parameter.
-/// @param call null records nothing, as in the next function
-inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call) {
+/// Records a refusal: of an object of another Python type than the parameter, or with parts
+/// that say why an array was refused.
+/// @param call null records nothing
+template <class... Parts>
+void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
+                    const Parts&... parts) {
   if (call != nullptr) {
-    record_of(call).refusals.append(nb::make_tuple(argument));
-  }
-}
-
-/// Records why an array was refused.
-inline void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
-                           const conversion_error& reason) {
-  if (call != nullptr) {
-    record_of(call).refusals.append(nb::make_tuple(
-        argument, is_of_type(reason.code()), to_string(reason.code()), reason.field().c_str(),
-        reason.expected().c_str(), reason.found().c_str(), reason.remedy().c_str()));
+    record_of(call).refusals.append(nb::make_tuple(argument, parts...));
   }
 }
 
@@ -162,8 +146,7 @@ struct end_of_search {
 };
 
 /// Raises why no overload took a call's arguments: an error of an array itself, else a refusal
-/// that all overloads share, else an ArgumentError. An argument that some overload took is not
-/// at fault.
+/// that all overloads share, else an ArgumentError of the arguments that no overload took.
 /// @param signatures of the overloads, as nanobind prints them
 [[noreturn]] inline void raise_refusals(const std::string& function, nb::handle signatures,
                                         const nb::args& args, end_of_search end,
@@ -179,13 +162,6 @@ struct end_of_search {
   throw nb::python_error();
 }
 
-/// Whether a name is a static method of a class: its last overload must be static, too.
-inline bool is_static_method(nb::handle scope, const char* name) {
-  const nb::object found = nb::getattr(scope, name, nb::none());
-  const nb::str type(found.type().attr("__name__"));
-  return std::strcmp(type.c_str(), "nb_func") == 0;  // a bound method is an nb_method
-}
-
 }  // namespace detail
 
 /// Adds the last overload of a function, which accepts any arguments and raises
@@ -199,7 +175,9 @@ template <class Scope>
 void explain_refusals(Scope& scope, const char* name) {
   namespace nb = nanobind;
   constexpr bool is_module = std::is_base_of_v<nb::module_, Scope>;
-  const bool is_bound = !is_module && !detail::is_static_method(scope, name);
+  // A bound method is an nb_method. The last overload of a static method must be static, too.
+  const nb::str type(scope.attr(name).type().attr("__name__"));
+  const bool is_bound = std::strcmp(type.c_str(), "nb_func") != 0;
   const std::string function = name;
   // The signature for type checkers, which accepts nothing.
   const std::string signature = "def " + function + "(" + (is_bound ? "self, " : "") +

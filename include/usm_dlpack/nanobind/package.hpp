@@ -5,18 +5,9 @@
 // table up on first use, so it needs the package at run time, but does not link to it.
 #pragma once
 
-#include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
 #include <nanobind/nanobind.h>
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 
 namespace usm_dlpack {
 namespace detail {
@@ -69,34 +60,26 @@ struct package_interface {
 
   /// The table of the installed package, which the first call imports. From then on, waits in
   /// this module's arrays release the GIL.
-  /// @throws nb::python_error ImportError for no package, or another interface version
   static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    const package_interface* table = kept().load(std::memory_order_acquire);
+    static std::atomic<const package_interface*> kept{nullptr};
+    const package_interface* table = kept.load(std::memory_order_acquire);
     if (table == nullptr) {
       table = find();
-      kept().store(table, std::memory_order_release);
+      kept.store(table, std::memory_order_release);
       free_behind_work.store(table->free_after_work, std::memory_order_release);
     }
     return *table;
   }
 
  private:
-  static std::atomic<const package_interface*>& kept() noexcept {
-    static std::atomic<const package_interface*> table{nullptr};
-    return table;
-  }
-
   static const package_interface* find() {
-    const nb::object package = nb::module_::import_("usm_dlpack._core");
-    PyObject* attribute = PyObject_GetAttrString(package.ptr(), "_package_interface");
-    PyErr_Clear();
-    const nb::object capsule = nb::steal(attribute);
-    const auto* table =
-        capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
-            ? static_cast<const package_interface*>(
-                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
-            : nullptr;
+    const nb::object capsule = nb::getattr(nb::module_::import_("usm_dlpack._core"),
+                                           "_package_interface", nb::none());
+    const auto* table = PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
+                            ? static_cast<const package_interface*>(
+                                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
+                            : nullptr;
     if (table == nullptr || table->version != known_version) {
       const std::string found =
           table == nullptr ? std::string("none") : digits(table->version);
@@ -123,6 +106,21 @@ inline void set_error(const conversion_error& error) noexcept {
   } catch (...) {
     PyErr_NoMemory();
   }
+}
+
+/// The object that a function makes; null with the Python error set if it throws.
+template <class Make>
+nb::handle made_or_error(Make&& make) noexcept {
+  try {
+    return make().release();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const conversion_error& error) {
+    set_error(error);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  return {};
 }
 
 struct reference_drop {

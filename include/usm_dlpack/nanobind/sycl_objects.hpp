@@ -6,20 +6,14 @@
 #include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/nanobind/overloads.hpp>
 
-#include <nanobind/nanobind.h>
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <cstdint>
-#include <exception>
-#include <new>
-
 namespace usm_dlpack::detail {
 
 /// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
 template <class Object>
 class dpctl_caster : public kept_argument<Object> {
  public:
+  static constexpr auto Name = nb::detail::const_name("dpctl.Sycl") + dpctl_name<Object>;
+
   bool from_python(nb::handle source, std::uint32_t flags,
                    nb::detail::cleanup_list* call) noexcept {
     this->value.reset();
@@ -46,14 +40,7 @@ class dpctl_caster : public kept_argument<Object> {
 
   static nb::handle from_cpp(const Object& object, nb::rv_policy,
                              nb::detail::cleanup_list*) noexcept {
-    try {
-      return make_dpctl(object).release();
-    } catch (nb::python_error& error) {
-      error.restore();
-    } catch (const std::bad_alloc&) {
-      PyErr_NoMemory();
-    }
-    return {};
+    return made_or_error([&] { return make_dpctl(object); });
   }
   static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
                              nb::detail::cleanup_list* cleanup) noexcept {
@@ -66,20 +53,12 @@ class dpctl_caster : public kept_argument<Object> {
 namespace nanobind::detail {
 
 template <>
-struct type_caster<sycl::queue> : usm_dlpack::detail::dpctl_caster<sycl::queue> {
-  static constexpr auto Name = const_name("dpctl.SyclQueue");
-};
+struct type_caster<sycl::queue> : usm_dlpack::detail::dpctl_caster<sycl::queue> {};
 template <>
-struct type_caster<sycl::context> : usm_dlpack::detail::dpctl_caster<sycl::context> {
-  static constexpr auto Name = const_name("dpctl.SyclContext");
-};
+struct type_caster<sycl::context> : usm_dlpack::detail::dpctl_caster<sycl::context> {};
 template <>
-struct type_caster<sycl::device> : usm_dlpack::detail::dpctl_caster<sycl::device> {
-  static constexpr auto Name = const_name("dpctl.SyclDevice");
-};
+struct type_caster<sycl::device> : usm_dlpack::detail::dpctl_caster<sycl::device> {};
 template <>
-struct type_caster<sycl::event> : usm_dlpack::detail::dpctl_caster<sycl::event> {
-  static constexpr auto Name = const_name("dpctl.SyclEvent");
-};
+struct type_caster<sycl::event> : usm_dlpack::detail::dpctl_caster<sycl::event> {};
 
 }  // namespace nanobind::detail

@@ -5,37 +5,18 @@
 // view with an owner or a usm_array as a DLPackTensor.
 #pragma once
 
-#include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/nanobind/overloads.hpp>
-#include <usm_dlpack/nanobind/package.hpp>
-#include <usm_dlpack/sycl/to_dlpack.hpp>
-#include <usm_dlpack/sycl/to_mdspan.hpp>
-#include <usm_dlpack/sycl/usm_array.hpp>
 
-#include <nanobind/nanobind.h>
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <new>
-#include <optional>
-#include <string_view>
 #include <tuple>
-#include <type_traits>
-#include <utility>
 
 namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-/// The name of a type code, as signature text.
-template <std::uint8_t Code, std::size_t... Is>
-constexpr auto code_text(std::index_sequence<Is...>) {
-  return (nb::detail::const_name("") + ... +
-          nb::detail::const_name(type_code_rows[Code].name[Is]));
+/// The first characters of a string, as signature text.
+template <std::size_t... Is>
+constexpr auto text_of(const char* name, std::index_sequence<Is...>) {
+  return (nb::detail::const_name("") + ... + nb::detail::const_name(name[Is]));
 }
 
 /// `float32`, `bool`, `bfloat16`, `float32x4`: a dtype as messages print it, without numbers.
@@ -44,7 +25,7 @@ constexpr auto dtype_text() {
   using nb::detail::const_name;
   constexpr DLDataType dtype = data_type_v<Element>;
   constexpr std::string_view name = type_code_rows[dtype.code].name;
-  return code_text<dtype.code>(std::make_index_sequence<name.size()>{}) +
+  return text_of(name.data(), std::make_index_sequence<name.size()>{}) +
          const_name<is_named_by_code(dtype)>(const_name(""), const_name<dtype.bits>()) +
          const_name<dtype.lanes == 1>(const_name(""),
                                       const_name("x") + const_name<dtype.lanes>());
@@ -62,15 +43,11 @@ constexpr auto shape_text(std::index_sequence<Ranks...>) {
 template <sycl::usm::alloc Kind>
 constexpr auto kind_text() {
   using nb::detail::const_name;
-  if constexpr (Kind == sycl::usm::alloc::unknown) {
-    return const_name("");
-  } else if constexpr (Kind == sycl::usm::alloc::device) {
-    return const_name(", usm_type='device'");
-  } else if constexpr (Kind == sycl::usm::alloc::shared) {
-    return const_name(", usm_type='shared'");
-  } else {
-    return const_name(", usm_type='host'");
-  }
+  constexpr std::string_view name = to_string(Kind);
+  return const_name<Kind == sycl::usm::alloc::unknown>(
+      const_name(""), const_name(", usm_type='") +
+                          text_of(name.data(), std::make_index_sequence<name.size()>{}) +
+                          const_name("'"));
 }
 
 /// `typing.Annotated[usm_dlpack.UsmArray, dict(dtype='float32', shape=(None, 3))]`
@@ -88,24 +65,21 @@ constexpr auto parameter_text() {
 /// The tensor of an array, and the reference that keeps it alive.
 class array_offer {
  public:
-  /// @throws nb::python_error what the array raises
   explicit array_offer(nb::handle array) : array_(array.ptr()) {
-    const offer answer = package_interface::get().ask(array.ptr(), offered_);
-    if (answer == offer::failed) {
+    if (package_interface::get().ask(array.ptr(), offered_) == offer::failed) {
       throw nb::python_error();
     }
-    is_array_ = answer == offer::made;
     owner_ = nb::steal(offered_.owner);
   }
 
-  bool is_array() const noexcept { return is_array_; }
+  /// @pre `release` was not called
+  bool is_array() const noexcept { return owner_.is_valid(); }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
   std::uint64_t flags() const noexcept { return offered_.flags; }
   PyObject* release() noexcept { return owner_.release().ptr(); }
 
+  /// Checks that memory that was proved before is of the kind that the view's type names.
   /// Accepts any kind for an array without elements, which has no memory.
-  /// @throws conversion_error `usm_type_not_accepted` if memory that was proved before is not
-  ///         of the kind that the view's type names
   template <class View>
   void check_kind() const {
     const DLTensor& proved = offered_.tensor;
@@ -114,8 +88,6 @@ class array_offer {
     }
   }
 
-  /// The queue that the array reports, if any.
-  /// @throws nb::python_error what the array's `sycl_queue` raises
   std::optional<sycl::queue> queue() const {
     std::optional<sycl::queue> found = offered_.queue;
     if (!found && package_interface::get().find_queue(array_, found) == offer::failed) {
@@ -127,7 +99,7 @@ class array_offer {
   /// The view, proved. Dtype and rank are compared first, so that a mismatch lets the next
   /// overload try. Memory that was proved before is not proved again.
   /// @throws conversion_error of the first broken rule: dtype and rank, as `validate` and
-  ///         `check_context`, then as `to_mdspan`; nb::python_error as `queue`
+  ///         `check_context`, then as `to_mdspan`
   template <class View>
   View view() const {
     const subbyte storage = storage_of(offered_.flags);
@@ -156,7 +128,6 @@ class array_offer {
   PyObject* array_;
   array_description offered_;
   nb::object owner_;
-  bool is_array_ = false;
 };
 
 }  // namespace usm_dlpack::detail
@@ -244,7 +215,7 @@ namespace detail {
 /// @param result an `owned_view` or a `usm_array`
 template <class View, class Result>
 nb::handle to_python(Result&& result) noexcept {
-  try {
+  return made_or_error([&] {
     owned_view<View> made(std::forward<Result>(result));
     if (made.managed() == nullptr) {
       refuse(errc::request_unsupported, "return", "a view with an owner",
@@ -256,15 +227,8 @@ nb::handle to_python(Result&& result) noexcept {
     if (tensor.is_valid() && usm_kind_v<View> != sycl::usm::alloc::unknown) {
       array_offer(tensor).template check_kind<View>();
     }
-    return tensor.release();
-  } catch (nb::python_error& error) {
-    error.restore();
-  } catch (const conversion_error& error) {
-    set_error(error);
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  }
-  return {};
+    return tensor;
+  });
 }
 
 /// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
@@ -321,14 +285,16 @@ class view_parameter : public kept_argument<Made> {
       record_taken(object, cleanup);
       return true;
     } catch (const conversion_error& refused) {
-      record_refusal(object, cleanup, refused);
+      record_refusal(object, cleanup, is_of_type(refused.code()), to_string(refused.code()),
+                     refused.field().c_str(), refused.expected().c_str(),
+                     refused.found().c_str(), refused.remedy().c_str());
       if (!is_of_type(refused.code())) {
         throw;
       }
       return false;
     } catch (const nb::python_error& raised) {
-      if (cleanup != nullptr && raised.matches(PyExc_BufferError)) {
-        record_of(cleanup).refusals.append(nb::make_tuple(object, raised.value()));
+      if (raised.matches(PyExc_BufferError)) {
+        record_refusal(object, cleanup, raised.value());
       } else if (cleanup != nullptr && record_of(cleanup).raised == nullptr) {
         record_of(cleanup).raised = std::current_exception();
       }
@@ -411,7 +377,6 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   }
 };
 
-/// Caster of a view that keeps the array's memory alive.
 template <typename View>
 struct type_caster<usm_dlpack::owned_view<View>>
     : usm_dlpack::detail::view_parameter<usm_dlpack::owned_view<View>, View> {
@@ -431,7 +396,6 @@ struct type_caster<usm_dlpack::owned_view<View>>
   }
 };
 
-/// Caster of an extension's own array, which becomes a DLPackTensor.
 template <typename View>
 struct type_caster<usm_dlpack::usm_array<View>> {
   using array = usm_dlpack::usm_array<View>;

@@ -8,12 +8,6 @@
 
 #include <CL/cl.h>
 
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <type_traits>
-#include <vector>
-
 namespace usm_dlpack {
 namespace detail {
 
@@ -42,7 +36,6 @@ struct opencl_functions {
   cl_int (*release)(Native) = nullptr;
 
   /// Looked up on first use, and again on the next use if that failed.
-  /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
   static const opencl_functions& get() {
     static const opencl_functions found = find();
     return found;
@@ -75,7 +68,6 @@ inline std::string name_of_opencl_error(cl_int status) {
   return std::string(name) + " (" + std::to_string(status) + ")";
 }
 
-/// Refuses a handle for which OpenCL reports an error.
 template <class Native>
 void check_answer(Native handle, cl_int status) {
   using names = opencl_names<Native>;
@@ -87,8 +79,6 @@ void check_answer(Native handle, cl_int status) {
   }
 }
 
-/// Queries one value of an OpenCL object.
-/// @throws conversion_error `runtime_error`, also for a null handle
 template <class Value, class Native>
 Value ask_opencl(Native handle, cl_uint what) {
   Value value{};
@@ -97,7 +87,6 @@ Value ask_opencl(Native handle, cl_uint what) {
   return value;
 }
 
-/// @throws conversion_error as `ask_opencl`
 inline std::vector<cl_device_id> devices_of(cl_context context) {
   std::vector<cl_device_id> devices(ask_opencl<cl_uint>(context, CL_CONTEXT_NUM_DEVICES));
   check_answer(context, opencl_functions<cl_context>::get().query(
@@ -119,8 +108,7 @@ struct opencl_release {
 ///
 /// Movable, not copyable. The destructor releases the reference (`clReleaseContext` and so
 /// on), which must happen before the OpenCL driver is unloaded: do not make it a static
-/// variable. Like `std::unique_ptr`, an object is for one thread at a time; OpenCL's counts
-/// are thread-safe.
+/// variable. Like a `std::unique_ptr`, an object is for one thread at a time.
 template <class Native>
 class opencl_handle {
  public:

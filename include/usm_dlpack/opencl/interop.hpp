@@ -5,12 +5,10 @@
 // objects, because sycl::make_context of a default context's handle makes another context,
 // whose memory cannot be exchanged.
 //
-// References. To OpenCL: each result owns one reference. To SYCL: no function takes over the
-// caller's reference, and every count is unchanged if it throws. SYCL 2020 says that the
-// runtime retains contexts and queues that it is given; libsycl 8 and 9 do not. So release
-// your reference only after the last copy of the SYCL object is gone. For each sub-device that
-// the runtime is given, also in a context, it keeps one reference of its own for the life of
-// the process.
+// No function takes over the caller's reference, and every count is unchanged if it throws.
+// SYCL 2020 says that the runtime retains contexts and queues that it is given; libsycl 8 and
+// 9 do not. For each sub-device that the runtime is given, also in a context, it keeps one
+// reference of its own for the life of the process.
 //
 // All functions may be called by several threads at once.
 #pragma once
@@ -18,14 +16,6 @@
 #include <usm_dlpack/opencl/handle.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
-
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 namespace usm_dlpack {
 namespace detail {
@@ -80,8 +70,7 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
 }
 
 /// Refuses a device without a usable root: `device_failed` says more than `device_without_id`.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(cl_device_id device,
-                                                                 const char* field) {
+USM_DLPACK_COLD inline void refuse_device(cl_device_id device, const char* field) {
   static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
   const auto& devices = device_table::get().devices;
   for (std::size_t id = 0; id < devices.size(); ++id) {
@@ -93,7 +82,6 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
 }
 
 /// The root of a device that the caller passed, or of a device of the caller's context.
-/// @throws conversion_error `device_without_id`, `device_failed`, `runtime_error`
 inline opencl_root root_with_id(cl_device_id device, const char* field) {
   const opencl_root root = find_root(device);
   if (root.native == nullptr) {
@@ -113,8 +101,6 @@ inline const platform_entry* find_platform(cl_context context) {
 }
 
 }  // namespace detail
-
-// --- To OpenCL ----------------------------------------------------------------------------
 
 /// Gets the handle of a device, or of a queue's device. Owns a reference; OpenCL does not
 /// count references to root devices.
@@ -151,8 +137,6 @@ inline const platform_entry* find_platform(cl_context context) {
   return detail::opencl_handle_of<cl_command_queue>(queue);
 }
 
-// --- To SYCL ------------------------------------------------------------------------------
-
 /// Gets the SYCL device of a handle. A root device is the one in
 /// `sycl::device::get_devices()`. A sub-device has such a root; it equals other results for
 /// the same handle, but not the results of `create_sub_devices`. The caller may release its
@@ -170,7 +154,6 @@ inline const platform_entry* find_platform(cl_context context) {
 /// a new context, equal to no other, whose memory cannot be exchanged. The caller must keep
 /// its reference until a new context and its copies are gone. Reuse new contexts: libsycl 8
 /// and 9 leak 64 bytes with each.
-/// @pre null, or a valid handle
 /// @throws conversion_error `device_without_id`, `device_failed` of the context's devices;
 ///         `runtime_error` for null and handles that OpenCL refuses
 [[nodiscard]] inline sycl::context sycl_context(cl_context context) {
@@ -190,7 +173,6 @@ inline const platform_entry* find_platform(cl_context context) {
 /// `is_in_order()` is always false, because `sycl::make_queue` cannot be told otherwise; the
 /// commands run in the order of the OpenCL queue.
 /// @pre null, or a valid handle of a queue of the host (no `CL_QUEUE_ON_DEVICE`)
-/// @throws conversion_error as `sycl_context`
 [[nodiscard]] inline sycl::queue sycl_queue(cl_command_queue queue) {
   const sycl::context context =
       sycl_context(detail::ask_opencl<cl_context>(queue, CL_QUEUE_CONTEXT));
@@ -202,13 +184,12 @@ namespace detail {
 
 /// Where OpenCL code places memory.
 struct opencl_place {
-  cl_context context = nullptr;
-  cl_device_id device = nullptr;
-  bool of_any_device = false;  ///< the device is not given
+  cl_context context;
+  std::optional<cl_device_id> device;  ///< none if it is not given
 };
 
 /// Refuses a pointer that the context does not know: the first rule of the export protocol.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_pointer(const void* pointer) {
+USM_DLPACK_COLD inline void refuse_opencl_pointer(const void* pointer) {
   if (pointer == nullptr) {
     refuse(errc::data_null, "data", "the address of USM", "null",
            "check that the allocation succeeded: clDeviceMemAllocINTEL and its like return "
@@ -220,9 +201,8 @@ struct opencl_place {
 }
 
 /// Refuses a context that is not its platform's default context: the second rule.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_context(const void* pointer,
-                                                                         bool empty,
-                                                                         cl_context context) {
+USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empty,
+                                                  cl_context context) {
   const std::vector<cl_device_id> devices = devices_of(context);
   const opencl_root root = find_root(devices.front());
   std::string platform = "a platform in sycl::platform::get_platforms()";
@@ -247,12 +227,6 @@ inline std::string name_of(cl_device_id device, const opencl_root& root) {
   return (is_root(device, root) ? "device " : "a sub-device of device ") + digits(root.id);
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_opencl_device(
-    const std::string& expected, const std::string& found) {
-  refuse(errc::device_mismatch, "device", expected, found,
-         "pass the device that the memory was allocated for, or none");
-}
-
 /// Checks the last rule: a given device is the one that the memory is on, or its root. Host
 /// USM and unknown memory, for which OpenCL names no device, accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
@@ -263,15 +237,15 @@ inline void check_device(const void* pointer, const platform_entry& entry, cl_de
     native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);
   }
   const opencl_root true_root{&native, root_id_of(native, true_device)};
-  if (true_root.id < 0) {
-    if (&device_table::get().platform_of(root.id) != &entry) {
-      refuse_opencl_device("a device of the given context", name_of(device, root));
-    }
-  } else if (device != true_device && !is_root(device, true_root)) {
-    const std::string expected = name_of(true_device, true_root);
+  const bool known = true_root.id >= 0;
+  if (known ? device != true_device && !is_root(device, true_root)
+            : &device_table::get().platform_of(root.id) != &entry) {
+    const std::string expected = known ? name_of(true_device, true_root) : "";
     const std::string named = name_of(device, root);
-    refuse_opencl_device(expected + ", where the memory is",
-                         named == expected ? "another " + named.substr(2) : named);
+    refuse(errc::device_mismatch, "device",
+           known ? expected + ", where the memory is" : "a device of the given context",
+           named == expected ? "another " + named.substr(2) : named,
+           "pass the device that the memory was allocated for, or none");
   }
 }
 
@@ -283,20 +257,20 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
     static_cast<void>(devices_of(place.context));
   }
   opencl_root root;
-  if (!place.of_any_device) {
-    root = root_with_id(place.device, "device");
+  if (place.device) {
+    root = root_with_id(*place.device, "device");
   }
   if (entry == nullptr) {
     refuse_opencl_context(pointer, empty, place.context);
   }
-  const memory_place found = find_place(pointer, *entry, kind);
+  const memory_place found = find_place(pointer, *entry, kind, root.id);
   if (!found.known && !empty) {
     refuse_opencl_pointer(pointer);
   }
-  if (!place.of_any_device) {
-    check_device(pointer, *entry, place.device, root);
+  if (place.device) {
+    check_device(pointer, *entry, *place.device, root);
   }
-  return export_device(found, *entry, root.id);
+  return found.device;
 }
 
 }  // namespace detail
@@ -306,25 +280,23 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
 /// its platform's default context; the id is that of the root of the memory's device. Host USM
 /// gets the id of the platform's first device. Neither retains nor releases the context.
 ///
-/// For a `cl_command_queue`, pass `sycl_queue(queue)` instead. May be called by several
-/// threads at once; does not wait.
+/// For a `cl_command_queue`, pass `sycl_queue(queue)` instead. Does not wait.
 /// @pre `context` is null or a valid handle
 /// @throws conversion_error of the first broken rule (docs/checks.md, "opencl")
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context)
     -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view, detail::opencl_place{context, nullptr, true});
+  return detail::export_view(view, detail::opencl_place{context, {}});
 }
 
 /// Describes a view of USM on a given device: the one that it was allocated for, or its root.
 /// Host USM, and an empty view with an unknown pointer, get the id of the device's root.
 /// Neither retains nor releases the handles.
-/// @pre each handle is null or valid
 /// @throws conversion_error also `device_without_id`, `device_failed`, `device_mismatch`
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context, cl_device_id device)
     -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view, detail::opencl_place{context, device, false});
+  return detail::export_view(view, detail::opencl_place{context, device});
 }
 
 }  // namespace usm_dlpack

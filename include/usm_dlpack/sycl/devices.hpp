@@ -14,10 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -127,20 +123,11 @@ struct level_zero_properties {
   std::uint64_t page_size = 0;
 };
 
-constexpr sycl::usm::alloc kind_of(const level_zero_properties& properties) noexcept {
-  switch (properties.type) {
-    case 1: return sycl::usm::alloc::host;
-    case 2: return sycl::usm::alloc::device;
-    case 3: return sycl::usm::alloc::shared;
-    default: return sycl::usm::alloc::unknown;
-  }
-}
-
 /// libumf, if the SYCL runtime has loaded it.
 struct memory_pools {
-  int (*pool_of)(const void*, void**) = nullptr;  ///< `umfPoolByPtr`
-  int (*usable_size)(void*, const void*,
-                     std::size_t*) = nullptr;  ///< `umfPoolMallocUsableSize`
+  // `umfPoolByPtr`, `umfPoolMallocUsableSize`
+  int (*pool_of)(const void*, void**) = nullptr;
+  int (*usable_size)(void*, const void*, std::size_t*) = nullptr;
 
   enum class answer { told, not_of_a_pool, none };
 
@@ -184,7 +171,12 @@ struct level_zero_platform {
   sycl::usm::alloc find(const void* pointer, ze_device_handle_t& device) const noexcept {
     level_zero_properties properties;
     const bool answered = query(context, pointer, &properties, &device) == 0;
-    return answered ? kind_of(properties) : sycl::usm::alloc::unknown;
+    switch (answered ? properties.type : 0) {
+      case 1: return sycl::usm::alloc::host;
+      case 2: return sycl::usm::alloc::device;
+      case 3: return sycl::usm::alloc::shared;
+      default: return sycl::usm::alloc::unknown;
+    }
   }
 
   /// Base address and size in bytes of the driver's allocation, which SYCL may have cut up.
@@ -197,8 +189,6 @@ struct level_zero_platform {
   }
 };
 
-/// @param context the default context
-/// @param roots working root devices, by device id; null for all others
 /// @pre the context is of the backend ext_oneapi_level_zero
 inline level_zero_platform make_level_zero_platform(
     const sycl::context& context, const std::vector<const sycl::device*>& roots) {
@@ -214,22 +204,16 @@ inline level_zero_platform make_level_zero_platform(
   return made;
 }
 
-template <class Platform, class = void>
-inline constexpr bool has_khr_default_context = false;
-template <class Platform>
-inline constexpr bool has_khr_default_context<
-    Platform, std::void_t<decltype(std::declval<Platform&>().khr_get_default_context())>> =
-    true;
-
 /// The context of every queue made from a device alone. The KHR spelling came with DPC++
 /// 2025.2, which deprecated the oneAPI spelling.
 template <class Platform>
-sycl::context default_context_of(const Platform& platform) {
-  if constexpr (has_khr_default_context<Platform>) {
-    return platform.khr_get_default_context();
-  } else {
-    return platform.ext_oneapi_get_default_context();
-  }
+auto default_context_of(const Platform& platform, int)
+    -> decltype(platform.khr_get_default_context()) {
+  return platform.khr_get_default_context();
+}
+template <class Platform>
+sycl::context default_context_of(const Platform& platform, long) {
+  return platform.ext_oneapi_get_default_context();
 }
 
 /// Whether SYCL pools allocations of a USM kind: cuts several from one of the driver's.
@@ -252,8 +236,8 @@ struct platform_entry {
 };
 
 /// Whether SYCL gives each driver allocation of a kind whole to one caller. Tested once, with
-/// one byte, the likeliest size to be pooled. Shared USM is pooled only if the device only
-/// reads it.
+/// one byte, the likeliest size to be pooled. Shared USM is pooled only if devices only read
+/// it.
 /// @pre the platform is of the backend ext_oneapi_level_zero
 inline bool is_unpooled(const platform_entry& entry, sycl::usm::alloc kind) noexcept {
   std::atomic<pooling>& state = entry.pooling_of_kind->at(static_cast<std::size_t>(kind));
@@ -308,7 +292,7 @@ struct device_table {
     return table;
   }
 
-  /// The id of a root device, or -1. `device` is only compared.
+  /// The id of a root device, or -1.
   /// @param first the lowest id to search
   std::int32_t find(const sycl::device& device, std::int32_t first = 0) const noexcept {
     for (auto id = static_cast<std::size_t>(first); id < devices.size(); ++id) {
@@ -358,7 +342,7 @@ struct device_table {
       entry.platform = place;
       ++platforms[place].device_count;
       if (platforms[place].context == nullptr) {
-        sycl::context context = default_context_of(platform);
+        sycl::context context = default_context_of(platform, 0);
         platforms[place].context = std::make_shared<sycl::context>(context);
       }
     } catch (const sycl::exception& error) {
@@ -400,7 +384,6 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   }
 }
 
-/// A platform's name, as messages show it.
 inline std::string name_of(const sycl::platform& platform) {
   return "the platform \"" +
          ask_runtime("context",
@@ -408,8 +391,7 @@ inline std::string name_of(const sycl::platform& platform) {
          "\"";
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_id(std::int32_t device_id,
-                                                                    std::size_t count) {
+USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t count) {
   if (count == 0) {
     refuse(errc::no_device, "device.device_id", "a root device of this process", "none at all",
            "check ONEAPI_DEVICE_SELECTOR; install a driver, or make the one of the wheel "
@@ -420,24 +402,22 @@ inline std::string name_of(const sycl::platform& platform) {
          std::to_string(device_id), "check ONEAPI_DEVICE_SELECTOR");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_failed_device(
-    std::size_t device_id, const std::string& failure,
-    const char* field = "device.device_id") {
+USM_DLPACK_COLD inline void refuse_failed_device(std::size_t device_id,
+                                                 const std::string& failure,
+                                                 const char* field = "device.device_id") {
   refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
          "device " + std::to_string(device_id) + ", for which it throws \"" + failure + "\"",
          "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device_without_id(
-    const char* field = "device") {
+USM_DLPACK_COLD inline void refuse_device_without_id(const char* field = "device") {
   refuse(errc::device_without_id, field,
          "a device whose root is in sycl::device::get_devices()", "one that is not",
          "check ONEAPI_DEVICE_SELECTOR");
 }
 
-/// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
-inline const device_entry& working_device(std::int32_t device_id,
-                                          const device_table& table = device_table::get()) {
+inline const device_entry& working_device(std::int32_t device_id) {
+  const device_table& table = device_table::get();
   const auto place = static_cast<std::size_t>(device_id);
   if (device_id < 0 || place >= table.devices.size()) {
     refuse_device_id(device_id, table.devices.size());
@@ -449,10 +429,8 @@ inline const device_entry& working_device(std::int32_t device_id,
   return entry;
 }
 
-/// @throws conversion_error as `working_device`
 inline const platform_entry& working_platform(std::int32_t device_id) {
-  const device_table& table = device_table::get();
-  return table.platforms[working_device(device_id, table).platform];
+  return device_table::get().platforms[working_device(device_id).platform];
 }
 
 /// The root device of a sub-device at any depth; a root device itself.
@@ -478,15 +456,6 @@ constexpr const char* to_string(sycl::backend backend) noexcept {
   }
 }
 
-namespace detail {
-
-inline constexpr std::initializer_list<sycl::backend> known_backends = {
-    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
-    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
-    sycl::backend::ext_oneapi_native_cpu};
-
-}  // namespace detail
-
 /// The DLPack device id: the position of the root device in `sycl::device::get_devices()`.
 /// Valid within a process: it depends on ONEAPI_DEVICE_SELECTOR and the installed drivers.
 /// @throws conversion_error `device_without_id`, `runtime_error`
@@ -509,7 +478,6 @@ inline sycl::device root_device(std::int32_t device_id) {
 }
 
 /// The default context of a root device's platform. Exchanged memory must live in it.
-/// @throws conversion_error as `root_device`
 inline sycl::context default_context(std::int32_t device_id) {
   return *detail::working_platform(device_id).context;
 }

@@ -9,10 +9,7 @@
 #include <usm_dlpack/sycl/config.hpp>
 
 #include <complex>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <type_traits>
 
 namespace usm_dlpack {
 

@@ -38,9 +38,8 @@ class kernel_source {
   explicit kernel_source(std::string text, std::vector<std::string> build_options = {})
       : kept_(*new kept{std::move(text), std::move(build_options), {}, {}}) {}
 
-  /// The kernel of a function for a queue's context and device. The first call for them builds
-  /// all kernels of the source; if that fails, the next call builds again. In Python release
-  /// the GIL.
+  /// The kernel of a function for a queue's context and device. Their first call builds all
+  /// kernels of the source; if that fails, the next builds again. In Python release the GIL.
   /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
   ///         that the source does not have, and what else the runtime throws
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {

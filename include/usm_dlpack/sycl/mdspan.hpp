@@ -4,14 +4,10 @@
 // memory does not compile. Wraps any accessor; works with any implementation of mdspan.
 #pragma once
 
-#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/view.hpp>
 
 #include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
-
-#include <cstddef>
-#include <type_traits>
 
 namespace usm_dlpack {
 
@@ -31,7 +27,7 @@ inline constexpr sycl::usm::alloc usm_kind_of<usm_accessor<Kind, Accessor>> = Ki
 
 /// A wrapper promises the alignment of the accessor within.
 template <sycl::usm::alloc Kind, class Accessor>
-inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>> =
+inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>, void, false> =
     promised_alignment<Accessor>;
 
 /// Stores an accessor, without space if it is stateless. Not a base class, because a class
@@ -48,11 +44,6 @@ struct kept_accessor<Accessor, true> {
   constexpr explicit kept_accessor(const Accessor&) noexcept {}
   constexpr Accessor get() const noexcept { return Accessor{}; }
 };
-
-/// Whether this pass may not touch memory of the kind.
-template <sycl::usm::alloc Kind>
-inline constexpr bool is_out_of_reach =
-    Kind == sycl::usm::alloc::device && this_pass != compiled_code::device;
 
 }  // namespace detail
 
@@ -122,7 +113,8 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   /// @throws conversion_error `usm_type_not_accepted` for device USM in host code of a
   ///         single-source compiler
   constexpr reference access(data_handle_type handle, std::size_t i) const {
-    constexpr bool refused = detail::is_out_of_reach<Kind>;
+    constexpr bool refused =
+        Kind == sycl::usm::alloc::device && detail::this_pass != detail::compiled_code::device;
     static_assert(!refused || detail::this_pass != detail::compiled_code::host,
                   "access: expected device code, found host code; "
                   "copy the elements to host or shared USM, or index in a kernel");

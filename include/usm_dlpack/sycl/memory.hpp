@@ -8,14 +8,7 @@
 
 #include <usm_dlpack/sycl/devices.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 namespace usm_dlpack {
 
@@ -116,7 +109,6 @@ inline void find_by_sycl(const void* pointer, const platform_entry& entry, alloc
 /// Queries a pointer in the default context of a platform. Nothing is cached by address,
 /// because memory is freed and reused.
 /// @pre `entry.context` is not null
-/// @throws conversion_error `runtime_error`
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
   allocation found;
   if (!entry.has_usm) {
@@ -138,7 +130,6 @@ inline allocation find_allocation(const void* pointer, const platform_entry& ent
   return found;
 }
 
-/// An allocation and the platform that knows it.
 struct located_memory {
   const platform_entry* entry;
   allocation found;
@@ -168,7 +159,6 @@ inline std::vector<located_memory> locate(const void* pointer) {
   return places;
 }
 
-/// Root device ids, as a message lists them.
 inline std::string ids_of(const std::vector<located_memory>& places) {
   std::string ids;
   for (const located_memory& place : places) {
@@ -177,7 +167,6 @@ inline std::string ids_of(const std::vector<located_memory>& places) {
   return ids;
 }
 
-/// The bounds of a view on a Level Zero platform.
 /// @param range the driver's allocation
 inline allocation_range bounds_by_level_zero(std::uintptr_t lowest, sycl::usm::alloc kind,
                                              const platform_entry& entry,

@@ -3,57 +3,34 @@
 // Producer: the export protocol for views of USM.
 #pragma once
 
-#include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
 #include <usm_dlpack/sycl/observer.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace usm_dlpack {
 namespace detail {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_pointer(const std::string& context,
-                                                                  const char* remedy) {
+USM_DLPACK_COLD inline void refuse_pointer(const std::string& context, const char* remedy) {
   refuse(errc::pointer_unknown, "data", "USM of " + context, "an allocation unknown to it",
          remedy);
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_queue(const std::string& memory_id,
-                                                                std::int32_t queue_id) {
+USM_DLPACK_COLD inline void refuse_queue(const std::string& memory_id, std::int32_t queue_id) {
   refuse(errc::queue_device_mismatch, "queue",
          "a queue on device " + memory_id + ", where the memory is",
          "one on device " + digits(queue_id),
          "pass a queue of the memory's device, or its context");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_null() {
+USM_DLPACK_COLD inline void refuse_null() {
   refuse(errc::data_null, "data", "the address of USM", "null",
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
-/// Refuses an empty view whose address does not tell which of several root devices is meant.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_empty(bool is_known) {
-  refuse(errc::pointer_unknown, "data",
-         "the address of USM, or a context, for a view without elements",
-         is_known ? "an address that several contexts know"
-                  : "an address unknown to all contexts",
-         "pass a queue, or the context, of the device that is meant");
-}
-
 /// Refuses an address that several drivers gave to different memory.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_ambiguous(
-    const std::vector<located_memory>& places) {
+USM_DLPACK_COLD inline void refuse_ambiguous(const std::vector<located_memory>& places) {
   std::string names;
   for (const located_memory& place : places) {
     names.append(names.empty() ? "device " : " and device ")
@@ -69,8 +46,7 @@ namespace detail {
 
 /// Names the platform that knows the memory, if there is one.
 /// @param queue_id device id of the queue, or -1 if only a context was given
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_unknown(const void* pointer,
-                                                                  std::int32_t queue_id) {
+USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t queue_id) {
   if (pointer == nullptr) {
     refuse_null();
   }
@@ -90,9 +66,9 @@ namespace detail {
 }
 
 /// Refuses other contexts than default ones: a consumer can find no other by a device id.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_context(
-    const void* pointer, bool empty, const sycl::context& context, std::int32_t queue_id,
-    step_observer* observer = nullptr) {
+USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
+                                           const sycl::context& context, std::int32_t queue_id,
+                                           step_observer* observer = nullptr) {
   const bool known =
       empty || ask_runtime("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
@@ -121,44 +97,37 @@ inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
   }
 }
 
-/// The part of `allocation` that an export needs.
+/// What an export needs to know of memory.
 struct memory_place {
-  bool known = false;           ///< USM of the context
-  std::int32_t device_id = -1;  ///< of the root device; -1 if unknown
+  bool known;       ///< USM of the context
+  DLDevice device;  ///< the root device
 };
 
 /// Finds the memory's device: with one query for most device and shared USM. Its kind is
 /// queried only if the view's type names one.
 /// @param kind unknown for a view of any kind or without elements
+/// @param preferred device id for memory that belongs to no single device, or -1
 /// @pre `entry.context` is not null
-/// @throws conversion_error `usm_type_not_accepted`, `runtime_error`
 inline memory_place find_place(const void* pointer, const platform_entry& entry,
-                               sycl::usm::alloc kind) {
+                               sycl::usm::alloc kind, std::int32_t preferred) {
   const opencl_platform& native = entry.opencl;
   cl_device_id device = nullptr;
   if (kind == sycl::usm::alloc::unknown && native.query != nullptr &&
       native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
     if (const std::int32_t id = root_id_of(native, device); id >= 0) {
-      return {true, id};
+      return {true, {kDLOneAPI, id}};
     }
   }
   const allocation found = find_allocation(pointer, entry);
   check_kind(found, kind);
-  return {found.kind != sycl::usm::alloc::unknown, found.device_id};
-}
-
-/// The DLPack device of USM.
-/// @param preferred device id for host USM, which belongs to no single device
-inline DLDevice export_device(const memory_place& found, const platform_entry& entry,
-                              std::int32_t preferred) noexcept {
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
-  return {kDLOneAPI, found.device_id < 0 ? any : found.device_id};
+  return {found.kind != sycl::usm::alloc::unknown,
+          {kDLOneAPI, found.device_id < 0 ? any : found.device_id}};
 }
 
 /// Runs the export protocol for a context.
 /// @param entry the platform whose default context `context` is, or null
 /// @param queue_id device id of the queue, or -1 if only a context was given
-/// @param observer may be null
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               const platform_entry* entry, sycl::usm::alloc kind,
                               std::int32_t queue_id, step_observer* observer = nullptr) {
@@ -166,14 +135,14 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::conte
   if (entry == nullptr) {
     refuse_context(pointer, empty, context, queue_id, observer);
   }
-  const memory_place found = find_place(pointer, *entry, kind);
+  const memory_place found = find_place(pointer, *entry, kind, queue_id);
   if (!found.known && !empty) {
     refuse_unknown(pointer, queue_id);
   }
   begin_step(observer, "default");
   begin_step(observer, "device");
   begin_step(observer, "root");
-  return export_device(found, *entry, queue_id);
+  return found.device;
 }
 
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
@@ -223,8 +192,12 @@ inline DLDevice export_device(const void* pointer, bool empty,
   if (empty && count == 1) {
     return {kDLOneAPI, 0};  // the only device
   }
-  if (empty) {
-    refuse_empty(!places.empty());
+  if (empty) {  // its address does not tell which of several root devices is meant
+    refuse(errc::pointer_unknown, "data",
+           "the address of USM, or a context, for a view without elements",
+           places.empty() ? "an address unknown to all contexts"
+                          : "an address that several contexts know",
+           "pass a queue, or the context, of the device that is meant");
   }
   refuse_pointer("the default context of a platform",
                  "allocate with a queue made from a root device alone, or pass the context");

@@ -8,23 +8,13 @@
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <initializer_list>
-#include <type_traits>
-
 namespace usm_dlpack {
 namespace detail {
 
 template <class Accessor>
-struct plain_accessor {
-  using type = Accessor;
-};
+auto without_kind(const Accessor&) -> Accessor;
 template <sycl::usm::alloc Kind, class Accessor>
-struct plain_accessor<usm_accessor<Kind, Accessor>> {
-  using type = Accessor;
-};
+auto without_kind(const usm_accessor<Kind, Accessor>&) -> Accessor;
 
 /// A view type with its accessor replaced: by one that names a kind, or by the plain one.
 template <class View>
@@ -36,7 +26,7 @@ struct rebound_view {
 template <template <class, class, class, class> class Mdspan, class Element, class Extents,
           class Layout, class Accessor>
 struct rebound_view<Mdspan<Element, Extents, Layout, Accessor>> {
-  using plain_accessor_type = typename plain_accessor<Accessor>::type;
+  using plain_accessor_type = decltype(detail::without_kind(std::declval<const Accessor&>()));
   using plain = Mdspan<Element, Extents, Layout, plain_accessor_type>;
   template <sycl::usm::alloc Kind>
   using of_kind = Mdspan<Element, Extents, Layout, usm_accessor<Kind, plain_accessor_type>>;
@@ -84,7 +74,6 @@ requirements require_kind(requirements wanted) {
   return wanted;
 }
 
-/// Runs the import protocol and makes the view.
 template <class View>
 View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
   detail::check_device_type(tensor);
@@ -124,8 +113,7 @@ template <class View, class = detail::required_view<View>>
 }
 
 /// Validates a tensor, or a managed one, against the USM kind of the view's type, and makes a
-/// view of it. For types without a kind, core/to_mdspan.hpp has overloads that query no
-/// device.
+/// view of it. Types without a kind have overloads in core/ that query no device.
 template <class View, class Tensor, class = detail::required_view<View>,
           std::enable_if_t<!detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] auto to_mdspan(const Tensor& tensor)

@@ -5,26 +5,12 @@
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/core/mapping.hpp>
-#include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <algorithm>
-#include <atomic>
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <limits>
 #include <mutex>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace usm_dlpack::detail {
 
@@ -157,18 +143,6 @@ inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
 /// for a lock of this one.
 inline std::atomic<decltype(&free_after_work)> free_behind_work{&free_after_work};
 
-/// USM to be freed once by `free()`, after the work of its queue.
-struct pending_free {
-  sycl::queue queue;
-  void* address;
-
-  void free() noexcept {
-    const auto by =
-        is_idle(queue) ? &free_after_work : free_behind_work.load(std::memory_order_acquire);
-    by(queue, address);
-  }
-};
-
 /// Owns one USM allocation of a queue's device and context. Null after a move.
 class usm_block {
  public:
@@ -197,7 +171,9 @@ class usm_block {
   }
   ~usm_block() {
     if (void* const address = std::exchange(address_, nullptr)) {
-      pending_free{queue_, address}.free();
+      const auto free = is_idle(queue_) ? &free_after_work
+                                        : free_behind_work.load(std::memory_order_acquire);
+      free(queue_, address);
     }
   }
 
@@ -349,35 +325,22 @@ class usm_array {
   detail::usm_block block_;
 };
 
-namespace detail {
-
-/// Describes an array for export. The array was validated when it was made.
-template <class View>
-dlpack_tensor<View::rank()> describe_array(const usm_array<View>& array) {
-  return detail::describe_owned(array.view(), DLDevice{kDLOneAPI, array.device_id()});
-}
-
-}  // namespace detail
-
 /// Makes a managed tensor that owns the array, without a copy. Does not wait: the receiver
 /// must wait for `queue()`. The deleter acts as the array's destructor.
-/// @throws conversion_error if a rule is broken; the array is then untouched
-/// @throws std::bad_alloc if there is no memory for the tensor; the array is then untouched
+/// @throws conversion_error if a rule is broken, std::bad_alloc if there is no memory for the
+///         tensor; the array is then untouched
 template <class View>
 [[nodiscard]] managed_tensor to_managed_tensor(usm_array<View>&& array) {
-  const auto tensor = detail::describe_array(array);
-  return managed_tensor(detail::make_managed<DLManagedTensorVersioned>(
-      tensor.get(), detail::flags_of<View>(), std::move(array)));
+  const DLDevice device{kDLOneAPI, array.device_id()};
+  return usm_dlpack::to_managed_tensor(array.view(), device, std::move(array));
 }
 
 /// Makes a legacy managed tensor that owns the array. It cannot declare padded elements.
 /// @throws conversion_error also `dtype_unsupported`
 template <class View>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(usm_array<View>&& array) {
-  detail::check_legacy_flags(detail::flags_of<View>());
-  const auto tensor = detail::describe_array(array);
-  return legacy_managed_tensor(detail::make_managed<DLManagedTensor>(
-      tensor.get(), detail::flags_of<View>(), std::move(array)));
+  const DLDevice device{kDLOneAPI, array.device_id()};
+  return usm_dlpack::to_legacy_managed_tensor(array.view(), device, std::move(array));
 }
 
 }  // namespace usm_dlpack

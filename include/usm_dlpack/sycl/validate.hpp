@@ -7,21 +7,12 @@
 #include <usm_dlpack/sycl/memory.hpp>
 #include <usm_dlpack/sycl/observer.hpp>
 
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
-
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <type_traits>
-#include <vector>
 
 namespace usm_dlpack {
 namespace detail {
 class import_protocol;
-}  // namespace detail
+}
 
 /// Accepted values of an enumeration; all unless constructed from a list.
 template <class Enum>
@@ -42,25 +33,6 @@ class accepted {
   }
   std::uint64_t mask_ = ~std::uint64_t{0};
 };
-
-namespace detail {
-
-inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
-    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
-
-/// Names the accepted values, as a message lists them.
-template <class Enum>
-std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
-  std::string names;
-  for (const Enum value : known) {
-    if (some.contains(value)) {
-      names.append(names.empty() ? "" : " or ").append(to_string(value));
-    }
-  }
-  return names.empty() ? "no" : names;
-}
-
-}  // namespace detail
 
 /// Requirements of a consumer; by default any USM.
 struct requirements {
@@ -112,6 +84,24 @@ class usm_allocation {
 
 namespace detail {
 
+inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
+    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
+inline constexpr std::initializer_list<sycl::backend> known_backends = {
+    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
+    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
+    sycl::backend::ext_oneapi_native_cpu};
+
+template <class Enum>
+std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
+  std::string names;
+  for (const Enum value : known) {
+    if (some.contains(value)) {
+      names.append(names.empty() ? "" : " or ").append(to_string(value));
+    }
+  }
+  return names.empty() ? "no" : names;
+}
+
 /// The distance of an address from a base in bytes, for messages.
 inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
   return address < base ? "-" + digits(base - address) : digits(address - base);
@@ -126,8 +116,7 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   }
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_device(const std::string& true_id,
-                                                                 std::int32_t named_id) {
+USM_DLPACK_COLD inline void refuse_device(const std::string& true_id, std::int32_t named_id) {
   refuse(errc::device_mismatch, "device.device_id",
          true_id + " (the root device of the memory)", digits(named_id),
          "have the producer name the root device of the memory");
@@ -156,7 +145,11 @@ class import_protocol {
     }
     result_.found_ = find_allocation(result_.data(), entry);
     if (result_.structure_.empty) {
-      ignore_empty_view_memory();
+      // An empty view may point anywhere, even to the allocation after its own: ignore memory
+      // of another device or of a kind that is not accepted.
+      if (!wanted_.usm_types.contains(result_.found_.kind) || is_elsewhere()) {
+        result_.found_ = allocation{};
+      }
       return;
     }
     if (result_.found_.kind == sycl::usm::alloc::unknown) {
@@ -209,7 +202,7 @@ class import_protocol {
     return entry;
   }
 
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_backend(sycl::backend backend) const {
+  USM_DLPACK_COLD void refuse_backend(sycl::backend backend) const {
     const std::string names = names_of(wanted_.backends, known_backends);
     refuse(errc::backend_not_accepted, "device.device_id",
            names == "no" ? "a device of no backend" : "a device of the backend " + names,
@@ -218,17 +211,8 @@ class import_protocol {
            "move the array to a device of an accepted backend");
   }
 
-  // An empty view may point anywhere, even to the allocation after its own: ignore memory of
-  // another device or of a kind that is not accepted.
-  void ignore_empty_view_memory() noexcept {
-    const allocation& found = result_.found_;
-    if (!wanted_.usm_types.contains(found.kind) || is_elsewhere()) {
-      result_.found_ = allocation{};
-    }
-  }
-
   // Names the other platform's device if one knows the memory.
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_unknown() const {
+  USM_DLPACK_COLD void refuse_unknown() const {
     const std::vector<located_memory> others = locate(result_.data());
     if (!others.empty()) {
       refuse_device(ids_of(others), result_.device_id_);
@@ -263,7 +247,7 @@ class import_protocol {
     }
   }
 
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_bounds() const {
+  USM_DLPACK_COLD void refuse_bounds() const {
     const tensor_structure& view = result_.structure_;
     const allocation_range& range = result_.range_;
     const char* const remedy = "correct shape, strides or byte_offset";
@@ -297,7 +281,6 @@ inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& 
 /// Refuses memory in a context other than the device id's default context, if the producer's
 /// queue shows it: GPU drivers know the memory of all contexts of a platform, and two drivers
 /// may give the same address.
-/// @throws conversion_error `device_mismatch`, `context_not_default`, `runtime_error`
 inline void check_context(const usm_allocation& proof, const sycl::queue& producer) {
   const sycl::context said = producer.get_context();
   if (proof.structure().empty || said == proof.context()) {
@@ -320,8 +303,6 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   }
 }
 
-/// Checks version and flags before the tensor is read.
-/// @throws conversion_error `version_unsupported`, `flags_unknown`, `read_only`
 inline void check_managed(const DLManagedTensorVersioned& managed,
                           const requirements& wanted) {
   detail::check_header(managed);
@@ -334,7 +315,6 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 /// Runs the import protocol for a managed tensor.
 /// @tparam Managed `DLManagedTensorVersioned`, or `DLManagedTensor` without version and flags
 /// @param result after a refusal, holds the results of the steps before
-/// @param observer may be null
 template <class Managed>
 void import_managed(const Managed& managed, const requirements& wanted, usm_allocation& result,
                     step_observer* observer) {

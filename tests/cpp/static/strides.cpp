@@ -59,10 +59,10 @@ static_assert(holds<int128>(~std::uint64_t{0}) &&
               !holds<std::int64_t>(std::uint64_t{max} + 1));
 #endif
 
-// --- strides_are_unique ---------------------------------------------------------------------
+// --- strides_step_over ----------------------------------------------------------------------
 
 constexpr bool unique(numbers shape, numbers strides) {
-  return strides_are_unique(shape.data(), strides.data(), 2);
+  return strides_step_over(shape.data(), strides.data(), 2, step_over::elements);
 }
 static_assert(unique({0, 3}, {0, 0}), "no elements overlap");
 static_assert(unique({2, 2}, {max, -1}) && unique({1, 2}, {0, min}));
