@@ -10,13 +10,13 @@ from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 
-def test_a_method_of_a_stranger_or_of_a_blank_tensor_is_refused(memory: Any) -> None:
+def test_a_method_of_a_stranger_or_of_a_blank_tensor_is_refused(memory):
     # The allocation is of a compiled class too, so that it looks like a tensor from outside.
     for stranger in (42, object(), None, validate(to_dlpack_tensor(memory))):
         with pytest.raises(TypeError):
-            DLPackTensor.__dlpack__(stranger)  # type: ignore[arg-type]
+            DLPackTensor.__dlpack__(stranger)
         with pytest.raises(TypeError):
-            DLPackTensor.copy_from(stranger, bytes(96))  # type: ignore[arg-type]
+            DLPackTensor.copy_from(stranger, bytes(96))
     blank = DLPackTensor.__new__(DLPackTensor)
     with refused("tensor_released", "data"):
         blank.__dlpack__()

@@ -23,7 +23,8 @@ def test_a_capsule_dies_beside_an_error_that_stays_what_it_is(memory):
         def __dlpack_device__(self):
             return 1, 0
 
-    with pytest.raises(RuntimeError, match="Unsupported device"):
+    # The type of the error depends on NumPy's version.
+    with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
         np.from_dlpack(Array())
     assert deleters.deletions == 1
 
