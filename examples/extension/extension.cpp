@@ -3,7 +3,6 @@
 // A kernel, and the functions that Python calls: usm_dlpack takes arrays of any library as
 // views, proves them, and refuses what does not fit.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
@@ -12,7 +11,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,7 +18,6 @@ using namespace nb::literals;
 namespace {
 
 using usm_dlpack::owned_view;
-using events = std::vector<sycl::event>;
 
 // What an array is proved to be: two dimensions in C order, in device USM.
 template <class Element>
@@ -45,9 +42,9 @@ const usm_dlpack::kernel_source kernels(R"(
   }
 )");
 
-// Into an array. Nobody waits: the caller keeps both alive until the event is complete.
-sycl::event laplacian(sycl::queue& queue, grid<const float> x, grid<float> out,
-                      const events& depends) {
+// Into an array, behind what the queue has so far. Nobody waits: the caller keeps both alive
+// until the event is complete.
+sycl::event laplacian(sycl::queue& queue, grid<const float> x, grid<float> out) {
   usm_dlpack::check_queue(queue, x, out);
   if (x.extents() != out.extents()) {
     throw std::invalid_argument("out: expected the shape of x, found another");
@@ -55,21 +52,23 @@ sycl::event laplacian(sycl::queue& queue, grid<const float> x, grid<float> out,
   const sycl::kernel kernel = kernels.find(queue, "laplacian");
   const auto rows = static_cast<std::size_t>(x.extent(0));
   const auto columns = (static_cast<std::size_t>(x.extent(1)) + 63) / 64 * 64;
+  // The default queue is out of order: without this, kernels may run in any order.
+  const sycl::event before = queue.ext_oneapi_submit_barrier();
   return queue.submit([&](sycl::handler& handler) {
-    handler.depends_on(depends);
+    handler.depends_on(before);
     handler.set_args(x.data_handle(), out.data_handle(), x.extent(0), x.extent(1));
     handler.parallel_for(sycl::nd_range<2>({rows, columns}, {1, 64}), kernel);
   });
 }
 
-// To a new array on the queue of x, behind its work. Nobody waits: the result keeps x.
+// To a new array on the queue of x. Nobody waits: the result keeps x.
 owned_view<grid<float>> new_laplacian(owned_view<grid<const float>> x) {
   if (!x.queue()) {
     throw std::invalid_argument("x: expected an array with a sycl_queue, found one without");
   }
   sycl::queue queue = *x.queue();
   usm_dlpack::usm_array<grid<float>> out(queue, x.view().extents());
-  laplacian(queue, x.view(), out.view(), {queue.ext_oneapi_submit_barrier()});
+  laplacian(queue, x.view(), out.view());
   return {std::move(out), std::move(x)};
 }
 
@@ -78,8 +77,7 @@ owned_view<grid<float>> new_laplacian(owned_view<grid<const float>> x) {
 NB_MODULE(grid_kernels, m) {
   usm_dlpack::load_package();
   using unlocked = nb::call_guard<nb::gil_scoped_release>;
-  m.def("laplacian", &laplacian, "queue"_a, "x"_a, "out"_a, "depends"_a = events{},
-        unlocked());
+  m.def("laplacian", &laplacian, "queue"_a, "x"_a, "out"_a, unlocked());
   m.def("laplacian", &new_laplacian, "x"_a, unlocked());
   usm_dlpack::explain_refusals(m, "laplacian");  // after the last overload
 }

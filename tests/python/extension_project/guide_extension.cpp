@@ -17,7 +17,8 @@ sycl::event fill(sycl::queue& queue, vector x, float value) {
   usm_dlpack::check_queue(queue, x);
   usm_dlpack::usm_array<usm_dlpack::host_mdspan<row>> values(queue, x.extents());
   std::fill_n(values.data(), x.size(), value);
-  return queue.memcpy(x.data_handle(), values.data(), values.size_bytes());
+  const sycl::event before = queue.ext_oneapi_submit_barrier();  // it may be out of order
+  return queue.memcpy(x.data_handle(), values.data(), values.size_bytes(), before);
 }  // `values` goes when its queue has copied them
 
 NB_MODULE(guide_extension, m) {
