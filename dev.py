@@ -443,6 +443,12 @@ def docs(browser: bool) -> int:
 # A command that passes its options to a program of the project, and all others.
 PASSING = (gpu, interoperability, hostile, cycles, mutation, benchmark, speed)
 COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
+EXTENDED = """\
+Extended, for a release and when you change what they guard; continuous integration runs all others:
+valgrind, hostile, cycles, mutation, benchmark, speed, all legs of compilers, docs --browser,
+interoperability --extended.
+
+`python3 dev.py COMMAND --help` lists the options of one."""
 
 
 def main() -> int:
@@ -450,7 +456,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="dev.py",
         description=__doc__,
-        epilog="`python3 dev.py COMMAND --help` lists the options of one.",
+        epilog=EXTENDED,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -102,11 +102,14 @@ function(usm_dlpack_find_header result)
     endif()
   endforeach()
 
-  # 5. A wheel that ships the header.
+  # 5. A wheel that ships the header: the donor's, or one of ours.
   usm_dlpack_ask_python(donor "
 import importlib.util, pathlib
-spec = importlib.util.find_spec('${donor_module}')
-files = [pathlib.Path(folder, '${donor_path}') for folder in spec.submodule_search_locations]
+ours = 'share/usm_dlpack/third_party/${arg_NAME}/${arg_HEADER}'
+wheels = [('${donor_module}', '${donor_path}'), ('usm_dlpack', ours)]
+specs = [(importlib.util.find_spec(module), path) for module, path in wheels]
+files = [pathlib.Path(folder, path) for spec, path in specs if spec
+         for folder in spec.submodule_search_locations]
 print(next(file for file in files if file.is_file()))")
   if(donor)
     set(copy "${CMAKE_BINARY_DIR}/third_party/${arg_NAME}")

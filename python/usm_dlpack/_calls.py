@@ -19,12 +19,12 @@ _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
 _REMEDIES = {
     "device_type_unsupported": "pass usm_dlpack.from_dlpack({name}, device=queue)",
     "usm_type_not_accepted": "pass usm_dlpack.from_dlpack({name}, usm_type='{first_word}')",
-    "read_only": "pass a copy, usm_dlpack.from_dlpack({name}, copy=True)",
-    "dtype_mismatch": "convert the array",
-    "rank_mismatch": "reshape the array",
+    "read_only": "pass a copy, usm_dlpack.from_dlpack({name}, device=queue, copy=True)",
+    "dtype_mismatch": "convert the array in its library",
+    "rank_mismatch": "reshape it, for example usm_dlpack.to_dlpack_tensor({name}, shape=...)",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
-    "layout_mismatch": "copy the array to that order",
+    "layout_mismatch": "copy it; usm_dlpack.from_dlpack({name}, order='C') makes C order",
 }
 _TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool, "str": str}
 
@@ -159,13 +159,19 @@ class _Call:
         if parameter.annotation.startswith(_VIEW):
             remedy = "pass an array with __dlpack__ or USM"
         elif parameter.annotation.startswith("dpctl."):
-            remedy = "pass one of dpctl's objects"
+            remedy = f"pass a {parameter.annotation.partition(' ')[0]}"
         name = parameter.name or f"argument {parameter.position}"
         reason = from_parts("request_unsupported", name, expected, found, remedy)
         sentence = f"expected {expected}, found {found}; {remedy}"
         return ArgumentError(f"{self.function}: {parameter.place}: {sentence}", (reason,))
 
     def without_reason(self) -> ArgumentError:
+        named = [parameter.name for parameter in self.parameters if parameter.name]
+        for unknown in self.kwargs.keys() - set(named):
+            if named:
+                wanted = ", ".join(named)
+                text = f"{unknown}: expected a keyword of {wanted}, found another; correct its name"
+                return ArgumentError(f"{self.function}: {text}", ())
         types = [type_name(value) for value in self.args]
         types += [f"{name}={type_name(value)}" for name, value in self.kwargs.items()]
         text = (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host memory: how CPU libraries see host and shared USM, and the values that they give."""
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class HostView:
             "version": 3,
         }
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Refuse: NumPy comes here only if it lacks the dtype."""
         expected, found = "one that NumPy has a type string for", str(self._tensor.dtype)
         remedy = "copy the values with numpy(), or use __dlpack__"

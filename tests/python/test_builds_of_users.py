@@ -86,6 +86,19 @@ def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(tmp_path,
     assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found " in said
 
 
+def test_a_project_with_the_sources_takes_headers_that_the_package_carries(tmp_path, bare_python):
+    (tmp_path / "packages").mkdir()
+    package = Path(usm_dlpack.get_cmake_dir()).parents[2]
+    (tmp_path / "packages/usm_dlpack").symlink_to(package)
+    succeed(
+        *("cmake", "-S", ROOT, "-B", tmp_path / "build", "-DUSM_DLPACK_BUILD_TESTS=OFF"),
+        *(f"-DPython_EXECUTABLE={bare_python}", "-DUSM_DLPACK_INSTALL_THIRD_PARTY=ON"),
+        PYTHONPATH=str(tmp_path / "packages"),
+    )
+    for header in ("dlpack/dlpack/dlpack.h", "mdspan/mdspan/mdspan.hpp"):
+        assert (tmp_path / "build/third_party" / header).is_file()
+
+
 def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path):
     said = fail("cmake", "-S", ROOT, "-B", tmp_path, PATH=str(Path(sys.executable).parent))
     assert "compiler: expected a C++17 compiler, found none that works; install g++, or " in said

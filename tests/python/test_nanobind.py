@@ -375,7 +375,10 @@ IN_STEP = "step: argument 2 (u): "
 
 
 def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared, foreign_queue):
+    frozen = np.zeros(3, np.float32)
+    frozen.flags.writeable = False
     for u, code, field in (
+        (frozen, "read_only", "flags"),
         (np.zeros(3, np.float32), "device_type_unsupported", "device.device_type"),
         (shared, "usm_type_not_accepted", "data"),
         (ext.given_back(floats), "read_only", "flags"),
@@ -390,6 +393,12 @@ def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared,
     hidden = TypedArray(allocate("device", 48, foreign_queue))
     with refused("context_not_default", "context", binding=True, place=IN_STEP):
         ext.step(queue, hidden, None)
+
+
+def test_a_keyword_that_no_parameter_has_is_named(ext, queue, floats):
+    error = refused_call(ext.step, queue, floats, None, w=floats)
+    sentence = "w: expected a keyword of queue, u, v, dt, depends, found another; correct its name"
+    assert (str(error), error.reasons) == (f"step: {sentence}", ())
 
 
 def test_no_remedy_is_named_that_does_not_help(ext, queue, memory):

@@ -29,9 +29,11 @@ class Proof(usm_dlpack.UsmAllocation): ...
 SHORT_PROGRAM = """
 import dpctl
 import dpctl.memory
+import numpy
 import usm_dlpack
 memory = dpctl.memory.MemoryUSMDevice(96, queue=dpctl.SyclQueue())
 queue: dpctl.SyclQueue | None = usm_dlpack.to_dlpack_tensor(memory).sycl_queue
+values = numpy.asarray(usm_dlpack.from_dlpack(memory).host_view())
 """
 CHECKERS = {
     "mypy": ["--strict", "--config-file=", "--cache-dir=cache", "--python-executable"],
