@@ -20,7 +20,8 @@ _REMEDIES = {
     "device_type_unsupported": "pass usm_dlpack.from_dlpack({name}, device=queue)",
     "usm_type_not_accepted": "pass usm_dlpack.from_dlpack({name}, usm_type='{first_word}')",
     "read_only": "pass a copy, usm_dlpack.from_dlpack({name}, device=queue, copy=True)",
-    "dtype_mismatch": "convert the array in its library",
+    "dtype_mismatch": "convert the array in its library, or give raw memory a dtype: "
+    "usm_dlpack.to_dlpack_tensor({name}, shape=..., dtype=...)",
     "rank_mismatch": "reshape it, for example usm_dlpack.to_dlpack_tensor({name}, shape=...)",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
