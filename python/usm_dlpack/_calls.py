@@ -18,7 +18,8 @@ _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
 # What the caller can do, where the remedy of a rule is for the author of the extension.
 _REMEDIES = {
     "device_type_unsupported": "pass usm_dlpack.from_dlpack({name}, device=queue)",
-    "usm_type_not_accepted": "pass usm_dlpack.from_dlpack({name}, usm_type='{first_word}')",
+    "usm_type_not_accepted": "pass usm_dlpack.from_dlpack({name}, device=queue, "
+    "usm_type='{first_word}')",
     "read_only": "pass a copy, usm_dlpack.from_dlpack({name}, device=queue, copy=True)",
     "dtype_mismatch": "convert the array in its library, or give raw memory a dtype: "
     "usm_dlpack.to_dlpack_tensor({name}, shape=..., dtype=...)",
