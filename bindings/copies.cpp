@@ -276,9 +276,7 @@ bool memory_users::wait() noexcept {
   }
   return std::all_of(queues.begin(), queues.end(), [](const sycl::queue& queue) {
     try {
-      if (!detail::is_idle(queue)) {
-        detail::wait_in_turn(queue);
-      }
+      detail::wait_in_turn(queue);
       return true;
     } catch (...) {
       return false;

@@ -134,9 +134,7 @@ copy_queue::copy_queue(std::int32_t device_id)
 
 copy_queue::~copy_queue() {
   try {
-    if (!detail::is_idle(queue_)) {
-      queue_.wait();
-    }
+    queue_.wait();
     const std::lock_guard<std::mutex> lock(idle_guard);
     idle_queues[device_id_].push_back(queue_);
   } catch (...) {

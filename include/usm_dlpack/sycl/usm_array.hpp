@@ -88,12 +88,25 @@ inline std::int32_t export_id(const sycl::queue& queue) {
   return device_id(queue.get_device());
 }
 
-/// Whether all work of a queue is done. False for a queue that records a graph, which looks
-/// idle.
+/// Whether all work of a queue is known to be done. False for a queue that records a graph,
+/// which looks idle. On OpenCL, `ext_oneapi_empty` crashes while another thread submits to the
+/// queue (DPC++ 2026.2), and an out-of-order queue has nothing else to query.
 inline bool is_idle(const sycl::queue& queue) noexcept {
   using sycl::ext::oneapi::experimental::queue_state;
+  using sycl::info::event_command_status;
   try {
-    return queue.ext_oneapi_get_state() == queue_state::executing && queue.ext_oneapi_empty();
+    if (queue.ext_oneapi_get_state() != queue_state::executing) {
+      return false;
+    }
+    if (queue.get_backend() != sycl::backend::opencl) {
+      return queue.ext_oneapi_empty();
+    }
+    if (!queue.is_in_order()) {
+      return false;
+    }
+    const std::optional<sycl::event> last = queue.ext_oneapi_get_last_event();
+    return !last || last->get_info<sycl::info::event::command_execution_status>() ==
+                        event_command_status::complete;
   } catch (...) {
     return false;
   }
@@ -129,9 +142,7 @@ inline void wait_in_turn(sycl::queue queue) {
 /// (DPC++ 2026.2). If waiting fails, the memory is not freed: a kernel may still write to it.
 inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
   try {
-    if (!is_idle(queue)) {
-      wait_in_turn(queue);
-    }
+    wait_in_turn(queue);
     sycl::free(address, queue.get_context());
   } catch (...) {  // a destructor cannot report it
   }

@@ -118,20 +118,49 @@ TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {
   }
 }
 
+using array = usm_array<md::mdspan<float, md::dextents<std::int64_t, 1>>>;
+
 /// Each array waits for the queue, which the CPU driver does not let several threads do at
 /// once.
 TEST(Concurrency, EightThreadsFreeArraysOfOneQueueThatHasWork) {
-  using array = usm_array<md::mdspan<float, md::dextents<std::int64_t, 1>>>;
+  using sycl::info::event_command_status;
   constexpr std::size_t count = std::size_t{1} << 16;
   sycl::queue queue = queue_on();
   static float source[count];  // never written, which ThreadSanitizer would call a race
-  on_eight_threads([&](std::size_t) {
+  of_each_thread<int> finished;
+  on_eight_threads([&](std::size_t number) {
     for (int i = 0; i < 50; ++i) {
-      const array made(queue, md::dextents<std::int64_t, 1>(count), alloc::device);
-      queue.copy(source, made.data(), count);
+      sycl::event copied;
+      {
+        const array made(queue, md::dextents<std::int64_t, 1>(count), alloc::device);
+        copied = queue.copy(source, made.data(), count);
+      }
+      finished[number].value +=
+          copied.get_info<sycl::info::event::command_execution_status>() ==
+          event_command_status::complete;
     }
   });
-  EXPECT_TRUE(detail::is_idle(queue));
+  for (const auto& of_thread : finished) {
+    EXPECT_EQ(of_thread.value, 50);
+  }
+}
+
+/// `ext_oneapi_empty`, which `is_idle` does not use on OpenCL, would crash here.
+TEST(Concurrency, AQueueIsQueriedWhileAnotherThreadSubmitsToIt) {
+  for (sycl::queue queue : {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
+    static float source[16];
+    const usm_memory memory(alloc::device, sizeof source, queue);
+    std::atomic<bool> stop{false};
+    std::thread submitting([&] {
+      while (!stop) queue.memcpy(memory.at(), source, sizeof source).wait();
+    });
+    for (int i = 0; i < 200000; ++i) {
+      detail::is_idle(queue);
+    }
+    stop = true;
+    submitting.join();
+    EXPECT_NO_THROW(queue.wait_and_throw());
+  }
 }
 
 }  // namespace test_concurrency
