@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,18 +16,21 @@ from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_
 
 _MISSING = object()
 _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
-# What the caller can do, where the remedy of a rule is for the author of the extension.
+# What the caller can do, where the remedy of a rule is for the author of the extension. A copy has
+# a name, because the function may write into it.
 _REMEDIES = {
-    "device_type_unsupported": "pass usm_dlpack.from_dlpack({name}, device=queue)",
-    "usm_type_not_accepted": "pass usm_dlpack.from_dlpack({name}, device=queue, "
+    "device_type_unsupported": "pass a copy, y = usm_dlpack.from_dlpack({array}, device=queue)",
+    "usm_type_not_accepted": "pass a copy, y = usm_dlpack.from_dlpack({array}, device=queue, "
     "usm_type='{first_word}')",
-    "read_only": "pass a copy, usm_dlpack.from_dlpack({name}, device=queue, copy=True)",
-    "dtype_mismatch": "convert the array in its library, or give raw memory a dtype: "
-    "usm_dlpack.to_dlpack_tensor({name}, shape=..., dtype=...)",
-    "rank_mismatch": "reshape it, for example usm_dlpack.to_dlpack_tensor({name}, shape=...)",
+    "read_only": "pass a copy, y = usm_dlpack.from_dlpack({array}, device=queue, copy=True)",
+    "dtype_mismatch": "convert it, for example "
+    "y = usm_dlpack.from_dlpack({values}.astype('{first_word}'), device=queue)",
+    "raw_memory": "give raw memory a dtype, "
+    "y = usm_dlpack.to_dlpack_tensor({usm}, shape=..., dtype='{first_word}')",
+    "rank_mismatch": "reshape it, for example y = usm_dlpack.to_dlpack_tensor({usm}, shape=...)",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
-    "layout_mismatch": "copy it; usm_dlpack.from_dlpack({name}, order='C') makes C order",
+    "layout_mismatch": "copy it; y = usm_dlpack.from_dlpack({array}, order='C') makes C order",
 }
 _TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool, "str": str}
 
@@ -40,6 +44,7 @@ class _Parameter:
     annotation: str
     value: Any = _MISSING
     has_default: bool = False
+    by_position: bool = True
 
     @property
     def place(self) -> str:
@@ -70,22 +75,26 @@ def _parameters(signature: str) -> list[_Parameter]:
         (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
     except (SyntaxError, ValueError):
         return []
-    if not isinstance(function, ast.FunctionDef):
+    if not isinstance(function, ast.FunctionDef) or function.args.vararg or function.args.kwarg:
         return []
     arguments = function.args
     named = arguments.posonlyargs + arguments.args
-    first_default = len(named) - len(arguments.defaults)
     if named and named[0].annotation is None and named[0].arg == "self":
-        named, first_default = named[1:], first_default - 1
+        named = named[1:]
+    required = [None] * (len(named) - len(arguments.defaults))
+    defaults = [*required, *arguments.defaults, *arguments.kw_defaults]
     only_positional = {argument.arg for argument in arguments.posonlyargs}
     return [
         _Parameter(
             position,
             None if argument.arg in only_positional else argument.arg,
             ast.unparse(argument.annotation) if argument.annotation else "",
-            has_default=position > first_default,
+            has_default=default is not None,
+            by_position=position <= len(named),
         )
-        for position, argument in enumerate(named, 1)
+        for position, (argument, default) in enumerate(
+            zip(named + arguments.kwonlyargs, defaults, strict=True), 1
+        )
     ]
 
 
@@ -111,16 +120,28 @@ class _Call:
     kwargs: dict[str, Any]
     parameters: list[_Parameter] = field(default_factory=list)
 
-    def bind(self) -> bool:
-        """Give the parameters their arguments; return whether each argument has a parameter."""
+    def bind(self) -> str | None:
+        """Give the parameters their arguments; return the fault of an argument that has none."""
+        most = sum(parameter.by_position for parameter in self.parameters)
         named = {parameter.name: parameter for parameter in self.parameters if parameter.name}
-        if len(self.args) > len(self.parameters) or not self.kwargs.keys() <= named.keys():
-            return False
+        if self.parameters and len(self.args) > most:
+            found = f"{len(self.args)}; see help({self.function})"
+            return f"argument {most + 1}: expected at most {most} by position, found {found}"
         for parameter, value in zip(self.parameters, self.args, strict=False):
             parameter.value = value
         for name, value in self.kwargs.items():
+            if name not in named and not self.parameters:
+                continue
+            if name not in named and not named:
+                return f"{name}: expected arguments by position, found a keyword; omit its name"
+            if name not in named:
+                wanted = ", ".join(map(str, named))
+                return f"{name}: expected a keyword of {wanted}, found another; correct its name"
+            if named[name].value is not _MISSING:
+                found = "one by position and one by keyword"
+                return f"{named[name].place}: expected one argument, found {found}; omit one"
             named[name].value = value
-        return True
+        return None
 
     def parameter_of(self, key: int | str) -> _Parameter | None:
         return next((p for p in self.parameters if key in (p.position, p.name)), None)
@@ -159,7 +180,8 @@ class _Call:
         found = "no argument" if value is _MISSING else found
         remedy = f"see help({self.function})"
         if parameter.annotation.startswith(_VIEW):
-            remedy = "pass an array with __dlpack__ or USM"
+            remedy = "pass such an array"
+            remedy += "" if value is None else ", which has __dlpack__ or USM"
         elif parameter.annotation.startswith("dpctl."):
             remedy = f"pass a {parameter.annotation.partition(' ')[0]}"
         name = parameter.name or f"argument {parameter.position}"
@@ -168,12 +190,6 @@ class _Call:
         return ArgumentError(f"{self.function}: {parameter.place}: {sentence}", (reason,))
 
     def without_reason(self) -> ArgumentError:
-        named = [parameter.name for parameter in self.parameters if parameter.name]
-        for unknown in self.kwargs.keys() - set(named):
-            if named:
-                wanted = ", ".join(named)
-                text = f"{unknown}: expected a keyword of {wanted}, found another; correct its name"
-                return ArgumentError(f"{self.function}: {text}", ())
         types = [type_name(value) for value in self.args]
         types += [f"{name}={type_name(value)}" for name, value in self.kwargs.items()]
         text = (
@@ -184,14 +200,21 @@ class _Call:
 
 
 def _reason(
-    name: str | None, code: str, where: str, expected: str, found: str, remedy: str
+    argument: Any, name: str, code: str, where: str, expected: str, found: str, remedy: str
 ) -> ConversionError:
+    has = functools.partial(hasattr, type(argument))
+    has_usm = has("__sycl_usm_array_interface__")
+    array = name if has("__dlpack__") or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
+    on_queue = f"usm_dlpack.from_dlpack({array}, device=queue)"
+    usm = name if has_usm else on_queue
+    values = name if has("astype") else f"{on_queue}.numpy()"
     # from_dlpack copies from the host, and from no other device type.
     is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
-    of_caller = remedy if is_foreign else _REMEDIES.get(code, remedy)
-    first_word = expected.partition(" ")[0]
-    of_caller = of_caller.replace("{name}", name or "x").replace("{first_word}", first_word)
-    return from_parts(code, where, expected, found, of_caller)
+    is_raw = code == "dtype_mismatch" and array != name and found.startswith("uint8 ")
+    if not is_foreign and (of_caller := _REMEDIES.get("raw_memory" if is_raw else code)):
+        first_word = expected.partition(" ")[0]
+        remedy = of_caller.format(array=array, usm=usm, values=values, first_word=first_word)
+    return from_parts(code, where, expected, found, remedy)
 
 
 def from_arguments(
@@ -226,7 +249,7 @@ def from_arguments(
             continue
         place, name = call.find(argument)
         raised = parts[0] if isinstance(parts[0], BaseException) else None
-        error = _reason(name, *parts[1:]) if raised is None else raised
+        error = _reason(argument, name or "x", *parts[1:]) if raised is None else raised
         if not isinstance(error, ConversionError):
             return error
         text = f"{function}: {place}: {error}"
@@ -237,7 +260,9 @@ def from_arguments(
         told.setdefault(text, error)
     if told:
         return ArgumentError("\n".join(told), tuple(told.values()))
-    if len(signatures) == 1 and call.bind():
+    if (sentence := call.bind()) is not None:
+        return ArgumentError(f"{function}: {sentence}", ())
+    if len(signatures) == 1:
         refused = [refusal[0] for refusal in refusals if len(refusal) == 1]
         if (fault := next(call.at_fault(refused), None)) is not None:
             return call.wrong_type(fault)

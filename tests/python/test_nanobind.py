@@ -367,11 +367,42 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, f
         assert str(error).startswith(f"step: argument {place}: expected ")
         assert error.field == place[3:-1]
         assert error.found.endswith(found)
-    for arguments, keywords in (((1,) * 9, {}), (good, {"depend": []})):
-        assert refused_call(ext.step, *arguments, **keywords).reasons == ()
+    error = refused_call(ext.step, queue, None, None)
+    wanted = "an array of dtype='float32', shape=(None,), usm_type='device'"
+    assert (error.expected, error.remedy) == (wanted, "pass such an array")
+
+
+def test_an_argument_without_a_parameter_is_named(ext, queue, floats):
+    good = (queue, floats, None)
+    keywords = "a keyword of queue, u, v, dt, depends, found another; correct its name"
+    twice = "one argument, found one by position and one by keyword; omit one"
+    for function, arguments, named, place, sentence in (
+        (ext.step, good, {"w": floats}, "w", keywords),
+        (ext.step, good, {"u": floats}, "argument 2 (u)", twice),
+        (ext.step, (*good, 1, [], 3), {}, "argument 6", "at most 5 by position, found 6"),
+        (ext.fill, (*good, 2), {}, "argument 4", "at most 3 by position, found 4"),
+        (ext.explained_keyword, (floats, 2), {}, "argument 2", "at most 1 by position, found 2"),
+        (ext.RowSums.of, (), {"x": floats}, "x", "arguments by position, found a keyword"),
+    ):
+        error = refused_call(function, *arguments, **named)
+        assert str(error).startswith(f"{function.__name__}: {place}: expected {sentence}")
+        assert error.reasons == ()
+    error = refused_call(ext.explained_keyword, floats, n="x")
+    assert (error.field, error.found) == ("n", "an object of type str")
+    for function in (ext.explained_keyword, ext.explained_star):
+        assert function(floats, n=3) == 12
+    assert "found (float, n=int)" in str(refused_call(ext.explained_star, 1.5, n=3))
 
 
 IN_STEP = "step: argument 2 (u): "
+
+
+def follow(remedy: str, **names: Any) -> Any:
+    """Run the line that a remedy shows, which makes ``y``, and return that."""
+    line = re.search(r"y = .+\)", remedy)
+    assert line is not None
+    exec(line[0], names | {"usm_dlpack": usm_dlpack}, names)
+    return names["y"]
 
 
 def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared, foreign_queue):
@@ -387,18 +418,41 @@ def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared,
             ext.step(queue, v=None, u=u)
         check_refusal(caught.value, code, field, place=IN_STEP)
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-        remedy = caught.value.remedy.partition("usm_dlpack.")[2]
-        names = {"from_dlpack": from_dlpack, "u": u, "queue": queue}
-        assert ext.step(queue, eval(remedy, names), None) == u.size
+        y = follow(caught.value.remedy, u=u, queue=queue)
+        assert ext.step(queue, y, None) == u.size
+        ext.fill(queue, y, 2)  # the result is in y
+        assert np.all(y.numpy() == 2)
     hidden = TypedArray(allocate("device", 48, foreign_queue))
     with refused("context_not_default", "context", binding=True, place=IN_STEP):
         ext.step(queue, hidden, None)
 
 
-def test_a_keyword_that_no_parameter_has_is_named(ext, queue, floats):
-    error = refused_call(ext.step, queue, floats, None, w=floats)
-    sentence = "w: expected a keyword of queue, u, v, dt, depends, found another; correct its name"
-    assert (str(error), error.reasons) == (f"step: {sentence}", ())
+@pytest.mark.parametrize("kind", ["host", "tensor", "foreign", "interface"])
+@pytest.mark.parametrize(
+    ("code", "dtype", "shape"), [("dtype_mismatch", "f8", 6), ("rank_mismatch", "f4", (2, 3))]
+)
+def test_a_caller_can_follow_the_remedy_for_a_type(ext, queue, kind, code, dtype, shape):
+    host = np.arange(6, dtype=dtype).reshape(shape)
+    tensor = from_dlpack(host, device=queue)
+    memory = usm.MemoryUSMDevice(48, queue=queue)
+    memory.copy_from_host(host.reshape(-1).view("u1"))
+    u = {
+        "host": host,
+        "tensor": tensor,
+        "foreign": tvm_ffi.from_dlpack(tensor),
+        "interface": TypedArray(memory, shape=host.shape, typestr=f"<{dtype}"),
+    }[kind]
+    error = refused_call(ext.step, queue, u, None)
+    assert error.code == code
+    y = follow(error.remedy.replace("...", "6"), u=u, queue=queue)
+    assert ext.step(queue, y, None) == 6
+    assert y.numpy().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_caller_can_follow_the_remedy_for_raw_memory(ext, queue, memory):
+    error = refused_call(ext.step, queue, memory, None)
+    u = follow(error.remedy.replace("...", "12"), u=memory, queue=queue)
+    assert (ext.step(queue, u, None), u.data) == (12, address_of(memory))
 
 
 def test_no_remedy_is_named_that_does_not_help(ext, queue, memory):

@@ -170,6 +170,12 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "rows"_a, "named"_a = nb::dict());
   explain_refusals(m, "explained_nested");
+  m.def(
+      "explained_keyword", [](const_row x, int) { return x.extent(0); }, "x"_a, nb::kw_only(),
+      "n"_a);
+  explain_refusals(m, "explained_keyword");
+  m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
+  explain_refusals(m, "explained_star");
   using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
   m.def(
       "count_variants",
