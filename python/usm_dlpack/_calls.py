@@ -180,8 +180,8 @@ class _Call:
         found = "no argument" if value is _MISSING else found
         remedy = f"see help({self.function})"
         if parameter.annotation.startswith(_VIEW):
-            remedy = "pass such an array"
-            remedy += "" if value is None else ", which has __dlpack__ or USM"
+            with_what = "with __dlpack__ or USM"
+            remedy = "pass such an array" if value is None else f"pass an array {with_what}"
         elif parameter.annotation.startswith("dpctl."):
             remedy = f"pass a {parameter.annotation.partition(' ')[0]}"
         name = parameter.name or f"argument {parameter.position}"

@@ -25,9 +25,9 @@ namespace usm_dlpack {
 /// environment variable `SYCL_CACHE_PERSISTENT=1` keeps on disk what was built. A kernel is a
 /// free function `extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<Dimensions>))
 /// void name(...)`, launched with `handler::set_args` and `parallel_for`. Its arguments may be
-/// views, if the build options name the folders of the headers. `set_args` must get exactly the
-/// types of the kernel's parameters: SYCL does not know them, and of a wrong size the backend
-/// alone reports an error, without the argument.
+/// views, if the build options name the folders of the headers. `set_args` must get exactly
+/// the types of the kernel's parameters: the error for another size does not name the
+/// argument, and another type of the same size is no error.
 ///
 /// Several threads may use it at once; those that need the same build wait for it, others do
 /// not. Meant to be `static`: the source, what was built, and the contexts that it was built
