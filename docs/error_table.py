@@ -32,8 +32,8 @@ def read_table() -> list[Row]:
     rows = list(ROW.finditer(table[1]))
     assert len(rows) == table[1].count("{errc::"), f"{HEADER}: a row is not written as the others"
     raised = {
-        None: "{py:exc}`usm_dlpack.ConversionError`",
-        "binding_error": "{py:exc}`usm_dlpack.UsmBindingError`, which is also a `TypeError`",
+        None: "`usm_dlpack.ConversionError`",
+        "binding_error": "`usm_dlpack.UsmBindingError`, which is also a `TypeError`",
     }
     return [
         Row(row["name"], "".join(re.findall(r'"([^"]*)"', row["meaning"])), raised[row["raised"]])

@@ -15,8 +15,8 @@ from pathlib import Path
 from error_table import ROOT, read_table, with_meaning
 from recorded_uses import uses_of
 
-# Of a link its words are kept, of a role its target, and of bold letters the letters.
-MARKUP = re.compile(r"\[([^]]+)\]\([^)]+\)|\{[\w:]+\}(?=`)|\*\*(.+?)\*\*|^# ", re.MULTILINE)
+# Of a link its words are kept, and of bold letters the letters.
+MARKUP = re.compile(r"\[([^]]+)\]\([^)]+\)|\*\*(.+?)\*\*|^# ", re.MULTILINE)
 
 
 def filled(text: str, first: str = "", others: str = "") -> str:

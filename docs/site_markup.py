@@ -2,9 +2,9 @@
 """What the site has beyond Sphinx and MyST.
 
 A page of docs/errors/ ends with the invalid uses that it is about, and the index with the table of
-codes. A code in backticks links to its page. Links in included files lead where they do in the
-file, and links to a file that has a page to that page. Properties of the extension module show
-their types.
+codes. The pages that an index lists are below it in the sidebar. A code or a public name in
+backticks links to its page. Links in included files lead where they do in the file, and links to a
+file that has a page to that page. Properties of the extension module show their types.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ LOGGER = logging.getLogger(__name__)
 
 SHOWN_FILE = re.compile(r"\]\([./]+/(?:examples/(\w+)/README|(CHANGELOG|CONTRIBUTING))\.md\)")
 LINK = re.compile(r"\]\(([^)#:\s][^):\s]*)\)")
+# Not a header, a private module, or a target of CMake.
+PUBLIC_NAME = re.compile(
+    r"usm_dlpack(\.(?!hpp|_)|::(?!usm_dlpack|mdspan_header|sycl_runtime))[\w.:]+"
+)
+LISTED = re.compile(r"^- \[[^]]+\]\(([^)]+\.md)\)", re.MULTILINE)
 LEXERS = {".py": "python", ".cpp": "cpp", ".sh": "sh"}
 
 
@@ -39,21 +44,26 @@ def page_of_file(link: re.Match[str]) -> str:
 
 
 def complete_page(app: Sphinx, docname: str, content: list[str]) -> None:
-    """Add to a page of an error what is refused, and lead links to files to their pages."""
+    """Add what is refused to a page of an error, contents to an index; lead links to pages."""
     content[0] = SHOWN_FILE.sub(page_of_file, content[0])
     folder, _, page = docname.rpartition("/")
-    if folder != "errors":
-        return
-    rows = {row.code: row for row in read_table()}
-    added = index_table([*rows.values()]) if page == "index" else []
-    if page in rows:
-        raised = rows[page].raised
-        added = [f"In Python {raised}; in C++ {{cpp:enumerator}}`usm_dlpack::errc::{page}`.", ""]
-        content[0] = with_meaning(rows[page], content[0])
-    for use in uses_of(page):
-        added += [f"**{use.title}** ({use.source})", ""]
-        added += [f"```{LEXERS[Path(use.source).suffix]}", use.shown, "```", ""]
-        added += ["```text", use.sentence, "```", ""]
+    contents = LISTED.findall(content[0]) if page == "index" else []
+    added = []
+    if folder == "errors":
+        rows = {row.code: row for row in read_table()}
+        if page == "index":
+            added += index_table([*rows.values()])
+            contents += sorted(rows)
+        if page in rows:
+            raised = rows[page].raised
+            added += [f"In Python {raised}; in C++ `usm_dlpack::errc::{page}`.", ""]
+            content[0] = with_meaning(rows[page], content[0])
+        for use in uses_of(page):
+            added += [f"**{use.title}** ({use.source})", ""]
+            added += [f"```{LEXERS[Path(use.source).suffix]}", use.shown, "```", ""]
+            added += ["```text", use.sentence, "```", ""]
+    if contents:
+        added += ["", "```{toctree}", ":hidden:", *contents, "```"]
     content[0] = "\n".join([content[0], *added])
 
 
@@ -62,14 +72,21 @@ def complete_include(app: Sphinx, path: Path, parent: str, content: list[str]) -
     content[0] = SHOWN_FILE.sub(page_of_file, LINK.sub(rf"](/{path.parent}/\1)", content[0]))
 
 
-def link_error_codes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Make a link of each code that the text of a page names, to the page of that error."""
-    codes = {row.code for row in read_table()}
+def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Make a link of each code and public name that the text of a page has in backticks."""
+    places = {row.code: (f"errors/{row.code}", "") for row in read_table()}
+    for domain in ("py", "cpp"):
+        for name, _, _, page, anchor, _ in app.env.domains[domain].get_objects():
+            if PUBLIC_NAME.fullmatch(name):
+                places.setdefault(name, (page, f"#{anchor}"))
     for literal in list(doctree.findall(nodes.literal)):
-        page = f"errors/{literal.astext()}"
-        in_text = isinstance(literal.parent, nodes.paragraph)
-        if in_text and literal.astext() in codes and page != docname:
-            address = app.builder.get_relative_uri(docname, page)
+        name = literal.astext()
+        if PUBLIC_NAME.fullmatch(name) and name not in places:
+            told = "%s: expected a public name, found none; correct it"
+            LOGGER.warning(told, name, location=literal)
+        page, anchor = places.get(name, (docname, ""))
+        if isinstance(literal.parent, nodes.paragraph) and page != docname:
+            address = app.builder.get_relative_uri(docname, page) + anchor
             reference = nodes.reference("", "", literal.deepcopy(), internal=True, refuri=address)
             literal.parent.replace(literal, reference)
 
@@ -110,7 +127,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all of it; docstrings are read before napoleon reads them."""
     app.connect("source-read", complete_page)
     app.connect("include-read", complete_include)
-    app.connect("doctree-resolved", link_error_codes)
+    app.connect("doctree-resolved", link_names)
     app.connect("env-check-consistency", require_entries)
     app.connect("autodoc-process-docstring", complete_docstring, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

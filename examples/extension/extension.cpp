@@ -76,6 +76,7 @@ owned_view<grid<float>> new_laplacian(owned_view<grid<const float>> x) {
 
 NB_MODULE(grid_kernels, m) {
   usm_dlpack::load_package();
+  // Other Python threads run while the kernels are built.
   using unlocked = nb::call_guard<nb::gil_scoped_release>;
   m.def("laplacian", &laplacian, "queue"_a, "x"_a, "out"_a, unlocked());
   m.def("laplacian", &new_laplacian, "x"_a, unlocked());

@@ -22,6 +22,7 @@ def get_include() -> str:
     """Return the folder for ``-I`` that holds ``usm_dlpack/core.hpp`` and the other headers.
 
     dlpack.h and mdspan.hpp are in ``dlpack`` and ``mdspan`` of ``../share/usm_dlpack/third_party``.
+    Define ``MDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos`` for the namespace ``Kokkos`` of mdspan.hpp.
 
     Raises
     ------

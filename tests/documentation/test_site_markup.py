@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 GOOD = """# Entrance
 
-`layout_mismatch`; `other` is none.
+`layout_mismatch`; `other` is none; `usm_dlpack.ConversionError`, `usm_dlpack::usm_dlpack`
 
 [an example](../examples/c_abi/README.md), [a page](errors/layout_mismatch.md)
 
@@ -22,11 +22,17 @@ GOOD = """# Entrance
 
 ## The heading `layout_mismatch`
 """
+ERROR = """# layout_mismatch
+
+`layout_mismatch`
+
+```{py:exception} usm_dlpack.ConversionError
+```
+"""
 TOCTREE = "\n\n```{toctree}\nerrors/layout_mismatch\nhow-to/examples/c_abi\n```\n"
 BAD = {
-    "{cpp:func}`usm_dlpack::nowhere`": "cpp:func reference target not found: usm_dlpack::nowhere",
-    "{py:func}`usm_dlpack.nowhere`": "py:func reference target not found: usm_dlpack.nowhere",
-    "{term}`nowhere`": "term not in glossary: 'nowhere'",
+    "`usm_dlpack::nowhere`": "usm_dlpack::nowhere: expected a public name, found none; correct it",
+    "`usm_dlpack.nowhere`": "usm_dlpack.nowhere: expected a public name, found none; correct it",
     "[file](../nowhere.py)": "cross-reference target not found: '../nowhere.py'",
     "[page](nowhere.md)": "cross-reference target not found: 'nowhere.md'",
     "[place](#nowhere)": "cross-reference target not found: 'nowhere'",
@@ -43,7 +49,7 @@ def build(folder: Path, page: str) -> subprocess.CompletedProcess[str]:
         shutil.copy(file, docs)
     for other in ("extension", "onednn"):
         (docs / "how-to" / "examples" / f"{other}.md").unlink()
-    (docs / "errors" / "layout_mismatch.md").write_text("# layout_mismatch\n\n`layout_mismatch`\n")
+    (docs / "errors" / "layout_mismatch.md").write_text(ERROR)
     (docs / "index.md").write_text(page + TOCTREE)
     strict = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E"]
     command = [sys.executable, "-m", "sphinx", *strict, str(docs), str(folder / "html")]
@@ -53,12 +59,14 @@ def build(folder: Path, page: str) -> subprocess.CompletedProcess[str]:
 
 def test_links_lead_to_pages(tmp_path: Path) -> None:
     done = build(tmp_path, GOOD)
-    assert done.stderr.count("WARNING") == 2  # this site has no references of names
+    assert done.stderr.count("WARNING") == 1  # this site has no C++ names
     pages = tmp_path / "html"
     page = (pages / "index.html").read_text()
     # The backticks, two links, the toctree; the sidebar is not in it.
     article = page.partition("<article")[2].partition("</article>")[0]
     assert article.count('href="errors/layout_mismatch.html"') == 4
+    # The backticks and the toctree.
+    assert article.count('href="errors/layout_mismatch.html#usm_dlpack.ConversionError"') == 2
     assert article.count('href="how-to/examples/c_abi.html"') == 2
     readme = (pages / "how-to" / "examples" / "c_abi.html").read_text()
     assert re.search(r'href="[./]*_downloads/\w+/producer.cpp"', readme)

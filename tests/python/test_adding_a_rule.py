@@ -83,5 +83,5 @@ def test_a_rule_is_added_by_the_recipe(project_root, tmp_path):
     # A process of its own: the programs of docs/ are those of the copy.
     code = "from error_table import *; print(*index_table(read_table()), sep='\\n')"
     index = printed_by(sys.executable, "-c", code, cwd=docs)
-    row = "| `ndim_too_large` | `ndim` is above 64 | {py:exc}`usm_dlpack.ConversionError`"
+    row = "| `ndim_too_large` | `ndim` is above 64 | `usm_dlpack.ConversionError`"
     assert index.count(row) == 1

@@ -45,7 +45,7 @@ def shell(commands: str, folder: Path, status: int = 0) -> subprocess.CompletedP
     return done
 
 
-BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE = console("how-to/cmake")
+BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE, COMPILE = console("how-to/cmake")
 
 
 def built_project(name: str, commands: str, folder: Path) -> Path:
@@ -56,7 +56,7 @@ def built_project(name: str, commands: str, folder: Path) -> Path:
 
 
 @pytest.mark.extended
-def test_the_program_of_the_page_on_cmake_builds_with_the_package_and_with_a_prefix(
+def test_the_program_of_the_page_on_cmake_builds_with_the_package_a_prefix_and_without_cmake(
     tmp_path, project_root
 ):
     clone, prefix = tmp_path / "clone", tmp_path / "prefix"
@@ -73,6 +73,10 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_and_with_a_pre
     for name in ("dlpack", "mdspan"):
         assert f"{prefix}/share/usm_dlpack/third_party/{name}\n" in said
     assert shell(RUN, project).stdout == "device 0\n"
+    with (project / "program.cpp").open("a") as source:
+        source.write("#include <mdspan/mdspan.hpp>\nKokkos::dextents<int, 2> extents;\n")
+    shell(COMPILE, project)
+    assert shell(RUN.replace("build/", "./"), project).stdout == "device 0\n"
 
 
 @pytest.mark.extended

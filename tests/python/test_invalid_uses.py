@@ -80,7 +80,7 @@ def said_by_build(name: str, folder: Path) -> Use:
     printed = " ".join(done.stderr.replace(str(folder), "<folder>").split())
     printed = re.sub(r"(CMake's Python,) [^ ]+,", r"\1 <found>,", printed)
     found = re.search(
-        r"(?:#error |\(message\): )([\w/.<>]+: expected .*?)"
+        r"(?:#error |\(message\): |package: )([\w/.<>]+: expected .*?)"
         r"(?: Call Stack| \d+ \||(?= -- Configuring)|$)",
         printed,
     )

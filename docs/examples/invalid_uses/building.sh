@@ -19,6 +19,12 @@ case "$1" in
     cmake -S "$SOURCE/docs/examples/invalid_uses" -B build -Dusm_dlpack_DIR="$PACKAGE" \
       -DUSM_DLPACK_MDSPAN_INCLUDE_DIR="$PWD/old"
     ;;
+  unknown_component)
+    echo "cmake_minimum_required(VERSION 3.25)" >CMakeLists.txt
+    echo "project(user LANGUAGES CXX)" >>CMakeLists.txt
+    echo "find_package(usm_dlpack REQUIRED COMPONENTS mdspn)" >>CMakeLists.txt
+    cmake -S . -B build -Dusm_dlpack_DIR="$PACKAGE"
+    ;;
   sycl_that_is_nowhere)
     cmake -S "$SOURCE/docs/examples/invalid_uses" -B build -Dusm_dlpack_DIR="$PACKAGE" \
       -DUSM_DLPACK_SYCL_INCLUDE_DIR="$PWD/old" -DUSM_DLPACK_SYCL_LIBRARY="$PWD/old/libsycl.so"

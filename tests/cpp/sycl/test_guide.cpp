@@ -46,7 +46,7 @@ class last_tensor {
   usm_dlpack::managed_tensor kept_;
 };
 
-// For callers in C: 0, or why not, in a buffer of theirs. No exception leaves the function.
+// For callers in C: returns 0, or writes the reason to their buffer. Throws nothing.
 extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noexcept {
   try {
     const auto x = usm_dlpack::to_mdspan<device_matrix>(*theirs);
@@ -66,7 +66,7 @@ extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noe
 template <class Borrower>
 void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow) {
   float* memory = sycl::malloc_device<float>(24, queue);
-  queue.copy(values.data(), memory, 24).wait();  // who borrows waits for nothing
+  queue.copy(values.data(), memory, 24).wait();  // the borrower waits for nothing
   const auto wrapper = usm_dlpack::to_dlpack_tensor(matrix(memory, 4, 6), queue);
   const DLTensor tensor = wrapper.get();  // points into `wrapper`
   borrow(tensor);
@@ -75,7 +75,7 @@ void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow)
 
 usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
   usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
-  queue.copy(values.data(), made.data(), 24);  // who takes it waits, or gets the queue
+  queue.copy(values.data(), made.data(), 24);  // the consumer waits, or gets the queue
   return usm_dlpack::to_managed_tensor(std::move(made));
 }
 
@@ -122,7 +122,7 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   wanted.ndim = 2;
   wanted.unique = true;    // no two elements share a byte
   wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // of a managed tensor, whose producer can say that it is not
+  wanted.writable = true;  // if it is a managed tensor: a bare one cannot say
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   EXPECT_EQ(proved.data(), tensor.data);
   EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);
