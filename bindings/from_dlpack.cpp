@@ -78,13 +78,17 @@ nb::object import_copy_of(const producer_tensor& offered, const capsule_content&
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
+  std::optional<sycl::queue> queue = wanted.request.queue;
+  if (!queue && proof && proof->device_id() == id) {
+    queue = offered.pending;
+  }
   mark_capsule(offered.capsule, content, capsule_state::consumed);
   nb::object copy;
   try {
     tensor_copy made = copy_to_usm(source, id, kind);
     copy =
         import_managed(to_managed_tensor(made.described, std::move(made.memory), made.flags),
-                       wanted.request.queue);
+                       std::move(queue));
   } catch (...) {
     mark_capsule(offered.capsule, content, capsule_state::fresh);
     throw;

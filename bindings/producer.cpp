@@ -136,7 +136,7 @@ producer_type read_object(nb::handle x) {
   if (!is_callable(method)) {
     const std::string sentence =
         "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
-        "; pass the array itself, or use to_dlpack_tensor for memory";
+        "; pass an array of NumPy, dpnp or another library, or use to_dlpack_tensor for memory";
     throw nb::type_error(sentence.c_str());
   }
   return *read_producer(x, method);

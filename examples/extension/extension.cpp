@@ -47,7 +47,11 @@ const usm_dlpack::kernel_source kernels(R"(
 sycl::event laplacian(sycl::queue& queue, grid<const float> x, grid<float> out) {
   usm_dlpack::check_queue(queue, x, out);
   if (x.extents() != out.extents()) {
-    throw std::invalid_argument("out: expected the shape of x, found another");
+    throw std::invalid_argument("laplacian: out: expected the shape of x, found another");
+  }
+  if (x.size() != 0 && x.data_handle() == out.data_handle()) {  // the kernel reads neighbours
+    throw std::invalid_argument(
+        "laplacian: out: expected another array than x, found the same");
   }
   const sycl::kernel kernel = kernels.find(queue, "laplacian");
   const auto rows = static_cast<std::size_t>(x.extent(0));
@@ -64,7 +68,9 @@ sycl::event laplacian(sycl::queue& queue, grid<const float> x, grid<float> out) 
 // To a new array on the queue of x. Nobody waits: the result keeps x.
 owned_view<grid<float>> new_laplacian(owned_view<grid<const float>> x) {
   if (!x.queue()) {
-    throw std::invalid_argument("x: expected an array with a sycl_queue, found one without");
+    throw std::invalid_argument(
+        "laplacian: x: expected an array with a sycl_queue, found one without; pass "
+        "usm_dlpack.from_dlpack(x, device=dpctl.SyclQueue())");
   }
   sycl::queue queue = *x.queue();
   usm_dlpack::usm_array<grid<float>> out(queue, x.view().extents());

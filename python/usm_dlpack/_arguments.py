@@ -131,7 +131,7 @@ def device_id(device: Any) -> int:
     if not isinstance(meant, dpctl.SyclDevice):
         is_number = hasattr(device, "__index__") and not isinstance(device, bool)
         named = index(device) if is_number else "device_id"
-        expected = "(14, device_id), a filter string or a dpctl.SyclDevice"
+        expected = "(14, device_id), a filter string, a device or a queue of dpctl"
         refuse(TypeError, "device", expected, shown(device), f"pass (14, {named})")
     number: int = _core.device_id(meant)
     return number

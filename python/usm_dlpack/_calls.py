@@ -19,12 +19,13 @@ _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
 # What the caller can do, where the remedy of a rule is for the author of the extension. A copy has
 # a name, because the function may write into it.
 _REMEDIES = {
-    "device_type_unsupported": "pass a copy, y = usm_dlpack.from_dlpack({array}, device=queue)",
-    "usm_type_not_accepted": "pass a copy, y = usm_dlpack.from_dlpack({array}, device=queue, "
+    "device_type_unsupported": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue})",
+    "usm_type_not_accepted": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue}, "
     "usm_type='{first_word}')",
-    "read_only": "pass a copy, y = usm_dlpack.from_dlpack({array}, device=queue, copy=True)",
+    "read_only": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue}, copy=True), "
+    "which gets the result",
     "dtype_mismatch": "convert it, for example "
-    "y = usm_dlpack.from_dlpack({values}.astype('{first_word}'), device=queue)",
+    "y = usm_dlpack.from_dlpack({values}.astype('{first_word}'), device={queue})",
     "raw_memory": "give raw memory a dtype, "
     "y = usm_dlpack.to_dlpack_tensor({usm}, shape=..., dtype='{first_word}')",
     "rank_mismatch": "reshape it, for example y = usm_dlpack.to_dlpack_tensor({usm}, shape=...)",
@@ -146,6 +147,13 @@ class _Call:
     def parameter_of(self, key: int | str) -> _Parameter | None:
         return next((p for p in self.parameters if key in (p.position, p.name)), None)
 
+    @property
+    def queue(self) -> str:
+        """An expression of the queue for a copy."""
+        values = (*self.args, *self.kwargs.values())
+        given = any(type(value).__name__ == "SyclQueue" for value in values)
+        return "queue" if given else "dpctl.SyclQueue()"
+
     def find(self, argument: Any) -> tuple[str, str | None]:
         """Return the place of the argument that is or holds an object, and its name if it is."""
         places = []
@@ -200,12 +208,19 @@ class _Call:
 
 
 def _reason(
-    argument: Any, name: str, code: str, where: str, expected: str, found: str, remedy: str
+    queue: str,
+    argument: Any,
+    name: str,
+    code: str,
+    where: str,
+    expected: str,
+    found: str,
+    remedy: str,
 ) -> ConversionError:
     has = functools.partial(hasattr, type(argument))
     has_usm = has("__sycl_usm_array_interface__")
     array = name if has("__dlpack__") or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
-    on_queue = f"usm_dlpack.from_dlpack({array}, device=queue)"
+    on_queue = f"usm_dlpack.from_dlpack({array}, device={queue})"
     usm = name if has_usm else on_queue
     values = name if has("astype") else f"{on_queue}.numpy()"
     # from_dlpack copies from the host, and from no other device type.
@@ -213,7 +228,8 @@ def _reason(
     is_raw = code == "dtype_mismatch" and array != name and found.startswith("uint8 ")
     if not is_foreign and (of_caller := _REMEDIES.get("raw_memory" if is_raw else code)):
         first_word = expected.partition(" ")[0]
-        remedy = of_caller.format(array=array, usm=usm, values=values, first_word=first_word)
+        parts = {"queue": queue, "array": array, "usm": usm, "values": values}
+        remedy = of_caller.format(first_word=first_word, **parts)
     return from_parts(code, where, expected, found, remedy)
 
 
@@ -249,7 +265,7 @@ def from_arguments(
             continue
         place, name = call.find(argument)
         raised = parts[0] if isinstance(parts[0], BaseException) else None
-        error = _reason(argument, name or "x", *parts[1:]) if raised is None else raised
+        error = _reason(call.queue, argument, name or "x", *parts[1:]) if raised is None else raised
         if not isinstance(error, ConversionError):
             return error
         text = f"{function}: {place}: {error}"

@@ -172,7 +172,7 @@ def _reinterpreted_shape(array: _Array, bits: int, byte_offset: int) -> list[int
     """Return the one-dimensional shape of all bytes after `byte_offset`."""
     if not array.is_compact():
         remedy = "pass shape and strides of the elements that are meant"
-        refuse(ValueError, "shape", "one, since the array is not compact", "None", remedy)
+        refuse(ValueError, "shape", "a shape, since the array is not compact", "None", remedy)
     nbytes = (math.prod(array.shape) * _bits_of(array.element) + 7) // 8
     behind = nbytes - byte_offset
     if behind < 0:
@@ -202,7 +202,7 @@ def read_view(
     element = array.element if dtype is None else _dtypes.read_dtype(dtype)
     renewed = shape is not None or dtype is not None or offset != 0
     if strides is not None and shape is None and renewed:
-        refuse(ValueError, "shape", "one, since strides are given", "None", "pass both")
+        refuse(ValueError, "shape", "a shape for these strides", "None", "pass both")
     extents, steps = array.shape, None
     if shape is not None:
         extents = integers("shape", shape)

@@ -408,7 +408,8 @@ def test_a_tensor_knows_the_queue_of_its_producer_or_the_one_that_it_is_for(kind
     assert from_dlpack(x).sycl_queue == from_dlpack(x, device=(14, 0)).sycl_queue == own
     assert from_dlpack(x, device=asked).sycl_queue == asked
     assert from_dlpack(x, device=asked, copy=True).sycl_queue == asked
-    assert from_dlpack(x, copy=True).sycl_queue is None
+    for keywords in ({"copy": True}, {"usm_type": "host"}):  # copies on the same device
+        assert from_dlpack(x, **keywords).sycl_queue == own
 
 
 def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names(queue, memory):

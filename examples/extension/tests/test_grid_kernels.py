@@ -93,3 +93,18 @@ def test_a_queue_of_another_context_is_refused(queue: Any) -> None:
 def test_an_output_of_another_shape_is_refused(queue: Any) -> None:
     with pytest.raises(ValueError, match="out: expected the shape of x, found another"):
         grid_kernels.laplacian(queue, make(numbers(3, 4), queue), make(numbers(4, 3), queue))
+
+
+def test_the_output_must_be_another_array(queue: Any) -> None:
+    x = make(numbers(3, 4), queue)
+    with pytest.raises(ValueError, match="out: expected another array than x, found the same"):
+        grid_kernels.laplacian(queue, x, x)
+
+
+def test_a_copy_keeps_the_queue(queue: Any) -> None:
+    columns = make(numbers(4, 3), queue)
+    view = usm_dlpack.to_dlpack_tensor(columns, shape=(3, 4), strides=(1, 3))
+    with pytest.raises(usm_dlpack.ArgumentError, match="order='C'"):
+        grid_kernels.laplacian(view)
+    rows = usm_dlpack.from_dlpack(view, order="C")
+    assert np.array_equal(grid_kernels.laplacian(rows).numpy(), laplacian(view.numpy()))

@@ -137,7 +137,7 @@ constexpr bool to_bytes(const element_span& span, std::int64_t element_bits,
 USM_DLPACK_COLD inline void refuse_alignment(std::string_view expected, std::uintptr_t past) {
   refuse(errc::data_misaligned, "byte_offset", expected,
          digits(past) + " bytes past such an address",
-         "copy the array to aligned memory first");
+         "correct byte_offset, or copy the array to aligned memory");
 }
 
 USM_DLPACK_COLD inline void refuse_span() {

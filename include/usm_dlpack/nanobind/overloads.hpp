@@ -175,6 +175,11 @@ template <class Scope>
 void explain_refusals(Scope& scope, const char* name) {
   namespace nb = nanobind;
   constexpr bool is_module = std::is_base_of_v<nb::module_, Scope>;
+  if (!nb::hasattr(scope, name)) {
+    const std::string found = std::string("found none of the name ") + name;
+    throw nb::attribute_error(
+        ("explain_refusals: expected a function that is defined before, " + found).c_str());
+  }
   // A bound method is an nb_method. The last overload of a static method must be static, too.
   const nb::str type(scope.attr(name).type().attr("__name__"));
   const bool is_bound = std::strcmp(type.c_str(), "nb_func") != 0;
@@ -192,7 +197,8 @@ void explain_refusals(Scope& scope, const char* name) {
     detail::raise_refusals(function, signatures, args, end, kwargs);
   };
   const auto add = [&](auto&& define, const auto& body) {
-    define(name, body, nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()));
+    define(name, body, nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()),
+           "Raise ArgumentError, which says what each overload refuses, for other arguments.");
   };
   if constexpr (is_module) {
     add([&](const auto&... parts) { scope.def(parts...); }, refuse);
