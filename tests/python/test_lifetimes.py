@@ -123,9 +123,11 @@ def test_a_copy_goes_without_the_gil_whatever_kernel_works(succeed):
 
 
 IN_A_HOST_TASK = """
+import faulthandler
 import numpy as np
 from memory_sources import new_queue
 from usm_dlpack import from_dlpack
+faulthandler.dump_traceback_later(20, exit=True)
 for in_order in (True, False):
     queue = new_queue(in_order=in_order)
     x = from_dlpack(np.zeros(12, np.int32), device=queue)
@@ -136,7 +138,7 @@ for in_order in (True, False):
 
 
 def test_a_copy_goes_in_a_host_task_of_its_queue(succeed):
-    """dpctl and dpnp submit one after each kernel, which may hold the last reference."""
+    """Such a task of dpctl or dpnp, one after each kernel, may hold the last reference."""
     assert succeed(IN_A_HOST_TASK) == ""
 
 
