@@ -305,18 +305,16 @@ copy_memory::~copy_memory() {
     return;
   }
   // Also if the queues are idle: the backend's free waits for kernels of any queue.
-  run_unlocked([this] { free(); });
-}
-
-void copy_memory::free() noexcept {
-  if (!users_->wait()) {
-    return;
-  }
-  try {
-    sycl::free(address_, *context_);
-  } catch (const sycl::exception&) {
-    // The runtime is shutting down, and frees the memory itself.
-  }
+  run_waiting([address = address_, context = *context_, users = std::move(users_)] {
+    if (!users->wait()) {
+      return;
+    }
+    try {
+      sycl::free(address, context);
+    } catch (const sycl::exception&) {
+      // The runtime is shutting down, and frees the memory itself.
+    }
+  });
 }
 
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,

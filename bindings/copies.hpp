@@ -72,8 +72,6 @@ class copy_memory {
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
 
  private:
-  void free() noexcept;
-
   void* address_ = nullptr;
   std::optional<sycl::context> context_;  ///< of USM
   std::shared_ptr<memory_users> users_;

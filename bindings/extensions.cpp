@@ -175,7 +175,7 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
 }
 
 void free_after_work(const sycl::queue& queue, void* address) noexcept {
-  run_unlocked([&] { detail::free_after_work(queue, address); });
+  run_waiting([queue, address] { detail::free_after_work(queue, address); });
 }
 
 void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }

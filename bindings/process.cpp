@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <mutex>
+#include <queue>
 
 namespace usm_dlpack::python {
 namespace {
@@ -118,6 +120,33 @@ bool has_gil() noexcept {
   // Before Python 3.12 this is the state of the thread that has the GIL.
   PyThreadState* state = current();
   return state != nullptr && state == PyGILState_GetThisThreadState();
+}
+
+bool only_drops() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }
+
+void run_elsewhere(std::function<void()> function) {
+  static std::mutex guard;
+  static auto& waiting = *new std::queue<std::function<void()>>;  // never destroyed
+  static bool has_thread = false;
+  const std::lock_guard<std::mutex> lock(guard);
+  waiting.push(std::move(function));
+  if (has_thread) {
+    return;
+  }
+  std::thread([] {
+    const interpreter_gate gate;
+    std::unique_lock<std::mutex> held(guard);
+    while (!waiting.empty() && gate.open()) {
+      std::function<void()> next = std::move(waiting.front());
+      waiting.pop();
+      held.unlock();
+      next();
+      next = nullptr;
+      held.lock();
+    }
+    has_thread = false;
+  }).detach();
+  has_thread = true;
 }
 
 without_gil::~without_gil() {

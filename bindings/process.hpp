@@ -7,6 +7,7 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -79,6 +80,28 @@ void run_unlocked(Function&& function) noexcept {
     unlocked.emplace();
   }
   function();
+}
+
+/// Whether this thread has the GIL and runs no Python code: it only drops an object.
+bool only_drops() noexcept;
+
+/// Runs a function on another thread, after those given before. The interpreter's end waits
+/// for the one that runs; the others are dropped.
+void run_elsewhere(std::function<void()> function);
+
+/// Runs a function that waits for queues and frees memory, without the GIL. Elsewhere on a
+/// thread that only drops an object: dpctl's host tasks do so, and would wait for the task
+/// that they are in. If there is no thread, memory leaks.
+template <class Function>
+void run_waiting(Function&& function) noexcept {
+  if (!only_drops()) {
+    run_unlocked(function);
+    return;
+  }
+  try {
+    run_elsewhere(function);
+  } catch (...) {  // std::bad_alloc, or std::system_error
+  }
 }
 
 /// Owns one reference to a Python object. The destructor takes the GIL, and does nothing once

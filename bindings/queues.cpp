@@ -134,7 +134,9 @@ copy_queue::copy_queue(std::int32_t device_id)
 
 copy_queue::~copy_queue() {
   try {
-    queue_.wait();
+    if (!queue_.ext_oneapi_empty()) {  // no other thread submits to it
+      queue_.wait();
+    }
     const std::lock_guard<std::mutex> lock(idle_guard);
     idle_queues[device_id_].push_back(queue_);
   } catch (...) {

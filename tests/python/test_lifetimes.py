@@ -122,6 +122,26 @@ def test_a_copy_goes_without_the_gil_whatever_kernel_works(succeed):
     assert succeed(PENDING + UNKNOWN) == ""
 
 
+IN_A_HOST_TASK = """
+import faulthandler
+import numpy as np
+from memory_sources import new_queue
+from usm_dlpack import from_dlpack
+faulthandler.dump_traceback_later(20, exit=True)
+for in_order in (True, False):
+    queue = new_queue(in_order=in_order)
+    x = from_dlpack(np.zeros(12, np.int32), device=queue)
+    queue._submit_keep_args_alive([x], [])  # which needs the GIL
+    del x
+    queue.wait()
+"""
+
+
+def test_a_copy_goes_in_a_host_task_of_its_queue(succeed):
+    """Such a task of dpctl or dpnp, one after each kernel, may hold the last reference."""
+    assert succeed(IN_A_HOST_TASK) == ""
+
+
 AT_THE_END = """
 import dpctl.program
 source = "kernel void slow(global float *x) {{ int i = get_global_id(0); float a = x[i];"

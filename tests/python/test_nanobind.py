@@ -858,6 +858,8 @@ def go(before, act):
 go(int, lambda kept: ext.use_scratch(queue))
 go(int, lambda kept: ext.use_scratch(queue, fails=True))
 go(lambda: ext.full(queue, 2, 3), lambda kept: kept.clear())
+queue._submit_keep_args_alive([ext.full(queue, 2, 3)], [])  # dropped in the task
+queue.wait()
 print("fine")
 """
 

@@ -214,8 +214,9 @@ namespace usm_dlpack {
 /// throws, or the queue records a graph), the memory is leaked rather than freed under a
 /// kernel. Never throws. In a Python extension it releases the GIL while it waits, unless the
 /// queue is idle.
-/// @pre the array is not destroyed in a host task of its queue, which would wait for itself;
-///      nor in Python under a lock that other threads wait for with the GIL
+/// @pre the array is not destroyed in a host task of its queue, which would wait for itself
+///      (one of dpctl may drop the Python object); nor in Python under a lock that other
+///      threads wait for with the GIL
 template <class View>
 class usm_array {
   static_assert(detail::is_view<View>,
