@@ -5,4 +5,4 @@
 set -e
 python -m pip install --find-links "$WHEELS" "usm-dlpack[cpu]"
 cd "$PROJECT"
-python -m pip install --find-links "$WHEELS" .
+python -m pip install --find-links "$WHEELS" . "usm-dlpack[cpu]"
