@@ -418,11 +418,16 @@ def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names
     known = to_dlpack_tensor(memory).sycl_queue
     assert known == memory.sycl_queue == queue
     assert type(known) is dpctl.SyclQueue
-    for place in (queue, queue._get_capsule(), Derived(queue._get_capsule()), Carrier(queue)):
-        assert to_dlpack_tensor(TypedArray(memory, syclobj=place)).sycl_queue == queue
+    context, derived = queue.sycl_context, Derived(queue._get_capsule())
+    for place in (queue, queue._get_capsule(), derived, Carrier(queue)):
+        source = TypedArray(memory, syclobj=place)
+        for _ in range(2):  # capsules are not consumed
+            assert to_dlpack_tensor(source).sycl_queue == queue
     device = queue.sycl_device.get_filter_string()
-    for place in (queue.sycl_context, queue.sycl_context._get_capsule(), device):
-        assert to_dlpack_tensor(TypedArray(memory, syclobj=place)).sycl_queue is None
+    for place in (context, context._get_capsule(), Carrier(context), device):
+        source = TypedArray(memory, syclobj=place)
+        for _ in range(2):
+            assert to_dlpack_tensor(source).sycl_queue is None
     assert from_dlpack(Producer(memory, own._get_capsule())).sycl_queue == own
     for nothing in (5, queue.sycl_context, AttributeError("none")):
         assert from_dlpack(Producer(memory, nothing)).sycl_queue is None
