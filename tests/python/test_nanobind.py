@@ -463,13 +463,6 @@ class Calling:
         self.act()
         return self.tensor.__dlpack__(**keywords)
 
-    def __dlpack_device__(self) -> Any:
-        return self.tensor.__dlpack_device__()
-
-    @property
-    def sycl_queue(self) -> Any:
-        return self.tensor.sycl_queue
-
 
 def raising(error: BaseException, tensor: Any, *, once: bool = False) -> Any:
     """Return an array whose ``__dlpack__`` raises."""
