@@ -27,11 +27,12 @@ using namespace usm_dlpack;
 /// What tests without a device put into `device`.
 inline constexpr DLDevice some_device{kDLOneAPI, 3};
 
-/// A tensor of float32 on `some_device`.
+/// A tensor on `some_device`.
 template <class Integers>
-DLTensor tensor_of(float* data, Integers& shape, Integers& strides) {
+DLTensor tensor_of(void* data, Integers& shape, Integers& strides,
+                   DLDataType dtype = {kDLFloat, 32, 1}) {
   const auto rank = static_cast<std::int32_t>(shape.size());
-  return {data, some_device, rank, {kDLFloat, 32, 1}, shape.data(), strides.data(), 0};
+  return {data, some_device, rank, dtype, shape.data(), strides.data(), 0};
 }
 
 /// 2 by 3 elements of float32 in C order, on `some_device`; memory, shape and strides inside.
@@ -59,7 +60,8 @@ struct strided_tensor {
   strided_tensor& operator=(const strided_tensor&) = delete;
 };
 
-/// A managed tensor as a foreign producer would hand it over; counts the calls of its deleter.
+/// A managed tensor as a foreign producer would hand it over, of version 1.0 and without flags
+/// if it has them; counts the calls of its deleter.
 template <class Managed, class Valid = valid_tensor>
 struct foreign_tensor {
   Valid valid;
@@ -67,6 +69,7 @@ struct foreign_tensor {
   Managed managed{};
 
   foreign_tensor() {
+    if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 0};
     managed.dl_tensor = valid.tensor;
     managed.manager_ctx = this;
     managed.deleter = [](Managed* self) {
@@ -77,9 +80,6 @@ struct foreign_tensor {
   foreign_tensor& operator=(const foreign_tensor&) = delete;
 };
 
-/// A foreign versioned tensor of version 1.0, without flags.
-struct valid_managed_tensor : foreign_tensor<DLManagedTensorVersioned> {
-  valid_managed_tensor() { managed.version = {1, 0}; }
-};
+using valid_managed_tensor = foreign_tensor<DLManagedTensorVersioned>;
 
 }  // namespace usm_dlpack_test

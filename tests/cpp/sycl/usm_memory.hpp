@@ -157,10 +157,7 @@ struct usm_tensor : valid_tensor {
   }
 };
 
-/// The same as a managed tensor of version 1.0; counts the calls of its deleter.
-struct usm_managed_tensor : foreign_tensor<DLManagedTensorVersioned, usm_tensor> {
-  usm_managed_tensor() { managed.version = {1, 0}; }
-};
+using usm_managed_tensor = foreign_tensor<DLManagedTensorVersioned, usm_tensor>;
 
 using detail::device_table;
 
