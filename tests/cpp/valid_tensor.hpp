@@ -27,21 +27,22 @@ using namespace usm_dlpack;
 /// What tests without a device put into `device`.
 inline constexpr DLDevice some_device{kDLOneAPI, 3};
 
+/// A tensor on `some_device`.
+template <class Integers>
+DLTensor tensor_of(void* data, Integers& shape, Integers& strides,
+                   DLDataType dtype = {kDLFloat, 32, 1}) {
+  const auto rank = static_cast<std::int32_t>(shape.size());
+  return {data, some_device, rank, dtype, shape.data(), strides.data(), 0};
+}
+
 /// 2 by 3 elements of float32 in C order, on `some_device`; memory, shape and strides inside.
 struct valid_tensor {
   alignas(64) std::array<float, 6> elements{0, 1, 2, 3, 4, 5};
   std::array<std::int64_t, 2> shape{2, 3};
   std::array<std::int64_t, 2> strides{3, 1};
-  DLTensor tensor{};
+  DLTensor tensor = tensor_of(elements.data(), shape, strides);
 
-  valid_tensor() noexcept {
-    tensor.data = elements.data();
-    tensor.device = some_device;
-    tensor.ndim = 2;
-    tensor.dtype = {kDLFloat, 32, 1};
-    tensor.shape = shape.data();
-    tensor.strides = strides.data();
-  }
+  valid_tensor() = default;
   valid_tensor(const valid_tensor&) = delete;
   valid_tensor& operator=(const valid_tensor&) = delete;
 };
@@ -51,22 +52,16 @@ struct strided_tensor {
   alignas(64) std::array<float, 1024> elements{};
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
-  DLTensor tensor{};
+  DLTensor tensor = tensor_of(&elements[512], shape, strides);
 
   strided_tensor(std::vector<std::int64_t> all_extents, std::vector<std::int64_t> all_strides)
-      : shape(std::move(all_extents)), strides(std::move(all_strides)) {
-    tensor.data = &elements[512];
-    tensor.device = some_device;
-    tensor.ndim = static_cast<std::int32_t>(shape.size());
-    tensor.dtype = {kDLFloat, 32, 1};
-    tensor.shape = shape.data();
-    tensor.strides = strides.data();
-  }
+      : shape(std::move(all_extents)), strides(std::move(all_strides)) {}
   strided_tensor(const strided_tensor&) = delete;
   strided_tensor& operator=(const strided_tensor&) = delete;
 };
 
-/// A managed tensor as a foreign producer would hand it over; counts the calls of its deleter.
+/// A managed tensor as a foreign producer would hand it over, of version 1.0 and without flags
+/// if it has them; counts the calls of its deleter.
 template <class Managed, class Valid = valid_tensor>
 struct foreign_tensor {
   Valid valid;
@@ -74,6 +69,7 @@ struct foreign_tensor {
   Managed managed{};
 
   foreign_tensor() {
+    if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) managed.version = {1, 0};
     managed.dl_tensor = valid.tensor;
     managed.manager_ctx = this;
     managed.deleter = [](Managed* self) {
@@ -84,9 +80,6 @@ struct foreign_tensor {
   foreign_tensor& operator=(const foreign_tensor&) = delete;
 };
 
-/// A foreign versioned tensor of version 1.0, without flags.
-struct valid_managed_tensor : foreign_tensor<DLManagedTensorVersioned> {
-  valid_managed_tensor() { managed.version = {1, 0}; }
-};
+using valid_managed_tensor = foreign_tensor<DLManagedTensorVersioned>;
 
 }  // namespace usm_dlpack_test

@@ -85,4 +85,15 @@ inline void expect_same_elements(const DLTensor& tensor, const element_facts& vi
   }
 }
 
+/// Expects that a tensor is taken, and shown as it is.
+template <class View>
+void expect_taken(const DLTensor& tensor) {
+  const View result = to_mdspan<View>(tensor);
+  expect_same_elements(tensor, facts_of(result));
+}
+template <class View>
+void expect_taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+  expect_taken<View>(strided_tensor(std::move(shape), std::move(strides)).tensor);
+}
+
 }  // namespace usm_dlpack_test

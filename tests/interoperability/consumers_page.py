@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/consumers.md from what the environments measured, or see that it is unchanged.
 
-A cell that does not pass must be explained in `upstream_defects.EXPLANATIONS`, and an explanation
-must have a cell that does not pass: otherwise the page is not written. No explanation excuses wrong
-values. Only the standard library is used, since no environment sees all of the parts.
+The releases, tables and reasons are written; the prose around them stays as it is. A cell that does
+not pass must be explained in `upstream_defects.EXPLANATIONS`, and an explanation must have a cell
+that does not pass: otherwise the page is not written. No explanation excuses wrong values. Only the
+standard library is used, since no environment sees all of the parts.
 """
 
 from __future__ import annotations
@@ -17,61 +18,22 @@ from typing import Any
 from upstream_defects import EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "consumers.md"
+COMMITTED = PAGE.read_text()
 PASSED = ("same memory", "copy", "arrived", "sent", "received", "")
 NONE = "no such array"
+RELEASES = "Releases: "
 HOST_HEAD = "without / with `copy=True`"
 DIRECTIONS = ("ours to theirs", "theirs to ours")
 HOST_WAYS = ("legacy capsule", "versioned capsule", "keyword")
-HEAD = """\
-# Consumers: what passes between this package and other libraries
-
-`python3 dev.py interoperability` writes this page by trying each cell on the CPU device, and fails
-when a cell is not as it stands here; `python3 tests/interoperability/run.py --write` renews it.
-
-- *same memory*: the array arrived, its values, shape and dtype unchanged, at the same address.
-- *copy*: it arrived in memory of its own.
-- *sent*, *received*: the message was read from, or written to, the memory itself.
-- *refused*, *writable* (read-only memory that can be written on the other side), *crash*: a number
-  leads to the reason. Wrong values fail the run.
-
-Each library was given arrays in device, host and shared USM and on a second root device, of a
-platform of its own; empty, 0-d, strided, reversed, broadcast and read-only ones. A cell
-begins with the outcome of all arrays that it does not list. Empty arrays that arrive are not
-listed.
-
-Ours to theirs: USM libraries take a tensor by their `from_dlpack`; host libraries are asked for
-their CPU device, and take shared USM where no kind is named. Theirs to ours is
-`usm_dlpack.from_dlpack(x)`, and for host libraries `from_dlpack(x, device=(14, id), usm_type=...)`,
-which copies. *Through NumPy* is `from_dlpack(numpy.from_dlpack(x, device="cpu"))`, *through a
-capsule* `from_dlpack(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0)))`. For mpi4py, ours to
-theirs is a message sent out of our memory to the other rank, theirs to ours one received into it,
-both shared USM; it takes all USM for host memory unseen, and device USM passes here because the
-device is the CPU.
-"""
-HOST = """\
-A tensor of ours in shared USM that a library takes as memory of the host, without / with
-`copy=True`: in C and F order, reversed, with gaps, broadcast, 0-d and empty. The values are
-compared. *Capsule*: the library takes an object whose `__dlpack__` gives our legacy or our
-versioned capsule for `dl_device=(1, 0)`. *Keyword*: the library takes the tensor, and is asked for
-the host by its own `device=`, with its own `copy=`. A table of oneDAL tells no address of host
-memory, and stands as a copy.
-
-"""
 EXTENDED_HEADING = "## Extended run"
-EXTENDED_TEXT = """\
-The libraries that are too large for every run: `python3 dev.py interoperability --extended`
-measures them too, and compares this section, which stays as it is otherwise.
-"""
-OWN_TESTS = """\
-## Their own tests
-
-The DLPack tests in the wheels of dpctl and dpnp, run with `usm_dlpack` in place of their exporter
-(ours is the producer) or of their importer. The cases that do not fit skip, have nothing of ours in
-them, or stand with the reason in
-[peers_own_tests.py](../tests/interoperability/peers_own_tests.py).
-"""
 
 Row = dict[str, Any]
+
+
+def prose(heading: str, end: str) -> str:
+    """Return what the page says from a heading up to what is written after the prose."""
+    start = COMMITTED.index(heading)
+    return COMMITTED[start : COMMITTED.index(end, start)]
 
 
 class Explained:
@@ -192,11 +154,13 @@ def render(rows: list[Row], level: str = "##", suffix: str = "") -> tuple[str, l
         dtypes.append([row["title"], *(of_dtypes(row, way, explained) for way in DIRECTIONS)])
     reasons = "".join(f"{number}. {text}\n" for text, number in explained.numbers.items())
     versions = dict.fromkeys(row["version"] for row in rows)
+    host_head = f"{level} Memory of the host{suffix}\n\n"
+    if not suffix:
+        host_head = prose(host_head, "| ")
     page = (
-        f"Releases: {', '.join(versions)}.\n\n{level} Arrays{suffix}\n\n"
+        f"{RELEASES}{', '.join(versions)}.\n\n{level} Arrays{suffix}\n\n"
         f"{table(['library', *DIRECTIONS], arrays)}\n"
-        f"{level} Memory of the host{suffix}\n\n"
-        f"{'' if suffix else HOST}{table(['library', 'by', HOST_HEAD], host)}\n"
+        f"{host_head}{table(['library', 'by', HOST_HEAD], host)}\n"
         f"{level} Element types{suffix}\n\n"
         "Every element type that the library and DLPack have in common was tried. NumPy's are "
         f"{', '.join(rows[0]['numpy'])}.\n\n"
@@ -221,26 +185,26 @@ def compare(folders: list[Path], write: bool) -> int:
         for folder in folders
         for file in sorted(folder.glob("own_tests_*.json"), reverse=True)
     ]
-    committed = PAGE.read_text()
     tables, problems = render(usual)
     own_table = table(["wheel", "ours is the", "pass", "do not fit"], own)
-    page = f"{HEAD}\n{tables}\n{OWN_TESTS}\n{own_table}\n"
+    page = f"{prose('# Consumers', RELEASES)}{tables}\n"
+    page += f"{prose('## Their own tests', '| ')}{own_table}\n"
     if extended:
         tables, more = render(extended[0], "###", " of the extended run")
-        page += f"{EXTENDED_HEADING}\n\n{EXTENDED_TEXT}\n{tables}"
+        page += prose(EXTENDED_HEADING, RELEASES) + tables
         problems += more
     else:
-        page += "".join(committed.partition(EXTENDED_HEADING)[1:])
+        page += "".join(COMMITTED.partition(EXTENDED_HEADING)[1:])
     print("\n".join(problems))
     if problems:
         return 1
     if write:
         PAGE.write_text(page)
         return 0
-    lines = (committed.splitlines(), page.splitlines())
+    lines = (COMMITTED.splitlines(), page.splitlines())
     changes = difflib.unified_diff(*lines, "docs/consumers.md", "this run", lineterm="", n=0)
     print("\n".join(changes))
-    if committed == page:
+    if page == COMMITTED:
         return 0
     print(
         "docs/consumers.md: expected what this run found, found the differences above; renew it "

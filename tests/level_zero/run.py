@@ -30,6 +30,8 @@ PROGRAM = ROOT / "build" / "level-zero" / "tests/cpp/sycl_tests"
 REPORT = FOLDER / "report"
 NOT_RUN = FOLDER / "not-run"
 PAGE = ROOT / "docs" / "backends.md"
+# What the page says before its first list; it stays as it is.
+HEAD = PAGE.read_text(encoding="utf-8").partition("## ")[0]
 
 # The files of tests/python that are about behaviour; the rest is about texts, or builds.
 SUITES = [
@@ -73,21 +75,6 @@ CONFIGURED = {
     "test_backends_together.py": ("together",),
     "test_selectors.py": ("tiles", "together"),
 }
-
-HEAD = """\
-# Backends: which tests run where
-
-The tests run on two drivers of Intel's, and on no GPU:
-
-- **The OpenCL CPU device**, with kernels: all tests, by `python3 dev.py test --all`, except
-  `LevelZero*` and `BackendsTogether*`.
-- **Intel's driver for Level Zero** (and its OpenCL driver for GPUs), simulated, without kernels:
-  the tests of this page, by `python3 dev.py gpu`. Devices, tiles, USM, its queries and memcpy are
-  the code of Intel's release driver; nothing is a GPU.
-
-`python3 tests/level_zero/run.py --write` writes this page, and `python3 dev.py gpu` fails if
-something else ran.
-"""
 
 
 def build() -> None:
@@ -224,7 +211,7 @@ def main() -> int:
         return 0
     try:
         build()
-        page = "\n".join([HEAD, run_cpp(), run_python(), run_configured(), left_out()])
+        page = HEAD + "\n".join([run_cpp(), run_python(), run_configured(), left_out()])
         if write:
             PAGE.write_text(page, encoding="utf-8")
         else:

@@ -39,10 +39,10 @@ def build() -> Path:
 
 
 @functools.cache
-def load(name: str = NAME) -> Any:
-    """Build the extension, and import it, or that of the how-to page."""
+def load() -> Any:
+    """Build the extension, and import it."""
     sys.path.insert(0, str(build()))
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(NAME)
     finally:
         sys.path.pop(0)

@@ -5,7 +5,6 @@ import ctypes
 import gc
 import re
 import sys
-import threading
 from typing import Any
 
 import ml_dtypes
@@ -26,7 +25,7 @@ from capsules import (
     new_capsule,
 )
 from memory_sources import TypedArray, address_of, new_queue, owned
-from pending_work import VALUES, ZEROS, PendingFill, Reader, check_order
+from pending_work import VALUES, ZEROS, PendingFill, Reader, Waiting, check_order
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, explain, from_dlpack, to_dlpack_tensor, validate
 
@@ -352,16 +351,12 @@ def test_the_queue_of_another_context_is_no_work_stream_on_opencl(foreign_queue,
 def test_each_thread_has_a_work_stream_of_its_own(memory):
     mine, other = new_queue(), new_queue()
     api.borrow(to_dlpack_tensor(memory, queue=mine))
-    seen = []
 
     def work():
         api.borrow(to_dlpack_tensor(memory, queue=other))
-        seen.append(api.queue())
+        return api.queue()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert (seen, api.queue()) == ([other], mine)
+    assert (Waiting(work).end(), api.queue()) == (other, mine)
 
 
 def test_copy_is_kept_with_a_table(table, memory):

@@ -96,35 +96,23 @@ def by_itself(array: Any, *names: str) -> Any:
     return types.SimpleNamespace(**{name: getattr(array, name) for name in names})
 
 
-INTERFACE = "__sycl_usm_array_interface__"
-# Of memory of 48 bytes and a tensor of it: all the same (3, 4) float32.
-ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
-    "a tensor of this package": lambda memory, tensor: tensor,
-    "an interface": lambda memory, tensor: TypedArray(memory, shape=(3, 4)),
-    "an interface behind an export that fails": (
-        lambda memory, tensor: RefusingExport(memory, shape=(3, 4))
-    ),
-    "the exchange API": lambda memory, tensor: tvm_ffi.from_dlpack(tensor),
-    "before all keywords": lambda memory, tensor: OldArray(tensor.__dlpack__()),
-    "the protocol by itself": (
-        lambda memory, tensor: by_itself(tensor, "__dlpack__", "__dlpack_device__")
-    ),
-    "an interface by itself": (
-        lambda memory, tensor: by_itself(TypedArray(memory, shape=(3, 4)), INTERFACE)
-    ),
-    "an interface by itself behind an export that fails": (
-        lambda memory, tensor: by_itself(
-            RefusingExport(memory, shape=(3, 4)), "__dlpack__", INTERFACE
-        )
-    ),
-    "a proxy": lambda memory, tensor: Proxy(lambda name: getattr(tensor, name)),
-}
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_an_array_is_a_view(ext, memory, name):
-    array = ARRAYS[name](memory, to_dlpack_tensor(memory, shape=(3, 4), dtype="f4"))
-    assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
+def test_an_array_is_a_view(ext, memory):
+    tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="f4")
+    offering, refusing = (kind(memory, shape=(3, 4)) for kind in (TypedArray, RefusingExport))
+    interface = "__sycl_usm_array_interface__"
+    arrays = {
+        "a tensor of this package": tensor,
+        "an interface": offering,
+        "an interface behind an export that fails": refusing,
+        "the exchange API": tvm_ffi.from_dlpack(tensor),
+        "before all keywords": OldArray(tensor.__dlpack__()),
+        "the protocol by itself": by_itself(tensor, "__dlpack__", "__dlpack_device__"),
+        "an interface by itself": by_itself(offering, interface),
+        "both by themselves, the export fails": by_itself(refusing, "__dlpack__", interface),
+        "a proxy": Proxy(lambda name: getattr(tensor, name)),
+    }
+    for name, array in arrays.items():
+        assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1)), name
 
 
 @pytest.mark.parametrize("legacy", [True, False])
@@ -475,34 +463,24 @@ class Calling:
         self.act()
         return self.tensor.__dlpack__(**keywords)
 
-    def __dlpack_device__(self) -> Any:
-        return self.tensor.__dlpack_device__()
 
-    @property
-    def sycl_queue(self) -> Any:
-        return self.tensor.sycl_queue
+def raising(error: BaseException, tensor: Any, *, once: bool = False) -> Any:
+    """Return an array whose ``__dlpack__`` raises."""
 
+    def act() -> None:
+        if once:
+            array.act = int
+        raise error
 
-def raising(error: BaseException, *, once: bool = False) -> Callable[[Any], Any]:
-    """Return a function that makes an array of a tensor, whose ``__dlpack__`` raises."""
-
-    def make(tensor: Any) -> Any:
-        def act() -> None:
-            if once:
-                array.act = int
-            raise error
-
-        array = Calling(tensor, act)
-        return array
-
-    return make
+    array = Calling(tensor, act)
+    return array
 
 
 def test_a_refusal_that_the_producer_raises_again_is_not_changed(ext, queue, floats):
     kept = usm_dlpack.ConversionError("out_of_bounds", "data", "some bytes", "more", "wait")
     for _ in range(2):
         with pytest.raises(usm_dlpack.ConversionError) as caught:
-            ext.step(queue, raising(kept)(floats), None)
+            ext.step(queue, raising(kept, floats), None)
         assert str(caught.value) == f"{IN_STEP}{kept}"
 
 
@@ -530,7 +508,7 @@ def test_an_array_that_drops_itself_lives_as_long_as_it_is_asked(ext, shared):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), KeyError("mine")])
 def test_what_an_array_raises_is_raised(ext, queue, shared, error):
-    array, once = raising(error)(shared), raising(error, once=True)(shared)
+    array, once = raising(error, shared), raising(error, shared, once=True)
     for call in (
         lambda: ext.rank_one(array),
         lambda: ext.fill(queue, array, "x"),
@@ -756,9 +734,6 @@ def test_an_ndarray_becomes_a_view_and_is_made_of_one(ext, queue, floats):
     back = from_dlpack(array)
     assert (back.data, back.shape, back.strides) == (data, (3, 4), (4, 1))
     assert np.all(back.numpy() == 1)
-
-
-def test_an_ndarray_of_read_only_memory_says_so(ext, queue, floats):
     for array in (ext.readonly_result(queue, ext.Counter()), floats):
         assert from_dlpack(ext.to_readonly_ndarray(array)).readonly
 

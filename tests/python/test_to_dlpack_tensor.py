@@ -323,24 +323,6 @@ def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory):
     assert to_dlpack_tensor(memory).readonly is False
 
 
-PLACES: dict[str, Callable[[Any], Any]] = {
-    "queue": lambda queue: queue,
-    "context": lambda queue: queue.sycl_context,
-    "queue capsule": lambda queue: queue._get_capsule(),
-    "context capsule": lambda queue: queue.sycl_context._get_capsule(),
-    "filter string": lambda queue: queue.sycl_device.get_filter_string(),
-    "carrier of a queue": Carrier,
-    "carrier of a context": lambda queue: Carrier(queue.sycl_context),
-}
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_syclobj_may_be_each_of_the_kinds_that_dpctl_takes(memory, queue, place):
-    source = TypedArray(memory, syclobj=PLACES[place](queue))
-    for _ in range(2):  # capsules are not consumed
-        assert to_dlpack_tensor(source).data == address_of(memory)
-
-
 def test_names_mean_the_same_whatever_numpy_knows():
     codes = {"int": 0, "uint": 1, "float": 2, "complex": 5}
     widths = {"int": (1, 4, 64, 128), "uint": (1, 8, 32), "float": (16, 64, 128)}

@@ -14,6 +14,7 @@
 // expect: element_type: expected packed elements, found padded ones, which a bare
 // expect: DLTensor cannot declare; export a managed tensor
 // clang-format on
+#include <float4_types.hpp>
 #include <mdspan_under_test.hpp>
 
 #include <usm_dlpack/core/managed.hpp>
@@ -24,14 +25,7 @@ template <int>
 struct users_type {
   std::uint32_t bits;
 };
-struct users_float4 {
-  std::uint8_t bits;
-};
 
-template <>
-struct usm_dlpack::data_type_of<users_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
 #if defined(USM_DLPACK_FIXED)
 template <int Number>
 struct usm_dlpack::data_type_of<users_type<Number>> {
@@ -61,7 +55,7 @@ auto untrue_dtype(view_of<const users_type<1>> view) {
 auto value_at_run_time(view_of<const users_type<2>> view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
 }
-auto padded_bare(view_of<users_float4> view) {
+auto padded_bare(view_of<usm_dlpack_test::padded_float4> view) {
 #if defined(USM_DLPACK_FIXED)
   return usm_dlpack::to_managed_tensor(view, some_device, 0);
 #else

@@ -3,8 +3,8 @@
 // Managed tensors: one allocation, an owner that is destroyed once and never lost, true flags,
 // data where consumers expect it, and received tensors.
 #include <allocation_counter.hpp>
+#include <float4_types.hpp>
 #include <odd_views.hpp>
-#include <padded_float4.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 

@@ -51,12 +51,7 @@ struct convertible_tensor {
 
   convertible_tensor() {
     managed.version = {1, 0};
-    tensor.data = elements.data();
-    tensor.device = some_device;
-    tensor.ndim = 2;
-    tensor.dtype = data_type_v<packed_x32>;
-    tensor.shape = shape.data();
-    tensor.strides = strides.data();
+    tensor = tensor_of(elements.data(), shape, strides, data_type_v<packed_x32>);
   }
   convertible_tensor(const convertible_tensor&) = delete;
   convertible_tensor& operator=(const convertible_tensor&) = delete;

@@ -2,8 +2,8 @@
 //
 // What `to_mdspan` takes and refuses where the oracle of tests/fuzz/ does not look: layouts,
 // accessors and element types of users, fields of refusals, and the ends of index types.
+#include <float4_types.hpp>
 #include <odd_views.hpp>
-#include <padded_float4.hpp>
 #include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
@@ -15,20 +15,12 @@ namespace {
 struct float_x3 {
   std::array<float, 3> lanes;
 };
-/// Two elements of 4 bits in one byte.
-struct packed_float4_x2 {
-  std::uint8_t bits;
-};
 
 }  // namespace
 
 template <>
 struct usm_dlpack::data_type_of<float_x3> {
   static constexpr DLDataType value{kDLFloat, 32, 3};
-};
-template <>
-struct usm_dlpack::data_type_of<packed_float4_x2> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 2};
 };
 
 namespace {
@@ -42,16 +34,6 @@ template <class Layout, class Index = int, class Element = float, std::size_t Ra
 using view = md::mdspan<Element, md::dextents<Index, Rank>, Layout>;
 using plain_view = view<md::layout_right>;
 
-/// Expects that a tensor is taken, and shown as it is.
-template <class View>
-void expect_taken(const DLTensor& tensor) {
-  const View result = to_mdspan<View>(tensor);
-  expect_same_elements(tensor, facts_of(result));
-}
-template <class View>
-void expect_taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
-  expect_taken<View>(strided_tensor(std::move(shape), std::move(strides)).tensor);
-}
 template <class View>
 void expect_refused(errc code, const std::string& field, std::vector<std::int64_t> shape,
                     std::vector<std::int64_t> strides) {
@@ -74,7 +56,7 @@ TEST(ToMdspan, RefusesEachNumberOfAnotherDtype) {
 
 TEST(ToMdspan, TakesSubbyteElementsAsATypeStoredSoAlone) {
   using padded_view = view<md::layout_right, int, padded_float4>;
-  using packed_view = view<md::layout_right, int, packed_float4_x2>;
+  using packed_view = view<md::layout_right, int, packed_float4>;
   valid_managed_tensor valid;
   DLTensor& tensor = valid.managed.dl_tensor;
   tensor.dtype = {type_code::float4_e2m1fn, 4, 1};

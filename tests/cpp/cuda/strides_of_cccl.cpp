@@ -21,13 +21,6 @@ template <class Index, std::size_t Rank = 2>
 using view =
     cuda::std::mdspan<float, cuda::std::dextents<Index, Rank>, cuda::layout_stride_relaxed>;
 
-template <class View>
-void expect_taken(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
-  const strided_tensor sample(std::move(shape), std::move(strides));
-  const View made = to_mdspan<View>(sample.tensor);
-  expect_same_elements(sample.tensor, facts_of(made));
-}
-
 TEST(StridesOfCccl, AreTakenOfEverySignAndMustFitItsIntegers) {
   for (const std::int64_t sign : {1, 0, -1}) {
     expect_taken<view<int>>({2, 3}, {9 * sign, -2});

@@ -2,8 +2,8 @@
 //
 // Which types count as views, decided where SFINAE sees it: by their element type, accessor
 // and layout; for a bare tensor, a managed one, and back.
+#include <float4_types.hpp>
 #include <odd_views.hpp>
-#include <padded_float4.hpp>
 
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>

@@ -2,6 +2,8 @@
 //
 // sycl/dtype.hpp: which of SYCL's element types have a dtype, and which. All of it is known at
 // compile time.
+#include <float4_types.hpp>
+
 #include <usm_dlpack/sycl/dtype.hpp>
 
 #include <complex>
@@ -10,32 +12,12 @@
 
 namespace test_dtype {
 
-/// Two float4 in a byte: packed, with lanes of its own.
-struct float4_pair {
-  std::uint8_t bits;
-};
-/// One float4 in a byte: padded.
-struct lone_float4 {
-  std::uint8_t bits;
-};
-
-}  // namespace test_dtype
-
-template <>
-struct usm_dlpack::data_type_of<test_dtype::float4_pair> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 2};
-};
-template <>
-struct usm_dlpack::data_type_of<test_dtype::lone_float4> {
-  static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 1};
-};
-
-namespace test_dtype {
-
 using sycl::marray;
 using sycl::vec;
 using sycl::ext::oneapi::bfloat16;
 using usm_dlpack::has_data_type_v;
+using usm_dlpack_test::packed_float4;
+using usm_dlpack_test::padded_float4;
 
 template <class T>
 constexpr bool is_dtype(std::uint8_t code, std::uint8_t bits, std::uint16_t lanes) {
@@ -75,9 +57,9 @@ static_assert(!has_data_type_v<marray<long double, 2>>);
 static_assert(!has_data_type_v<marray<std::complex<bfloat16>, 2>>);
 static_assert(!has_data_type_v<marray<vec<float, 2>, 2>>);
 static_assert(!has_data_type_v<marray<marray<float, 3>, 2>>);
-static_assert(has_data_type_v<float4_pair> && !has_data_type_v<marray<float4_pair, 2>>);
-static_assert(usm_dlpack::is_subbyte_padded_v<lone_float4>);
-static_assert(!has_data_type_v<marray<lone_float4, 2>>);
+static_assert(has_data_type_v<packed_float4> && !has_data_type_v<marray<packed_float4, 2>>);
+static_assert(usm_dlpack::is_subbyte_padded_v<padded_float4>);
+static_assert(!has_data_type_v<marray<padded_float4, 2>>);
 
 // A user who did not specialise data_type_of is not to be told to correct a specialisation.
 using usm_dlpack::detail::has_row;

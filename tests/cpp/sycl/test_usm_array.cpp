@@ -2,7 +2,7 @@
 //
 // Arrays for results: the memory that they own can leave the process, leaves it without a
 // copy, and is freed once, after the work of its queue.
-#include <padded_float4.hpp>
+#include <float4_types.hpp>
 
 #include "usm_memory.hpp"
 

@@ -142,30 +142,22 @@ std::int32_t id_of(const dlpack_tensor<Rank>& exported) {
 }
 
 /// A valid tensor that fills its own USM: 4 by 6 elements of float32 in C order.
-struct usm_tensor {
+struct usm_tensor : valid_tensor {
   static constexpr std::size_t size = 96;
 
   usm_memory memory;
-  std::array<std::int64_t, 2> shape{4, 6};
-  std::array<std::int64_t, 2> strides{6, 1};
-  DLTensor tensor{};
 
   explicit usm_tensor(alloc kind = alloc::device, const sycl::queue& queue = queue_on(),
                       std::int32_t device_id = 0)
       : memory(kind, size, queue) {
+    shape = {4, 6};
+    strides = {6, 1};
     tensor.data = memory.at();
     tensor.device = {kDLOneAPI, device_id};
-    tensor.ndim = 2;
-    tensor.dtype = {kDLFloat, 32, 1};
-    tensor.shape = shape.data();
-    tensor.strides = strides.data();
   }
 };
 
-/// The same as a managed tensor of version 1.0; counts the calls of its deleter.
-struct usm_managed_tensor : foreign_tensor<DLManagedTensorVersioned, usm_tensor> {
-  usm_managed_tensor() { managed.version = {1, 0}; }
-};
+using usm_managed_tensor = foreign_tensor<DLManagedTensorVersioned, usm_tensor>;
 
 using detail::device_table;
 
