@@ -860,6 +860,10 @@ go(int, lambda kept: ext.use_scratch(queue, fails=True))
 go(lambda: ext.full(queue, 2, 3), lambda kept: kept.clear())
 queue._submit_keep_args_alive([ext.full(queue, 2, 3)], [])  # dropped in the task
 queue.wait()
+queue = dpctl.SyclQueue(property="in_order")
+for _ in range(1000):  # while this thread submits
+    ext.drop_in_task(queue, ext.zeros(queue, 3))
+queue.wait()
 print("fine")
 """
 
@@ -883,7 +887,7 @@ else:
     print(len(dpctl.get_devices()), "device")
 """
 _CORE = "import usm_dlpack._core as core; "
-_EXPECTED = "usm_dlpack: expected a package with the interface 5, found none; build the extension "
+_EXPECTED = "usm_dlpack: expected a package with the interface 6, found none; build the extension "
 
 
 @pytest.mark.parametrize(
