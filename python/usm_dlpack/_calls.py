@@ -163,10 +163,11 @@ class _Call:
                 parameter = self.parameter_of(key)
                 place = parameter.place if parameter else f"argument {key}"
                 name = parameter.name if parameter and value is argument else None
-                # If several arguments hold it, a view is the likelier one.
-                places.append((not (parameter and parameter.is_ours), place, name))
-        _, place, name = min(places, default=(True, "an argument", None), key=lambda p: p[0])
-        return place, name
+                places.append((parameter is not None and parameter.is_ours, place, name))
+        # If several arguments hold it, views are the likelier ones.
+        likely = [place for place in places if place[0]] or places[:1]
+        name = next((name for _, _, name in likely if name), None)
+        return " or ".join(place for _, place, _ in likely) or "an argument", name
 
     def at_fault(self, refused: list[Any]) -> Iterator[_Parameter]:
         """Find the parameter of the only overload whose argument it did not take."""
@@ -184,7 +185,8 @@ class _Call:
     def wrong_type(self, parameter: _Parameter) -> ArgumentError:
         """Make the error of an argument that is missing or of another Python type."""
         expected, value = parameter.wanted, parameter.value
-        found = "None" if value is None else f"an object of type {type_name(value)}"
+        fits = "" if parameter.is_ours or parameter.looks_wrong() else " that does not fit"
+        found = "None" if value is None else f"an object of type {type_name(value)}{fits}"
         found = "no argument" if value is _MISSING else found
         remedy = f"see help({self.function})"
         if parameter.annotation.startswith(_VIEW):
@@ -256,7 +258,7 @@ def from_arguments(
         The arguments that some overload took.
     """
     overloads = [_parameters(signature) for signature in signatures]
-    names = {tuple(parameter.name for parameter in overload) for overload in overloads}
+    names = {tuple((p.name, p.by_position) for p in overload) for overload in overloads}
     call = _Call(function, args, kwargs, overloads[0] if len(names) == 1 else [])
     ids = {id(argument) for argument in taken}
     told: dict[str, ConversionError] = {}

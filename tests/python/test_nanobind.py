@@ -28,7 +28,8 @@ from refusals import check_refusal, refused
 from test_exchange_api import Table
 from test_types import checked_by
 from threads_at_once import THREADS, at_once
-from usm_dlpack import ArgumentError, from_dlpack, to_dlpack_tensor
+from usm_dlpack import ArgumentError, ConversionError, from_dlpack, to_dlpack_tensor
+from usm_dlpack._calls import from_arguments
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +274,17 @@ def test_an_argument_that_an_overload_took_is_not_blamed(ext, queue, floats, sha
     )
 
 
+def test_an_array_that_is_several_arguments_is_named_by_all(ext, queue, shared):
+    with pytest.raises(ConversionError, match=r"^step: argument 2 \(u\) or argument 3 \(v\): data"):
+        ext.step(queue, shared, shared)
+
+
+def test_arguments_by_position_are_counted_if_all_overloads_take_as_many():
+    signatures = ["def f(x: int, *, n: int)", "def f(x: int, n: int)"]
+    text = str(from_arguments("f", signatures, (1, "s"), {}, [], []))
+    assert text == "f: expected arguments of one of its signatures, found (int, str); see help(f)"
+
+
 def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(ext, floats, memory):
     integers = to_dlpack_tensor(memory, dtype="int32")
     assert ext.count_variants([floats, integers]) == 2
@@ -348,8 +360,8 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, f
         ((*good, "x"), {}, "4 (dt)", "type str"),
         ((*good, 1.0, 3), {}, "5 (depends)", "type int"),
         ((*good, np.float32(1), 3), {}, "5 (depends)", "type int"),
-        ((*good, 1.0, [3]), {}, "5 (depends)", "type list"),
-        (good, {"depends": [None]}, "5 (depends)", "type list"),
+        ((*good, 1.0, [3]), {}, "5 (depends)", "type list that does not fit"),
+        (good, {"depends": [None]}, "5 (depends)", "type list that does not fit"),
     ):
         error = refused_call(ext.step, *arguments, **keywords)
         assert str(error).startswith(f"step: argument {place}: expected ")
@@ -375,8 +387,9 @@ def test_an_argument_without_a_parameter_is_named(ext, queue, floats):
         error = refused_call(function, *arguments, **named)
         assert str(error).startswith(f"{function.__name__}: {place}: expected {sentence}")
         assert error.reasons == ()
-    error = refused_call(ext.explained_keyword, floats, n="x")
-    assert (error.field, error.found) == ("n", "an object of type str")
+    for n, fault in (("x", "str"), (2**80, "int that does not fit")):
+        error = refused_call(ext.explained_keyword, floats, n=n)
+        assert (error.field, error.found) == ("n", f"an object of type {fault}")
     for function in (ext.explained_keyword, ext.explained_star):
         assert function(floats, n=3) == 12
     assert "found (float, n=int)" in str(refused_call(ext.explained_star, 1.5, n=3))
@@ -835,6 +848,10 @@ go(int, lambda kept: ext.use_scratch(queue, fails=True))
 go(lambda: ext.full(queue, 2, 3), lambda kept: kept.clear())
 queue._submit_keep_args_alive([ext.full(queue, 2, 3)], [])  # dropped in the task
 queue.wait()
+queue = dpctl.SyclQueue(property="in_order")
+for _ in range(1000):  # while this thread submits
+    ext.drop_in_task(queue, ext.zeros(queue, 3))
+queue.wait()
 print("fine")
 """
 
@@ -858,7 +875,7 @@ else:
     print(len(dpctl.get_devices()), "device")
 """
 _CORE = "import usm_dlpack._core as core; "
-_EXPECTED = "usm_dlpack: expected a package with the interface 5, found none; build the extension "
+_EXPECTED = "usm_dlpack: expected a package with the interface 6, found none; build the extension "
 
 
 @pytest.mark.parametrize(

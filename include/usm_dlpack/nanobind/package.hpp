@@ -31,7 +31,7 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 5;
+  static constexpr std::uint32_t known_version = 6;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -46,8 +46,9 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, without the GIL, and with waits for one queue in
-  /// turn in all extensions.
+  /// Frees USM after the work of its queue, with waits for one queue in turn in all
+  /// extensions. Releases the GIL unless the queue is idle: other threads may wait for a lock
+  /// of this one.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
   /// Sets the Python error of a refusal, by the name of its code. If making the error raises
   /// (an interrupt, for example), sets that instead.

@@ -148,10 +148,8 @@ inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
   }
 }
 
-/// What frees the memory of a queue that has work. Its host tasks may need a lock of this
-/// thread: in Python the GIL, which the package's function releases (nanobind/package.hpp).
-/// With an idle queue nothing is released, because that lets other threads run, which may wait
-/// for a lock of this one.
+/// What frees the memory of a queue. Its host tasks may need a lock of this thread: in Python
+/// the GIL, which the package's function releases (nanobind/package.hpp).
 inline std::atomic<decltype(&free_after_work)> free_behind_work{&free_after_work};
 
 /// Owns one USM allocation of a queue's device and context. Null after a move.
@@ -182,9 +180,7 @@ class usm_block {
   }
   ~usm_block() {
     if (void* const address = std::exchange(address_, nullptr)) {
-      const auto free = is_idle(queue_) ? &free_after_work
-                                        : free_behind_work.load(std::memory_order_acquire);
-      free(queue_, address);
+      free_behind_work.load(std::memory_order_acquire)(queue_, address);
     }
   }
 

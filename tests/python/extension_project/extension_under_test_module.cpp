@@ -227,6 +227,25 @@ NB_MODULE(extension_under_test_module, m) {
       .def_prop_ro("alive", [](const counter& c) { return c.alive.use_count() - 1; });
   m.def("use_scratch", &use_scratch, "queue"_a, "fails"_a = false);
   m.def("full", &full, "queue"_a, "rows"_a, "columns"_a, "value"_a = 1.0f);
+  m.def("drop_in_task",
+        [](sycl::queue& q, nb::object x) {  // as dpctl does, but without the GIL
+          PyObject* const last = x.release().ptr();
+          const nb::gil_scoped_release unlocked;
+          q.submit([&](sycl::handler& handler) {
+            handler.host_task([last] {
+              const nb::gil_scoped_acquire locked;
+              Py_DECREF(last);
+            });
+          });
+        });
+  m.def(
+      "zeros",
+      [](sycl::queue& q, int size) {
+        usm_array<device_mdspan<row>> made(q, extents(size));
+        q.memset(made.data(), 0, made.size_bytes());
+        return made;
+      },
+      nb::call_guard<nb::gil_scoped_release>());
   m.def("in_shared_usm", [](sycl::queue& q, int size) {
     return usm_array<row>(q, extents(size), sycl::usm::alloc::shared);
   });
