@@ -175,11 +175,6 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
 }
 
 void free_after_work(const sycl::queue& queue, void* address) noexcept {
-  // A host task must not query its queue: another thread may have locked it to submit.
-  if (!only_drops() && detail::is_idle(queue)) {
-    detail::free_after_work(queue, address);
-    return;
-  }
   run_waiting([queue, address] { detail::free_after_work(queue, address); });
 }
 

@@ -79,7 +79,7 @@ nb::object import_copy_of(const producer_tensor& offered, const capsule_content&
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
   std::optional<sycl::queue> queue = wanted.request.queue;
-  if (!queue && proof && proof->device_id() == id) {
+  if (!queue && offered.pending && device_id(offered.pending->get_device()) == id) {
     queue = offered.pending;
   }
   mark_capsule(offered.capsule, content, capsule_state::consumed);

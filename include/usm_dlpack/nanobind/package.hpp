@@ -46,9 +46,8 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, with waits for one queue in turn in all
-  /// extensions. Releases the GIL unless the queue is idle: other threads may wait for a lock
-  /// of this one.
+  /// Frees USM after the work of its queue, without the GIL, and with waits for one queue in
+  /// turn in all extensions. Does not query the queue, which a host task must not.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
   /// Sets the Python error of a refusal, by the name of its code. If making the error raises
   /// (an interrupt, for example), sets that instead.

@@ -88,9 +88,10 @@ inline std::int32_t export_id(const sycl::queue& queue) {
   return device_id(queue.get_device());
 }
 
-/// Whether all work of a queue is known to be done. False for a queue that records a graph,
-/// which looks idle. On OpenCL, `ext_oneapi_empty` crashes while another thread submits to the
-/// queue (DPC++ 2026.2), and an out-of-order queue has nothing else to query.
+/// Whether all work of a queue is known to be done, for the Python package. False for a queue
+/// that records a graph, which looks idle. On OpenCL, `ext_oneapi_empty` crashes while another
+/// thread submits to the queue (DPC++ 2026.2), and an out-of-order queue has nothing else to
+/// query.
 inline bool is_idle(const sycl::queue& queue) noexcept {
   using sycl::ext::oneapi::experimental::queue_state;
   using sycl::info::event_command_status;
@@ -208,8 +209,7 @@ namespace usm_dlpack {
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the
 /// array's queue depend on it. If the runtime cannot confirm that the queue is done (it
 /// throws, or the queue records a graph), the memory is leaked rather than freed under a
-/// kernel. Never throws. In a Python extension it releases the GIL while it waits, unless the
-/// queue is idle.
+/// kernel. Never throws. In a Python extension it releases the GIL.
 /// @pre the array is not destroyed in a host task of its queue, which would wait for itself
 ///      (one of dpctl may drop the Python object); nor in Python under a lock that other
 ///      threads wait for with the GIL
