@@ -359,4 +359,8 @@ inline usm_allocation validate(const DLManagedTensor& managed,
   return usm_dlpack::validate(managed.dl_tensor, wanted);
 }
 
+/// Pointers are refused at compile time: pass `*tensor`.
+template <class Tensor>
+usm_allocation validate(const Tensor*, const requirements& = {}) = delete;
+
 }  // namespace usm_dlpack

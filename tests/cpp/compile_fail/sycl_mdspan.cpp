@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host code that indexes device USM, views that change their USM kind, and arrays of const
-// elements are refused when they are compiled.
+// Host code that indexes device USM, views that change their USM kind, arrays of const
+// elements, and pointers to tensors are refused when they are compiled.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -12,6 +12,8 @@
 // expect: use the plain accessor
 // expect: element_type: expected mutable elements, found const ones;
 // expect: take the element type without const, and a view of const elements of it
+// expect: deleted function .*validate
+// expect: deleted function .*to_mdspan
 // clang-format on
 #include <mdspan_under_test.hpp>
 
@@ -25,11 +27,13 @@ using usm_dlpack::shared_mdspan;
 using indexed = shared_mdspan<view>;
 using wanted = device_mdspan<md::mdspan<const float, md::dextents<int, 1>>>;
 using element = float;
+const DLTensor& tensor_of(const DLTensor& tensor) { return tensor; }
 inline constexpr auto kind = sycl::usm::alloc::host;
 #else
 using indexed = device_mdspan<view>;
 using wanted = shared_mdspan<view>;
 using element = const float;
+const DLTensor* tensor_of(const DLTensor& tensor) { return &tensor; }
 inline constexpr auto kind = sycl::usm::alloc::unknown;
 #endif
 
@@ -40,3 +44,5 @@ auto const_elements(const sycl::queue& queue) {
   using extents = md::dextents<int, 1>;
   return usm_dlpack::usm_array<md::mdspan<element, extents>>(queue, extents(4)).size_bytes();
 }
+auto validated(const DLTensor& tensor) { return usm_dlpack::validate(tensor_of(tensor)); }
+auto viewed(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view>(tensor_of(tensor)); }
