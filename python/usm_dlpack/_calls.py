@@ -62,6 +62,10 @@ class _Parameter:
             return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
         return f"an object of type {self.annotation}"
 
+    def is_array_for_sycl(self) -> bool:
+        """Return whether an array is given for a SYCL object."""
+        return self.annotation.startswith("dpctl.") and hasattr(type(self.value), "__dlpack__")
+
     def looks_wrong(self) -> bool:
         kind = self.annotation.partition("[")[0]
         if kind in ("collections.abc.Sequence", "list"):
@@ -175,6 +179,7 @@ class _Call:
         missing = [p for p in self.parameters if p.value is _MISSING and not p.has_default]
         none = [p for p in given if p.value is None and "None" not in p.annotation.split(" | ")]
         others = [p for p in given if not p.is_ours]
+        yield from (p for p in given if p.is_array_for_sycl())  # for example if it is forgotten
         yield from missing + none
         for argument in refused:
             yield from (p for p in given if p.is_ours and p.value is argument)

@@ -353,6 +353,7 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, f
         ((None, floats, None), {}, "1 (queue)", "None"),
         ((3, floats, None, 3), {}, "1 (queue)", "type int"),
         (swapped, {}, "1 (queue)", "type DLPackTensor"),
+        ((floats, floats), {}, "1 (queue)", "type DLPackTensor"),  # the queue is forgotten
         ((queue, None), {"v": None}, "2 (u)", "None"),
         ((queue,), {"v": None, "u": 1.5}, "2 (u)", "type float"),
         ((queue, floats), {}, "3 (v)", "no argument"),

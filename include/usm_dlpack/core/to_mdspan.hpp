@@ -277,8 +277,8 @@ template <class View, class = detail::required_view<View>,
   return usm_dlpack::to_mdspan<View>(managed.dl_tensor);
 }
 
-/// Pointers are refused at compile time: pass `*tensor`.
+/// Refuses pointers at compile time.
 template <class View, class Tensor>
-View to_mdspan(const Tensor*) = delete;
+View to_mdspan(const Tensor*) = delete;  // pass *tensor
 
 }  // namespace usm_dlpack

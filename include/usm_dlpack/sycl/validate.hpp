@@ -359,8 +359,8 @@ inline usm_allocation validate(const DLManagedTensor& managed,
   return usm_dlpack::validate(managed.dl_tensor, wanted);
 }
 
-/// Pointers are refused at compile time: pass `*tensor`.
+/// Refuses pointers at compile time.
 template <class Tensor>
-usm_allocation validate(const Tensor*, const requirements& = {}) = delete;
+usm_allocation validate(const Tensor*, const requirements& = {}) = delete;  // pass *tensor
 
 }  // namespace usm_dlpack

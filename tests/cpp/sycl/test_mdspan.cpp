@@ -19,12 +19,14 @@ static_assert(usm_dlpack::detail::this_pass ==
               usm_dlpack::detail::compiled_code::host_and_kernels);
 
 using view = md::mdspan<short, md::dextents<short, 1>>;
-using device_row = usm_dlpack::device_mdspan<view>;
+using vector = usm_dlpack::device_mdspan<view>;
 
 // A kernel of the page about extensions. Only icpx makes it run.
-sycl::event twice(sycl::queue& queue, device_row x) {
+sycl::event twice(sycl::queue& queue, vector x) {
   usm_dlpack::check_queue(queue, x);
-  return queue.parallel_for(sycl::range<1>(x.size()), [=](sycl::id<1> i) { x(i[0]) *= 2; });
+  const sycl::event before = queue.ext_oneapi_submit_barrier();
+  return queue.parallel_for(sycl::range<1>(x.size()), before,
+                            [=](sycl::id<1> i) { x(i[0]) *= 2; });
 }
 
 TEST(UsmAccessor, HostCodeOfASingleSourceCompilerMeetsDeviceUsmAtRunTime) {
