@@ -72,16 +72,6 @@ class without_gil {
 /// Whether this thread has the GIL. Does not wait for it.
 bool has_gil() noexcept;
 
-/// Runs a function without the GIL, if this thread has it.
-template <class Function>
-void run_unlocked(Function&& function) noexcept {
-  std::optional<without_gil> unlocked;
-  if (has_gil()) {
-    unlocked.emplace();
-  }
-  function();
-}
-
 /// Whether this thread has the GIL and runs no Python code: it only drops an object.
 bool only_drops() noexcept;
 
@@ -94,14 +84,18 @@ void run_elsewhere(std::function<void()> function);
 /// that they are in. If there is no thread, memory leaks.
 template <class Function>
 void run_waiting(Function&& function) noexcept {
-  if (!only_drops()) {
-    run_unlocked(function);
+  if (only_drops()) {
+    try {
+      run_elsewhere(function);
+    } catch (...) {  // std::bad_alloc, or std::system_error
+    }
     return;
   }
-  try {
-    run_elsewhere(function);
-  } catch (...) {  // std::bad_alloc, or std::system_error
+  std::optional<without_gil> unlocked;
+  if (has_gil()) {
+    unlocked.emplace();
   }
+  function();
 }
 
 /// Owns one reference to a Python object. The destructor takes the GIL, and does nothing once

@@ -134,10 +134,8 @@ class _Call:
             return f"argument {most + 1}: expected at most {most} by position, found {found}"
         for parameter, value in zip(self.parameters, self.args, strict=False):
             parameter.value = value
-        for name, value in self.kwargs.items():
-            if name not in named and not self.parameters:
-                continue
-            if name not in named and not named:
+        for name, value in self.kwargs.items() if self.parameters else ():
+            if not named:
                 return f"{name}: expected arguments by position, found a keyword; omit its name"
             if name not in named:
                 wanted = ", ".join(map(str, named))
@@ -195,8 +193,8 @@ class _Call:
         found = "no argument" if value is _MISSING else found
         remedy = f"see help({self.function})"
         if parameter.annotation.startswith(_VIEW):
-            with_what = "with __dlpack__ or USM"
-            remedy = "pass such an array" if value is None else f"pass an array {with_what}"
+            remedy = "pass such an array"
+            remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
         elif parameter.annotation.startswith("dpctl."):
             remedy = f"pass a {parameter.annotation.partition(' ')[0]}"
         name = parameter.name or f"argument {parameter.position}"
