@@ -49,14 +49,9 @@ constexpr void* as_data(const volatile void* handle) noexcept {
   return const_cast<void*>(handle);
 }
 
-template <std::size_t Rank>
-constexpr bool is_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
-  for (const std::int64_t extent : shape) {
-    if (extent == 0) {
-      return true;
-    }
-  }
-  return false;
+template <class Integer>
+constexpr bool is_positive(Integer extent) noexcept {
+  return extent > Integer{0} && fits_int64(extent);
 }
 
 /// Whether a mapping can compute the strides of an empty view: its index type wraps, or holds
@@ -72,30 +67,41 @@ constexpr bool has_strides_if_empty(const std::array<std::int64_t, Rank>& shape)
   return !is_signed_integer<Index> || fits<Index>(product);
 }
 
+/// Describes an empty view. Refuses an extent that is out of range.
+template <empty_data WhenEmpty, class View, std::size_t... Ranks>
+constexpr dlpack_tensor<View::rank()> describe_empty(const View& view, DLDevice device,
+                                                     std::index_sequence<Ranks...>) {
+  using array_type = typename dlpack_tensor<View::rank()>::array_type;
+  const auto& mapping = view.mapping();
+  // Braces evaluate in order, so the first invalid number is refused.
+  const array_type shape{to_extent(view.extent(Ranks), Ranks)...};
+  array_type strides{};
+  if (has_strides_if_empty<typename mapping_of<View>::index_type>(shape)) {
+    strides = {to_stride(mapping.stride(Ranks), Ranks)...};
+  } else {
+    write_compact_strides(shape.data(), strides.data(), shape.size());
+  }
+  const bool kept = WhenEmpty == empty_data::kept;
+  return {kept ? detail::as_data(view.data_handle()) : nullptr, device,
+          data_type_v<typename View::element_type>, shape, strides};
+}
+
 /// Checks every extent, then every stride, then the first element.
 template <empty_data WhenEmpty, class View, std::size_t... Ranks>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device,
-                                               std::index_sequence<Ranks...>) {
+                                               std::index_sequence<Ranks...> ranks) {
   using array_type = typename dlpack_tensor<View::rank()>::array_type;
   [[maybe_unused]] const auto& mapping = view.mapping();
   if constexpr (View::rank() != 0) {
     detail::check_strided(mapping);
-  }
-  // Braces evaluate in order, so the first invalid number is refused.
-  const array_type shape{to_extent(view.extent(Ranks), Ranks)...};
-  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
-  if (detail::is_empty(shape)) {
-    const bool kept = WhenEmpty == empty_data::kept;
-    void* const data = kept ? detail::as_data(view.data_handle()) : nullptr;
-    if (has_strides_if_empty<typename mapping_of<View>::index_type>(shape)) {
-      return {data, device, dtype, shape, {to_stride(mapping.stride(Ranks), Ranks)...}};
+    if (!(is_positive(view.extent(Ranks)) && ...)) {
+      return detail::describe_empty<WhenEmpty>(view, device, ranks);
     }
-    array_type compact{};
-    write_compact_strides(shape.data(), compact.data(), shape.size());
-    return {data, device, dtype, shape, compact};
   }
+  const array_type shape{static_cast<std::int64_t>(view.extent(Ranks))...};
   const array_type strides{to_stride(mapping.stride(Ranks), Ranks)...};
-  return {detail::as_data(detail::origin_address(view)), device, dtype, shape, strides};
+  return {detail::as_data(detail::origin_address(view)), device,
+          data_type_v<typename View::element_type>, shape, strides};
 }
 template <empty_data WhenEmpty, class View>
 constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device) {

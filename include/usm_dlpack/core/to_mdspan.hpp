@@ -203,15 +203,6 @@ Mapping nested_mapping(const DLTensor& tensor, std::index_sequence<Ranks...> ran
   }
 }
 
-/// Whether a mapping begins at index 0 and has the given strides.
-template <class Mapping, std::size_t... Ranks>
-bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* strides,
-                 std::index_sequence<Ranks...> ranks) {
-  return detail::origin_index(mapping, ranks) == 0 &&
-         (detail::is_strided(mapping) && ... &&
-          (static_cast<std::int64_t>(mapping.stride(Ranks)) == strides[Ranks]));
-}
-
 template <class View>
 View convert(const DLTensor& tensor, subbyte storage) {
   static_assert(std::is_default_constructible_v<accessor_of<View>>,
@@ -222,7 +213,8 @@ View convert(const DLTensor& tensor, subbyte storage) {
     constexpr std::make_index_sequence<View::rank()> ranks{};
     if (const std::uintptr_t first = detail::accept_common_case<View>(tensor); first != 0) {
       const mapping_type mapping = nested_mapping<mapping_type>(tensor, ranks);
-      if (has_strides(mapping, tensor.strides, ranks)) {
+      if (detail::is_strided(mapping) && detail::origin_index(mapping, ranks) == 0 &&
+          has_strides(mapping, tensor.shape, tensor.strides, ranks)) {
         return View(reinterpret_cast<typename View::data_handle_type>(first), mapping);
       }
     }

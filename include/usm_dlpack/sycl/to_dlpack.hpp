@@ -9,6 +9,8 @@
 #include <usm_dlpack/sycl/memory.hpp>
 #include <usm_dlpack/sycl/observer.hpp>
 
+#include <algorithm>
+
 namespace usm_dlpack {
 namespace detail {
 
@@ -207,7 +209,8 @@ inline DLDevice export_device(const void* pointer, bool empty,
 template <class View, class... Place>
 dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
   const auto described = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
-  const bool empty = detail::is_empty(described.shape());
+  const auto& shape = described.shape();
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
   const DLDevice device = export_device(described.data(), empty, place..., kind);
   return {empty ? nullptr : described.data(), device, described.dtype(), described.shape(),

@@ -112,9 +112,13 @@ struct layout_of_even_steps {
   template <class Extents>
   struct mapping : odd::layout_stepped<>::mapping<Extents> {
     using base = odd::layout_stepped<>::mapping<Extents>;
-    using base::base;
-    constexpr auto stride(std::size_t r) const noexcept {
-      return base::stride(r) + base::stride(r) % 2;
+    constexpr mapping() noexcept = default;
+    constexpr mapping(const Extents& extents,
+                      const typename base::strides_array& strides) noexcept
+        : base(extents, strides) {
+      for (auto& stride : this->all_strides) {
+        stride += stride % 2;
+      }
     }
   };
 };
