@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,6 +48,9 @@ class kernel_source {
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
     place& here = find_place(queue);
     const std::lock_guard<std::mutex> lock(here.building);
+    if (const auto known = here.found.find(name); known != here.found.end()) {
+      return known->second;
+    }
     if (!here.built) {
       here.built = build(here);
     }
@@ -55,7 +59,7 @@ class kernel_source {
                             "name: expected a kernel of the source, found \"" + name +
                                 "\"; correct it, or declare the kernel extern \"C\"");
     }
-    return here.built->ext_oneapi_get_kernel(name);
+    return here.found.emplace(name, here.built->ext_oneapi_get_kernel(name)).first->second;
   }
 
  private:
@@ -69,6 +73,9 @@ class kernel_source {
     sycl::device device;
     std::mutex building;
     std::optional<kernels> built;
+    /// One object for each kernel: DPC++ locks the arguments of a kernel by its object, but the
+    /// objects of one name share them (DPC++ 2026.2).
+    std::map<std::string, sycl::kernel> found;
   };
 
   struct kept {

@@ -116,8 +116,34 @@ TEST(KernelSource, ThreadsGetKernelsOfOneBuildForAContext) {
   of_each_thread<std::optional<sycl::kernel>> found;
   on_eight_threads([&](std::size_t i) { found[i].value = source.find(queue, "set"); });
   for (const auto& kernel : found) {
-    EXPECT_EQ(kernel.value->get_kernel_bundle(), found[0].value->get_kernel_bundle());
+    EXPECT_EQ(*kernel.value, *found[0].value);
   }
+}
+
+TEST(KernelSource, ThreadsLaunchAKernelEachWithItsOwnArguments) {
+  static const kernel_source source(R"(
+    #include <sycl/sycl.hpp>
+    namespace experimental = sycl::ext::oneapi::experimental;
+    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::single_task_kernel))
+    void store(int* x, int value) { *x = value; }
+  )");
+  source.find(queue_on(), "store");
+  std::atomic<int> wrong{0};
+  on_eight_threads([&](std::size_t i) {
+    sycl::queue queue = queue_on(0, sycl::property::queue::in_order());
+    const usm_memory received(alloc::host, sizeof(int), queue);
+    for (int launch = 0; launch < 1000; ++launch) {
+      const int value = 1000 * static_cast<int>(i) + launch;
+      const sycl::kernel kernel = source.find(queue, "store");
+      queue.submit([&](sycl::handler& handler) {
+        handler.set_args(received.as<int>(), value);
+        handler.single_task(kernel);
+      });
+      queue.wait();
+      wrong += *received.as<int>() != value;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(KernelSource, EachDeviceOfAContextHasKernelsOfItsOwn) {
