@@ -5,8 +5,6 @@
 commands say why an exchange fails: ``devices``, ``explain``, ``errors`` and ``doctor``.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import importlib.metadata

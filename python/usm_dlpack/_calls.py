@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the error of a call that no overload of an extension's function took."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import functools

@@ -5,8 +5,6 @@ The wheel registers it under a path that does not exist, so a machine with only 
 no SYCL device. Must run before the process's first device query: the loader looks only once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPack's dtypes from and to names, NumPy's dtypes and type strings of array interfaces."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from usm_dlpack import _core
 from usm_dlpack._arguments import refuse
+from usm_dlpack._core import DLPackTensor
 from usm_dlpack._errors import ConversionError, shown
-
-if TYPE_CHECKING:
-    from usm_dlpack._core import DLPackTensor
 
 #: Code, bits and lanes, and whether elements of fewer than 8 bits have a byte each.
 Element = tuple[int, int, int, bool]

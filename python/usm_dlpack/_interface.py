@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view of memory that the arguments of `to_dlpack_tensor` describe."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import operator

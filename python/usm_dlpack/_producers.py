@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads, once for each type, which keywords its ``__dlpack__`` takes and what its arrays have."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import threading

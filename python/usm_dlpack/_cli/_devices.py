@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The root devices of this process, as a table or as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import textwrap

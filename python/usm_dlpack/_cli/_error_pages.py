@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack errors [CODE]`` prints docs/errors, which the build turned into texts."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 

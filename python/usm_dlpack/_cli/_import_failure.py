@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects ``python -m usm_dlpack``, and words the error of a failed import."""
 
-from __future__ import annotations
-
 import sys
 
 #: The error of the import.

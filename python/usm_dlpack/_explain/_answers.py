@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of the SYCL runtime as dictionaries; a query that fails gives the text of its failure."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,6 @@
 device id is refused, the answers of the others are added.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
