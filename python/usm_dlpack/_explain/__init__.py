@@ -8,9 +8,8 @@ from typing import Any, Literal
 from usm_dlpack import _core, _exchange
 from usm_dlpack._arrays import SyclDevice, SyclQueue
 from usm_dlpack._errors import shown, type_name
-from usm_dlpack._explain._answers import ask_context
 from usm_dlpack._explain._explanation import Explanation, Walk
-from usm_dlpack._explain._steps import Observed, is_capsule
+from usm_dlpack._explain._steps import Observed, ask_context, is_capsule
 
 __all__ = ["Explanation", "explain"]
 

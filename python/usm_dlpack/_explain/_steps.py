@@ -2,16 +2,17 @@
 """The steps of the two protocols, in the order of docs/checks.md, and the text of each.
 
 `_core` reports which steps began, where the call stopped, and what was found. If a context or a
-device id is refused, the answers of the others are added.
+device id is refused, the answers of the others are added: SYCL's, as dictionaries, where a query
+that fails gives the text of its failure.
 """
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from usm_dlpack import _core, _exchange
 from usm_dlpack._errors import ConversionError, shown, type_name
-from usm_dlpack._explain._answers import Facts, ask_context, ask_platforms
 from usm_dlpack._explain._explanation import Step, Walk, error_text
 from usm_dlpack._interface import resolve_syclobj
 
@@ -21,6 +22,7 @@ _VIEW_WORDS = "{dtype_name}, shape {shape}, strides {strides}, byte_offset {byte
 _VIEW_WORDS += "{nbytes} bytes"
 _BACKEND = "the backend, or SYCL where the backend cannot be asked"
 _READY = "it may ask the SYCL runtime, and the keywords make sense"
+Facts = dict[str, Any]
 Rule = tuple[str, str, str, str, str, tuple[str, ...]]
 # Name, title, reason, question, answer if the step passed, and names of its facts.
 _IMPORT: tuple[Rule, ...] = (
@@ -131,7 +133,9 @@ class Observed:
     def walk(self) -> Walk:
         is_import = self.direction == "import"
         reached, steps = True, []
-        words = self.facts | {"kind": self._kind()}
+        words = self.facts | {"kind": self._kind(), "default": self.stop != "default"}
+        if "context" in words:
+            words["named"] = _context_words(words["context"])
         for number, rule in enumerate(_IMPORT if is_import else _EXPORT, 1):
             name, title, reason, *_ = rule
             step = Step(self.direction, number, name, title, reason, "", "", "not reached")
@@ -199,9 +203,8 @@ class Observed:
 
     def _find_header(self) -> Facts:
         if (version := self.facts.get("version")) is None:
-            return {"header": "a legacy managed tensor has neither", "facts": {}}
-        told = f"version {'.'.join(map(str, version))}, flags {self.facts['flags']}"
-        return {"header": told}
+            return {"header": "a legacy managed tensor has neither"}
+        return {"header": f"version {'.'.join(map(str, version))}, flags {self.facts['flags']}"}
 
     def _find_device_type(self) -> Facts:
         inside, told = (self.facts["device_type"], self.facts["device_id"]), None
@@ -231,12 +234,6 @@ class Observed:
         kind: str = self.facts["kind"]
         context = self.facts.get("context")
         return str(context["sycl"]["kind"]) if context and kind == "unknown" else kind
-
-    def _find_context(self) -> Facts:
-        return {"named": _context_words(self.facts["context"])}
-
-    def _find_default(self) -> Facts:
-        return {"default": self.stop != "default"}
 
     def _find_device(self) -> Facts:
         number = self.facts["device_id"]
@@ -278,6 +275,52 @@ class Observed:
             told += f'; default context of "{row["platform"]}" (device ids {ids}): '
             told += _pointer_words(row)
         return told, rows
+
+
+@contextlib.contextmanager
+def failing(answers: Facts) -> Iterator[None]:
+    """Add the text of an exception to the answers."""
+    try:
+        yield
+    except Exception as error:  # a broken driver may fail at any query
+        answers["failure"] = str(error)
+
+
+def _describe_device(device: Any) -> Facts:
+    """Describe a device; its id is that of its root, or None."""
+    answers: Facts = {"device_id": None, "sub_device": device.parent_device is not None}
+    answers["name"] = None
+    with failing(answers):
+        answers["device_id"] = _core.device_id(device)
+        answers["name"] = device.name
+    return answers
+
+
+def ask_context(address: int, context: Any) -> Facts:
+    """Describe a context, its devices and a pointer in it."""
+    defaults = [known for known, *_ in _core.platforms() if known is not None]
+    answers: Facts = {"default": context in defaults, "platform": None, "devices": []}
+    with failing(answers):
+        devices = context.get_devices()
+        answers["platform"] = devices[0].sycl_platform.name
+        answers["devices"] = [_describe_device(device) for device in devices]
+    said: Facts = {"kind": None}
+    with failing(said):
+        said["kind"], device = _core.ask_pointer(address, context)
+        if device is not None:
+            said["device"] = _describe_device(device)
+    return answers | {"sycl": said}
+
+
+def ask_platforms(address: int) -> list[Facts]:
+    """Describe a pointer in each default context, in the order of the device ids."""
+    rows = []
+    for context, backend, first_device in _core.platforms():
+        row: Facts = {"failure": "no default context", "devices": []}
+        if context is not None:
+            row = ask_context(address, context)
+        rows.append(row | {"backend": backend, "first_device": first_device})
+    return rows
 
 
 class _Words(dict[str, Any]):
