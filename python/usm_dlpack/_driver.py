@@ -58,12 +58,7 @@ def _load_for_loader(folder: Path) -> None:
 def register_cpu_driver() -> Path | None:
     """Set ``OCL_ICD_FILENAMES`` to the wheel's driver, unless the user or the system has one.
 
-    Returns
-    -------
-    :
-        The driver, or None where nothing was set: ``USM_DLPACK_CPU_DRIVER`` is 0, one of the
-        loader's variables is set, a system-wide driver is registered, or the wheel is not
-        installed.
+    Returns the driver, or None where nothing was set.
     """
     environment = os.environ
     if environment.get("USM_DLPACK_CPU_DRIVER") == "0":

@@ -95,12 +95,7 @@ def read_dtype(dtype: Any) -> Element:
     """Read a name of DLPack's, a tuple (code, bits, lanes), or what NumPy takes for a dtype.
 
     Elements of a dtype that is given by name are packed. ``"float128"`` has 128 bits, unlike
-    NumPy's padded float of 80.
-
-    Raises
-    ------
-    TypeError
-        If DLPack has no such dtype.
+    NumPy's padded float of 80. A dtype that DLPack lacks is a TypeError.
     """
     if isinstance(dtype, str) and (named := _named(dtype)):
         return named
@@ -154,13 +149,7 @@ def to_numpy(code: int, bits: int, lanes: int, padded: bool) -> np.dtype[Any] | 
 def to_typestr(
     code: int, bits: int, lanes: int, field: str = "__sycl_usm_array_interface__"
 ) -> str:
-    """Return the array interface's type string.
-
-    Raises
-    ------
-    AttributeError
-        If there is none: then the attribute that holds it does not exist.
-    """
+    """Return the type string of an array interface; if there is none, the interface is missing."""
     found = to_numpy(code, bits, lanes, False)
     if isinstance(found, str) or _KINDS.get(found.kind) != code:
         expected, remedy = "a dtype that has a type string", "exchange the array through DLPack"

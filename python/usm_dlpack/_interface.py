@@ -187,12 +187,9 @@ def read_view(
 ) -> tuple[int, int, int, int, list[int], list[int] | None, Element, bool, Any]:
     """Read the array that an object describes, as the arguments change it.
 
-    Returns
-    -------
-    :
-        The address that the object names; begin and end of its bytes; the first element of the
-        view, its shape, strides, and dtype; whether it is read-only; and what names the context,
-        or None of a DLPackTensor.
+    Returns the address that the object names; begin and end of its bytes; the first element of the
+    view, its shape, strides, and dtype; whether it is read-only; and what names the context, or
+    None of a DLPackTensor.
     """
     array = _read(obj)
     check_range("shape", array.shape, 0)

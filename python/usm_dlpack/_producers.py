@@ -77,17 +77,8 @@ def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
 def read_producer(owner: Any, method: Callable[..., Any]) -> frozenset[str] | None:
     """Return the properties of arrays with a ``__dlpack__``, by name, as producer.cpp uses them.
 
-    Parameters
-    ----------
-    owner
-        The type of the arrays, or an array with a method of its own.
-    method
-        The method.
-
-    Returns
-    -------
-    :
-        None for a type that has the method of its metaclass.
+    `owner` is the type of the arrays, or an array with a method of its own. None for a type that
+    has the method of its metaclass.
     """
     said = {
         "device": hasattr(owner, "__dlpack_device__"),
