@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from usm_dlpack import _core, _exchange
+from usm_dlpack._arguments import refuse
 from usm_dlpack._arrays import SyclDevice, SyclQueue
 from usm_dlpack._errors import shown, type_name
 from usm_dlpack._explain._explanation import Explanation, Walk
@@ -33,17 +34,14 @@ def _directions(
     x: object, direction: object, imports: dict[str, Any], exports: dict[str, Any]
 ) -> list[str]:
     if direction not in (None, "import", "export"):
-        raise ValueError(
-            f'direction: expected None, "import" or "export", found {shown(direction)}; '
-            "correct the name"
-        )
+        expected = 'None, "import" or "export"'
+        refuse(ValueError, "direction", expected, shown(direction), "correct the name")
     given = {"import": imports, "export": exports}
     implied = {way for way, keywords in given.items() if keywords or way == direction}
     if len(implied) > 1:
-        raise ValueError(
-            "direction: expected keywords of validate or of to_dlpack_tensor, found "
-            f"{', '.join([*imports, *exports])}; explain one direction at a time"
-        )
+        expected, found = "keywords of validate or of to_dlpack_tensor", [*imports, *exports]
+        remedy = "explain one direction at a time"
+        refuse(ValueError, "direction", expected, ", ".join(found), remedy)
     if implied:
         return list(implied)
     if is_capsule(x) or not _has(x, "__sycl_usm_array_interface__"):

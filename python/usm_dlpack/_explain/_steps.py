@@ -8,7 +8,7 @@ that fails gives the text of its failure.
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from usm_dlpack import _core, _exchange
@@ -137,10 +137,11 @@ class Observed:
         if "context" in words:
             words["named"] = _context_words(words["context"])
         for number, rule in enumerate(_IMPORT if is_import else _EXPORT, 1):
-            name, title, reason, *_ = rule
-            step = Step(self.direction, number, name, title, reason, "", "", "not reached")
-            steps.append(self._said(step, words, rule) if reached else step)
-            reached = reached and name != self.stop
+            if reached:
+                steps.append(self._said(number, rule, words))
+            else:
+                steps.append(Step(self.direction, number, *rule[:3], "", "", "not reached"))
+            reached = reached and rule[0] != self.stop
         given = "".join(f", {name}={shown(value)}" for name, value in self.keywords.items())
         call = f"validate(x{given})" if is_import else f"to_dlpack_tensor(obj{given})"
         return Walk(self.direction, f"usm_dlpack.{call}", tuple(steps), self.error, self._instead())
@@ -150,15 +151,13 @@ class Observed:
         with contextlib.suppress(Exception):  # the array's own attributes
             reachable = self.error is None or not _exchange.is_out_of_reach(self.x, self.error)
             if not reachable and hasattr(self.x, "__dlpack__"):
-                return (
-                    "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__()) copies it through the "
-                    "host"
-                )
+                call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
+                return f"{call} copies it through the host"
         return ""
 
-    def _said(self, step: Step, words: Facts, rule: Rule) -> Step:
+    def _said(self, number: int, rule: Rule, words: Facts) -> Step:
         """Return a step that was reached, with its answer and its facts."""
-        name, _, reason, asked, told, names = rule
+        name, title, reason, asked, told, names = rule
         passed = name != self.stop
         with contextlib.suppress(Exception):  # a broken driver may fail at any query
             words |= getattr(self, f"_find_{name}", dict)()
@@ -179,14 +178,9 @@ class Observed:
         if not passed and name in ("pointer", "default"):
             more, rows = self._contexts()
             told, facts = told + more, facts | {"default_contexts": rows}
-        return replace(
-            step,
-            reason=reason,
-            question=asked.replace("{device_id}", str(words.get("device_id"))),
-            answer=told,
-            outcome="passed" if passed else "stopped",
-            facts=facts,
-        )
+        asked = asked.replace("{device_id}", str(words.get("device_id")))
+        outcome = "passed" if passed else "stopped"
+        return Step(self.direction, number, name, title, reason, asked, told, outcome, facts)
 
     # --- words that are derived from the report, by the name of the step
 
