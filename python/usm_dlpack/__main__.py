@@ -111,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.version:
         print(f"usm_dlpack {importlib.metadata.version('usm-dlpack')}")
         return 0
-    from usm_dlpack import _terminal
-    from usm_dlpack._cli import _doctor, _import_failure
+    from usm_dlpack import _cli, _terminal
+    from usm_dlpack._cli import _doctor
 
     if options.command == "errors":
         return _print_error_page(options.code)
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from usm_dlpack._cli import _demonstration, _devices, _explain
     except ImportError as error:  # of _core or its libraries
-        _terminal.say_error(_import_failure.sentence(_import_failure.failure or error))
+        _terminal.say_error(_cli.sentence(_cli.failure or error))
         return 1
     if options.command == "devices":
         return _devices.show(as_json=options.json, colour=options.color)

@@ -54,12 +54,6 @@ class _Parameter:
         """Whether the parameter is a view or a SYCL object, whose casters record a refusal."""
         return self.annotation.startswith((_VIEW, "dpctl."))
 
-    @property
-    def wanted(self) -> str:
-        if self.annotation.startswith(_VIEW):
-            return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
-        return f"an object of type {self.annotation}"
-
     def looks_wrong(self) -> bool:
         kind = self.annotation.partition("[")[0]
         if kind in ("collections.abc.Sequence", "list"):
@@ -140,13 +134,6 @@ class _Call:
             named[name].value = value
         return None
 
-    @property
-    def queue(self) -> str:
-        """An expression of the queue for a copy."""
-        values = (*self.args, *self.kwargs.values())
-        given = any(type(value).__name__ == "SyclQueue" for value in values)
-        return "queue" if given else "dpctl.SyclQueue()"
-
     def find(self, argument: Any) -> tuple[str, str | None]:
         """Return the place of the argument that is or holds an object, and its name if it is."""
         places: list[tuple[_Parameter, str | None]] = []
@@ -179,16 +166,17 @@ class _Call:
 
     def wrong_type(self, parameter: _Parameter) -> ArgumentError:
         """Make the error of an argument that is missing or of another Python type."""
-        expected, value = parameter.wanted, parameter.value
+        annotation, value = parameter.annotation, parameter.value
+        expected, remedy = f"an object of type {annotation}", f"see help({self.function})"
+        if annotation.startswith(_VIEW):
+            expected = "an array of " + annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
+            remedy = "pass such an array"
+            remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
+        elif annotation.startswith("dpctl."):
+            remedy = f"pass a {annotation.partition(' ')[0]}"
         fits = "" if parameter.is_ours or parameter.looks_wrong() else " that does not fit"
         found = "None" if value is None else f"an object of type {type_name(value)}{fits}"
         found = "no argument" if value is _MISSING else found
-        remedy = f"see help({self.function})"
-        if parameter.annotation.startswith(_VIEW):
-            remedy = "pass such an array"
-            remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
-        elif parameter.annotation.startswith("dpctl."):
-            remedy = f"pass a {parameter.annotation.partition(' ')[0]}"
         name = parameter.name or f"argument {parameter.position}"
         reason = from_parts("request_unsupported", name, expected, found, remedy)
         sentence = f"expected {expected}, found {found}; {remedy}"
@@ -202,8 +190,11 @@ class _Call:
         return ArgumentError(f"{self.function}: {sentence}", ())
 
 
-def _reason(queue: str, argument: Any, name: str, *parts: str) -> ConversionError:
-    """Make the error of an argument, with a remedy for the caller."""
+def _reason(call: _Call, argument: Any, name: str, *parts: str) -> ConversionError:
+    """Make the error of an array, with a remedy for the caller."""
+    given = (*call.args, *call.kwargs.values())
+    has_queue = any(type(value).__name__ == "SyclQueue" for value in given)
+    queue = "queue" if has_queue else "dpctl.SyclQueue()"
     code, field, expected, found, remedy = parts
     has = functools.partial(hasattr, type(argument))
     has_usm = has("__sycl_usm_array_interface__")
@@ -244,7 +235,7 @@ def from_arguments(
             continue
         place, name = call.find(argument)
         raised = parts[0] if isinstance(parts[0], BaseException) else None
-        error = _reason(call.queue, argument, name or "x", *parts[1:]) if raised is None else raised
+        error = _reason(call, argument, name or "x", *parts[1:]) if raised is None else raised
         if not isinstance(error, ConversionError):
             return error
         text = f"{function}: {place}: {error}"
