@@ -90,12 +90,10 @@ def _read_fields(interface: dict[str, Any]) -> _Array:
     first = data + elements * itemsize
     if first not in _ADDRESSES:
         raise ValueError(f"the offset {shown(offset)}, which leads to no address")
-    low, count = 0, 0 if 0 in shape else 1
+    low, count = 0, math.prod(shape)
     if count and strides is not None:
         reach = [(extent - 1) * step for extent, step in zip(shape, strides, strict=True)]
         low, count = sum(min(part, 0) for part in reach), 1 + sum(map(abs, reach))
-    elif count:
-        count = math.prod(shape)
     begin = first + low * itemsize
     end = begin + count * itemsize
     return _Array(data, first, shape, strides, element, readonly, begin, end, syclobj)

@@ -236,8 +236,8 @@ class Observed:
         if kind == "host":
             found["device"] = "host USM is of no single device: any id of its platform is true"
         elif kind != "unknown":
-            found |= {"device": f"root device {number}"}
-            found |= {"true": None if self.stop == "device" else {"device_id": number}}
+            found["device"] = f"root device {number}"
+            found["true"] = None if self.stop == "device" else {"device_id": number}
         return found
 
     def _find_queue(self) -> Facts:
