@@ -5,12 +5,11 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from usm_dlpack import _core, _exchange
 from usm_dlpack._arguments import refuse
 from usm_dlpack._arrays import SyclDevice, SyclQueue
 from usm_dlpack._errors import shown, type_name
-from usm_dlpack._explain._explanation import Explanation, Walk
-from usm_dlpack._explain._steps import Observed, ask_context, is_capsule
+from usm_dlpack._explain._explanation import Explanation
+from usm_dlpack._explain._steps import Observed, is_capsule
 
 __all__ = ["Explanation", "explain"]
 
@@ -47,25 +46,6 @@ def _directions(
     if is_capsule(x) or not _has(x, "__sycl_usm_array_interface__"):
         return ["import"]
     return ["export", "import"] if _has(x, "__dlpack__") else ["export"]
-
-
-def _walk(direction: str, x: Any, keywords: dict[str, Any]) -> Walk:
-    """Call `validate` or `to_dlpack_tensor`, and describe the steps that it reports."""
-    error: Exception | None = None
-
-    def call() -> None:
-        nonlocal error
-        real = _exchange.validate if direction == "import" else _exchange.to_dlpack_tensor
-        try:
-            real(x, **keywords)
-        except Exception as raised:
-            error = raised.with_traceback(None)  # its frames keep the array alive
-
-    steps, facts = _core.observe(call)
-    if (context := facts.get("context")) is not None:
-        address = facts["first"] if facts["empty"] else facts["origin"]
-        facts["context"] = ask_context(address, context)
-    return Observed(direction, x, keywords, steps, facts, error).walk()
 
 
 def explain(
@@ -135,5 +115,5 @@ def explain(
     chosen = _directions(x, direction, imports, exports)
     both = _given(dtype=dtype)
     given = {"import": imports | both, "export": exports | both}
-    walks = [_walk(way, x, given[way]) for way in chosen]
+    walks = [Observed(way, x, given[way]).walk() for way in chosen]
     return Explanation(f"an object of type {type_name(x)}", tuple(walks))

@@ -8,7 +8,6 @@ that fails gives the text of its failure.
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from usm_dlpack import _core, _exchange
@@ -103,16 +102,26 @@ _EXPORT: tuple[Rule, ...] = (
 _OF_MEMORY = ("pointer", "kind", "device", "bounds")
 
 
-@dataclass(frozen=True)
 class Observed:
     """One call of `validate` or `to_dlpack_tensor`, the report of `_core`, and the exception."""
 
-    direction: str
-    x: Any
-    keywords: Facts
     steps: list[str]  # the names of those that began
     facts: Facts  # their findings
-    error: Exception | None
+
+    def __init__(self, direction: str, x: Any, keywords: Facts) -> None:
+        self.direction, self.x, self.keywords = direction, x, keywords
+        self.error: Exception | None = None
+        self.steps, self.facts = _core.observe(self._call)
+        if (context := self.facts.get("context")) is not None:
+            address = self.facts["first"] if self.facts["empty"] else self.facts["origin"]
+            self.facts["context"] = ask_context(address, context)
+
+    def _call(self) -> None:
+        real = _exchange.validate if self.direction == "import" else _exchange.to_dlpack_tensor
+        try:
+            real(self.x, **self.keywords)
+        except Exception as raised:
+            self.error = raised.with_traceback(None)  # its frames keep the array alive
 
     @property
     def stop(self) -> str | None:
