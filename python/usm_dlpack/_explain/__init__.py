@@ -23,10 +23,7 @@ def _given(**keywords: Any) -> dict[str, Any]:
 def _has(x: object, name: str) -> bool:
     """Return whether an object has an attribute, without running its code."""
     missing = object()
-    try:
-        return inspect.getattr_static(x, name, missing) is not missing
-    except Exception:  # a proxy of a dead object
-        return True
+    return inspect.getattr_static(x, name, missing) is not missing
 
 
 def _directions(
