@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_name
+from usm_dlpack._producers import parser
 
 _MISSING = object()
 _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
@@ -65,7 +66,8 @@ class _Parameter:
 def _parameters(signature: str) -> list[_Parameter]:
     """Read the parameters of a signature as nanobind prints it; none if it is of another form."""
     try:
-        (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
+        with parser:
+            (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
     except (SyntaxError, ValueError):
         return []
     if not isinstance(function, ast.FunctionDef) or function.args.vararg or function.args.kwarg:

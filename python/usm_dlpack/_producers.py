@@ -10,7 +10,7 @@ from typing import Any
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
 # The parser of Python 3.11 raises SystemError if two threads parse at once, and signatures of
 # compiled code are parsed. Reentrant, because garbage collection may call this again.
-_signatures = threading.RLock()
+parser = threading.RLock()
 
 _SIGNATURE = re.compile(r"\s*(?:def )?(?:\w+\.)*__dlpack__\(")
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -66,7 +66,7 @@ def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
     For a decorated method, only keywords that both the decorator and the method take.
     """
     try:
-        with _signatures:
+        with parser:
             signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
     except Exception:  # Python's parser, or an attribute __signature__
         named = _written_keywords(method)
