@@ -10,9 +10,9 @@ from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
-from usm_dlpack._cli import _import_failure  # noqa: E402
+from usm_dlpack import _cli  # noqa: E402
 
-if not _import_failure.is_doctor():
+if not _cli.is_doctor():
     try:
         from usm_dlpack import _functions  # noqa: F401 (_core calls them)
         from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
@@ -30,10 +30,10 @@ if not _import_failure.is_doctor():
         from usm_dlpack._explain import Explanation, explain
         from usm_dlpack._paths import get_cmake_dir, get_include
     except ImportError as _failure:
-        _import_failure.failure = _failure  # the commands report it in one sentence
-        if not _import_failure.is_this_package():
+        _cli.failure = _failure  # the commands report it in one sentence
+        if not _cli.is_this_package():
             raise ImportError(
-                _import_failure.sentence(_failure), name=_failure.name, path=_failure.path
+                _cli.sentence(_failure), name=_failure.name, path=_failure.path
             ) from _failure
     else:
         __version__ = _version

@@ -5,14 +5,14 @@
 commands say why an exchange fails: ``devices``, ``explain``, ``errors`` and ``doctor``.
 """
 
-from __future__ import annotations
-
 import argparse
+import difflib
 import errno
 import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 _DESCRIPTION = """\
@@ -87,6 +87,23 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _print_error_page(code: str | None) -> int:
+    """Print a page of docs/errors, which the build turned into texts."""
+    from usm_dlpack import _paths, _terminal
+
+    texts = {text.stem: text for text in Path(_paths.installed("errors")).glob("*.txt")}
+    if (text := texts.get(code or "index")) is None:
+        near = difflib.get_close_matches(str(code), texts, n=3)
+        named = f"correct the name to {' or '.join(near)}, or " if near else ""
+        _terminal.say_error(
+            f"code: expected the code of an error, found {code!a}; {named}run "
+            "`python -m usm_dlpack errors`, which lists all"
+        )
+        return 2
+    print(text.read_text(encoding="utf-8"), end="")
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     options = _parse(arguments)
@@ -94,18 +111,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.version:
         print(f"usm_dlpack {importlib.metadata.version('usm-dlpack')}")
         return 0
-    from usm_dlpack._cli import _doctor, _error_pages, _import_failure
+    from usm_dlpack import _cli, _terminal
+    from usm_dlpack._cli import _doctor
 
     if options.command == "errors":
-        return _error_pages.show(options.code)
+        return _print_error_page(options.code)
     if options.command == "doctor":
         return _doctor.show(as_json=options.json, colour=options.color)
     try:
         from usm_dlpack._cli import _demonstration, _devices, _explain
     except ImportError as error:  # of _core or its libraries
-        from usm_dlpack import _terminal
-
-        _terminal.say_error(_import_failure.sentence(_import_failure.failure or error))
+        _terminal.say_error(_cli.sentence(_cli.failure or error))
         return 1
     if options.command == "devices":
         return _devices.show(as_json=options.json, colour=options.color)

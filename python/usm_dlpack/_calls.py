@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the error of a call that no overload of an extension's function took."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import functools
@@ -13,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_name
+from usm_dlpack._producers import parser
 
 _MISSING = object()
 _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
@@ -21,13 +20,13 @@ _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
 _REMEDIES = {
     "device_type_unsupported": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue})",
     "usm_type_not_accepted": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue}, "
-    "usm_type='{first_word}')",
+    "usm_type='{word}')",
     "read_only": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue}, copy=True), "
     "which gets the result",
     "dtype_mismatch": "convert it, for example "
-    "y = usm_dlpack.from_dlpack({values}.astype('{first_word}'), device={queue})",
+    "y = usm_dlpack.from_dlpack({values}.astype('{word}'), device={queue})",
     "raw_memory": "give raw memory a dtype, "
-    "y = usm_dlpack.to_dlpack_tensor({usm}, shape=..., dtype='{first_word}')",
+    "y = usm_dlpack.to_dlpack_tensor({usm}, shape=..., dtype='{word}')",
     "rank_mismatch": "reshape it, for example y = usm_dlpack.to_dlpack_tensor({usm}, shape=...)",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
@@ -40,7 +39,7 @@ _TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool
 class _Parameter:
     """A parameter of an overload, and the argument for it."""
 
-    position: int
+    position: int | str  # without a signature the name of a keyword
     name: str | None  # None if it takes no keyword
     annotation: str
     value: Any = _MISSING
@@ -56,16 +55,6 @@ class _Parameter:
         """Whether the parameter is a view or a SYCL object, whose casters record a refusal."""
         return self.annotation.startswith((_VIEW, "dpctl."))
 
-    @property
-    def wanted(self) -> str:
-        if self.annotation.startswith(_VIEW):
-            return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
-        return f"an object of type {self.annotation}"
-
-    def is_array_for_sycl(self) -> bool:
-        """Return whether an array is given for a SYCL object."""
-        return self.annotation.startswith("dpctl.") and hasattr(type(self.value), "__dlpack__")
-
     def looks_wrong(self) -> bool:
         kind = self.annotation.partition("[")[0]
         if kind in ("collections.abc.Sequence", "list"):
@@ -77,7 +66,8 @@ class _Parameter:
 def _parameters(signature: str) -> list[_Parameter]:
     """Read the parameters of a signature as nanobind prints it; none if it is of another form."""
     try:
-        (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
+        with parser:
+            (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
     except (SyntaxError, ValueError):
         return []
     if not isinstance(function, ast.FunctionDef) or function.args.vararg or function.args.kwarg:
@@ -146,30 +136,19 @@ class _Call:
             named[name].value = value
         return None
 
-    def parameter_of(self, key: int | str) -> _Parameter | None:
-        return next((p for p in self.parameters if key in (p.position, p.name)), None)
-
-    @property
-    def queue(self) -> str:
-        """An expression of the queue for a copy."""
-        values = (*self.args, *self.kwargs.values())
-        given = any(type(value).__name__ == "SyclQueue" for value in values)
-        return "queue" if given else "dpctl.SyclQueue()"
-
     def find(self, argument: Any) -> tuple[str, str | None]:
         """Return the place of the argument that is or holds an object, and its name if it is."""
-        places = []
+        places: list[tuple[_Parameter, str | None]] = []
         every: list[tuple[int | str, Any]] = [*enumerate(self.args, 1), *self.kwargs.items()]
         for key, value in every:
             if _holds(value, argument):
-                parameter = self.parameter_of(key)
-                place = parameter.place if parameter else f"argument {key}"
-                name = parameter.name if parameter and value is argument else None
-                places.append((parameter is not None and parameter.is_ours, place, name))
+                matching = [p for p in self.parameters if key in (p.position, p.name)]
+                parameter = (matching or [_Parameter(key, None, "")])[0]
+                places.append((parameter, parameter.name if value is argument else None))
         # If several arguments hold it, views are the likelier ones.
-        likely = [place for place in places if place[0]] or places[:1]
-        name = next((name for _, _, name in likely if name), None)
-        return " or ".join(place for _, place, _ in likely) or "an argument", name
+        likely = [place for place in places if place[0].is_ours] or places[:1]
+        name = next((name for _, name in likely if name), None)
+        return " or ".join(parameter.place for parameter, _ in likely) or "an argument", name
 
     def at_fault(self, refused: list[Any]) -> Iterator[_Parameter]:
         """Find the parameter of the only overload whose argument it did not take."""
@@ -177,7 +156,9 @@ class _Call:
         missing = [p for p in self.parameters if p.value is _MISSING and not p.has_default]
         none = [p for p in given if p.value is None and "None" not in p.annotation.split(" | ")]
         others = [p for p in given if not p.is_ours]
-        yield from (p for p in given if p.is_array_for_sycl())  # for example if it is forgotten
+        # An array for a SYCL object: the caller may have forgotten that.
+        of_sycl = [p for p in given if p.annotation.startswith("dpctl.")]
+        yield from (p for p in of_sycl if hasattr(type(p.value), "__dlpack__"))
         yield from missing + none
         for argument in refused:
             yield from (p for p in given if p.is_ours and p.value is argument)
@@ -187,16 +168,17 @@ class _Call:
 
     def wrong_type(self, parameter: _Parameter) -> ArgumentError:
         """Make the error of an argument that is missing or of another Python type."""
-        expected, value = parameter.wanted, parameter.value
+        annotation, value = parameter.annotation, parameter.value
+        expected, remedy = f"an object of type {annotation}", f"see help({self.function})"
+        if annotation.startswith(_VIEW):
+            expected = "an array of " + annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
+            remedy = "pass such an array"
+            remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
+        elif annotation.startswith("dpctl."):
+            remedy = f"pass a {annotation.partition(' ')[0]}"
         fits = "" if parameter.is_ours or parameter.looks_wrong() else " that does not fit"
         found = "None" if value is None else f"an object of type {type_name(value)}{fits}"
         found = "no argument" if value is _MISSING else found
-        remedy = f"see help({self.function})"
-        if parameter.annotation.startswith(_VIEW):
-            remedy = "pass such an array"
-            remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
-        elif parameter.annotation.startswith("dpctl."):
-            remedy = f"pass a {parameter.annotation.partition(' ')[0]}"
         name = parameter.name or f"argument {parameter.position}"
         reason = from_parts("request_unsupported", name, expected, found, remedy)
         sentence = f"expected {expected}, found {found}; {remedy}"
@@ -205,23 +187,17 @@ class _Call:
     def without_reason(self) -> ArgumentError:
         types = [type_name(value) for value in self.args]
         types += [f"{name}={type_name(value)}" for name, value in self.kwargs.items()]
-        text = (
-            f"{self.function}: expected arguments of one of its signatures, "
-            f"found ({', '.join(types)}); see help({self.function})"
-        )
-        return ArgumentError(text, ())
+        found = f"({', '.join(types)}); see help({self.function})"
+        sentence = f"expected arguments of one of its signatures, found {found}"
+        return ArgumentError(f"{self.function}: {sentence}", ())
 
 
-def _reason(
-    queue: str,
-    argument: Any,
-    name: str,
-    code: str,
-    where: str,
-    expected: str,
-    found: str,
-    remedy: str,
-) -> ConversionError:
+def _reason(call: _Call, argument: Any, name: str, *parts: str) -> ConversionError:
+    """Make the error of an array, with a remedy for the caller."""
+    given = (*call.args, *call.kwargs.values())
+    has_queue = any(type(value).__name__ == "SyclQueue" for value in given)
+    queue = "queue" if has_queue else "dpctl.SyclQueue()"
+    code, field, expected, found, remedy = parts
     has = functools.partial(hasattr, type(argument))
     has_usm = has("__sycl_usm_array_interface__")
     array = name if has("__dlpack__") or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
@@ -232,10 +208,9 @@ def _reason(
     is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
     is_raw = code == "dtype_mismatch" and array != name and found.startswith("uint8 ")
     if not is_foreign and (of_caller := _REMEDIES.get("raw_memory" if is_raw else code)):
-        first_word = expected.partition(" ")[0]
-        parts = {"queue": queue, "array": array, "usm": usm, "values": values}
-        remedy = of_caller.format(first_word=first_word, **parts)
-    return from_parts(code, where, expected, found, remedy)
+        word = expected.partition(" ")[0]
+        remedy = of_caller.format(queue=queue, array=array, usm=usm, values=values, word=word)
+    return from_parts(code, field, expected, found, remedy)
 
 
 def from_arguments(
@@ -248,17 +223,9 @@ def from_arguments(
 ) -> BaseException:
     """Make the exception of a call that no overload took.
 
-    Parameters
-    ----------
-    function, signatures
-        The function's name, and the signatures of its overloads.
-    args, kwargs
-        The arguments.
-    refusals
-        For each refusal the argument; of an array also what it raised, or whether another view
-        type could accept it and the parts. An overload that was tried twice is recorded twice.
-    taken
-        The arguments that some overload took.
+    A refusal is the argument; of an array also what it raised, or whether another view type could
+    accept it and the error's parts. An overload that was tried twice is recorded twice. `taken` are
+    the arguments that some overload took.
     """
     overloads = [_parameters(signature) for signature in signatures]
     names = {tuple((p.name, p.by_position) for p in overload) for overload in overloads}
@@ -270,7 +237,7 @@ def from_arguments(
             continue
         place, name = call.find(argument)
         raised = parts[0] if isinstance(parts[0], BaseException) else None
-        error = _reason(call.queue, argument, name or "x", *parts[1:]) if raised is None else raised
+        error = _reason(call, argument, name or "x", *parts[1:]) if raised is None else raised
         if not isinstance(error, ConversionError):
             return error
         text = f"{function}: {place}: {error}"

@@ -5,8 +5,6 @@ The wheel registers it under a path that does not exist, so a machine with only 
 no SYCL device. Must run before the process's first device query: the loader looks only once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os
@@ -34,11 +32,10 @@ def find_cpu_driver() -> Path | None:
 
 def remedy_of_late_import() -> str | None:
     """Return the remedy if there is no device although the wheel's driver is registered."""
-    environment = os.environ
     driver = find_cpu_driver()
-    if driver is None or environment.get("OCL_ICD_FILENAMES") != str(driver):
+    if driver is None or os.environ.get("OCL_ICD_FILENAMES") != str(driver):
         return None
-    if "ONEAPI_DEVICE_SELECTOR" in environment:
+    if "ONEAPI_DEVICE_SELECTOR" in os.environ:
         return None
     return (
         "import usm_dlpack before the first device query of the process, which found no driver, "
@@ -60,23 +57,17 @@ def _load_for_loader(folder: Path) -> None:
 def register_cpu_driver() -> Path | None:
     """Set ``OCL_ICD_FILENAMES`` to the wheel's driver, unless the user or the system has one.
 
-    Returns
-    -------
-    :
-        The driver, or None where nothing was set: ``USM_DLPACK_CPU_DRIVER`` is 0, one of the
-        loader's variables is set, a system-wide driver is registered, or the wheel is not
-        installed.
+    Returns the driver, or None where nothing was set.
     """
-    environment = os.environ
-    if environment.get("USM_DLPACK_CPU_DRIVER") == "0":
+    if os.environ.get("USM_DLPACK_CPU_DRIVER") == "0":
         return None
     library = find_cpu_driver()
-    if library is not None and "ONEAPI_DEVICE_SELECTOR" in environment:
+    if library is not None and "ONEAPI_DEVICE_SELECTOR" in os.environ:
         _load_for_loader(library.parent)
-    if "OCL_ICD_FILENAMES" in environment or "OCL_ICD_VENDORS" in environment:
+    if "OCL_ICD_FILENAMES" in os.environ or "OCL_ICD_VENDORS" in os.environ:
         return None
     if any(_SYSTEM_DRIVERS.glob("*.icd")):
         return None
     if library is not None:
-        environment["OCL_ICD_FILENAMES"] = str(library)
+        os.environ["OCL_ICD_FILENAMES"] = str(library)
     return library

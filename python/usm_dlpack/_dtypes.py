@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """DLPack's dtypes from and to names, NumPy's dtypes and type strings of array interfaces."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from usm_dlpack import _core
 from usm_dlpack._arguments import refuse
+from usm_dlpack._core import DLPackTensor
 from usm_dlpack._errors import ConversionError, shown
-
-if TYPE_CHECKING:
-    from usm_dlpack._core import DLPackTensor
 
 #: Code, bits and lanes, and whether elements of fewer than 8 bits have a byte each.
 Element = tuple[int, int, int, bool]
@@ -99,12 +95,7 @@ def read_dtype(dtype: Any) -> Element:
     """Read a name of DLPack's, a tuple (code, bits, lanes), or what NumPy takes for a dtype.
 
     Elements of a dtype that is given by name are packed. ``"float128"`` has 128 bits, unlike
-    NumPy's padded float of 80.
-
-    Raises
-    ------
-    TypeError
-        If DLPack has no such dtype.
+    NumPy's padded float of 80. A dtype that DLPack lacks is a TypeError.
     """
     if isinstance(dtype, str) and (named := _named(dtype)):
         return named
@@ -158,13 +149,7 @@ def to_numpy(code: int, bits: int, lanes: int, padded: bool) -> np.dtype[Any] | 
 def to_typestr(
     code: int, bits: int, lanes: int, field: str = "__sycl_usm_array_interface__"
 ) -> str:
-    """Return the array interface's type string.
-
-    Raises
-    ------
-    AttributeError
-        If there is none: then the attribute that holds it does not exist.
-    """
+    """Return the type string of an array interface; if there is none, the interface is missing."""
     found = to_numpy(code, bits, lanes, False)
     if isinstance(found, str) or _KINDS.get(found.kind) != code:
         expected, remedy = "a dtype that has a type string", "exchange the array through DLPack"

@@ -53,7 +53,9 @@ def to_dlpack_tensor(
         Bytes from `obj`'s first element to the tensor's first.
     queue
         A queue made from the memory's root device alone: the one that works on it. None is the
-        queue in the array interface of `obj`, if one is there.
+        queue in the array interface of `obj`, if one is there. It becomes the tensor's
+        ``sycl_queue``: exports and copies of the tensor are ordered behind its work, as
+        ``__dlpack__`` says. Nothing is synchronised here.
 
     Returns
     -------
@@ -69,11 +71,6 @@ def to_dlpack_tensor(
         If another rule is broken; its ``code`` says which.
     TypeError, ValueError
         If an argument is not of its kind or contradicts another.
-
-    Notes
-    -----
-    Nothing is synchronised here. The queue becomes the tensor's ``sycl_queue``: exports and copies
-    of the tensor are ordered behind its work, as ``__dlpack__`` says.
 
     Examples
     --------

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions that `_core` calls, by name, handed over once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from usm_dlpack import (
     _arguments,
     _calls,
@@ -15,9 +11,7 @@ from usm_dlpack import (
     _interface,
     _producers,
 )
-
-if TYPE_CHECKING:
-    from usm_dlpack._core import DLPackTensor, UsmAllocation
+from usm_dlpack._core import DLPackTensor, UsmAllocation
 
 
 def describe_proof(proof: UsmAllocation) -> str:

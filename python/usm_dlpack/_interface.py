@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view of memory that the arguments of `to_dlpack_tensor` describe."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import operator
@@ -92,12 +90,10 @@ def _read_fields(interface: dict[str, Any]) -> _Array:
     first = data + elements * itemsize
     if first not in _ADDRESSES:
         raise ValueError(f"the offset {shown(offset)}, which leads to no address")
-    low, count = 0, 0 if 0 in shape else 1
+    low, count = 0, math.prod(shape)
     if count and strides is not None:
         reach = [(extent - 1) * step for extent, step in zip(shape, strides, strict=True)]
         low, count = sum(min(part, 0) for part in reach), 1 + sum(map(abs, reach))
-    elif count:
-        count = math.prod(shape)
     begin = first + low * itemsize
     end = begin + count * itemsize
     return _Array(data, first, shape, strides, element, readonly, begin, end, syclobj)
@@ -189,12 +185,9 @@ def read_view(
 ) -> tuple[int, int, int, int, list[int], list[int] | None, Element, bool, Any]:
     """Read the array that an object describes, as the arguments change it.
 
-    Returns
-    -------
-    :
-        The address that the object names; begin and end of its bytes; the first element of the
-        view, its shape, strides, and dtype; whether it is read-only; and what names the context,
-        or None of a DLPackTensor.
+    Returns the address that the object names; begin and end of its bytes; the first element of the
+    view, its shape, strides, and dtype; whether it is read-only; and what names the context, or
+    None of a DLPackTensor.
     """
     array = _read(obj)
     check_range("shape", array.shape, 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import usm_dlpack
 
 
-def _installed(relative: str) -> str:
+def installed(relative: str) -> str:
     # An editable install has two folders: the source tree's and the build's.
     folders = [Path(folder, relative) for folder in usm_dlpack.__path__]
     found = next((folder for folder in folders if folder.is_dir()), None)
@@ -35,7 +35,7 @@ def get_include() -> str:
     >>> os.path.isfile(os.path.join(usm_dlpack.get_include(), "usm_dlpack", "core.hpp"))
     True
     """
-    return _installed("include")
+    return installed("include")
 
 
 def get_cmake_dir() -> str:
@@ -52,4 +52,4 @@ def get_cmake_dir() -> str:
     >>> os.path.isfile(os.path.join(usm_dlpack.get_cmake_dir(), "usm_dlpackConfig.cmake"))
     True
     """
-    return _installed("share/cmake/usm_dlpack")
+    return installed("share/cmake/usm_dlpack")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads, once for each type, which keywords its ``__dlpack__`` takes and what its arrays have."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import threading
@@ -12,7 +10,7 @@ from typing import Any
 _KEYWORDS = frozenset({"stream", "max_version", "dl_device", "copy"})
 # The parser of Python 3.11 raises SystemError if two threads parse at once, and signatures of
 # compiled code are parsed. Reentrant, because garbage collection may call this again.
-_signatures = threading.RLock()
+parser = threading.RLock()
 
 _SIGNATURE = re.compile(r"\s*(?:def )?(?:\w+\.)*__dlpack__\(")
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -68,7 +66,7 @@ def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
     For a decorated method, only keywords that both the decorator and the method take.
     """
     try:
-        with _signatures:
+        with parser:
             signatures = [inspect.signature(method, follow_wrapped=own) for own in (True, False)]
     except Exception:  # Python's parser, or an attribute __signature__
         named = _written_keywords(method)
@@ -79,17 +77,8 @@ def _read_signature(method: Callable[..., Any]) -> frozenset[str]:
 def read_producer(owner: Any, method: Callable[..., Any]) -> frozenset[str] | None:
     """Return the properties of arrays with a ``__dlpack__``, by name, as producer.cpp uses them.
 
-    Parameters
-    ----------
-    owner
-        The type of the arrays, or an array with a method of its own.
-    method
-        The method.
-
-    Returns
-    -------
-    :
-        None for a type that has the method of its metaclass.
+    `owner` is the type of the arrays, or an array with a method of its own. None for a type that
+    has the method of its metaclass.
     """
     said = {
         "device": hasattr(owner, "__dlpack_device__"),

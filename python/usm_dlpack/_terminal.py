@@ -4,8 +4,6 @@
 Does not import the package, so that the doctor works even if the import fails.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import AbstractContextManager

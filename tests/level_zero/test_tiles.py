@@ -29,9 +29,8 @@ def program(*arguments: str, **variables: str) -> str:
     return output_of(code, *arguments, **variables)
 
 
-def test_the_demonstration_copies_where_no_kernel_can_be_built() -> None:
+def test_the_demonstration_needs_no_kernel() -> None:
     printed = program()
-    assert "dpctl builds no kernels from source for level_zero" in printed
     assert "ok  a copy from the host filled device USM" in printed
     assert printed.endswith("All of this happened on this machine.\n")
 

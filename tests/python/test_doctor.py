@@ -17,7 +17,7 @@ import pytest
 import usm_dlpack
 from refusals import SENTENCE
 from usm_dlpack import _driver
-from usm_dlpack._cli import _child, _doctor, _doctor_driver, _doctor_releases, _finding, _selector
+from usm_dlpack._cli import _checks, _child, _doctor, _selector
 
 # Each starts several processes.
 pytestmark = pytest.mark.extended
@@ -210,7 +210,7 @@ def test_a_registered_driver_that_is_not_there_is_found(tmp_path, monkeypatch, d
     (tmp_path / "by_name.icd").write_text("libany.so\n")
     (tmp_path / "stale.icd").write_text("/no/such/driver.so\n")
     monkeypatch.setattr(_driver, "_SYSTEM_DRIVERS", tmp_path)
-    (finding,) = _doctor_driver.check_driver()
+    (finding,) = _checks.check_driver()
     assert (finding.level, finding.command) == ("warning", f"export OCL_ICD_FILENAMES={driver}")
     assert finding.sentence.startswith(f"{tmp_path / 'stale.icd'}: expected ")
 
@@ -254,19 +254,19 @@ def test_a_process_that_imports_tells_its_libraries_and_its_failure(tmp_path, mo
 )
 def test_parts_of_another_release_are_found(changes, level, command):
     same = {"intel-sycl-rt": "2026.1.2", "onemkl-sycl-rng": "2026.1.0", "mkl": "2026.1.0"}
-    (finding,) = _doctor_releases.check_releases(same | changes)
+    (finding,) = _checks.check_releases(same | changes)
     assert (finding.level, finding.command) == (level, command)
 
 
 def test_a_runtime_that_is_no_wheel_is_warned_of():
-    (finding,) = _doctor_releases.check_releases({})
+    (finding,) = _checks.check_releases({})
     assert (finding.level, finding.command) == ("warning", f"{PIP} intel-sycl-rt")
 
 
 def test_a_peer_that_fails_is_mended_by_what_mends_the_cause():
     probes = {"dpnp": _child.Probe("ImportError: undefined symbol: f")}
-    cause = _finding.refused("releases", "one", "another", "mend the cause")
-    (finding,) = _doctor.check_peers(probes, [_finding.fine("package", "whole"), cause])
+    cause = _checks.refused("releases", "one", "another", "mend the cause")
+    (finding,) = _doctor.check_peers(probes, [_checks.fine("package", "whole"), cause])
     assert (finding.level, finding.command) == ("problem", "mend the cause")
     (finding,) = _doctor.check_peers(probes, [])
     assert finding.command == f"{PIP} --force-reinstall dpnp"

@@ -44,6 +44,7 @@ def check_walk(walk: Any, stop: str | None) -> None:
         assert step.reason
         assert bool(step.question) is bool(step.answer) is (step.outcome != "not reached"), step
         assert "0x" not in step.answer
+        assert "not known" not in step.answer
     json.dumps([step.facts for step in walk.steps])
 
 

@@ -16,6 +16,7 @@ from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter
 from memory_sources import address_of, allocate, new_queue, owned
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
+from usm_dlpack._calls import _parameters
 from usm_dlpack._producers import _read_signature
 
 
@@ -151,7 +152,11 @@ def test_the_first_use_of_everything_may_be_at_once(succeed):
         assert succeed(FIRST_USE) == ""
 
 
-def test_signatures_are_read_by_one_thread_at_a_time():
+@pytest.mark.parametrize(
+    ("read", "of"),
+    [(_read_signature, np.ndarray.__dlpack__), (_parameters, "def f(x: dict[str, int], *, n: F)")],
+)
+def test_signatures_are_read_by_one_thread_at_a_time(read, of):
     """Python's parser, which reads those of compiled code, fails where two threads use it at once.
 
     It has the GIL, but the garbage collector may run in it, with callbacks that let others have it.
@@ -161,9 +166,9 @@ def test_signatures_are_read_by_one_thread_at_a_time():
         time.sleep(0)
 
     def work(number):
-        wanted = frozenset({"stream", "max_version", "dl_device", "copy"})
-        return all(_read_signature(np.ndarray.__dlpack__) == wanted for _ in range(20))
+        return all(read(of) == wanted for _ in range(20))
 
+    wanted = read(of)
     threshold = gc.get_threshold()
     gc.callbacks.append(let_others)
     gc.set_threshold(20)

@@ -239,6 +239,13 @@ def test_a_view_stays_within_the_bytes_behind_its_object(memory, name):
         to_dlpack_tensor(source, shape=2, strides=(-1,), dtype="u1", byte_offset=first)
 
 
+def test_an_array_without_elements_has_no_bytes(memory):
+    empty = TypedArray(memory, shape=(0, 2), strides=(2, 1))
+    assert to_dlpack_tensor(empty).shape == (0, 2)
+    with refused("out_of_bounds", "byte_offset", expected="the 0 bytes of the object"):
+        to_dlpack_tensor(empty, shape=1)
+
+
 def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory):
     array = part(memory, 8, 24, usm_data=part(memory, 0, 15))
     with refused("out_of_bounds", "shape", expected="the 15 bytes of", found="bytes 8 to 23"):

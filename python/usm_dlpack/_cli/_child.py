@@ -5,8 +5,6 @@ An import may crash its process, and the runtime reads its variables only once. 
 as a program without importing the package, which may be broken.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The root devices of this process, as a table or as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import textwrap
@@ -13,7 +11,7 @@ from usm_dlpack import ConversionError, _core
 from usm_dlpack._cli._child import describe
 from usm_dlpack._cli._selector import changes_of_selector
 from usm_dlpack._driver import remedy_of_late_import
-from usm_dlpack._explain._answers import Facts, failing
+from usm_dlpack._explain._steps import Facts, failing
 from usm_dlpack._terminal import Progress, say_error, styled, wants_colour
 
 _NO_DEVICE = (

@@ -4,8 +4,6 @@
 This process does not import the runtime, because the package itself may be broken.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import json
@@ -23,9 +21,9 @@ from urllib.request import url2pathname
 
 import usm_dlpack
 from usm_dlpack import _driver
-from usm_dlpack._cli import _doctor_driver, _doctor_releases
+from usm_dlpack._cli import _checks
+from usm_dlpack._cli._checks import PIP, REINSTALL, Finding, fine, first_command, refused
 from usm_dlpack._cli._child import Probe, import_in_child, list_with
-from usm_dlpack._cli._finding import PIP, REINSTALL, Finding, fine, first_command, refused
 from usm_dlpack._terminal import Progress, styled, wants_colour
 
 _PEERS = ("dpctl", "dpnp", "torch", "sklearnex")
@@ -58,8 +56,8 @@ def libsycl_files() -> list[Path]:
 def _command_for_libsycl(major: int) -> str:
     """Return the command that installs a libsycl, even if its wheel is recorded without files."""
     year = major + _YEAR_OF_MAJOR_0
-    wheel = f'"{_doctor_releases.RUNTIME}=={year}.*"'
-    version = _doctor_releases.installed_versions().get(_doctor_releases.RUNTIME, "")
+    wheel = f'"{_checks.RUNTIME}=={year}.*"'
+    version = _checks.installed_versions().get(_checks.RUNTIME, "")
     if version.startswith(f"{year}."):
         return f"{REINSTALL} {wheel}"
     return f"{PIP} {wheel} dpctl"
@@ -150,7 +148,7 @@ def _import_all(peers: list[str], progress: Progress) -> dict[str, Probe]:
 
 def examine(progress: Progress) -> dict[str, Any]:
     """Look through the environment; return all that was found, for JSON."""
-    versions = _doctor_releases.installed_versions()
+    versions = _checks.installed_versions()
     peers = [name for name in _PEERS if name in versions or importlib.util.find_spec(name)]
     file = _module_file()
     # The compiled module names the libsycl that it needs.
@@ -164,17 +162,17 @@ def examine(progress: Progress) -> dict[str, Any]:
         failure = str(error)
     findings = check_package(file, major, probes["usm_dlpack"])
     findings += check_libsycl(major or _NEWEST_MAJOR, probes)
-    findings += _doctor_releases.check_releases(versions)
+    findings += _checks.check_releases(versions)
     progress.show("asking pip")
     try:
-        findings += _doctor_releases.check_requirements()
+        findings += _checks.check_requirements()
     except (OSError, subprocess.TimeoutExpired) as error:
         findings.append(fine("requirements", f"not asked: {error}"))
     del probes["usm_dlpack"]
     findings += check_peers(probes, findings)
-    driver = _doctor_driver.check_driver()
+    driver = _checks.check_driver()
     cause = first_command(findings + driver if failure else driver)
-    findings += driver + _doctor_driver.check_devices(devices, failure, cause)
+    findings += driver + _checks.check_devices(devices, failure, cause)
     return {
         "python": sys.executable,
         "versions": versions,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack explain MODULE:EXPR``."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import importlib.util

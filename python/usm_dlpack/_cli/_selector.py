@@ -5,8 +5,6 @@ A new process lists the devices without the selector. If several devices have th
 selector is tried with each device added: a device that adds nothing was selected before.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

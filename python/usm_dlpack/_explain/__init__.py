@@ -5,11 +5,10 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from usm_dlpack import _core, _exchange
+from usm_dlpack._arguments import refuse
 from usm_dlpack._arrays import SyclDevice, SyclQueue
 from usm_dlpack._errors import shown, type_name
-from usm_dlpack._explain._answers import ask_context
-from usm_dlpack._explain._explanation import Explanation, Walk
+from usm_dlpack._explain._explanation import Explanation
 from usm_dlpack._explain._steps import Observed, is_capsule
 
 __all__ = ["Explanation", "explain"]
@@ -24,51 +23,26 @@ def _given(**keywords: Any) -> dict[str, Any]:
 def _has(x: object, name: str) -> bool:
     """Return whether an object has an attribute, without running its code."""
     missing = object()
-    try:
-        return inspect.getattr_static(x, name, missing) is not missing
-    except Exception:  # a proxy of a dead object
-        return True
+    return inspect.getattr_static(x, name, missing) is not missing
 
 
 def _directions(
     x: object, direction: object, imports: dict[str, Any], exports: dict[str, Any]
 ) -> list[str]:
     if direction not in (None, "import", "export"):
-        raise ValueError(
-            f'direction: expected None, "import" or "export", found {shown(direction)}; '
-            "correct the name"
-        )
+        expected = 'None, "import" or "export"'
+        refuse(ValueError, "direction", expected, shown(direction), "correct the name")
     given = {"import": imports, "export": exports}
     implied = {way for way, keywords in given.items() if keywords or way == direction}
     if len(implied) > 1:
-        raise ValueError(
-            "direction: expected keywords of validate or of to_dlpack_tensor, found "
-            f"{', '.join([*imports, *exports])}; explain one direction at a time"
-        )
+        expected, found = "keywords of validate or of to_dlpack_tensor", [*imports, *exports]
+        remedy = "explain one direction at a time"
+        refuse(ValueError, "direction", expected, ", ".join(found), remedy)
     if implied:
         return list(implied)
     if is_capsule(x) or not _has(x, "__sycl_usm_array_interface__"):
         return ["import"]
     return ["export", "import"] if _has(x, "__dlpack__") else ["export"]
-
-
-def _walk(direction: str, x: Any, keywords: dict[str, Any]) -> Walk:
-    """Call `validate` or `to_dlpack_tensor`, and describe the steps that it reports."""
-    error: Exception | None = None
-
-    def call() -> None:
-        nonlocal error
-        real = _exchange.validate if direction == "import" else _exchange.to_dlpack_tensor
-        try:
-            real(x, **keywords)
-        except Exception as raised:
-            error = raised.with_traceback(None)  # its frames keep the array alive
-
-    steps, facts = _core.observe(call)
-    if (context := facts.get("context")) is not None:
-        address = facts["first"] if facts["empty"] else facts["origin"]
-        facts["context"] = ask_context(address, context)
-    return Observed(direction, x, keywords, steps, facts, error).walk()
 
 
 def explain(
@@ -138,5 +112,5 @@ def explain(
     chosen = _directions(x, direction, imports, exports)
     both = _given(dtype=dtype)
     given = {"import": imports | both, "export": exports | both}
-    walks = [_walk(way, x, given[way]) for way in chosen]
+    walks = [Observed(way, x, given[way]).walk() for way in chosen]
     return Explanation(f"an object of type {type_name(x)}", tuple(walks))

@@ -114,16 +114,11 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as dictionaries, lists, texts and numbers."""
-        walks = [
-            {
-                "direction": walk.direction,
-                "call": walk.call,
-                "steps": [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps],
-                "error": None if walk.error is None else _error_as_dict(walk.error),
-                "instead": walk.instead,
-            }
-            for walk in self.walks
-        ]
+        walks = []
+        for walk in self.walks:
+            steps = [{name: getattr(step, name) for name in _OF_STEP} for step in walk.steps]
+            error = None if walk.error is None else _error_as_dict(walk.error)
+            walks.append(vars(walk) | {"steps": steps, "error": error})
         return {"subject": self.subject, "passed": self.error is None, "walks": walks}
 
     def as_json(self, *, indent: int | None = 2) -> str:

@@ -2,18 +2,16 @@
 """The steps of the two protocols, in the order of docs/checks.md, and the text of each.
 
 `_core` reports which steps began, where the call stopped, and what was found. If a context or a
-device id is refused, the answers of the others are added.
+device id is refused, the answers of the others are added: SYCL's, as dictionaries, where a query
+that fails gives the text of its failure.
 """
 
-from __future__ import annotations
-
 import contextlib
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from typing import Any
 
 from usm_dlpack import _core, _exchange
 from usm_dlpack._errors import ConversionError, shown, type_name
-from usm_dlpack._explain._answers import Facts, ask_context, ask_platforms
 from usm_dlpack._explain._explanation import Step, Walk, error_text
 from usm_dlpack._interface import resolve_syclobj
 
@@ -23,6 +21,7 @@ _VIEW_WORDS = "{dtype_name}, shape {shape}, strides {strides}, byte_offset {byte
 _VIEW_WORDS += "{nbytes} bytes"
 _BACKEND = "the backend, or SYCL where the backend cannot be asked"
 _READY = "it may ask the SYCL runtime, and the keywords make sense"
+Facts = dict[str, Any]
 Rule = tuple[str, str, str, str, str, tuple[str, ...]]
 # Name, title, reason, question, answer if the step passed, and names of its facts.
 _IMPORT: tuple[Rule, ...] = (
@@ -103,16 +102,26 @@ _EXPORT: tuple[Rule, ...] = (
 _OF_MEMORY = ("pointer", "kind", "device", "bounds")
 
 
-@dataclass(frozen=True)
 class Observed:
     """One call of `validate` or `to_dlpack_tensor`, the report of `_core`, and the exception."""
 
-    direction: str
-    x: Any
-    keywords: Facts
     steps: list[str]  # the names of those that began
     facts: Facts  # their findings
-    error: Exception | None
+
+    def __init__(self, direction: str, x: Any, keywords: Facts) -> None:
+        self.direction, self.x, self.keywords = direction, x, keywords
+        self.error: Exception | None = None
+        self.steps, self.facts = _core.observe(self._call)
+        if (context := self.facts.get("context")) is not None:
+            address = self.facts["first"] if self.facts["empty"] else self.facts["origin"]
+            self.facts["context"] = ask_context(address, context)
+
+    def _call(self) -> None:
+        real = _exchange.validate if self.direction == "import" else _exchange.to_dlpack_tensor
+        try:
+            real(self.x, **self.keywords)
+        except Exception as raised:
+            self.error = raised.with_traceback(None)  # its frames keep the array alive
 
     @property
     def stop(self) -> str | None:
@@ -133,12 +142,15 @@ class Observed:
     def walk(self) -> Walk:
         is_import = self.direction == "import"
         reached, steps = True, []
-        words = self.facts | {"kind": self._kind()}
+        words = self.facts | {"kind": self._kind(), "default": self.stop != "default"}
+        if "context" in words:
+            words["named"] = _context_words(words["context"])
         for number, rule in enumerate(_IMPORT if is_import else _EXPORT, 1):
-            name, title, reason, *_ = rule
-            step = Step(self.direction, number, name, title, reason, "", "", "not reached")
-            steps.append(self._said(step, words, rule) if reached else step)
-            reached = reached and name != self.stop
+            if reached:
+                steps.append(self._said(number, rule, words))
+            else:
+                steps.append(Step(self.direction, number, *rule[:3], "", "", "not reached"))
+            reached = reached and rule[0] != self.stop
         given = "".join(f", {name}={shown(value)}" for name, value in self.keywords.items())
         call = f"validate(x{given})" if is_import else f"to_dlpack_tensor(obj{given})"
         return Walk(self.direction, f"usm_dlpack.{call}", tuple(steps), self.error, self._instead())
@@ -148,15 +160,13 @@ class Observed:
         with contextlib.suppress(Exception):  # the array's own attributes
             reachable = self.error is None or not _exchange.is_out_of_reach(self.x, self.error)
             if not reachable and hasattr(self.x, "__dlpack__"):
-                return (
-                    "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__()) copies it through the "
-                    "host"
-                )
+                call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
+                return f"{call} copies it through the host"
         return ""
 
-    def _said(self, step: Step, words: Facts, rule: Rule) -> Step:
+    def _said(self, number: int, rule: Rule, words: Facts) -> Step:
         """Return a step that was reached, with its answer and its facts."""
-        name, _, reason, asked, told, names = rule
+        name, title, reason, asked, told, names = rule
         passed = name != self.stop
         with contextlib.suppress(Exception):  # a broken driver may fail at any query
             words |= getattr(self, f"_find_{name}", dict)()
@@ -177,14 +187,9 @@ class Observed:
         if not passed and name in ("pointer", "default"):
             more, rows = self._contexts()
             told, facts = told + more, facts | {"default_contexts": rows}
-        return replace(
-            step,
-            reason=reason,
-            question=asked.replace("{device_id}", str(words.get("device_id"))),
-            answer=told,
-            outcome="passed" if passed else "stopped",
-            facts=facts,
-        )
+        asked = asked.replace("{device_id}", str(words.get("device_id")))
+        outcome = "passed" if passed else "stopped"
+        return Step(self.direction, number, name, title, reason, asked, told, outcome, facts)
 
     # --- words that are derived from the report, by the name of the step
 
@@ -201,9 +206,8 @@ class Observed:
 
     def _find_header(self) -> Facts:
         if (version := self.facts.get("version")) is None:
-            return {"header": "a legacy managed tensor has neither", "facts": {}}
-        told = f"version {'.'.join(map(str, version))}, flags {self.facts['flags']}"
-        return {"header": told}
+            return {"header": "a legacy managed tensor has neither"}
+        return {"header": f"version {'.'.join(map(str, version))}, flags {self.facts['flags']}"}
 
     def _find_device_type(self) -> Facts:
         inside, told = (self.facts["device_type"], self.facts["device_id"]), None
@@ -234,12 +238,6 @@ class Observed:
         context = self.facts.get("context")
         return str(context["sycl"]["kind"]) if context and kind == "unknown" else kind
 
-    def _find_context(self) -> Facts:
-        return {"named": _context_words(self.facts["context"])}
-
-    def _find_default(self) -> Facts:
-        return {"default": self.stop != "default"}
-
     def _find_device(self) -> Facts:
         number = self.facts["device_id"]
         found: Facts = {"named": number, "true": None, "device": "no memory, no device"}
@@ -247,8 +245,8 @@ class Observed:
         if kind == "host":
             found["device"] = "host USM is of no single device: any id of its platform is true"
         elif kind != "unknown":
-            found |= {"device": f"root device {number}"}
-            found |= {"true": None if self.stop == "device" else {"device_id": number}}
+            found["device"] = f"root device {number}"
+            found["true"] = None if self.stop == "device" else {"device_id": number}
         return found
 
     def _find_queue(self) -> Facts:
@@ -280,6 +278,52 @@ class Observed:
             told += f'; default context of "{row["platform"]}" (device ids {ids}): '
             told += _pointer_words(row)
         return told, rows
+
+
+@contextlib.contextmanager
+def failing(answers: Facts) -> Iterator[None]:
+    """Add the text of an exception to the answers."""
+    try:
+        yield
+    except Exception as error:  # a broken driver may fail at any query
+        answers["failure"] = str(error)
+
+
+def _describe_device(device: Any) -> Facts:
+    """Describe a device; its id is that of its root, or None."""
+    answers: Facts = {"device_id": None, "sub_device": device.parent_device is not None}
+    answers["name"] = None
+    with failing(answers):
+        answers["device_id"] = _core.device_id(device)
+        answers["name"] = device.name
+    return answers
+
+
+def ask_context(address: int, context: Any) -> Facts:
+    """Describe a context, its devices and a pointer in it."""
+    defaults = [known for known, *_ in _core.platforms() if known is not None]
+    answers: Facts = {"default": context in defaults, "platform": None, "devices": []}
+    with failing(answers):
+        devices = context.get_devices()
+        answers["platform"] = devices[0].sycl_platform.name
+        answers["devices"] = [_describe_device(device) for device in devices]
+    said: Facts = {"kind": None}
+    with failing(said):
+        said["kind"], device = _core.ask_pointer(address, context)
+        if device is not None:
+            said["device"] = _describe_device(device)
+    return answers | {"sycl": said}
+
+
+def ask_platforms(address: int) -> list[Facts]:
+    """Describe a pointer in each default context, in the order of the device ids."""
+    rows = []
+    for context, backend, first_device in _core.platforms():
+        row: Facts = {"failure": "no default context", "devices": []}
+        if context is not None:
+            row = ask_context(address, context)
+        rows.append(row | {"backend": backend, "first_device": first_device})
+    return rows
 
 
 class _Words(dict[str, Any]):
