@@ -2,13 +2,17 @@
 """Makes the error of a call that no overload of an extension's function took."""
 
 import ast
+import contextlib
 import copy
 import functools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
+
+import numpy
 
 from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_name
 from usm_dlpack._producers import parser
@@ -17,20 +21,22 @@ _MISSING = object()
 _VIEW = "typing.Annotated[usm_dlpack.UsmArray, "
 # What the caller can do, where the remedy of a rule is for the author of the extension. A copy has
 # a name, because the function may write into it.
+_COPY = "y = usm_dlpack.from_dlpack({array}, device={queue}"
 _REMEDIES = {
-    "device_type_unsupported": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue})",
-    "usm_type_not_accepted": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue}, "
-    "usm_type='{word}')",
-    "read_only": "pass a copy, y = usm_dlpack.from_dlpack({array}, device={queue}, copy=True), "
-    "which gets the result",
-    "dtype_mismatch": "convert it, for example "
-    "y = usm_dlpack.from_dlpack({values}.astype('{word}'), device={queue})",
+    "device_type_unsupported": "pass a copy, " + _COPY + "{kind}){output}",
+    "usm_type_not_accepted": "pass a copy, " + _COPY + ", usm_type='{word}'){output}",
+    "read_only": "pass a copy, " + _COPY + ", copy=True){output}",
+    "dtype_mismatch": "convert it,{condition} for example "
+    "y = usm_dlpack.from_dlpack({values}.astype('{word}'), device={queue}{kind}){output}",
     "raw_memory": "give raw memory a dtype, "
-    "y = usm_dlpack.to_dlpack_tensor({usm}, shape=..., dtype='{word}')",
-    "rank_mismatch": "reshape it, for example y = usm_dlpack.to_dlpack_tensor({usm}, shape=...)",
+    "y = usm_dlpack.to_dlpack_tensor({usm}, shape={shape}, dtype='{word}')",
+    "rank_mismatch": "reshape it, for example "
+    "y = usm_dlpack.to_dlpack_tensor({usm}, shape={shape})",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
-    "layout_mismatch": "copy it; y = usm_dlpack.from_dlpack({array}, order='C') makes C order",
+    "f_order": "copy it to F order, y = usm_dlpack.from_dlpack(numpy.asfortranarray({values}), "
+    "device={queue}{kind}){output}",
+    "layout_mismatch": "copy it to C order, y = usm_dlpack.from_dlpack({array}, order='C'){output}",
 }
 _TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool, "str": str}
 
@@ -54,6 +60,12 @@ class _Parameter:
     def is_ours(self) -> bool:
         """Whether the parameter is a view or a SYCL object, whose casters record a refusal."""
         return self.annotation.startswith((_VIEW, "dpctl."))
+
+    @property
+    def wanted(self) -> str:
+        if self.annotation.startswith(_VIEW):
+            return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
+        return f"an object of type {self.annotation}"
 
     def looks_wrong(self) -> bool:
         kind = self.annotation.partition("[")[0]
@@ -108,12 +120,17 @@ def _holds(value: Any, wanted: Any) -> bool:
 
 @dataclass
 class _Call:
-    """A call: its function, its arguments, and the parameters that all overloads share."""
+    """A call: its function, its arguments, and the parameters of the overloads."""
 
     function: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    parameters: list[_Parameter] = field(default_factory=list)
+    overloads: list[list[_Parameter]]
+    parameters: list[_Parameter] = field(init=False)  # those of an overload, if all share them
+
+    def __post_init__(self) -> None:
+        names = {tuple((p.name, p.by_position) for p in overload) for overload in self.overloads}
+        self.parameters = self.overloads[0] if len(names) == 1 else []
 
     def bind(self) -> str | None:
         """Give the parameters their arguments; return the fault of an argument that has none."""
@@ -122,38 +139,46 @@ class _Call:
         if self.parameters and len(self.args) > most:
             found = f"{len(self.args)}; see help({self.function})"
             return f"argument {most + 1}: expected at most {most} by position, found {found}"
-        for parameter, value in zip(self.parameters, self.args, strict=False):
-            parameter.value = value
+        bound = dict(zip((p.position for p in self.parameters), self.args, strict=False))
         for name, value in self.kwargs.items() if self.parameters else ():
             if not named:
                 return f"{name}: expected arguments by position, found a keyword; omit its name"
             if name not in named:
                 wanted = ", ".join(map(str, named))
                 return f"{name}: expected a keyword of {wanted}, found another; correct its name"
-            if named[name].value is not _MISSING:
+            if named[name].position in bound:
                 found = "one by position and one by keyword"
                 return f"{named[name].place}: expected one argument, found {found}; omit one"
-            named[name].value = value
+            bound[named[name].position] = value
+        for parameter in (p for overload in self.overloads for p in overload):
+            parameter.value = bound.get(parameter.position, _MISSING)
         return None
 
-    def find(self, argument: Any) -> tuple[str, str | None]:
-        """Return the place of the argument that is or holds an object, and its name if it is."""
-        places: list[tuple[_Parameter, str | None]] = []
+    def find(self, argument: Any) -> tuple[str, str, list[str]]:
+        """Find the argument that is or holds an object.
+
+        Returns its place, what a remedy calls the object, and the annotations of the overloads.
+        """
+        places: list[tuple[_Parameter, str]] = []
         every: list[tuple[int | str, Any]] = [*enumerate(self.args, 1), *self.kwargs.items()]
         for key, value in every:
             if _holds(value, argument):
                 matching = [p for p in self.parameters if key in (p.position, p.name)]
                 parameter = (matching or [_Parameter(key, None, "")])[0]
-                places.append((parameter, parameter.name if value is argument else None))
+                name = parameter.name if value is argument else None
+                places.append((parameter, name or "x"))
         # If several arguments hold it, views are the likelier ones.
         likely = [place for place in places if place[0].is_ours] or places[:1]
-        name = next((name for _, name in likely if name), None)
-        return " or ".join(parameter.place for parameter, _ in likely) or "an argument", name
+        name = next((name for _, name in likely if name != "x"), "x")
+        positions = {parameter.position for parameter, _ in likely}
+        annotations = [p.annotation for o in self.overloads for p in o if p.position in positions]
+        place = " or ".join(parameter.place for parameter, _ in likely) or "an argument"
+        return place, name, annotations
 
-    def at_fault(self, refused: list[Any]) -> Iterator[_Parameter]:
-        """Find the parameter of the only overload whose argument it did not take."""
-        given = [p for p in self.parameters if p.value is not _MISSING]
-        missing = [p for p in self.parameters if p.value is _MISSING and not p.has_default]
+    def at_fault(self, overload: list[_Parameter], refused: list[Any]) -> Iterator[_Parameter]:
+        """Find the parameter of an overload whose argument it did not take."""
+        given = [p for p in overload if p.value is not _MISSING]
+        missing = [p for p in overload if p.value is _MISSING and not p.has_default]
         none = [p for p in given if p.value is None and "None" not in p.annotation.split(" | ")]
         others = [p for p in given if not p.is_ours]
         # An array for a SYCL object: the caller may have forgotten that.
@@ -164,14 +189,18 @@ class _Call:
             yield from (p for p in given if p.is_ours and p.value is argument)
             yield from (p for p in others if _holds(p.value, argument))
         yield from (p for p in others if p.looks_wrong())
-        yield from others if len(others) == 1 else ()
+        yield from others if len(others) == len(self.overloads) == 1 else ()
 
-    def wrong_type(self, parameter: _Parameter) -> ArgumentError:
-        """Make the error of an argument that is missing or of another Python type."""
+    def wrong_type(self, faults: list[_Parameter]) -> ArgumentError:
+        """Make the error of an argument that is missing or of another Python type.
+
+        `faults` is its parameter in each overload.
+        """
+        parameter = faults[0]
         annotation, value = parameter.annotation, parameter.value
-        expected, remedy = f"an object of type {annotation}", f"see help({self.function})"
+        expected = " or ".join(dict.fromkeys(fault.wanted for fault in faults))
+        remedy = f"see help({self.function})"
         if annotation.startswith(_VIEW):
-            expected = "an array of " + annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
             remedy = "pass such an array"
             remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
         elif annotation.startswith("dpctl."):
@@ -192,7 +221,26 @@ class _Call:
         return ArgumentError(f"{self.function}: {sentence}", ())
 
 
-def _reason(call: _Call, argument: Any, name: str, *parts: str) -> ConversionError:
+def _is_of_numpy(name: str) -> bool:
+    try:
+        numpy.dtype(name)
+    except TypeError:
+        return False
+    return True
+
+
+def _reshaped(array: Any, ndim: str) -> str:
+    """Return the text of a shape with so many dimensions, the last of which has all elements."""
+    with contextlib.suppress(Exception):  # the array's own attributes
+        has_shape = hasattr(array, "shape")
+        shape = array.shape if has_shape else array.__sycl_usm_array_interface__["shape"]
+        return str((*(1,) * (int(ndim) - 1), math.prod(shape)))
+    return "..."
+
+
+def _reason(
+    call: _Call, argument: Any, name: str, annotations: list[str], *parts: str
+) -> ConversionError:
     """Make the error of an array, with a remedy for the caller."""
     given = (*call.args, *call.kwargs.values())
     has_queue = any(type(value).__name__ == "SyclQueue" for value in given)
@@ -202,14 +250,29 @@ def _reason(call: _Call, argument: Any, name: str, *parts: str) -> ConversionErr
     has_usm = has("__sycl_usm_array_interface__")
     array = name if has("__dlpack__") or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
     on_queue = f"usm_dlpack.from_dlpack({array}, device={queue})"
-    usm = name if has_usm else on_queue
-    values = name if has("astype") else f"{on_queue}.numpy()"
+    word = expected.partition(" ")[0]
+    rule = code
+    if code == "dtype_mismatch" and array != name and found.startswith("uint8 "):
+        rule = "raw_memory"
+    if code == "layout_mismatch" and field == "strides[0]" and word == "1":
+        rule = "f_order"
     # from_dlpack copies from the host, and from no other device type.
     is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
-    is_raw = code == "dtype_mismatch" and array != name and found.startswith("uint8 ")
-    if not is_foreign and (of_caller := _REMEDIES.get("raw_memory" if is_raw else code)):
-        word = expected.partition(" ")[0]
-        remedy = of_caller.format(queue=queue, array=array, usm=usm, values=values, word=word)
+    if not is_foreign and (of_caller := _REMEDIES.get(rule)):
+        kinds = {kind for text in annotations for kind in re.findall(r"usm_type='(\w+)'", text)}
+        is_output = bool(annotations) and not any("writable=False" in text for text in annotations)
+        dtypes = (word, found.partition(" ")[0])
+        remedy = of_caller.format(
+            array=array,
+            queue=queue,
+            word=word,
+            usm=name if has_usm else on_queue,
+            values=name if has("astype") else f"{on_queue}.numpy()",
+            shape=_reshaped(argument, word) if rule == "rank_mismatch" else "...",
+            kind=f", usm_type='{kinds.pop()}'" if kinds in ({"shared"}, {"host"}) else "",
+            condition="" if all(map(_is_of_numpy, dtypes)) else " with ml_dtypes installed,",
+            output=", which gets what the function writes" if is_output else "",
+        )
     return from_parts(code, field, expected, found, remedy)
 
 
@@ -227,17 +290,15 @@ def from_arguments(
     accept it and the error's parts. An overload that was tried twice is recorded twice. `taken` are
     the arguments that some overload took.
     """
-    overloads = [_parameters(signature) for signature in signatures]
-    names = {tuple((p.name, p.by_position) for p in overload) for overload in overloads}
-    call = _Call(function, args, kwargs, overloads[0] if len(names) == 1 else [])
+    call = _Call(function, args, kwargs, [_parameters(signature) for signature in signatures])
     ids = {id(argument) for argument in taken}
     told: dict[str, ConversionError] = {}
     for argument, *parts in refusals:
         if id(argument) in ids or not parts:
             continue
-        place, name = call.find(argument)
+        place, name, annotations = call.find(argument)
         raised = parts[0] if isinstance(parts[0], BaseException) else None
-        error = _reason(call, argument, name or "x", *parts[1:]) if raised is None else raised
+        error = raised or _reason(call, argument, name, annotations, *parts[1:])
         if not isinstance(error, ConversionError):
             return error
         text = f"{function}: {place}: {error}"
@@ -250,8 +311,9 @@ def from_arguments(
         return ArgumentError("\n".join(told), tuple(told.values()))
     if (sentence := call.bind()) is not None:
         return ArgumentError(f"{function}: {sentence}", ())
-    if len(signatures) == 1:
-        refused = [refusal[0] for refusal in refusals if len(refusal) == 1]
-        if (fault := next(call.at_fault(refused), None)) is not None:
-            return call.wrong_type(fault)
+    refused = [argument for argument, *parts in refusals if not parts and id(argument) not in ids]
+    faults = [next(call.at_fault(overload, refused), None) for overload in call.overloads]
+    known = [fault for fault in faults if call.parameters and fault is not None]
+    if known and len(known) == len(faults) and len({fault.position for fault in known}) == 1:
+        return call.wrong_type(known)
     return call.without_reason()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dpctl
@@ -95,10 +96,31 @@ def test_an_output_of_another_shape_is_refused(queue: Any) -> None:
         grid_kernels.laplacian(queue, make(numbers(3, 4), queue), make(numbers(4, 3), queue))
 
 
-def test_the_output_must_be_another_array(queue: Any) -> None:
-    x = make(numbers(3, 4), queue)
-    with pytest.raises(ValueError, match="out: expected another array than x, found the same"):
-        grid_kernels.laplacian(queue, x, x)
+def test_the_output_must_not_share_the_memory_of_x(queue: Any) -> None:
+    both = make(numbers(6, 4), queue)
+    x = usm_dlpack.to_dlpack_tensor(both, shape=(3, 4))
+    for row in (0, 2):
+        out = usm_dlpack.to_dlpack_tensor(both, shape=(3, 4), byte_offset=16 * row)
+        with pytest.raises(ValueError, match="out: expected memory apart from x, found shared"):
+            grid_kernels.laplacian(queue, x, out)
+    out = usm_dlpack.to_dlpack_tensor(both, shape=(3, 4), byte_offset=48)
+    grid_kernels.laplacian(queue, x, out).wait()
+    assert np.array_equal(out.numpy(), laplacian(x.numpy()))
+
+
+def test_two_threads_launch_the_same_kernel() -> None:
+    def work(seed: int) -> int:
+        queue = dpctl.SyclQueue(usm_dlpack.root_device(0), property="in_order")
+        values = np.full((3 + seed, 4), seed, "float32")
+        x, out = make(values, queue), make(values, queue)
+        wanted, wrong = laplacian(values), 0
+        for _ in range(500):
+            grid_kernels.laplacian(queue, x, out).wait()
+            wrong += not np.array_equal(out.numpy(), wanted)
+        return wrong
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(work, (1, 2))) == [0, 0]
 
 
 def test_a_copy_keeps_the_queue(queue: Any) -> None:
