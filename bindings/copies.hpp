@@ -13,8 +13,8 @@ namespace usm_dlpack::python {
 
 /// The source of a copy: a proved tensor, or a well-formed one in host memory.
 struct copy_source {
-  DLTensor described;          ///< `data` is the first element, `byte_offset` 0
-  tensor_structure structure;  ///< of `described`
+  DLTensor described;          ///< with strides unless `ndim` is 0
+  tensor_structure structure;  ///< of `described`, with its addresses
   std::uint64_t flags;         ///< a copy keeps only `is_subbyte_type_padded`
   /// The queue that may still work on the memory.
   std::optional<sycl::queue> pending;

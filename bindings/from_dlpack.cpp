@@ -32,15 +32,12 @@ void check_copy(bool needed, const destination& wanted, const char* field,
   }
 }
 
-/// A producer's tensor with `byte_offset` 0, and with strides.
+/// A producer's tensor with strides.
 /// @param arrays where to write shape and strides
-DLTensor filled(const DLTensor& offered, const tensor_structure& structure,
-                std::vector<std::int64_t>& arrays) {
+DLTensor filled(const DLTensor& offered, std::vector<std::int64_t>& arrays) {
   arrays.resize(2 * static_cast<std::size_t>(offered.ndim));
   DLTensor described{};
   detail::write_tensor(offered, arrays.data(), described);
-  described.data = reinterpret_cast<void*>(structure.first);
-  described.byte_offset = 0;
   return described;
 }
 
@@ -54,7 +51,7 @@ nb::object import_copy_of(const producer_tensor& offered, const capsule_content&
                           const destination& wanted) {
   const content_view view = view_of(content);
   std::vector<std::int64_t> arrays;
-  const DLTensor described = filled(*view.described, structure, arrays);
+  const DLTensor described = filled(*view.described, arrays);
   const copy_source source{described,       structure, view.flags,
                            offered.pending, proof,     wanted.c_order};
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
@@ -150,7 +147,7 @@ nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
   }
-  return make_tensor(shown, proof, flags & ~flag::is_copied, source.owner_for_others(x),
+  return make_tensor(shown, proof, flags, source.owner_for_others(x),
                      consumer ? consumer : source.queue());
 }
 
@@ -276,7 +273,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
   }
   const tensor_structure structure = check_values(values, flags, own);
   std::vector<std::int64_t> arrays;
-  values = filled(values, structure, arrays);
+  values = filled(values, arrays);
   const tensor::owner_type owner = take(offered, content);  // while other threads run
   write_to_usm({values, structure, flags, std::nullopt, std::nullopt}, to, also);
 }

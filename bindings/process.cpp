@@ -147,10 +147,7 @@ void reference_drop::operator()(PyObject* object) const noexcept {
     return;
   }
   const PyGILState_STATE state = PyGILState_Ensure();
-  {
-    const nb::error_scope keep;  // a deleter may run during an exception
-    Py_DECREF(object);
-  }
+  Py_DECREF(object);
   PyGILState_Release(state);
 }
 
