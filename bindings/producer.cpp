@@ -253,16 +253,14 @@ void check_resolved(nb::handle x) {
   }
 }
 
-/// Whether to use the C exchange API. PyTorch's exports arrays that its `__dlpack__` refuses
-/// because they require gradients.
-bool takes_exchange_api(nb::handle x, const producer_type& type) {
-  return type.api != nullptr &&
-         !(type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True));
-}
-
-/// Exports by the C exchange API; nothing if `__dlpack__` gives a better error: PyTorch's C
-/// functions fail in words about its source.
+/// Exports by the C exchange API, if there is one; nothing if `__dlpack__` gives a better
+/// error: PyTorch's C functions export arrays that its `__dlpack__` refuses because they
+/// require gradients, and fail in words about its source.
 std::optional<producer_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
+  if (type.api == nullptr ||
+      (type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True))) {
+    return std::nullopt;
+  }
   try {
     return call_exchange_api(x, *type.api);
   } catch (const nb::python_error& error) {
@@ -296,28 +294,25 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (type.is_lazy) {
     check_resolved(x);
   }
-  if (takes_exchange_api(x, type)) {
-    if (std::optional<producer_tensor> offered = try_exchange_api(x, type)) {
-      if (request.queue && offered->pending) {
-        hand_over(*offered->pending, *request.queue);
-      }
+  std::optional<producer_tensor> offered = try_exchange_api(x, type);
+  if (!offered) {
+    const bool asks = type.says_device && !type.is_usm && !request.anywhere;
+    if (asks && is_on_host(x, request.host)) {
+      type.takes_stream = false;
+    }
+    offered = producer_tensor{call_dlpack(x, type, request), {}};
+    if (request.queue && type.takes_stream) {
+      offered->pending = request.queue;  // the producer ordered its work before that queue
       return *std::move(offered);
     }
-  }
-  const bool asks = type.says_device && !type.is_usm && !request.anywhere;
-  if (asks && is_on_host(x, request.host)) {
-    type.takes_stream = false;
-  }
-  producer_tensor offered{call_dlpack(x, type, request), {}};
-  if (request.queue && type.takes_stream) {
-    offered.pending = request.queue;  // the producer ordered its work before that queue
-  } else if (!request.anywhere && says_queue(x, type)) {
-    offered.pending = queue_attribute(x);
-    if (request.queue && offered.pending) {
-      hand_over(*offered.pending, *request.queue);
+    if (!request.anywhere && says_queue(x, type)) {
+      offered->pending = queue_attribute(x);
     }
   }
-  return offered;
+  if (request.queue && offered->pending) {
+    hand_over(*offered->pending, *request.queue);
+  }
+  return *std::move(offered);
 }
 
 void forget_producers() noexcept {
