@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Source of the capsules' names and destructors: DLPack "Python Specification".
-#include "capsule.hpp"
-
-#include "python_objects.hpp"
+#include "module.hpp"
 
 #include <cstring>
-#include <string>
-#include <type_traits>
 
 namespace usm_dlpack::python {
 namespace {
@@ -52,7 +48,7 @@ std::string printable(const char* name) {
 
 std::string description_of(nb::handle object) {
   if (PyCapsule_CheckExact(object.ptr()) == 0) {
-    return "an object of type " + name_of_type(object);
+    return text_of_type(object);
   }
   const char* name = PyCapsule_GetName(object.ptr());
   PyErr_Clear();

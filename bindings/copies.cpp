@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copies.hpp"
-
 #include "python_objects.hpp"
 #include "queues.hpp"
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
-#include <string>
-#include <utility>
 
 namespace usm_dlpack::python {
 namespace {
@@ -284,28 +278,19 @@ bool memory_users::wait() noexcept {
   });
 }
 
-copy_memory::copy_memory(std::uint64_t nbytes, const sycl::device& device,
-                         const sycl::context& context, sycl::usm::alloc kind)
-    : context_(context), users_(std::make_shared<memory_users>()) {
-  address_ = sycl::aligned_alloc(copy_alignment, nbytes, device, context, kind);
-}
-
-copy_memory::~copy_memory() {
-  if (address_ == nullptr) {
-    return;
-  }
-  if (!context_) {
-    std::free(address_);
+void copy_free::operator()(void* address) noexcept {
+  if (!context) {
+    std::free(address);
     return;
   }
   if (process_is_forked() || interpreter_gate::is_closed()) {
     // The parent has the runtime and the memory; or the process ends, and work may wait for a
     // Python that does not run any more. So the queues are not destroyed either.
-    new (std::nothrow) std::shared_ptr<memory_users>(std::move(users_));
+    new (std::nothrow) std::shared_ptr<memory_users>(std::move(users));
     return;
   }
   // Also if the queues are idle: the backend's free waits for kernels of any queue.
-  run_waiting([address = address_, context = *context_, users = std::move(users_)] {
+  run_waiting([address, context = *context, users = std::move(users)] {
     if (!users->wait()) {
       return;
     }
@@ -324,8 +309,12 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
     kind = sycl::usm::alloc::device;
   }
   const sycl::device device = root_device(device_id);
-  return detail::ask_runtime(
-      field, [&] { return copy_memory(nbytes == 0 ? 1 : nbytes, device, context, kind); });
+  copy_memory memory(nullptr, {context, std::make_shared<memory_users>()});
+  memory.reset(detail::ask_runtime(field, [&] {
+    return sycl::aligned_alloc(copy_alignment, nbytes == 0 ? 1 : nbytes, device, context,
+                               kind);
+  }));
+  return memory;
 }
 
 void write_compact(const copy_source& source, void* to) {

@@ -5,22 +5,16 @@
 // the elements neither overlap nor have gaps; otherwise the copy is compact in C order.
 #pragma once
 
-#include "capsule.hpp"
-
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <cstdint>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <vector>
 
 namespace usm_dlpack::python {
 
 /// The source of a copy: a proved tensor, or a well-formed one in host memory.
 struct copy_source {
-  DLTensor described;          ///< `data` is the first element, `byte_offset` 0
-  tensor_structure structure;  ///< of `described`
+  DLTensor described;          ///< with strides unless `ndim` is 0
+  tensor_structure structure;  ///< of `described`, with its addresses
   std::uint64_t flags;         ///< a copy keeps only `is_subbyte_type_padded`
   /// The queue that may still work on the memory.
   std::optional<sycl::queue> pending;
@@ -49,33 +43,16 @@ class memory_users {
   bool is_missing_one_ = false;  ///< a queue could not be remembered
 };
 
-/// Memory of a copy. USM is freed after the work of its queues, without the GIL, which that
+/// Frees the memory of a copy: USM after the work of its queues, without the GIL, which that
 /// work may need. USM leaks rather than being freed under a kernel if a queue cannot be waited
 /// for, and while the interpreter finishes.
-class copy_memory {
- public:
-  copy_memory() noexcept = default;
-  explicit copy_memory(void* host) noexcept : address_(host) {}
-  /// Allocates USM; a null address if there is no memory.
-  copy_memory(std::uint64_t nbytes, const sycl::device& device, const sycl::context& context,
-              sycl::usm::alloc kind);
-  copy_memory(copy_memory&& other) noexcept
-      : address_(std::exchange(other.address_, nullptr)),
-        context_(std::move(other.context_)),
-        users_(std::move(other.users_)) {}
-  copy_memory& operator=(copy_memory&&) = delete;
-  ~copy_memory();
+struct copy_free {
+  std::optional<sycl::context> context;  ///< of USM; none of host memory
+  std::shared_ptr<memory_users> users;   ///< the queues that use the USM; null for host memory
 
-  void* get() const noexcept { return address_; }
-
-  /// The queues that use the USM; null for host memory.
-  const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
-
- private:
-  void* address_ = nullptr;
-  std::optional<sycl::context> context_;  ///< of USM
-  std::shared_ptr<memory_users> users_;
+  void operator()(void* address) noexcept;
 };
+using copy_memory = std::unique_ptr<void, copy_free>;
 
 /// Allocates USM (device USM for an unknown kind) in the default context of a root device,
 /// aligned to 256 bytes; at least one byte, so that the address is valid. The address is null

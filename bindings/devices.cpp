@@ -3,15 +3,8 @@
 // Root devices and platforms, and what SYCL itself says of a pointer, for `explain` and
 // `devices`; Python reports what these queries throw.
 #include "module.hpp"
-#include "python_objects.hpp"
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace usm_dlpack::python {
 namespace {

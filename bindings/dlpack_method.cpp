@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.hpp"
 
-#include "capsule.hpp"
-#include "copies.hpp"
-#include "python_objects.hpp"
-#include "queues.hpp"
-
-#include <string>
-#include <utility>
-
 namespace usm_dlpack::python {
 
 namespace {
@@ -108,7 +100,7 @@ nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
                                               : copy_to_usm(source_of(source), to.device_id,
                                                             source.proof().usm_type());
   if (consumer) {
-    made.memory.users()->add(*consumer);
+    made.memory.get_deleter().users->add(*consumer);
   }
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
@@ -131,11 +123,10 @@ void synchronise(const tensor& source, const consumer_stream& consumer, bool on_
 /// @throws nb::value_error for an unusable `stream`
 nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
-  check_ready(self);
+  const tensor& source = ready_tensor(self);
   check_process();
   // Code that the keywords run may drop the last reference to the tensor.
   const nb::object kept = nb::borrow(self);
-  const tensor& source = *nb::inst_ptr<tensor>(self);
   const DLDevice own = source.get().device;
   const consumer_stream consumer = read_stream(stream);
   const bool versioned = wants_versioned(max_version);
@@ -161,8 +152,8 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   }
   DLTensor described = source.get();
   described.device = to;
-  nb::object made =
-      finish(described, versioned, source.flags() & ~flag::is_copied, python_reference(self));
+  nb::object made = finish(described, versioned, source.flags() & ~flag::is_copied,
+                           python_reference(self.inc_ref().ptr()));
   synchronise(source, consumer, on_host);
   if (source.users() != nullptr && consumer.queue) {
     source.users()->add(*consumer.queue);
@@ -179,7 +170,7 @@ copy_source source_of(const tensor& source) {
 
 managed_tensor export_managed(nb::handle self) {
   const tensor& source = *nb::inst_ptr<tensor>(self);
-  return to_managed_tensor(source.get(), python_reference(self),
+  return to_managed_tensor(source.get(), python_reference(self.inc_ref().ptr()),
                            source.flags() & ~flag::is_copied);
 }
 

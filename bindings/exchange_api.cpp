@@ -5,19 +5,8 @@
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
 #include "module.hpp"
 
-#include "copies.hpp"
-#include "python_objects.hpp"
-#include "queues.hpp"
-#include "tensor.hpp"
-
-#include <exception>
-#include <iterator>
 #include <map>
-#include <memory>
-#include <new>
-#include <optional>
 #include <set>
-#include <string>
 
 namespace usm_dlpack::python {
 namespace {
@@ -65,22 +54,20 @@ class work_streams {
     if (!asked.is_in_order() && !detail::is_idle(asked)) {
       order_behind(asked, asked);
     }
-    if (const auto found = streams_.find(device_id); found != streams_.end()) {
-      found->second.is_asked = true;
-      for (const std::weak_ptr<memory_users>& memory : found->second.lent) {
-        if (const std::shared_ptr<memory_users> users = memory.lock()) {
-          users->add(asked);
-        }
+    work_stream& stream = streams_[device_id];
+    stream.is_asked = true;
+    for (const std::weak_ptr<memory_users>& memory : stream.lent) {
+      if (const std::shared_ptr<memory_users> users = memory.lock()) {
+        users->add(asked);
       }
-      found->second.lent.clear();
     }
+    stream.lent.clear();
     return asked;
   }
 
   sycl::queue& queue(std::int32_t device_id) {
-    const auto found = streams_.find(device_id);
-    return found == streams_.end() || !found->second.queue ? package_queue(device_id)
-                                                           : *found->second.queue;
+    std::optional<sycl::queue>& followed = streams_[device_id].queue;
+    return followed ? *followed : package_queue(device_id);
   }
 
   ~work_streams() {
@@ -118,15 +105,11 @@ void check_result(const void* out) {
 const tensor& tensor_in(void* object) {
   const nb::handle handle(static_cast<PyObject*>(object));
   if (object == nullptr || !has_tensor_type(handle)) {
-    const std::string sentence =
-        "py_object: expected a usm_dlpack.DLPackTensor, found " +
-        (object == nullptr ? std::string("null")
-                           : "an object of type " + name_of_type(handle)) +
-        "; look up the exchange API of the object's own type";
-    throw nb::type_error(sentence.c_str());
+    refuse_argument(nb::exception_type::type_error, "py_object", "a usm_dlpack.DLPackTensor",
+                    object == nullptr ? "null" : text_of_type(handle),
+                    "look up the exchange API of the object's own type");
   }
-  check_ready(handle);
-  return *nb::inst_ptr<tensor>(handle);
+  return ready_tensor(handle);
 }
 
 int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
@@ -144,9 +127,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
-    if ((source.flags() & (flag::read_only | flag::is_subbyte_type_padded)) != 0) {
-      detail::check_legacy_flags(source.flags());
-    }
+    detail::check_legacy_flags(source.flags());
     streams_of_thread().follow(source);
     *out = source.get();
   });
@@ -198,7 +179,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   if (memory.get() == nullptr) {
     throw std::bad_alloc();
   }
-  streams_of_thread().lend(wanted.device.device_id, memory.users());
+  streams_of_thread().lend(wanted.device.device_id, memory.get_deleter().users);
   wanted.data = memory.get();
   return to_managed_tensor(wanted, std::move(memory));
 }

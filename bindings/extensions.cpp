@@ -3,17 +3,7 @@
 // The functions of nanobind/package.hpp: nothing is thrown through them.
 #include "module.hpp"
 
-#include "capsule.hpp"
-#include "producer.hpp"
-#include "python_objects.hpp"
-#include "queues.hpp"
-#include "tensor.hpp"
-
 #include <usm_dlpack/nanobind/package.hpp>
-
-#include <memory>
-#include <optional>
-#include <utility>
 
 namespace usm_dlpack::python {
 namespace {
@@ -178,7 +168,7 @@ void free_after_work(const sycl::queue& queue, void* address) noexcept {
   run_waiting([queue, address] { detail::free_after_work(queue, address); });
 }
 
-void drop(PyObject* object) noexcept { const auto last = python_reference::adopt(object); }
+void drop(PyObject* object) noexcept { const python_reference last(object); }
 
 }  // namespace
 

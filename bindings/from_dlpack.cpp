@@ -4,20 +4,6 @@
 // Memory elsewhere, in host memory or on another root device, is copied.
 #include "module.hpp"
 
-#include "producer.hpp"
-#include "python_objects.hpp"
-#include "queues.hpp"
-#include "tensor.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
 namespace usm_dlpack::python {
 namespace {
 
@@ -46,19 +32,12 @@ void check_copy(bool needed, const destination& wanted, const char* field,
   }
 }
 
-/// A producer's tensor with `byte_offset` 0, and with strides. @param strides where to fill
-/// them
-DLTensor filled(const DLTensor& offered, const tensor_structure& structure,
-                std::vector<std::int64_t>& strides) {
-  DLTensor described = offered;
-  described.data = reinterpret_cast<void*>(structure.first);
-  described.byte_offset = 0;
-  if (described.strides == nullptr) {
-    const auto ndim = static_cast<std::size_t>(described.ndim);
-    strides.resize(ndim + 1);
-    detail::write_compact_strides(described.shape, strides.data(), ndim);
-    described.strides = strides.data();
-  }
+/// A producer's tensor with strides.
+/// @param arrays where to write shape and strides
+DLTensor filled(const DLTensor& offered, std::vector<std::int64_t>& arrays) {
+  arrays.resize(2 * static_cast<std::size_t>(offered.ndim));
+  DLTensor described{};
+  detail::write_tensor(offered, arrays.data(), described);
   return described;
 }
 
@@ -71,8 +50,8 @@ nb::object import_copy_of(const producer_tensor& offered, const capsule_content&
                           const std::optional<usm_allocation>& proof,
                           const destination& wanted) {
   const content_view view = view_of(content);
-  std::vector<std::int64_t> strides;
-  const DLTensor described = filled(*view.described, structure, strides);
+  std::vector<std::int64_t> arrays;
+  const DLTensor described = filled(*view.described, arrays);
   const copy_source source{described,       structure, view.flags,
                            offered.pending, proof,     wanted.c_order};
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
@@ -159,19 +138,16 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
 nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
                  const std::optional<sycl::queue>& consumer, bool c_order = false) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
-  DLManagedTensorVersioned shown{};
-  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  shown.flags = flags & ~flag::is_copied;
-  shown.dl_tensor = source.get();
-  shown.dl_tensor.dtype = dtype;
+  DLTensor shown = source.get();
+  shown.dtype = dtype;
   if (c_order) {
-    shown.dl_tensor.strides = nullptr;
+    shown.strides = nullptr;
   }
-  const usm_allocation proof = validate(shown);
+  const usm_allocation proof = detail::import_tensor(shown, {}, detail::storage_of(flags));
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
   }
-  return make_tensor(shown.dl_tensor, proof, shown.flags, source.owner_for_others(x),
+  return make_tensor(shown, proof, flags, source.owner_for_others(x),
                      consumer ? consumer : source.queue());
 }
 
@@ -265,10 +241,9 @@ constexpr const char* copy_from_doc =
 
 /// DLPackTensor.copy_from
 void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
-  check_ready(self);
+  const tensor& own = ready_tensor(self);
   check_process();
   const nb::object kept = nb::borrow(self);
-  const tensor& own = *nb::inst_ptr<tensor>(self);
   const copy_source to = source_of(own);
   check_writable(own);
   std::optional<sycl::queue> also;
@@ -297,8 +272,8 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
     flags |= element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
   }
   const tensor_structure structure = check_values(values, flags, own);
-  std::vector<std::int64_t> strides;
-  values = filled(values, structure, strides);
+  std::vector<std::int64_t> arrays;
+  values = filled(values, arrays);
   const tensor::owner_type owner = take(offered, content);  // while other threads run
   write_to_usm({values, structure, flags, std::nullopt, std::nullopt}, to, also);
 }

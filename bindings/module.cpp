@@ -2,17 +2,6 @@
 //
 // The module usm_dlpack._core, used by the Python package.
 #include "module.hpp"
-#include "observer.hpp"
-#include "producer.hpp"
-#include "python_objects.hpp"
-#include "tensor.hpp"
-
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-
-#include <cstdlib>
-#include <exception>
-#include <string>
 
 using namespace usm_dlpack::python;
 
@@ -47,7 +36,6 @@ NB_MODULE(_core_of_main, module) {
   at_exit(nb::cpp_function(&forget_producers));
   module.def("check_process", &check_process);
   register_python_objects(module);
-  prepare_producers();
   register_tensor(module);
   register_exchange_api();
   register_validate(module);

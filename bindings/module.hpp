@@ -1,17 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of the module offer each other: the protocols of export and import, and a
-// function for each file that registers what Python sees.
+// What the files of the module offer each other. Each file includes this header, and beside it
+// only what this one does not include.
 #pragma once
 
 #include "copies.hpp"
 #include "python_objects.hpp"
+#include "queues.hpp"
 #include "tensor.hpp"
 
-#include <nanobind/nanobind.h>
-#include <usm_dlpack/usm_dlpack.hpp>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 namespace usm_dlpack::python {
+
+// capsule.cpp: DLPack's Python capsules.
+
+/// The managed tensor in a fresh capsule, versioned or legacy; the capsule still owns it.
+using capsule_content = std::variant<DLManagedTensorVersioned*, DLManagedTensor*>;
+
+/// Reads a capsule without consuming it.
+/// @throws conversion_error `capsule_unusable` for anything but a fresh DLPack capsule
+capsule_content read_capsule(nb::handle object);
+
+/// The tensor and the flags of a capsule's content; borrowed.
+struct content_view {
+  const DLTensor* described;
+  std::uint64_t flags;  ///< 0 of a legacy managed tensor
+};
+
+/// @throws conversion_error for an unknown version or flags
+content_view view_of(const capsule_content& content);
+
+/// Who owns the content: a fresh capsule does, of a consumed one the consumer.
+enum class capsule_state { fresh, consumed };
+
+/// Renames a capsule that `read_capsule` accepted.
+void mark_capsule(nb::handle object, const capsule_content& content,
+                  capsule_state state) noexcept;
+
+/// Makes a fresh capsule, which runs the deleter if nobody consumes it.
+nb::object make_capsule(managed_tensor managed);
+nb::object make_capsule(legacy_managed_tensor managed);
+
+// producer.cpp: exports of other libraries' arrays, by the C exchange API of their type, or by
+// __dlpack__ with the keywords that it takes.
+
+/// The request of `from_dlpack` to a producer.
+struct import_request {
+  std::optional<bool> copy;  ///< as DLPack's keyword
+  bool host = false;         ///< whether arrays in host memory are accepted
+  /// For an extension: neither the device before the export, nor the queue is queried.
+  bool anywhere = false;
+  nb::object stream = nb::none();    ///< the consumer's queue as Python's object
+  std::optional<sycl::queue> queue;  ///< the same queue
+};
+
+/// A producer's fresh capsule.
+struct producer_tensor {
+  nb::object capsule;
+  /// The queue that may still work on the memory, if the producer reports it.
+  std::optional<sycl::queue> pending;
+};
+
+/// Exports an array. Its work is ordered before the request's queue if the producer takes a
+/// stream, or reports its own queue.
+/// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
+producer_tensor ask_producer(nb::handle x, const import_request& request);
+
+/// Forgets the cached types. @pre the GIL is held
+void forget_producers() noexcept;
+
+// observer.cpp: one call of `validate` or `to_dlpack_tensor`, recorded for Python's `explain`.
+
+/// The steps that a call began, and its findings. Holds copies and no Python objects, because
+/// making a Python object may run code that takes the capsule.
+class call_observer : public detail::step_observer {
+ public:
+  call_observer() noexcept : detail::step_observer{&append} {}
+
+  /// Copies the fields of a managed tensor that its version and flags make readable.
+  void read(const capsule_content& content);
+  /// Copies the tensor of an export.
+  void read(const DLTensor& tensor);
+  nb::dict to_dict() const;
+
+  std::vector<std::string> steps;
+  usm_allocation proof;  ///< of an import
+  std::optional<tensor_structure> structure;
+  // Of an export: the device, the context and the address that the object names, and the begin
+  // and end of the object's bytes.
+  std::optional<std::int32_t> device_id;
+  std::optional<sycl::context> context;
+  std::optional<std::uintptr_t> origin;
+  std::optional<std::pair<std::uintptr_t, std::uintptr_t>> object;
+
+ private:
+  static void append(detail::step_observer& self, const char* step) {
+    static_cast<call_observer&>(self).steps.push_back(step);
+  }
+
+  const char* name_ = nullptr;  ///< of the capsule
+  std::optional<DLPackVersion> version_;
+  std::optional<std::uint64_t> flags_;
+  std::optional<DLTensor> tensor_;
+  std::optional<std::vector<std::int64_t>> shape_;
+  std::optional<std::vector<std::int64_t>> strides_;
+};
+
+/// Takes the observer of this thread's next call of `validate` or `to_dlpack_tensor`, or null.
+/// Nested calls, by a producer, get none.
+call_observer* take_observer() noexcept;
+
+// The protocols of export and import.
 
 /// Python's `to_dlpack_tensor`, whose docstring describes the arguments.
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,

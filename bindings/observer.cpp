@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observer.hpp"
-
 #include "module.hpp"
-#include "python_objects.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <algorithm>
-#include <string_view>
-#include <variant>
 
 namespace usm_dlpack::python {
 namespace {
@@ -20,37 +9,19 @@ constexpr std::int32_t most_dimensions = 64;
 
 thread_local call_observer* current = nullptr;
 
-/// Makes an observer the current one during its lifetime.
-class current_observer {
- public:
-  explicit current_observer(call_observer& made) noexcept
-      : before_(std::exchange(current, &made)) {}
-  current_observer(const current_observer&) = delete;
-  current_observer& operator=(const current_observer&) = delete;
-  ~current_observer() { current = before_; }
-
- private:
-  call_observer* before_;
-};
-
 /// Calls a function; returns the steps and findings of this thread's protocols.
 nb::tuple observe(const nb::callable& call) {
   call_observer seen;
-  {
-    const current_observer here(seen);
-    call();
-  }
+  call_observer* const before = std::exchange(current, &seen);
+  PyObject* const result = PyObject_CallNoArgs(call.ptr());
+  current = before;
+  static_cast<void>(checked(result));
   return nb::make_tuple(seen.steps, seen.to_dict());
 }
 
 }  // namespace
 
 call_observer* take_observer() noexcept { return std::exchange(current, nullptr); }
-
-bool call_observer::began(const char* step) const {
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](std::string_view other) { return other == step; });
-}
 
 void call_observer::read(const DLTensor& tensor) {
   tensor_ = tensor;
@@ -103,7 +74,8 @@ nb::dict call_observer::to_dict() const {
     found["has_strides"] = tensor_->strides != nullptr;
     found["strides"] = strides_;
   }
-  const auto described = began("requirements") ? std::optional(proof.structure()) : structure;
+  const bool is_checked = std::find(steps.begin(), steps.end(), "requirements") != steps.end();
+  const auto described = is_checked ? std::optional(proof.structure()) : structure;
   if (described) {
     found["empty"] = described->empty;
     found["first"] = described->first;

@@ -43,23 +43,15 @@ void in_child() noexcept {
   }
 }
 
-/// Stops the unwinding of a thread: the destructor does not return then.
-struct stop_of_unwinding {
-  bool returned = false;
-  ~stop_of_unwinding() {
-    if (!returned) {
-      wait_for_the_end_of_the_process();
-    }
-  }
-};
-
 /// Takes the GIL. Once the interpreter finishes, Python before 3.14 ends the thread here by
 /// unwinding it, through functions that cannot be unwound. Not inlined, because in a noexcept
-/// function the compiler may leave out the stop.
+/// function the compiler may leave out the handler.
 [[gnu::noinline]] void take_gil(PyThreadState* state) {
-  stop_of_unwinding stop;
-  PyEval_RestoreThread(state);
-  stop.returned = true;
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    wait_for_the_end_of_the_process();
+  }
 }
 
 using state_query = PyThreadState* (*)();
@@ -147,6 +139,16 @@ void run_elsewhere(std::function<void()> function) {
     has_thread = false;
   }).detach();
   has_thread = true;
+}
+
+void reference_drop::operator()(PyObject* object) const noexcept {
+  const interpreter_gate gate;
+  if (!gate.open()) {
+    return;
+  }
+  const PyGILState_STATE state = PyGILState_Ensure();
+  Py_DECREF(object);
+  PyGILState_Release(state);
 }
 
 without_gil::~without_gil() {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -98,34 +99,11 @@ void run_waiting(Function&& function) noexcept {
   function();
 }
 
-/// Owns one reference to a Python object. The destructor takes the GIL, and does nothing once
-/// the interpreter is finishing.
-class python_reference {
- public:
-  /// @pre the GIL is held
-  explicit python_reference(nb::handle object) noexcept : object_(object.inc_ref().ptr()) {}
-  /// Takes over a reference, from any thread.
-  static python_reference adopt(PyObject* object) noexcept { return python_reference(object); }
-  nb::handle get() const noexcept { return object_; }
-  python_reference(python_reference&& other) noexcept
-      : object_(std::exchange(other.object_, nullptr)) {}
-  python_reference& operator=(python_reference&&) = delete;
-  ~python_reference() {
-    const interpreter_gate gate;
-    if (object_ != nullptr && gate.open()) {
-      const PyGILState_STATE state = PyGILState_Ensure();
-      {
-        const nb::error_scope keep;  // a deleter may run during an exception
-        Py_DECREF(object_);
-      }
-      PyGILState_Release(state);
-    }
-  }
-
- private:
-  explicit python_reference(PyObject* adopted) noexcept : object_(adopted) {}
-
-  PyObject* object_;
+/// Takes the GIL to drop a reference. Does nothing once the interpreter is finishing.
+struct reference_drop {
+  void operator()(PyObject* object) const noexcept;
 };
+/// Owns one reference to a Python object; any thread may destroy it.
+using python_reference = std::unique_ptr<PyObject, reference_drop>;
 
 }  // namespace usm_dlpack::python

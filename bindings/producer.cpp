@@ -1,50 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "producer.hpp"
 #include "module.hpp"
 
-#include "python_objects.hpp"
-#include "queues.hpp"
-#include "tensor.hpp"
-
-#include <optional>
-#include <string>
 #include <unordered_map>
-#include <utility>
 
 namespace usm_dlpack::python {
 namespace {
 
-/// A weak reference; a strong one for methods of compiled types, which have no weak references
-/// and live as long as their types.
-class identity {
- public:
-  identity() noexcept = default;
-  explicit identity(nb::handle object)
-      : reference_(nb::steal(PyWeakref_NewRef(object.ptr(), nullptr))) {
-    if (!reference_.is_valid()) {
-      PyErr_Clear();
-      reference_ = nb::borrow(object);
-      strong_ = true;
-    }
-  }
+/// A weak reference, or the object itself if it has none, as a method of a compiled type,
+/// which lives as long as its type.
+nb::object weakly(nb::handle object) {
+  nb::object reference = nb::steal(PyWeakref_NewRef(object.ptr(), nullptr));
+  PyErr_Clear();
+  return reference.is_valid() ? reference : nb::borrow(object);
+}
 
-  bool is(nb::handle object) const noexcept {
-    return reference_.is_valid() &&
-           (strong_ ? reference_.ptr() : PyWeakref_GetObject(reference_.ptr())) ==
-               object.ptr();
-  }
-
- private:
-  nb::object reference_;
-  bool strong_ = false;
-};
+bool refers_to(nb::handle reference, nb::handle object) noexcept {
+  return reference.is(object) || (PyWeakref_Check(reference.ptr()) != 0 &&
+                                  PyWeakref_GetObject(reference.ptr()) == object.ptr());
+}
 
 /// The cached properties of a type that has __dlpack__.
 struct producer_type {
-  identity type;
-  identity method;
+  nb::object type;    ///< as `weakly` keeps it
+  nb::object method;  ///< the same
   bool takes_stream = false;
-  bool takes_max_version = false;
+  nb::object version;  ///< ours, if it takes max_version
   bool takes_copy = false;
   bool is_guessed = false;  ///< the keywords are unknown
   bool says_device = false;
@@ -55,9 +35,9 @@ struct producer_type {
   const DLPackExchangeAPI* api = nullptr;
 };
 
-/// The types that were read, keyed by address; `identity` detects entries of types that are
-/// gone. Locked if there is no GIL, but never while objects are dropped or made, which may run
-/// Python code that enters here again. Never destroyed.
+/// The types that were read, keyed by address; weak references detect entries of types that
+/// are gone. Locked if there is no GIL, but never while objects are dropped or made, which may
+/// run Python code that enters here again. Never destroyed.
 using producer_types = std::unordered_map<PyObject*, producer_type>;
 constexpr std::size_t most_types = 256;
 nb::ft_mutex known_guard;
@@ -66,8 +46,8 @@ auto& known_types = *new producer_types;
 std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
   const nb::ft_lock_guard lock(known_guard);
   const auto found = known_types.find(type.ptr());
-  if (found == known_types.end() || !found->second.type.is(type) ||
-      !found->second.method.is(method)) {
+  if (found == known_types.end() || !refers_to(found->second.type, type) ||
+      !refers_to(found->second.method, method)) {
     return std::nullopt;
   }
   return found->second;
@@ -112,7 +92,9 @@ std::optional<producer_type> read_producer(nb::handle owner, nb::handle method) 
   };
   producer_type made;
   made.takes_stream = says("stream");
-  made.takes_max_version = says("max_version");
+  if (says("max_version")) {
+    made.version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
+  }
   made.takes_copy = says("copy");
   made.is_guessed = says("guessed");
   made.says_device = says("device");
@@ -134,10 +116,9 @@ producer_type read_object(nb::handle x) {
   const nb::object method =
       PyType_Check(x.ptr()) == 0 ? find_attribute(x, "__dlpack__") : nb::object();
   if (!is_callable(method)) {
-    const std::string sentence =
-        "x: expected an array with __dlpack__, found an object of type " + name_of_type(x) +
-        "; pass an array of NumPy, dpnp or another library, or use to_dlpack_tensor for memory";
-    throw nb::type_error(sentence.c_str());
+    refuse_argument(
+        nb::exception_type::type_error, "x", "an array with __dlpack__", text_of_type(x),
+        "pass an array of NumPy, dpnp or another library, or use to_dlpack_tensor for memory");
   }
   return *read_producer(x, method);
 }
@@ -157,56 +138,40 @@ producer_type type_of(nb::handle x) {
   if (!made) {
     return read_object(x);
   }
-  made->type = identity(type);
-  made->method = identity(method);
+  made->type = weakly(type);
+  made->method = weakly(method);
   keep_type(type, *made);
   return *std::move(made);
 }
-
-/// Arguments of calls, made by `prepare_producers`.
-PyObject *method_name, *known_version, *version_alone;
 
 /// Calls x.__dlpack__ with the requested keywords that it takes. If its keywords are unknown,
 /// tries again without any.
 nb::object call_dlpack(nb::handle x, const producer_type& type,
                        const import_request& request) {
-  PyObject* arguments[4] = {x.ptr(), known_version, nullptr, nullptr};
-  nb::object names;
-  if (request.copy || request.queue) {
-    nb::list keywords;
-    std::size_t next = 1;
-    const auto pass = [&](const char* name, PyObject* value) {
-      keywords.append(name);
-      arguments[next++] = value;
-    };
-    if (type.takes_max_version) {
-      pass("max_version", known_version);
-    }
-    if (request.copy && type.takes_copy) {
-      pass("copy", *request.copy ? Py_True : Py_False);
-    }
-    if (request.queue && type.takes_stream) {
-      pass("stream", request.stream.ptr());
-    }
-    names = nb::steal(PySequence_Tuple(keywords.ptr()));
-  } else if (type.takes_max_version) {
-    names = nb::borrow(version_alone);
+  nb::kwargs keywords;
+  if (type.version.is_valid()) {
+    keywords["max_version"] = type.version;
   }
-  PyObject* capsule = PyObject_VectorcallMethod(method_name, arguments, 1,
-                                                names.is_valid() ? names.ptr() : nullptr);
-  if (capsule == nullptr && type.is_guessed && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
-    PyErr_Clear();
-    capsule = PyObject_VectorcallMethod(method_name, arguments, 1, nullptr);
+  if (request.copy && type.takes_copy) {
+    keywords["copy"] = *request.copy;
   }
-  if (capsule == nullptr && request.copy == true && type.takes_copy &&
-      PyErr_ExceptionMatches(PyExc_BufferError) != 0) {
-    // tvm-ffi takes the keyword but refuses True: the copy is made here.
-    PyErr_Clear();
-    import_request without_copy = request;
-    without_copy.copy.reset();
-    return call_dlpack(x, type, without_copy);
+  if (request.queue && type.takes_stream) {
+    keywords["stream"] = request.stream;
   }
-  return checked(capsule);
+  const nb::object method = x.attr("__dlpack__");
+  try {
+    return method(**keywords);
+  } catch (const nb::python_error& error) {
+    if (type.is_guessed && error.matches(PyExc_TypeError)) {
+      return method();
+    }
+    if (request.copy != true || !type.takes_copy || !error.matches(PyExc_BufferError)) {
+      throw;
+    }
+  }
+  // tvm-ffi takes the keyword but refuses True: the copy is made here.
+  PyDict_DelItemString(keywords.ptr(), "copy");
+  return method(**keywords);
 }
 
 /// Raises the error of the C exchange API, which may have failed without setting one.
@@ -288,16 +253,14 @@ void check_resolved(nb::handle x) {
   }
 }
 
-/// Whether to use the C exchange API. PyTorch's exports arrays that its `__dlpack__` refuses
-/// because they require gradients.
-bool takes_exchange_api(nb::handle x, const producer_type& type) {
-  return type.api != nullptr &&
-         !(type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True));
-}
-
-/// Exports by the C exchange API; nothing if `__dlpack__` gives a better error: PyTorch's C
-/// functions fail in words about its source.
+/// Exports by the C exchange API, if there is one; nothing if `__dlpack__` gives a better
+/// error: PyTorch's C functions export arrays that its `__dlpack__` refuses because they
+/// require gradients, and fail in words about its source.
 std::optional<producer_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
+  if (type.api == nullptr ||
+      (type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True))) {
+    return std::nullopt;
+  }
   try {
     return call_exchange_api(x, *type.api);
   } catch (const nb::python_error& error) {
@@ -317,8 +280,8 @@ bool says_queue(nb::handle x, const producer_type& type) {
 /// Exports our own tensor without the C exchange API, which would change the queue for this
 /// thread's consumers.
 producer_tensor offer_own(nb::handle x) {
-  check_ready(x);
-  return {make_capsule(export_managed(x)), nb::inst_ptr<tensor>(x)->queue()};
+  const tensor& own = ready_tensor(x);
+  return {make_capsule(export_managed(x)), own.queue()};
 }
 
 }  // namespace
@@ -331,34 +294,25 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (type.is_lazy) {
     check_resolved(x);
   }
-  if (takes_exchange_api(x, type)) {
-    if (std::optional<producer_tensor> offered = try_exchange_api(x, type)) {
-      if (request.queue && offered->pending) {
-        hand_over(*offered->pending, *request.queue);
-      }
+  std::optional<producer_tensor> offered = try_exchange_api(x, type);
+  if (!offered) {
+    const bool asks = type.says_device && !type.is_usm && !request.anywhere;
+    if (asks && is_on_host(x, request.host)) {
+      type.takes_stream = false;
+    }
+    offered = producer_tensor{call_dlpack(x, type, request), {}};
+    if (request.queue && type.takes_stream) {
+      offered->pending = request.queue;  // the producer ordered its work before that queue
       return *std::move(offered);
     }
-  }
-  const bool asks = type.says_device && !type.is_usm && !request.anywhere;
-  if (asks && is_on_host(x, request.host)) {
-    type.takes_stream = false;
-  }
-  producer_tensor offered{call_dlpack(x, type, request), {}};
-  if (request.queue && type.takes_stream) {
-    offered.pending = request.queue;  // the producer ordered its work before that queue
-  } else if (!request.anywhere && says_queue(x, type)) {
-    offered.pending = queue_attribute(x);
-    if (request.queue && offered.pending) {
-      hand_over(*offered.pending, *request.queue);
+    if (!request.anywhere && says_queue(x, type)) {
+      offered->pending = queue_attribute(x);
     }
   }
-  return offered;
-}
-
-void prepare_producers() {
-  method_name = PyUnicode_InternFromString("__dlpack__");
-  known_version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release().ptr();
-  version_alone = nb::make_tuple("max_version").release().ptr();
+  if (request.queue && offered->pending) {
+    hand_over(*offered->pending, *request.queue);
+  }
+  return *std::move(offered);
 }
 
 void forget_producers() noexcept {

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python_objects.hpp"
+#include "module.hpp"
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-#include <usm_dlpack/core/dtype.hpp>
-
-#include <atomic>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 namespace usm_dlpack::python {
 namespace {
@@ -50,10 +41,8 @@ std::optional<Object> find_sycl(nb::handle object) {
 }
 
 [[noreturn]] void refuse_type(const char* field, const char* expected, nb::handle found) {
-  const std::string sentence = std::string(field) + ": expected " + expected +
-                               ", found an object of type " + name_of_type(found) +
-                               "; pass one of dpctl's objects";
-  throw nb::type_error(sentence.c_str());
+  refuse_argument(nb::exception_type::type_error, field, expected, text_of_type(found),
+                  "pass one of dpctl's objects");
 }
 
 }  // namespace
@@ -161,12 +150,20 @@ bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   return true;
 }
 
-std::string name_of_type(nb::handle object) {
-  return nb::cast<std::string>(call_python("type_name", object));
+std::string text_of_type(nb::handle object) {
+  return "an object of type " + nb::cast<std::string>(call_python("type_name", object));
 }
 
 std::string text_of(nb::handle object) {
   return nb::cast<std::string>(call_python("shown", object));
+}
+
+void refuse_argument(nb::exception_type kind, const std::string& field,
+                     const std::string& expected, const std::string& found,
+                     const std::string& remedy) {
+  const std::string sentence =
+      field + ": expected " + expected + ", found " + found + "; " + remedy;
+  throw nb::builtin_exception(kind, sentence.c_str());
 }
 
 std::optional<sycl::queue> find_queue(nb::handle object) {

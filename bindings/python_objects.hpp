@@ -6,19 +6,10 @@
 
 #include "process.hpp"
 
-#include <nanobind/nanobind.h>
-#include <sycl/sycl.hpp>
 #include <usm_dlpack/nanobind/dpctl.hpp>
-
-#include <algorithm>
-#include <cstdint>
-#include <initializer_list>
-#include <optional>
-#include <string>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 namespace usm_dlpack::python {
-
-namespace nb = nanobind;
 
 /// A function or table that the Python package handed over when it was imported, by
 /// `_set_functions`. @throws nb::python_error ImportError before, and after the module is
@@ -69,9 +60,14 @@ nb::object checked_unless(PyObject* ignored, PyObject* made);
 /// Reads a tuple of two integers that fit int64_t; false for anything else.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]);
 
-/// The name of an object's type, and the text of an object for a sentence.
-std::string name_of_type(nb::handle object);
+/// An object for a sentence: "an object of type ..." or its own text.
+std::string text_of_type(nb::handle object);
 std::string text_of(nb::handle object);
+
+/// Raises the error of a wrong argument, which has no code.
+[[noreturn]] void refuse_argument(nb::exception_type kind, const std::string& field,
+                                  const std::string& expected, const std::string& found,
+                                  const std::string& remedy);
 
 /// The queue of a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; nothing for anything else.
 std::optional<sycl::queue> find_queue(nb::handle object);

@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queues.hpp"
-
 #include "python_objects.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <usm_dlpack/usm_dlpack.hpp>
-
 #include <cstring>
 #include <map>
-#include <mutex>
-#include <new>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace usm_dlpack::python {
 namespace {
 
-constexpr const char* expected_stream =
-    "None, -1, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with _get_capsule() or "
-    "sycl_queue, or the address of a sycl::queue";
-
 [[noreturn]] void refuse_stream(nb::handle found) {
-  const std::string sentence = std::string("stream: expected ") + expected_stream +
-                               ", found " + text_of(found) + "; pass the consumer's queue";
-  throw nb::value_error(sentence.c_str());
+  refuse_argument(nb::exception_type::value_error, "stream",
+                  "None, -1, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
+                  "_get_capsule() or sycl_queue, or the address of a sycl::queue",
+                  text_of(found), "pass the consumer's queue");
 }
 
 /// Smaller addresses are stream numbers of other libraries, never objects.

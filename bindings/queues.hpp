@@ -5,10 +5,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <sycl/sycl.hpp>
-
-#include <cstdint>
-#include <optional>
+#include <usm_dlpack/usm_dlpack.hpp>
 
 namespace usm_dlpack::python {
 

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor.hpp"
 #include "module.hpp"
 
-#include "copies.hpp"
-#include "python_objects.hpp"
-#include "queues.hpp"
-
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
-
-#include <algorithm>
-#include <new>
-#include <string>
-#include <utility>
 
 namespace usm_dlpack::python {
 namespace {
@@ -69,7 +58,7 @@ std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
         if constexpr (std::is_same_v<decltype(held), const nb::object&>) {
           return users_behind(nb::handle(held));
         } else if (const auto* memory = find_owner<copy_memory>(*held)) {
-          return memory->users();
+          return memory->get_deleter().users;
         } else {
           const auto* exported = find_owner<python_reference>(*held);
           return exported != nullptr ? users_behind(exported->get()) : nullptr;
@@ -150,11 +139,7 @@ std::int64_t tensor::nbytes() const noexcept {
 namespace {
 
 nb::tuple to_tuple(const std::int64_t* values, std::size_t count) {
-  nb::object made = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
-  for (std::size_t r = 0; r < count; ++r) {
-    PyTuple_SetItem(made.ptr(), static_cast<Py_ssize_t>(r), PyLong_FromLongLong(values[r]));
-  }
-  return nb::borrow<nb::tuple>(made);
+  return nb::tuple(nb::cast(std::vector(values, values + count)));
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -239,11 +224,12 @@ nb::object to_dtype(const tensor& self) {
 
 }  // namespace
 
-void check_ready(nb::handle self) {
+const tensor& ready_tensor(nb::handle self) {
   if (!nb::inst_ready(self)) {
     detail::refuse(errc::tensor_released, "data", "a tensor that was made by this package",
                    "one that was not initialised", "use to_dlpack_tensor or from_dlpack");
   }
+  return *nb::inst_ptr<tensor>(self);
 }
 
 bool has_tensor_type(nb::handle object) noexcept {
@@ -330,8 +316,7 @@ void register_tensor(nb::module_& module) {
   module.def(
       "parts_of",
       [](nb::handle_t<tensor> self) {
-        check_ready(self);
-        const tensor& own = *nb::inst_ptr<tensor>(self);
+        const tensor& own = ready_tensor(self);
         static_cast<void>(own.get());  // refuses a released one
         const tensor_structure& view = own.proof().structure();
         return std::make_tuple(to_parts(own.element()), view.lowest, view.nbytes);

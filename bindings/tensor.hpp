@@ -6,9 +6,6 @@
 #include <nanobind/nanobind.h>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <tuple>
 #include <variant>
 
@@ -104,9 +101,9 @@ class tensor {
   bool queue_knows_memory_ = false;
 };
 
-/// Refuses a DLPackTensor that `__new__` made without content.
-/// @throws conversion_error `tensor_released`
-void check_ready(nb::handle self);
+/// The content of a DLPackTensor.
+/// @throws conversion_error `tensor_released` for one that `__new__` made without content
+const tensor& ready_tensor(nb::handle self);
 
 /// Whether an object is a DLPackTensor, even without content.
 bool has_tensor_type(nb::handle object) noexcept;

@@ -4,21 +4,6 @@
 // the context and on the device that the object names, and within the object's bytes.
 #include "module.hpp"
 
-#include "observer.hpp"
-#include "python_objects.hpp"
-#include "tensor.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
-#include <atomic>
-#include <optional>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
 namespace usm_dlpack::python {
 namespace {
 
@@ -54,38 +39,22 @@ bool is_dpctl_memory(nb::handle object) {
 
 /// Reads a tuple of ints that can be extents; false for anything else.
 bool read_extents(nb::handle shape, std::vector<std::int64_t>& extents) {
-  const bool is_tuple = PyTuple_CheckExact(shape.ptr()) != 0;
-  const Py_ssize_t ndim = is_tuple ? PyTuple_Size(shape.ptr()) : 0;
-  for (Py_ssize_t r = 0; r < ndim; ++r) {
-    const nb::handle extent = PyTuple_GetItem(shape.ptr(), r);
-    int overflow = PyLong_CheckExact(extent.ptr()) != 0 ? 0 : 1;
-    extents.push_back(overflow != 0 ? -1
-                                    : PyLong_AsLongLongAndOverflow(extent.ptr(), &overflow));
-    if (overflow != 0 || extents.back() < 0) {
-      return false;
-    }
-  }
-  return is_tuple;
+  return PyTuple_CheckExact(shape.ptr()) != 0 && nb::try_cast(shape, extents, false) &&
+         std::all_of(extents.begin(), extents.end(),
+                     [](std::int64_t extent) { return extent >= 0; });
 }
 
-/// Finds a common dtype; nothing for others. @throws nb::python_error as the dtype's hash
+/// Finds a common dtype; nothing for others.
 std::optional<element_type> find_common(nb::handle dtype) {
-  PyObject* found =
-      PyDict_GetItemWithError(python_function("common_dtypes").ptr(), dtype.ptr());
-  if (found != nullptr) {
-    return to_element(nb::cast<element_parts>(nb::handle(found)));
-  }
-  if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
-    throw nb::python_error();
-  }
-  PyErr_Clear();  // no hash
-  return std::nullopt;
+  const nb::object found = checked_unless(
+      PyExc_Exception, PyObject_GetItem(python_function("common_dtypes").ptr(), dtype.ptr()));
+  return found.is_valid() ? std::optional(to_element(nb::cast<element_parts>(found)))
+                          : std::nullopt;
 }
 
 /// Reads a DLPackTensor without arguments.
 memory_view read_tensor(nb::handle object) {
-  check_ready(object);
-  const tensor& own = *nb::inst_ptr<tensor>(object);
+  const tensor& own = ready_tensor(object);
   const DLTensor described = own.get();
   const tensor_structure& spanned = own.proof().structure();
   const auto data = reinterpret_cast<std::uintptr_t>(described.data);
@@ -225,41 +194,37 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {
   call_observer* const observer = take_observer();
-  const auto note = [&](auto&& finding) {
-    if (observer != nullptr) {
-      finding(*observer);
-    }
-  };
+  call_observer unseen;
+  call_observer& seen = observer == nullptr ? unseen : *observer;
   memory_view view = read_view(obj, shape, dtype, strides, byte_offset);
-  DLManagedTensorVersioned shown{};
-  shown.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  shown.flags = (view.readonly ? flag::read_only : 0) |
-                (view.element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0);
-  DLTensor& described = shown.dl_tensor;
+  const std::uint64_t flags =
+      (view.readonly ? flag::read_only : 0) |
+      (view.element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0);
+  DLTensor described{};
   described.data = reinterpret_cast<void*>(view.first);
   described.ndim = static_cast<std::int32_t>(view.shape.size());
   described.shape = view.shape.data();
   described.strides = view.strides ? view.strides->data() : nullptr;
   described.dtype = view.element.dtype;
   check_process();
-  note([&](call_observer& seen) {
-    seen.read(described);
-    seen.origin = view.data;
-    seen.object = view.bytes;
-  });
+  if (observer != nullptr) {
+    observer->read(described);
+  }
+  seen.origin = view.data;
+  seen.object = view.bytes;
   detail::begin_step(observer, "structure");
   const tensor_structure structure = check_structure(described, view.element.storage);
-  note([&](call_observer& seen) { seen.structure = structure; });
+  seen.structure = structure;
   detail::begin_step(observer, "context");
   sycl_place place = find_sycl_place(obj, view);
-  note([&](call_observer& seen) { seen.context = place.context; });
+  seen.context = place.context;
   const bool empty = structure.empty;
   // Looks up the object's own address: shape and offset may lead out of the object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::export_device(pointer, empty, place.context,
                                            detail::device_table::get().find(place.context),
                                            sycl::usm::alloc::unknown, -1, observer);
-  note([&](call_observer& seen) { seen.device_id = described.device.device_id; });
+  seen.device_id = described.device.device_id;
   detail::begin_step(observer, "queue");
   if (!queue.is_none()) {
     place.queue = to_queue(queue);
@@ -271,11 +236,10 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   if (!empty && structure.first != view.data) {
     check_offset(structure.first, view.data, described.device);
   }
-  const usm_allocation proof = validate(shown);
-  note([&](call_observer& seen) { seen.proof = proof; });
+  seen.proof = detail::import_tensor(described, {}, view.element.storage);
   nb::object owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
                                           : nb::borrow(obj);
-  return make_tensor(described, proof, shown.flags, std::move(owner), std::move(place.queue));
+  return make_tensor(described, seen.proof, flags, std::move(owner), std::move(place.queue));
 }
 
 void register_to_dlpack_tensor(nb::module_& module) {

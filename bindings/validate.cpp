@@ -1,23 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.hpp"
 
-#include "observer.hpp"
-#include "producer.hpp"
-#include "python_objects.hpp"
-#include "tensor.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <initializer_list>
-#include <optional>
-#include <string>
-#include <vector>
-
 namespace usm_dlpack::python {
 namespace {
 
@@ -31,31 +14,25 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
     const auto* match = std::find_if(known.begin(), known.end(),
                                      [&](Enum value) { return name == to_string(value); });
     if (match == known.end()) {
-      const std::string sentence = std::string(field) + ": expected " +
-                                   detail::names_of(accepted<Enum>(), known) + ", found \"" +
-                                   name + "\"; correct the name";
-      throw nb::value_error(sentence.c_str());
+      refuse_argument(nb::exception_type::value_error, field,
+                      detail::names_of(accepted<Enum>(), known), "\"" + name + "\"",
+                      "correct the name");
     }
     chosen.insert(*match);
   }
   return chosen;
 }
 
-class allocation_object {
- public:
-  allocation_object(const usm_allocation& proof, bool readonly)
-      : proof_(proof), readonly_(readonly) {}
-  const usm_allocation& proof() const noexcept { return proof_; }
-  bool readonly() const noexcept { return readonly_; }
+struct allocation_object {
+  const usm_allocation& proof() const noexcept { return proved; }
+  bool readonly() const noexcept { return is_readonly; }
 
- private:
-  usm_allocation proof_;
-  bool readonly_;
+  usm_allocation proved;
+  bool is_readonly;
 };
 
 allocation_object validate_content(const capsule_content& content, const requirements& wanted,
                                    bool padded, call_observer* observer) {
-  const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content);
   usm_allocation own;
   usm_allocation& proof = observer == nullptr ? own : observer->proof;
   if (observer != nullptr) {
@@ -64,7 +41,7 @@ allocation_object validate_content(const capsule_content& content, const require
   std::visit(
       [&](const auto* managed) { detail::import_managed(*managed, wanted, proof, observer); },
       content);
-  const std::uint64_t flags = versioned != nullptr ? (*versioned)->flags : 0;
+  const std::uint64_t flags = view_of(content).flags;
   if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
     detail::begin_step(observer, "requirements");
     const std::string name = to_string(*wanted.dtype);

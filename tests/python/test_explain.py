@@ -58,6 +58,12 @@ def test_a_protocol_reports_every_step_in_order(memory):
     assert steps == IMPORT[1:]
 
 
+def test_an_export_names_the_bytes_of_the_object(memory):
+    bounds = explain(memory, shape=(2,), byte_offset=4).walks[0].steps[-1]
+    told = f"the object has {memory.nbytes} bytes; the first element is at byte 4"
+    assert bounds.answer == told
+
+
 @pytest.mark.parametrize("direction", ["export", "import"])
 def test_the_steps_are_those_of_the_page(memory, project_root, direction):
     def plain(title):

@@ -157,6 +157,17 @@ def test_a_producer_is_asked_for_what_its_signature_takes(foreign, queue, name):
     assert copy.numpy().tobytes() == taken.numpy().tobytes()
 
 
+def test_a_producer_of_unknown_keywords_is_asked_again_without_any(foreign):
+    def give(self: Any, **keywords: Any) -> Any:
+        if keywords:
+            raise TypeError
+        return foreign.capsule()
+
+    give.__signature__ = 5  # type: ignore[attr-defined]
+    array = type("Array", (), {"__dlpack__": give})()
+    assert from_dlpack(array).shape == (3, 4)
+
+
 @pytest.mark.parametrize("error", [TypeError, BufferError, KeyboardInterrupt])
 def test_an_error_of_the_producer_reaches_the_caller_after_one_call(error):
     calls = 0
