@@ -242,16 +242,14 @@ constexpr std::int64_t bits_per_element(DLDataType dtype, subbyte storage) noexc
   return bits * dtype.lanes;
 }
 
-/// Whether this is a dtype of DLPack 1.3 whose scalars are whole bytes.
-constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
-  return dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits % 8 == 0 &&
-         (type_code_rows[dtype.code].bytes >> (dtype.bits / 8) & 1) != 0;
-}
-
+/// Whether this is a dtype of DLPack 1.3.
 constexpr bool dtype_is_known(DLDataType dtype) noexcept {
-  return detail::has_whole_bytes(dtype) ||
-         (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&
-          (type_code_rows[dtype.code].subbyte_widths >> dtype.bits & 1) != 0);
+  if (dtype.code >= type_code_count || dtype.lanes == 0) {
+    return false;
+  }
+  const type_code_row& row = type_code_rows[dtype.code];
+  return dtype.bits % 8 == 0 ? (row.bytes >> (dtype.bits / 8) & 1) != 0
+                             : dtype.bits < 8 && (row.subbyte_widths >> dtype.bits & 1) != 0;
 }
 
 /// Mask of the address bits that are 0 if an element is aligned to its scalar: those below the

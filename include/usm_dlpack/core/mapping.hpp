@@ -236,12 +236,6 @@ inline constexpr bool made_from_padding =
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
-template <class Index>
-constexpr bool holds(std::uint64_t value) noexcept {
-  return sizeof(Index) > sizeof value ||
-         value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
-}
-
 /// Whether an index type holds `factor` times the extents, without one of them, up to the
 /// first empty one: by P0009 the product is then 0, but libc++ computes it and aborts.
 template <class Index, std::size_t Rank>
@@ -252,7 +246,7 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::in
       return false;
     }
   }
-  return holds<Index>(all);
+  return fits<Index>(all);
 }
 
 /// Whether the index type holds the product of the extents with one rounded up to the padding.
