@@ -111,10 +111,8 @@ struct layout_relaxed {
     /// Whether the strides prove that no two indices share an element: each stride exceeds
     /// everything that smaller strides reach.
     constexpr bool is_unique() const noexcept {
-      const strides_type all = shape();
-      const strides_type strides = strides_;  // a copy: see `span`
-      return detail::strides_step_over(all.data(), strides.data(), all.size(),
-                                       detail::step_over::elements);
+      const auto all = strided();
+      return detail::strides_step_over(all, detail::step_over::elements);
     }
 
     /// Whether every index below the span size has an element.
@@ -124,7 +122,7 @@ struct layout_relaxed {
         return all.empty;
       }
       std::int64_t count = 1;  // no more than the span, as no two indices share an element
-      for (const std::int64_t extent : shape()) {
+      for (const std::int64_t extent : shape_of(extents_)) {
         count *= extent;
       }
       return all.lowest + element_offset_ == 0 && count == all.highest - all.lowest + 1;
@@ -185,12 +183,13 @@ struct layout_relaxed {
       detail::write_compact_strides(shape.data(), strides.data(), shape.size());
       return strides;
     }
-    constexpr strides_type shape() const noexcept { return shape_of(extents_); }
+    /// A copy: g++ 12 compares a temporary member's address with null only at run time.
+    constexpr detail::strided_shape<extents_type::rank()> strided() const noexcept {
+      return {shape_of(extents_), strides_};
+    }
     constexpr detail::element_span span() const noexcept {
-      const strides_type all = shape();
-      // A copy: g++ 12 compares a temporary member's address with null only at run time.
-      const strides_type strides = strides_;
-      return detail::span_of(all.data(), strides.data(), all.size());
+      const auto all = strided();
+      return detail::span_of(all);
     }
 
     extents_type extents_;

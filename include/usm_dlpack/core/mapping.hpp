@@ -114,7 +114,7 @@ void check_unique_strides(const strided_shape<Rank>& given) {
              digits(given.strides[r]), "use usm_dlpack::layout_relaxed");
     }
   }
-  if (!strides_step_over(given.shape.data(), given.strides.data(), Rank, step_over::extents)) {
+  if (!strides_step_over(given, step_over::extents)) {
     refuse(errc::layout_mismatch, "strides",
            "strides of which each is at least the next smaller one times its extent",
            "one that is less", "use usm_dlpack::layout_relaxed");

@@ -238,11 +238,13 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
 }
 
 /// `dimensions_step_over` for any strides: true for an empty tensor, false on overflow.
-/// @pre no extent is negative; `strides` is not null unless `ndim` is 0
-constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
-                                 std::size_t ndim, step_over what) noexcept {
-  const element_span whole = span_of(shape, strides, ndim);
-  return whole.empty || (!whole.overflow && dimensions_step_over(shape, strides, ndim, what));
+/// @pre no extent is negative
+template <std::size_t Rank>
+constexpr bool strides_step_over(const strided_shape<Rank>& given, step_over what) noexcept {
+  const element_span whole = span_of(given);
+  return whole.empty ||
+         (!whole.overflow &&
+          dimensions_step_over(given.shape.data(), given.strides.data(), Rank, what));
 }
 
 /// Recognises dimensions nested in C or F order, as in compact arrays and most slices: every

@@ -7,7 +7,6 @@
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
-#include <usm_dlpack/sycl/observer.hpp>
 
 namespace usm_dlpack {
 namespace detail {

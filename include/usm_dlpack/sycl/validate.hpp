@@ -5,7 +5,6 @@
 
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
-#include <usm_dlpack/sycl/observer.hpp>
 
 #include <initializer_list>
 

@@ -35,7 +35,7 @@ static_assert(fits<int128>(~std::uint64_t{0}) && !fits<std::int64_t>(std::uint64
 // --- strides_step_over ----------------------------------------------------------------------
 
 constexpr bool unique(numbers shape, numbers strides) {
-  return strides_step_over(shape.data(), strides.data(), 2, step_over::elements);
+  return strides_step_over(strided_shape<2>{shape, strides}, step_over::elements);
 }
 static_assert(unique({0, 3}, {0, 0}), "no elements overlap");
 static_assert(unique({2, 2}, {max, -1}) && unique({1, 2}, {0, min}));
