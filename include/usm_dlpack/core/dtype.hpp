@@ -49,39 +49,6 @@ constexpr bool is_named_by_code(DLDataType dtype) noexcept {
   return type_code_rows[dtype.code].bits == dtype.bits && dtype.code != kDLBfloat;
 }
 
-}  // namespace detail
-
-/// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
-inline std::string to_string(DLDataType dtype) {
-  std::string name = "unknown";
-  if (dtype.code < detail::type_code_count) {
-    name = detail::type_code_rows[dtype.code].name;
-    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
-  }
-  const std::string lanes = std::to_string(dtype.lanes);
-  if (dtype.lanes != 1) {
-    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
-  }
-  name.append(" (code ").append(std::to_string(dtype.code));
-  name.append(", bits ").append(std::to_string(dtype.bits));
-  return name.append(", lanes ").append(lanes).append(")");
-}
-
-/// The dtype of an element type, as a member `static constexpr DLDataType value`.
-///
-/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
-/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
-/// cv-unqualified type; other types are refused.
-///
-/// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
-/// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
-/// a byte for each such element (`sizeof(T) == lanes`) is *padded*; only a managed tensor can
-/// declare this (`flag::is_subbyte_type_padded`).
-template <class T>
-struct data_type_of;
-
-namespace detail {
-
 template <int Code, std::size_t Bits, std::size_t Lanes = 1>
 struct dtype_constant {
   static constexpr DLDataType value{static_cast<std::uint8_t>(Code),
@@ -133,6 +100,16 @@ struct number_row<T, std::enable_if_t<is_signed_number<T> || is_unsigned_number<
 
 }  // namespace detail
 
+/// The dtype of an element type, as a member `static constexpr DLDataType value`.
+///
+/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
+/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
+/// cv-unqualified type; other types are refused.
+///
+/// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
+/// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
+/// a byte for each such element (`sizeof(T) == lanes`) is *padded*; only a managed tensor can
+/// declare this (`flag::is_subbyte_type_padded`).
 template <class T>
 struct data_type_of : detail::number_row<T> {};
 
@@ -225,6 +202,22 @@ inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::val
 /// Whether `T`, cv ignored, stores each element of fewer than 8 bits in its own byte.
 template <class T>
 inline constexpr bool is_subbyte_padded_v = detail::is_padded<std::remove_cv_t<T>>();
+
+/// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
+inline std::string to_string(DLDataType dtype) {
+  std::string name = "unknown";
+  if (dtype.code < detail::type_code_count) {
+    name = detail::type_code_rows[dtype.code].name;
+    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
+  }
+  const std::string lanes = std::to_string(dtype.lanes);
+  if (dtype.lanes != 1) {
+    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
+  }
+  name.append(" (code ").append(std::to_string(dtype.code));
+  name.append(", bits ").append(std::to_string(dtype.bits));
+  return name.append(", lanes ").append(lanes).append(")");
+}
 
 /// Compares code, bits and lanes.
 constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
