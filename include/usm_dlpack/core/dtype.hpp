@@ -76,27 +76,22 @@ struct complex_row<
 template <class T, class... Types>
 inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 
-// char, wchar_t, char8_t, std::byte and enums are not numbers; x87 long double has no code.
+/// The code of a number's dtype, or -1. char, wchar_t, char8_t, std::byte and enums are not
+/// numbers; x87 long double has no code.
 template <class T>
-inline constexpr bool is_signed_number =
-    is_one_of<T, signed char, short, int, long, long long, int128>;
-template <class T>
-inline constexpr bool is_unsigned_number =
-    is_one_of<T, unsigned char, unsigned short, unsigned, unsigned long, unsigned long long,
-              uint128>;
-template <class T>
-inline constexpr bool is_real_number = is_one_of<T, float16, float, double, float128>;
+inline constexpr int number_code =
+    is_one_of<T, signed char, short, int, long, long long, int128> ? kDLInt
+    : is_one_of<T, unsigned char, unsigned short, unsigned, unsigned long, unsigned long long,
+                uint128>
+        ? kDLUInt
+    : is_one_of<T, float16, float, double, float128> ? kDLFloat
+    : std::is_same_v<T, bool>                        ? kDLBool
+                                                     : -1;
 
-template <class T, class = void>
+template <class T, bool = (number_code<T> >= 0)>
 struct number_row : complex_row<T> {};
 template <class T>
-struct number_row<T, std::enable_if_t<is_signed_number<T> || is_unsigned_number<T> ||
-                                      is_real_number<T> || std::is_same_v<T, bool>>>
-    : dtype_constant<is_signed_number<T>     ? kDLInt
-                     : is_unsigned_number<T> ? kDLUInt
-                     : is_real_number<T>     ? kDLFloat
-                                             : kDLBool,
-                     sizeof(T) * 8> {};
+struct number_row<T, true> : dtype_constant<number_code<T>, sizeof(T) * 8> {};
 
 }  // namespace detail
 

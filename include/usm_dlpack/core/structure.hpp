@@ -71,7 +71,7 @@ inline void check_ndim(const DLTensor& tensor) {
   }
 }
 
-inline void check_ndim_and_dtype(const DLTensor& tensor) {
+inline void check_shape_and_dtype(const DLTensor& tensor) {
   check_ndim(tensor);
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
     refuse(errc::shape_null, "shape", "an array of ndim extents",
@@ -82,9 +82,6 @@ inline void check_ndim_and_dtype(const DLTensor& tensor) {
            usm_dlpack::to_string(tensor.dtype),
            "convert the array to a dtype of DLPack first");
   }
-}
-
-inline void check_extents(const DLTensor& tensor) {
   for (std::size_t r = 0; r < static_cast<std::size_t>(tensor.ndim); ++r) {
     if (tensor.shape[r] < 0) {
       refuse(errc::shape_negative, indexed("shape", r), "an extent of 0 or more elements",
@@ -160,9 +157,8 @@ USM_DLPACK_COLD inline void refuse_span() {
 inline tensor_structure check_structure(const DLTensor& tensor,
                                         subbyte storage = subbyte::packed) {
   tensor_structure result;
-  detail::check_ndim_and_dtype(tensor);
+  detail::check_shape_and_dtype(tensor);
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  detail::check_extents(tensor);
   const detail::element_span span = detail::span_of(tensor.shape, tensor.strides, ndim);
   result.empty = span.empty;
   result.unique = span.empty;

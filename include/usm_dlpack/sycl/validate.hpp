@@ -195,19 +195,15 @@ struct import_protocol {
     const platform_entry& entry = working_platform(id);
     begin("backend");
     if (!wanted.backends.contains(entry.backend)) {
-      refuse_backend(entry.backend);
+      const std::string names = names_of(wanted.backends, known_backends);
+      refuse(
+          errc::backend_not_accepted, "device.device_id",
+          names == "no" ? "a device of no backend" : "a device of the backend " + names,
+          "device " + digits(id) + " of the backend " + usm_dlpack::to_string(entry.backend),
+          "move the array to a device of an accepted backend");
     }
     result.device_id_ = id;
     return entry;
-  }
-
-  USM_DLPACK_COLD void refuse_backend(sycl::backend backend) const {
-    const std::string names = names_of(wanted.backends, known_backends);
-    refuse(errc::backend_not_accepted, "device.device_id",
-           names == "no" ? "a device of no backend" : "a device of the backend " + names,
-           "device " + digits(tensor.device.device_id) + " of the backend " +
-               usm_dlpack::to_string(backend),
-           "move the array to a device of an accepted backend");
   }
 
   // Names the other platform's device if one knows the memory.
