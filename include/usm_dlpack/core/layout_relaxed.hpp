@@ -40,6 +40,8 @@ struct layout_relaxed {
     template <class Other>
     using if_strided =
         std::enable_if_t<detail::is_strided_mapping<Other, Extents::rank()>, int>;
+    template <class Self>
+    using if_self = std::enable_if_t<std::is_base_of_v<mapping, Self>, int>;
 
    public:
     using extents_type = Extents;
@@ -131,21 +133,33 @@ struct layout_relaxed {
     static constexpr bool is_strided() noexcept { return true; }
 
     /// Compares extents, strides and the index of the first element.
-    template <class Other, if_strided<Other> = 0>
-    friend constexpr bool operator==(const mapping& a, const Other& b) noexcept {
-      bool equal = a.extents() == b.extents() && a.element_offset() == first_of(b);
-      const strides_type strides = strides_of(b);
-      for (std::size_t r = 0; equal && r < strides.size(); ++r) {
-        equal = a.stride(r) == strides[r];
-      }
-      return equal;
+    // The left operand's type is free, or else CCCL's comparison of any mapping with its
+    // layout_stride is as good. What converts to this layout may stand on the left.
+    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
+    friend constexpr bool operator==(const Self& a, const Other& b) noexcept {
+      return equal(a, b);
     }
-    template <class Other, if_strided<Other> = 0>
-    friend constexpr bool operator!=(const mapping& a, const Other& b) noexcept {
-      return !(a == b);
+    friend constexpr bool operator==(const mapping& a, const mapping& b) noexcept {
+      return equal(a, b);
+    }
+    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
+    friend constexpr bool operator!=(const Self& a, const Other& b) noexcept {
+      return !equal(a, b);
+    }
+    friend constexpr bool operator!=(const mapping& a, const mapping& b) noexcept {
+      return !equal(a, b);
     }
 
    private:
+    template <class Other>
+    static constexpr bool equal(const mapping& a, const Other& b) noexcept {
+      bool same = a.extents() == b.extents() && a.element_offset() == first_of(b);
+      const strides_type strides = strides_of(b);
+      for (std::size_t r = 0; same && r < strides.size(); ++r) {
+        same = a.stride(r) == strides[r];
+      }
+      return same;
+    }
     template <class Other>
     static constexpr strides_type strides_of(const Other& other) noexcept {
       strides_type strides{};
