@@ -232,8 +232,7 @@ class usm_array {
   template <class Shape,
             std::enable_if_t<std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape)
-      : usm_array(queue, shape, is_plain ? sycl::usm::alloc::device : usm_kind_v<View>,
-                  checked{}) {}
+      : usm_array(is_plain ? sycl::usm::alloc::device : usm_kind_v<View>, queue, shape) {}
 
   /// Allocates USM of the given kind for a plain type.
   /// @throws conversion_error also `usm_type_not_accepted` for the kind unknown
@@ -241,7 +240,7 @@ class usm_array {
       class Shape, bool Plain = is_plain,
       std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
-      : usm_array(queue, shape, check_kind(kind), checked{}) {}
+      : usm_array(check_kind(kind), queue, shape) {}
 
   /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
@@ -259,10 +258,9 @@ class usm_array {
   std::int32_t device_id() const noexcept { return device_id_; }
 
  private:
-  struct checked {};
-
+  /// @param kind host, device or shared
   template <class Shape>
-  usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind, checked)
+  usm_array(sycl::usm::alloc kind, const sycl::queue& queue, const Shape& shape)
       : device_id_(detail::export_id(queue)),
         kind_(kind),
         mapping_(make_mapping(shape)),
