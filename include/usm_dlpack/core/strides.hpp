@@ -51,7 +51,9 @@ inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
 template <class To, class From>
 constexpr bool fits(From value) noexcept {
   const To held = static_cast<To>(value);
-  return static_cast<From>(held) == value && (held < To{0}) == (value < From{0});
+  const bool same_sign =
+      is_signed_integer<To> == is_signed_integer<From> || (held < To{0}) == (value < From{0});
+  return static_cast<From>(held) == value && same_sign;
 }
 template <class From>
 constexpr bool fits_int64(From value) noexcept {
