@@ -19,10 +19,9 @@
 
 // clang-format off: the order says which header may include which
 #include <usm_dlpack/usm_dlpack.hpp>
-#include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/nanobind/package.hpp>
 #include <usm_dlpack/nanobind/overloads.hpp>
-#include <usm_dlpack/nanobind/sycl_objects.hpp>
+#include <usm_dlpack/nanobind/dpctl.hpp>
 #include <usm_dlpack/nanobind/views.hpp>
 #include <usm_dlpack/nanobind/ndarray.hpp>
 // clang-format on

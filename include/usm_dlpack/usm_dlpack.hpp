@@ -11,7 +11,6 @@
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/devices.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
-#include <usm_dlpack/sycl/observer.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>

@@ -49,39 +49,6 @@ constexpr bool is_named_by_code(DLDataType dtype) noexcept {
   return type_code_rows[dtype.code].bits == dtype.bits && dtype.code != kDLBfloat;
 }
 
-}  // namespace detail
-
-/// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
-inline std::string to_string(DLDataType dtype) {
-  std::string name = "unknown";
-  if (dtype.code < detail::type_code_count) {
-    name = detail::type_code_rows[dtype.code].name;
-    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
-  }
-  const std::string lanes = std::to_string(dtype.lanes);
-  if (dtype.lanes != 1) {
-    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
-  }
-  name.append(" (code ").append(std::to_string(dtype.code));
-  name.append(", bits ").append(std::to_string(dtype.bits));
-  return name.append(", lanes ").append(lanes).append(")");
-}
-
-/// The dtype of an element type, as a member `static constexpr DLDataType value`.
-///
-/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
-/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
-/// cv-unqualified type; other types are refused.
-///
-/// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
-/// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
-/// a byte for each such element (`sizeof(T) == lanes`) is *padded*; only a managed tensor can
-/// declare this (`flag::is_subbyte_type_padded`).
-template <class T>
-struct data_type_of;
-
-namespace detail {
-
 template <int Code, std::size_t Bits, std::size_t Lanes = 1>
 struct dtype_constant {
   static constexpr DLDataType value{static_cast<std::uint8_t>(Code),
@@ -109,30 +76,35 @@ struct complex_row<
 template <class T, class... Types>
 inline constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 
-// char, wchar_t, char8_t, std::byte and enums are not numbers; x87 long double has no code.
+/// The code of a number's dtype, or -1. char, wchar_t, char8_t, std::byte and enums are not
+/// numbers; x87 long double has no code.
 template <class T>
-inline constexpr bool is_signed_number =
-    is_one_of<T, signed char, short, int, long, long long, int128>;
-template <class T>
-inline constexpr bool is_unsigned_number =
-    is_one_of<T, unsigned char, unsigned short, unsigned, unsigned long, unsigned long long,
-              uint128>;
-template <class T>
-inline constexpr bool is_real_number = is_one_of<T, float16, float, double, float128>;
+inline constexpr int number_code =
+    is_one_of<T, signed char, short, int, long, long long, int128> ? kDLInt
+    : is_one_of<T, unsigned char, unsigned short, unsigned, unsigned long, unsigned long long,
+                uint128>
+        ? kDLUInt
+    : is_one_of<T, float16, float, double, float128> ? kDLFloat
+    : std::is_same_v<T, bool>                        ? kDLBool
+                                                     : -1;
 
-template <class T, class = void>
+template <class T, bool = (number_code<T> >= 0)>
 struct number_row : complex_row<T> {};
 template <class T>
-struct number_row<T, std::enable_if_t<is_signed_number<T> || is_unsigned_number<T> ||
-                                      is_real_number<T> || std::is_same_v<T, bool>>>
-    : dtype_constant<is_signed_number<T>     ? kDLInt
-                     : is_unsigned_number<T> ? kDLUInt
-                     : is_real_number<T>     ? kDLFloat
-                                             : kDLBool,
-                     sizeof(T) * 8> {};
+struct number_row<T, true> : dtype_constant<number_code<T>, sizeof(T) * 8> {};
 
 }  // namespace detail
 
+/// The dtype of an element type, as a member `static constexpr DLDataType value`.
+///
+/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
+/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
+/// cv-unqualified type; other types are refused.
+///
+/// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
+/// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
+/// a byte for each such element (`sizeof(T) == lanes`) is *padded*; only a managed tensor can
+/// declare this (`flag::is_subbyte_type_padded`).
 template <class T>
 struct data_type_of : detail::number_row<T> {};
 
@@ -226,6 +198,22 @@ inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::val
 template <class T>
 inline constexpr bool is_subbyte_padded_v = detail::is_padded<std::remove_cv_t<T>>();
 
+/// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
+inline std::string to_string(DLDataType dtype) {
+  std::string name = "unknown";
+  if (dtype.code < detail::type_code_count) {
+    name = detail::type_code_rows[dtype.code].name;
+    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
+  }
+  const std::string lanes = std::to_string(dtype.lanes);
+  if (dtype.lanes != 1) {
+    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
+  }
+  name.append(" (code ").append(std::to_string(dtype.code));
+  name.append(", bits ").append(std::to_string(dtype.bits));
+  return name.append(", lanes ").append(lanes).append(")");
+}
+
 /// Compares code, bits and lanes.
 constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
@@ -242,16 +230,14 @@ constexpr std::int64_t bits_per_element(DLDataType dtype, subbyte storage) noexc
   return bits * dtype.lanes;
 }
 
-/// Whether this is a dtype of DLPack 1.3 whose scalars are whole bytes.
-constexpr bool has_whole_bytes(DLDataType dtype) noexcept {
-  return dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits % 8 == 0 &&
-         (type_code_rows[dtype.code].bytes >> (dtype.bits / 8) & 1) != 0;
-}
-
+/// Whether this is a dtype of DLPack 1.3.
 constexpr bool dtype_is_known(DLDataType dtype) noexcept {
-  return detail::has_whole_bytes(dtype) ||
-         (dtype.code < type_code_count && dtype.lanes != 0 && dtype.bits < 8 &&
-          (type_code_rows[dtype.code].subbyte_widths >> dtype.bits & 1) != 0);
+  if (dtype.code >= type_code_count || dtype.lanes == 0) {
+    return false;
+  }
+  const type_code_row& row = type_code_rows[dtype.code];
+  return dtype.bits % 8 == 0 ? (row.bytes >> (dtype.bits / 8) & 1) != 0
+                             : dtype.bits < 8 && (row.subbyte_widths >> dtype.bits & 1) != 0;
 }
 
 /// Mask of the address bits that are 0 if an element is aligned to its scalar: those below the

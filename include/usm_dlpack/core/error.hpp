@@ -70,7 +70,6 @@ namespace detail {
 enum class python_class : bool { conversion_error, binding_error };
 
 struct error_row {
-  errc code;
   const char* name;     ///< the enumerator, as in Python
   const char* meaning;  ///< one line of Markdown
   python_class raised = python_class::conversion_error;
@@ -78,96 +77,64 @@ struct error_row {
 
 /// Every code, in the order of `errc`; the source of names, Python exceptions and docs/errors.
 inline constexpr error_row error_table[] = {
-    {errc::layout_not_strided, "layout_not_strided", "this object's mapping is not strided"},
-    {errc::extent_out_of_range, "extent_out_of_range",
-     "an extent is negative or above the int64_t of `DLTensor::shape`"},
-    {errc::stride_out_of_range, "stride_out_of_range",
-     "a stride is outside the int64_t of `DLTensor::strides`"},
-    {errc::offset_out_of_range, "offset_out_of_range",
-     "the first element lies outside what a pointer can reach"},
-    {errc::version_unsupported, "version_unsupported", "`DLPackVersion::major` is not 1"},
-    {errc::flags_unknown, "flags_unknown", "a bit of `flags` that DLPack does not define"},
-    {errc::read_only, "read_only", "written access asked for memory that is read-only"},
-    {errc::device_type_unsupported, "device_type_unsupported",
-     "`device.device_type` is not `kDLOneAPI`"},
-    {errc::ndim_out_of_range, "ndim_out_of_range", "`ndim` is negative"},
-    {errc::shape_null, "shape_null", "`shape` is null though `ndim` is not 0"},
-    {errc::dtype_unsupported, "dtype_unsupported",
-     "`dtype` is not one that DLPack 1.3 defines"},
-    {errc::shape_negative, "shape_negative", "an entry of `shape` is negative"},
-    {errc::data_null, "data_null", "`data` is null though the tensor has elements"},
-    {errc::span_overflow, "span_overflow",
-     "the view's extent in bytes does not fit the address space"},
-    {errc::data_misaligned, "data_misaligned",
-     "the first element is not aligned to the element type"},
-    {errc::rank_mismatch, "rank_mismatch", "`ndim` is not the view's rank"},
-    {errc::dtype_mismatch, "dtype_mismatch", "`dtype` is not that of the view's element type"},
-    {errc::extent_mismatch, "extent_mismatch",
-     "an entry of `shape` is not the view's static extent"},
-    {errc::index_type_too_small, "index_type_too_small",
+    {"layout_not_strided", "this object's mapping is not strided"},
+    {"extent_out_of_range", "an extent is negative or above the int64_t of `DLTensor::shape`"},
+    {"stride_out_of_range", "a stride is outside the int64_t of `DLTensor::strides`"},
+    {"offset_out_of_range", "the first element lies outside what a pointer can reach"},
+    {"version_unsupported", "`DLPackVersion::major` is not 1"},
+    {"flags_unknown", "a bit of `flags` that DLPack does not define"},
+    {"read_only", "written access asked for memory that is read-only"},
+    {"device_type_unsupported", "`device.device_type` is not `kDLOneAPI`"},
+    {"ndim_out_of_range", "`ndim` is negative"},
+    {"shape_null", "`shape` is null though `ndim` is not 0"},
+    {"dtype_unsupported", "`dtype` is not one that DLPack 1.3 defines"},
+    {"shape_negative", "an entry of `shape` is negative"},
+    {"data_null", "`data` is null though the tensor has elements"},
+    {"span_overflow", "the view's extent in bytes does not fit the address space"},
+    {"data_misaligned", "the first element is not aligned to the element type"},
+    {"rank_mismatch", "`ndim` is not the view's rank"},
+    {"dtype_mismatch", "`dtype` is not that of the view's element type"},
+    {"extent_mismatch", "an entry of `shape` is not the view's static extent"},
+    {"index_type_too_small",
      "the view's index type does not hold an extent, a stride or the span"},
-    {errc::layout_mismatch, "layout_mismatch", "the view's layout does not hold the strides"},
-    {errc::overlapping, "overlapping",
-     "elements may overlap, and the caller asked that they do not"},
-    {errc::device_not_accepted, "device_not_accepted",
-     "the root device is not the one asked for"},
-    {errc::no_device, "no_device", "the SYCL runtime has no root device at all"},
-    {errc::device_id_out_of_range, "device_id_out_of_range",
-     "`device.device_id` names no root device of this process"},
-    {errc::device_failed, "device_failed", "the runtime lists the device, and cannot use it"},
-    {errc::backend_not_accepted, "backend_not_accepted",
-     "the device's backend is not among those asked for"},
-    {errc::pointer_unknown, "pointer_unknown", "the pointer is no USM of the context",
+    {"layout_mismatch", "the view's layout does not hold the strides"},
+    {"overlapping", "elements may overlap, and the caller asked that they do not"},
+    {"device_not_accepted", "the root device is not the one asked for"},
+    {"no_device", "the SYCL runtime has no root device at all"},
+    {"device_id_out_of_range", "`device.device_id` names no root device of this process"},
+    {"device_failed", "the runtime lists the device, and cannot use it"},
+    {"backend_not_accepted", "the device's backend is not among those asked for"},
+    {"pointer_unknown", "the pointer is no USM of the context", python_class::binding_error},
+    {"usm_type_not_accepted", "the USM kind is not among those asked for"},
+    {"device_mismatch", "`device.device_id` and the memory name different root devices",
      python_class::binding_error},
-    {errc::usm_type_not_accepted, "usm_type_not_accepted",
-     "the USM kind is not among those asked for"},
-    {errc::device_mismatch, "device_mismatch",
-     "`device.device_id` and the memory name different root devices",
+    {"out_of_bounds", "the view does not lie within one USM allocation"},
+    {"device_without_id", "the device's root is not in `sycl::device::get_devices()`",
      python_class::binding_error},
-    {errc::out_of_bounds, "out_of_bounds", "the view does not lie within one USM allocation"},
-    {errc::device_without_id, "device_without_id",
-     "the device's root is not in `sycl::device::get_devices()`", python_class::binding_error},
-    {errc::context_ambiguous, "context_ambiguous",
-     "several platforms know the pointer, and no context is given"},
-    {errc::context_not_default, "context_not_default",
-     "the context is not the default context of its platform", python_class::binding_error},
-    {errc::queue_device_mismatch, "queue_device_mismatch",
-     "the queue and the memory are on different root devices"},
-    {errc::capsule_unusable, "capsule_unusable", "the object is no fresh DLPack capsule"},
-    {errc::copy_needed, "copy_needed",
-     "a copy would be needed and is not allowed, or the reverse"},
-    {errc::request_unsupported, "request_unsupported",
+    {"context_ambiguous", "several platforms know the pointer, and no context is given"},
+    {"context_not_default", "the context is not the default context of its platform",
+     python_class::binding_error},
+    {"queue_device_mismatch", "the queue and the memory are on different root devices"},
+    {"capsule_unusable", "the object is no fresh DLPack capsule"},
+    {"copy_needed", "a copy would be needed and is not allowed, or the reverse"},
+    {"request_unsupported",
      "what a keyword of `__dlpack__` or `from_dlpack` asks for is not to be had"},
-    {errc::process_forked, "process_forked",
-     "a child made by fork() cannot use the parent's SYCL runtime"},
-    {errc::tensor_released, "tensor_released",
-     "the garbage collector has taken the tensor's memory already"},
-    {errc::runtime_error, "runtime_error", "the SYCL runtime threw; its text is in `found`"},
+    {"process_forked", "a child made by fork() cannot use the parent's SYCL runtime"},
+    {"tensor_released", "the garbage collector has taken the tensor's memory already"},
+    {"runtime_error", "the SYCL runtime threw; its text is in `found`"},
 };
-
-constexpr bool has_row_of_each_code() {
-  int code = 0;
-  for (const error_row& row : error_table) {
-    if (static_cast<int>(row.code) != ++code) {
-      return false;
-    }
-  }
-  return code == static_cast<int>(errc::runtime_error);
-}
-static_assert(has_row_of_each_code(),
-              "error_table: expected the enumerators of errc in their order, found others; "
-              "add the row, or move it");
+static_assert(sizeof(error_table) / sizeof(error_row) ==
+                  static_cast<std::size_t>(errc::runtime_error),
+              "error_table: expected a row for each enumerator of errc, found more or fewer; "
+              "add the row, or remove one");
 
 }  // namespace detail
 
 /// The name of a code: the enumerator, as in Python.
 constexpr const char* to_string(errc code) noexcept {
-  for (const detail::error_row& row : detail::error_table) {
-    if (row.code == code) {
-      return row.name;
-    }
-  }
-  return "unknown";
+  const auto row = static_cast<std::size_t>(code) - 1;
+  return row < static_cast<std::size_t>(errc::runtime_error) ? detail::error_table[row].name
+                                                             : "unknown";
 }
 
 /// The parts of a refusal's sentence: `<field>: expected <expected>, found <found>; <remedy>`.

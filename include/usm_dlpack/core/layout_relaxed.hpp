@@ -40,6 +40,8 @@ struct layout_relaxed {
     template <class Other>
     using if_strided =
         std::enable_if_t<detail::is_strided_mapping<Other, Extents::rank()>, int>;
+    template <class Self>
+    using if_self = std::enable_if_t<std::is_base_of_v<mapping, Self>, int>;
 
    public:
     using extents_type = Extents;
@@ -111,10 +113,8 @@ struct layout_relaxed {
     /// Whether the strides prove that no two indices share an element: each stride exceeds
     /// everything that smaller strides reach.
     constexpr bool is_unique() const noexcept {
-      const strides_type all = shape();
-      const strides_type strides = strides_;  // a copy: see `span`
-      return detail::strides_step_over(all.data(), strides.data(), all.size(),
-                                       detail::step_over::elements);
+      const auto all = strided();
+      return detail::strides_step_over(all, detail::step_over::elements);
     }
 
     /// Whether every index below the span size has an element.
@@ -124,7 +124,7 @@ struct layout_relaxed {
         return all.empty;
       }
       std::int64_t count = 1;  // no more than the span, as no two indices share an element
-      for (const std::int64_t extent : shape()) {
+      for (const std::int64_t extent : shape_of(extents_)) {
         count *= extent;
       }
       return all.lowest + element_offset_ == 0 && count == all.highest - all.lowest + 1;
@@ -133,21 +133,33 @@ struct layout_relaxed {
     static constexpr bool is_strided() noexcept { return true; }
 
     /// Compares extents, strides and the index of the first element.
-    template <class Other, if_strided<Other> = 0>
-    friend constexpr bool operator==(const mapping& a, const Other& b) noexcept {
-      bool equal = a.extents() == b.extents() && a.element_offset() == first_of(b);
-      const strides_type strides = strides_of(b);
-      for (std::size_t r = 0; equal && r < strides.size(); ++r) {
-        equal = a.stride(r) == strides[r];
-      }
-      return equal;
+    // The left operand's type is free, or else CCCL's comparison of any mapping with its
+    // layout_stride is as good. What converts to this layout may stand on the left.
+    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
+    friend constexpr bool operator==(const Self& a, const Other& b) noexcept {
+      return equal(a, b);
     }
-    template <class Other, if_strided<Other> = 0>
-    friend constexpr bool operator!=(const mapping& a, const Other& b) noexcept {
-      return !(a == b);
+    friend constexpr bool operator==(const mapping& a, const mapping& b) noexcept {
+      return equal(a, b);
+    }
+    template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
+    friend constexpr bool operator!=(const Self& a, const Other& b) noexcept {
+      return !equal(a, b);
+    }
+    friend constexpr bool operator!=(const mapping& a, const mapping& b) noexcept {
+      return !equal(a, b);
     }
 
    private:
+    template <class Other>
+    static constexpr bool equal(const mapping& a, const Other& b) noexcept {
+      bool same = a.extents() == b.extents() && a.element_offset() == first_of(b);
+      const strides_type strides = strides_of(b);
+      for (std::size_t r = 0; same && r < strides.size(); ++r) {
+        same = a.stride(r) == strides[r];
+      }
+      return same;
+    }
     template <class Other>
     static constexpr strides_type strides_of(const Other& other) noexcept {
       strides_type strides{};
@@ -185,12 +197,13 @@ struct layout_relaxed {
       detail::write_compact_strides(shape.data(), strides.data(), shape.size());
       return strides;
     }
-    constexpr strides_type shape() const noexcept { return shape_of(extents_); }
+    /// A copy: g++ 12 compares a temporary member's address with null only at run time.
+    constexpr detail::strided_shape<extents_type::rank()> strided() const noexcept {
+      return {shape_of(extents_), strides_};
+    }
     constexpr detail::element_span span() const noexcept {
-      const strides_type all = shape();
-      // A copy: g++ 12 compares a temporary member's address with null only at run time.
-      const strides_type strides = strides_;
-      return detail::span_of(all.data(), strides.data(), all.size());
+      const auto all = strided();
+      return detail::span_of(all);
     }
 
     extents_type extents_;

@@ -84,23 +84,6 @@ inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   }
 }
 
-/// Writes every managed tensor. The owner is moved last: only its constructor can fail then.
-template <class Managed, class Owner>
-Managed* make_managed(const DLTensor& tensor, std::uint64_t flags, Owner&& owner) {
-  using block_type = managed_block<Managed, std::decay_t<Owner>>;
-  auto* block = new (tensor.ndim) block_type{Managed{}, std::forward<Owner>(owner)};
-  auto* arrays = reinterpret_cast<std::int64_t*>(block + 1);
-  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
-    block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    block->managed.flags = flags;
-  }
-  detail::write_tensor(tensor, arrays, block->managed.dl_tensor);
-  detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
-  block->managed.manager_ctx = block;
-  block->managed.deleter = &block_type::destroy;
-  return &block->managed;
-}
-
 inline void check_legacy_flags(std::uint64_t flags) {
   if ((flags & flag::read_only) != 0) {
     refuse(errc::read_only, "flags", "writable memory, as a legacy managed tensor implies",
@@ -122,15 +105,27 @@ constexpr std::uint64_t flags_of() {
                                                            : 0U);
 }
 
+/// Makes every managed tensor. The owner is moved last: only its constructor can fail then.
 template <class Managed, class Owner>
 auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
+  using block_type = managed_block<Managed, std::decay_t<Owner>>;
+  constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   check_flags(flags, "clear the bits that DLPack 1.3 does not define");
-  if constexpr (std::is_same_v<Managed, DLManagedTensor>) {
+  if constexpr (!versioned) {
     check_legacy_flags(flags);
   }
   usm_dlpack::check_structure(tensor, storage_of(flags));
-  return std::unique_ptr<Managed, managed_deleter>(
-      detail::make_managed<Managed>(tensor, flags, std::forward<Owner>(owner)));
+  auto* block = new (tensor.ndim) block_type{Managed{}, std::forward<Owner>(owner)};
+  if constexpr (versioned) {
+    block->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    block->managed.flags = flags;
+  }
+  auto* arrays = reinterpret_cast<std::int64_t*>(block + 1);
+  detail::write_tensor(tensor, arrays, block->managed.dl_tensor);
+  detail::rebase_for_consumers(block->managed.dl_tensor, storage_of(flags));
+  block->managed.manager_ctx = block;
+  block->managed.deleter = &block_type::destroy;
+  return std::unique_ptr<Managed, managed_deleter>(&block->managed);
 }
 
 }  // namespace detail

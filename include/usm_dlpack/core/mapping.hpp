@@ -114,7 +114,7 @@ void check_unique_strides(const strided_shape<Rank>& given) {
              digits(given.strides[r]), "use usm_dlpack::layout_relaxed");
     }
   }
-  if (!strides_step_over(given.shape.data(), given.strides.data(), Rank, step_over::extents)) {
+  if (!strides_step_over(given, step_over::extents)) {
     refuse(errc::layout_mismatch, "strides",
            "strides of which each is at least the next smaller one times its extent",
            "one that is less", "use usm_dlpack::layout_relaxed");
@@ -236,12 +236,6 @@ inline constexpr bool made_from_padding =
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
-template <class Index>
-constexpr bool holds(std::uint64_t value) noexcept {
-  return sizeof(Index) > sizeof value ||
-         value <= static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
-}
-
 /// Whether an index type holds `factor` times the extents, without one of them, up to the
 /// first empty one: by P0009 the product is then 0, but libc++ computes it and aborts.
 template <class Index, std::size_t Rank>
@@ -252,19 +246,7 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::in
       return false;
     }
   }
-  return holds<Index>(all);
-}
-
-/// Whether the index type holds the product of the extents with one rounded up to the padding.
-template <class Mapping, std::size_t Rank>
-bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
-  constexpr std::int64_t padding = padding_of<Mapping> == dynamic_extent
-                                       ? 1
-                                       : static_cast<std::int64_t>(padding_of<Mapping>);
-  std::int64_t rounded = 0;
-  return !__builtin_add_overflow(given.shape[r], padding - 1, &rounded) &&
-         holds_product<typename Mapping::extents_type::index_type>(
-             given, r, rounded / padding * padding);
+  return fits<Index>(all);
 }
 
 /// Whether the index type holds the product of the extents (P0009
@@ -272,11 +254,18 @@ bool holds_rounded(const strided_shape<Rank>& given, std::size_t r) {
 /// last, whose stride is 1 in a default mapping.
 template <class Mapping, std::size_t Rank>
 bool holds_products(const strided_shape<Rank>& given) {
-  bool holds = holds_product<typename Mapping::extents_type::index_type>(given, Rank, 1);
+  using index_type = typename Mapping::extents_type::index_type;
+  bool holds = holds_product<index_type>(given, Rank, 1);
   if constexpr (padding_of<Mapping> != 0 && Rank > 1) {
+    constexpr bool dynamic = padding_of<Mapping> == dynamic_extent;
+    constexpr auto padding = dynamic ? 1 : static_cast<std::int64_t>(padding_of<Mapping>);
     const Mapping any{};
-    holds = holds && (any.stride(0) != 1 || holds_rounded<Mapping>(given, 0)) &&
-            (any.stride(Rank - 1) != 1 || holds_rounded<Mapping>(given, Rank - 1));
+    for (const std::size_t r : {std::size_t{0}, Rank - 1}) {
+      std::int64_t rounded = 0;
+      holds = holds && (any.stride(r) != 1 ||
+                        (!add_overflows(given.shape[r], padding - 1, rounded) &&
+                         holds_product<index_type>(given, r, rounded / padding * padding)));
+    }
   }
   return holds;
 }
@@ -292,25 +281,19 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
   return r;
 }
 
-/// Whether the index type holds (extent + padding) times the other extents, the largest
-/// product that padded mappings compute.
-template <class Index, std::size_t Rank>
-bool holds_padding(const strided_shape<Rank>& given, std::size_t r, std::int64_t padding) {
-  std::int64_t sum = 0;
-  return !__builtin_add_overflow(given.shape[r], padding, &sum) &&
-         holds_product<Index>(given, r, sum);
-}
-
-/// Whether a padded mapping may be made with a padded extent. The padded dimension is the one
-/// whose stride in `plain` is 1: the last (right) or the first (left).
+/// Whether a padded mapping may be made with a padded extent: the index type must hold (extent
+/// + padding) times the other extents, the largest product that it computes. The padded
+/// dimension is the one whose stride in `plain` is 1: the last (right) or the first (left).
 template <class Index, class Mapping, std::size_t Rank>
 bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
-  const bool left = plain.stride(0) == 1;
-  const bool right = plain.stride(Rank - 1) == 1;
-  return padding > 0 && (right || padding >= given.shape[0]) &&
-         (left || padding >= given.shape[Rank - 1]) &&
-         (!right || holds_padding<Index>(given, Rank - 1, padding)) &&
-         (!left || holds_padding<Index>(given, 0, padding));
+  bool may = padding > 0;
+  for (const std::size_t r : {std::size_t{0}, Rank - 1}) {
+    std::int64_t sum = 0;
+    may = may && (plain.stride(Rank - 1 - r) == 1 || padding >= given.shape[r]) &&
+          (plain.stride(r) != 1 || (!add_overflows(given.shape[r], padding, sum) &&
+                                    holds_product<Index>(given, r, sum)));
+  }
+  return may;
 }
 
 /// Makes a mapping from extents, with the padded extent that gives the strides if needed.

@@ -19,45 +19,25 @@ constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
                    : static_cast<std::uint64_t>(value);
 }
 
-/// `multiply_overflows` without builtins, which devices may lack.
-constexpr bool portable_multiply(std::int64_t a, std::int64_t b,
-                                 std::int64_t& product) noexcept {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  const std::uint64_t limit = (a < 0) != (b < 0) ? most + 1 : most;
-  const bool overflow = a != 0 && magnitude(b) > limit / magnitude(a);
-  if (!overflow) {
-    product = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) *
-                                        static_cast<std::uint64_t>(b));
-  }
-  return overflow;
-}
-
-/// `add_overflows` without builtins.
-constexpr bool portable_add(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
-  const bool overflow = b < 0 ? a < std::numeric_limits<std::int64_t>::min() - b
-                              : a > std::numeric_limits<std::int64_t>::max() - b;
-  if (!overflow) {
-    sum = a + b;
-  }
-  return overflow;
-}
-
-/// Writes the product.
+/// Writes the product. Device code, which may lack the builtin, does not check: it only makes
+/// mappings whose preconditions exclude overflow.
 /// @returns whether it overflows; `product` is then unusable
 constexpr bool multiply_overflows(std::int64_t a, std::int64_t b,
                                   std::int64_t& product) noexcept {
   if constexpr (is_device_code) {
-    return portable_multiply(a, b, product);
+    product = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) *
+                                        static_cast<std::uint64_t>(b));
+    return false;
   } else {
     return __builtin_mul_overflow(a, b, &product);
   }
 }
 
-/// Writes the sum.
-/// @returns whether it overflows; `sum` is then unusable
+/// `multiply_overflows` for the sum.
 constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
   if constexpr (is_device_code) {
-    return portable_add(a, b, sum);
+    sum = a + b;
+    return false;
   } else {
     return __builtin_add_overflow(a, b, &sum);
   }
@@ -67,21 +47,17 @@ constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) 
 template <class Integer>
 inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
 
-template <class Integer>
-inline constexpr bool always_fits_int64 =
-    sizeof(Integer) < sizeof(std::int64_t) ||
-    (sizeof(Integer) == sizeof(std::int64_t) && is_signed_integer<Integer>);
-
-template <class Integer>
-constexpr bool fits_int64(Integer value) noexcept {
-  if constexpr (always_fits_int64<Integer>) {
-    return true;
-  } else if constexpr (is_signed_integer<Integer>) {
-    return value >= std::numeric_limits<std::int64_t>::min() &&
-           value <= std::numeric_limits<std::int64_t>::max();
-  } else {
-    return value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  }
+/// Whether a type holds a value of another, as std::in_range of C++20; also of 128 bits.
+template <class To, class From>
+constexpr bool fits(From value) noexcept {
+  const To held = static_cast<To>(value);
+  const bool same_sign =
+      is_signed_integer<To> == is_signed_integer<From> || (held < To{0}) == (value < From{0});
+  return static_cast<From>(held) == value && same_sign;
+}
+template <class From>
+constexpr bool fits_int64(From value) noexcept {
+  return fits<std::int64_t>(value);
 }
 
 /// Decimal digits of any integer, 128-bit ones included.
@@ -198,20 +174,6 @@ constexpr element_span span_of(const strided_shape<Rank>& given) noexcept {
   return detail::span_of(given.shape.data(), given.strides.data(), Rank);
 }
 
-/// Whether another integer type holds an int64_t.
-template <class Integer>
-constexpr bool fits(std::int64_t value) noexcept {
-  if constexpr (sizeof(Integer) > sizeof value) {
-    return is_signed_integer<Integer> || value >= 0;
-  } else if constexpr (std::is_signed_v<Integer>) {
-    return value >= static_cast<std::int64_t>(std::numeric_limits<Integer>::min()) &&
-           value <= static_cast<std::int64_t>(std::numeric_limits<Integer>::max());
-  } else {
-    return value >= 0 &&
-           static_cast<std::uint64_t>(value) <= std::numeric_limits<Integer>::max();
-  }
-}
-
 /// For example `int64_t`.
 template <class Integer>
 std::string name_of_integer() {
@@ -278,11 +240,13 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
 }
 
 /// `dimensions_step_over` for any strides: true for an empty tensor, false on overflow.
-/// @pre no extent is negative; `strides` is not null unless `ndim` is 0
-constexpr bool strides_step_over(const std::int64_t* shape, const std::int64_t* strides,
-                                 std::size_t ndim, step_over what) noexcept {
-  const element_span whole = span_of(shape, strides, ndim);
-  return whole.empty || (!whole.overflow && dimensions_step_over(shape, strides, ndim, what));
+/// @pre no extent is negative
+template <std::size_t Rank>
+constexpr bool strides_step_over(const strided_shape<Rank>& given, step_over what) noexcept {
+  const element_span whole = span_of(given);
+  return whole.empty ||
+         (!whole.overflow &&
+          dimensions_step_over(given.shape.data(), given.strides.data(), Rank, what));
 }
 
 /// Recognises dimensions nested in C or F order, as in compact arrays and most slices: every

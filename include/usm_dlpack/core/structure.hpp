@@ -71,7 +71,7 @@ inline void check_ndim(const DLTensor& tensor) {
   }
 }
 
-inline void check_ndim_and_dtype(const DLTensor& tensor) {
+inline void check_shape_and_dtype(const DLTensor& tensor) {
   check_ndim(tensor);
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
     refuse(errc::shape_null, "shape", "an array of ndim extents",
@@ -82,9 +82,6 @@ inline void check_ndim_and_dtype(const DLTensor& tensor) {
            usm_dlpack::to_string(tensor.dtype),
            "convert the array to a dtype of DLPack first");
   }
-}
-
-inline void check_extents(const DLTensor& tensor) {
   for (std::size_t r = 0; r < static_cast<std::size_t>(tensor.ndim); ++r) {
     if (tensor.shape[r] < 0) {
       refuse(errc::shape_negative, indexed("shape", r), "an extent of 0 or more elements",
@@ -145,45 +142,27 @@ USM_DLPACK_COLD inline void refuse_span() {
          "offsets beyond it", "have the producer correct shape, strides and byte_offset");
 }
 
-/// Accepts most tensors at once: elements of whole bytes, nested dimensions, aligned memory.
-/// Leaves all others to `check_in_full`.
-/// @returns whether the tensor is accepted and `result` written
-inline bool accept_common_case(const DLTensor& tensor, tensor_structure& result) noexcept {
-  const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  if (tensor.ndim < 0 || tensor.data == nullptr || !detail::has_whole_bytes(tensor.dtype) ||
-      (ndim != 0 && (tensor.shape == nullptr || tensor.strides == nullptr)) ||
-      detail::nested_reach(tensor.shape, tensor.strides, ndim) == 0) {
-    return false;
-  }
-  std::int64_t count = 1;  // of elements from the first to the last; at most the reach
-  for (std::size_t r = 0; r < ndim; ++r) {
-    count += (tensor.shape[r] - 1) * tensor.strides[r];
-  }
-  std::uintptr_t first = 0;
-  std::int64_t nbytes = 0;
-  std::uintptr_t end = 0;
-  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
-                             &first) ||
-      multiply_overflows(count, tensor.dtype.bits / 8 * tensor.dtype.lanes, nbytes) ||
-      __builtin_add_overflow(first, nbytes, &end) ||
-      (first & detail::alignment_mask(tensor.dtype)) != 0) {
-    return false;
-  }
-  result = {first, first, static_cast<std::uint64_t>(nbytes), false, true};
-  return true;
-}
+}  // namespace detail
 
-/// Runs every check in the documented order.
-[[gnu::noinline]] inline tensor_structure check_in_full(const DLTensor& tensor,
-                                                        subbyte storage) {
+/// Checks that a tensor is well formed, and returns the bytes that it spans. Ignores the
+/// device, allocates nothing. Checks, in this order (docs/checks.md): `ndim`, `shape` null,
+/// `dtype`, negative extents, `data` null, the span in elements and bytes, the alignment of
+/// the first element.
+///
+/// Accepts null `strides` (compact row-major before DLPack 1.2), any stride of a dimension of
+/// extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
+/// Stricter than DLPack: the first element must be aligned to its scalar, for kernels.
+/// @pre `shape`, and `strides` unless null, have `ndim` readable entries
+/// @throws conversion_error of the first broken rule
+inline tensor_structure check_structure(const DLTensor& tensor,
+                                        subbyte storage = subbyte::packed) {
   tensor_structure result;
-  detail::check_ndim_and_dtype(tensor);
+  detail::check_shape_and_dtype(tensor);
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
-  detail::check_extents(tensor);
-  const element_span span = detail::span_of(tensor.shape, tensor.strides, ndim);
+  const detail::element_span span = detail::span_of(tensor.shape, tensor.strides, ndim);
   result.empty = span.empty;
+  result.unique = span.empty;
   if (span.empty && tensor.data == nullptr) {
-    result.unique = true;
     return result;
   }
   if (tensor.data == nullptr) {
@@ -208,33 +187,15 @@ inline bool accept_common_case(const DLTensor& tensor, tensor_structure& result)
   }
   const std::uintptr_t beyond = result.first & detail::alignment_mask(tensor.dtype);
   if (!span.empty && beyond != 0) {
-    refuse_alignment("data + byte_offset aligned to " +
-                         digits(detail::alignment_mask(tensor.dtype) + 1) + " bytes",
-                     beyond);
+    detail::refuse_alignment("data + byte_offset aligned to " +
+                                 detail::digits(detail::alignment_mask(tensor.dtype) + 1) +
+                                 " bytes",
+                             beyond);
   }
   result.unique = span.empty || tensor.strides == nullptr ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
                                                detail::step_over::elements);
   return result;
-}
-
-}  // namespace detail
-
-/// Checks that a tensor is well formed, and returns the bytes that it spans. Ignores the
-/// device, allocates nothing. Checks, in this order (docs/checks.md): `ndim`, `shape` null,
-/// `dtype`, negative extents, `data` null, the span in elements and bytes, the alignment of
-/// the first element.
-///
-/// Accepts null `strides` (compact row-major before DLPack 1.2), any stride of a dimension of
-/// extent 1, null `shape` and `strides` for `ndim` 0, null `data` for an empty tensor.
-/// Stricter than DLPack: the first element must be aligned to its scalar, for kernels.
-/// @pre `shape`, and `strides` unless null, have `ndim` readable entries
-/// @throws conversion_error of the first broken rule
-inline tensor_structure check_structure(const DLTensor& tensor,
-                                        subbyte storage = subbyte::packed) {
-  tensor_structure result;
-  return detail::accept_common_case(tensor, result) ? result
-                                                    : detail::check_in_full(tensor, storage);
 }
 
 }  // namespace usm_dlpack

@@ -7,12 +7,6 @@
 #include <usm_dlpack/core/dtype.hpp>
 
 namespace usm_dlpack {
-namespace detail {
-
-/// `std::dynamic_extent`, which every mdspan uses.
-inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
-
-}  // namespace detail
 
 /// Whether an accessor shows the values in memory unchanged, so that a consumer without the
 /// accessor reads the same values.
@@ -26,6 +20,9 @@ inline constexpr bool is_plain_accessor_v =
     std::is_same_v<typename Accessor::data_handle_type, typename Accessor::element_type*>;
 
 namespace detail {
+
+/// `std::dynamic_extent`, which every mdspan uses.
+inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
 
 template <std::size_t Number>
 using if_power_of_two = std::enable_if_t<Number != 0 && (Number & (Number - 1)) == 0>;

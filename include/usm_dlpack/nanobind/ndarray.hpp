@@ -39,7 +39,7 @@ void check_extents_said(const strided_shape<Rank>& tensor) {
   constexpr auto said = detail::extents_said(typename Array::Config::Shape{});
   for (std::size_t r = 0; r + 1 < said.size(); ++r) {
     if (said[r] >= 0 && said[r] != tensor.shape[r]) {
-      refuse(errc::extent_mismatch, "shape[" + digits(r) + "]",
+      refuse(errc::extent_mismatch, indexed("shape", r),
              digits(said[r]) + " for the nb::shape of the nb::ndarray",
              digits(tensor.shape[r]),
              "leave that extent of the nb::ndarray free, or return an array of its shape");
@@ -56,16 +56,16 @@ void check_order_said(const strided_shape<Rank>& tensor) {
     if (std::count(tensor.shape.begin(), tensor.shape.end(), 0) != 0) {
       return;  // no element to be misplaced
     }
-    std::int64_t compact = 1;
+    std::array<std::int64_t, Rank> compact{};
+    write_compact_strides(tensor.shape.data(), compact.data(), Rank, is_left);
     for (std::size_t n = 0; n < Rank; ++n) {
       const std::size_t r = is_left ? n : Rank - 1 - n;
-      if (tensor.shape[r] != 1 && tensor.strides[r] != compact) {
-        refuse(errc::layout_mismatch, "strides[" + digits(r) + "]",
-               digits(compact) + (is_left ? " for nb::f_contig" : " for nb::c_contig"),
+      if (tensor.shape[r] != 1 && tensor.strides[r] != compact[r]) {
+        refuse(errc::layout_mismatch, indexed("strides", r),
+               digits(compact[r]) + (is_left ? " for nb::f_contig" : " for nb::c_contig"),
                digits(tensor.strides[r]),
                "leave the order of the nb::ndarray free, or return a contiguous array");
       }
-      compact *= tensor.shape[r];
     }
   }
 }

@@ -38,25 +38,20 @@ opencl_handle<Native> opencl_handle_of(const Object& object) {
       ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }));
 }
 
-/// The platform of a device's root, and the root's id.
-struct opencl_root {
-  const opencl_platform* native = nullptr;  ///< null: no root of this process
+/// The id of a device's root, or -1.
+inline std::int32_t find_root(cl_device_id device) {
   std::int32_t id = -1;
-};
-
-inline opencl_root find_root(cl_device_id device) {
   for (const platform_entry& entry : device_table::get().platforms) {
-    const opencl_platform& native = entry.opencl;
-    const std::int32_t id = native.device_info == nullptr ? -1 : root_id_of(native, device);
-    if (id >= 0) {
-      return {&native, id};
+    if (id < 0 && entry.opencl.device_info != nullptr) {
+      id = root_id_of(entry.opencl, device);
     }
   }
-  return {};
+  return id;
 }
 
-inline bool is_root(cl_device_id device, const opencl_root& root) noexcept {
-  return root.native->devices[static_cast<std::size_t>(root.id)] == device;
+inline bool is_root(cl_device_id device, std::int32_t id) noexcept {
+  const opencl_platform& native = device_table::get().platform_of(id).opencl;
+  return native.devices[static_cast<std::size_t>(id)] == device;
 }
 
 /// Whether a handle belongs to a listed root device that SYCL cannot use.
@@ -81,13 +76,13 @@ USM_DLPACK_COLD inline void refuse_device(cl_device_id device, const char* field
   refuse_device_without_id(field);
 }
 
-/// The root of a device that the caller passed, or of a device of the caller's context.
-inline opencl_root root_with_id(cl_device_id device, const char* field) {
-  const opencl_root root = find_root(device);
-  if (root.native == nullptr) {
+/// The id of the root of a device that the caller passed, or of the caller's context.
+inline std::int32_t working_root(cl_device_id device, const char* field) {
+  const std::int32_t id = find_root(device);
+  if (id < 0) {
     refuse_device(device, field);
   }
-  return root;
+  return id;
 }
 
 /// The platform whose default context has this handle, or null.
@@ -145,7 +140,7 @@ inline const platform_entry* find_platform(cl_context context) {
 /// @throws conversion_error `device_without_id`, `device_failed`; `runtime_error` for null and
 ///         handles that OpenCL refuses
 [[nodiscard]] inline sycl::device sycl_device(cl_device_id device) {
-  static_cast<void>(detail::root_with_id(device, "device"));
+  static_cast<void>(detail::working_root(device, "device"));
   return detail::ask_runtime("device",
                              [&] { return sycl::make_device<sycl::backend::opencl>(device); });
 }
@@ -161,7 +156,7 @@ inline const platform_entry* find_platform(cl_context context) {
     return *entry->context;
   }
   for (const cl_device_id device : detail::devices_of(context)) {
-    static_cast<void>(detail::root_with_id(device, "context"));
+    static_cast<void>(detail::working_root(device, "context"));
   }
   return detail::ask_runtime(
       "context", [&] { return sycl::make_context<sycl::backend::opencl>(context); });
@@ -204,10 +199,11 @@ USM_DLPACK_COLD inline void refuse_opencl_pointer(const void* pointer) {
 USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empty,
                                                   cl_context context) {
   const std::vector<cl_device_id> devices = devices_of(context);
-  const opencl_root root = find_root(devices.front());
+  const std::int32_t root = find_root(devices.front());
   std::string platform = "a platform in sycl::platform::get_platforms()";
-  if (root.native != nullptr) {
-    opencl_platform asked = *root.native;
+  if (root >= 0) {
+    const platform_entry& entry = device_table::get().platform_of(root);
+    opencl_platform asked = entry.opencl;
     asked.context = context;
     cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
     if (asked.query != nullptr) {
@@ -216,30 +212,30 @@ USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empt
     if (kind_of(type) == sycl::usm::alloc::unknown && !empty) {
       refuse_opencl_pointer(pointer);
     }
-    platform = name_of(device_table::get().platform_of(root.id).platform);
+    platform = name_of(entry.platform);
   }
   refuse(errc::context_not_default, "context", "the default context of " + platform,
          "another one, of " + std::to_string(devices.size()) + " device(s)",
          "allocate in the cl_context of usm_dlpack::default_context, or copy to such memory");
 }
 
-inline std::string name_of(cl_device_id device, const opencl_root& root) {
-  return (is_root(device, root) ? "device " : "a sub-device of device ") + digits(root.id);
+inline std::string name_of(cl_device_id device, std::int32_t root) {
+  return (is_root(device, root) ? "device " : "a sub-device of device ") + digits(root);
 }
 
 /// Checks the last rule: a given device is the one that the memory is on, or its root. Host
 /// USM and unknown memory, for which OpenCL names no device, accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
-                         const opencl_root& root) {
+                         std::int32_t root) {
   const opencl_platform& native = entry.opencl;
   cl_device_id true_device = nullptr;
   if (native.query != nullptr) {
     native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);
   }
-  const opencl_root true_root{&native, root_id_of(native, true_device)};
-  const bool known = true_root.id >= 0;
+  const std::int32_t true_root = root_id_of(native, true_device);
+  const bool known = true_root >= 0;
   if (known ? device != true_device && !is_root(device, true_root)
-            : &device_table::get().platform_of(root.id) != &entry) {
+            : &device_table::get().platform_of(root) != &entry) {
     const std::string expected = known ? name_of(true_device, true_root) : "";
     const std::string named = name_of(device, root);
     refuse(errc::device_mismatch, "device",
@@ -256,14 +252,14 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
   if (entry == nullptr) {
     static_cast<void>(devices_of(place.context));
   }
-  opencl_root root;
+  std::int32_t root = -1;
   if (place.device) {
-    root = root_with_id(*place.device, "device");
+    root = working_root(*place.device, "device");
   }
   if (entry == nullptr) {
     refuse_opencl_context(pointer, empty, place.context);
   }
-  const memory_place found = find_place(pointer, *entry, kind, root.id);
+  const memory_place found = find_place(pointer, *entry, kind, root);
   if (!found.known && !empty) {
     refuse_opencl_pointer(pointer);
   }

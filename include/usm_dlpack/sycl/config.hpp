@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refuses a SYCL other than DPC++, and defines which code this compiler pass makes. Include it
-// right after <sycl/sycl.hpp>, whose feature macros it reads.
+// SYCL itself, if it is DPC++, and whether this compiler makes kernels.
 #pragma once
+
+#include <sycl/sycl.hpp>
 
 #if defined(SYCL_LANGUAGE_VERSION) && !defined(SYCL_KHR_DEFAULT_CONTEXT) && \
     !defined(SYCL_EXT_ONEAPI_DEFAULT_CONTEXT)
@@ -12,19 +13,11 @@ use icpx or the wheel intel-sycl-rt
 
 namespace usm_dlpack::detail {
 
-/// Code made by a compiler pass. A function may be compiled in several.
-enum class compiled_code {
-  host,              ///< host code alone: kernels are built elsewhere
-  host_and_kernels,  ///< host code, and kernel bodies that do not run
-  device,            ///< device code
-};
-
-#if defined(__SYCL_DEVICE_ONLY__)
-inline constexpr compiled_code this_pass = compiled_code::device;
-#elif defined(SYCL_LANGUAGE_VERSION)
-inline constexpr compiled_code this_pass = compiled_code::host_and_kernels;
+/// Whether kernel bodies are compiled here, in a pass for the host too.
+#if defined(SYCL_LANGUAGE_VERSION)
+inline constexpr bool makes_kernels = true;
 #else
-inline constexpr compiled_code this_pass = compiled_code::host;
+inline constexpr bool makes_kernels = false;
 #endif
 
 }  // namespace usm_dlpack::detail

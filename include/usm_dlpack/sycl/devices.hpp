@@ -5,11 +5,10 @@
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 
 #include <CL/cl_ext.h>  // after SYCL, which sets the OpenCL version
 #include <dlfcn.h>
-#include <sycl/sycl.hpp>
-#include <usm_dlpack/sycl/config.hpp>
 
 #include <algorithm>
 #include <array>
@@ -134,7 +133,7 @@ struct memory_pools {
   /// Finds the bytes from an address to the end of its chunk in a pool; for an allocation that
   /// was not cut, its whole size at any address.
   answer ask(std::uintptr_t address, std::size_t& bytes) const noexcept {
-    if (usable_size == nullptr) {
+    if (pool_of == nullptr || usable_size == nullptr) {
       return answer::none;
     }
     const auto* pointer = reinterpret_cast<const void*>(address);
@@ -145,14 +144,6 @@ struct memory_pools {
     return usable_size(pool, pointer, &bytes) == 0 ? answer::told : answer::none;
   }
 };
-
-inline memory_pools find_memory_pools() noexcept {
-  memory_pools found;
-  return find_function("libumf.so.1", "umfPoolByPtr", found.pool_of) &&
-                 find_function("libumf.so.1", "umfPoolMallocUsableSize", found.usable_size)
-             ? found
-             : memory_pools{};
-}
 
 /// The Level Zero objects of a platform's default context, and the queries that SYCL lacks.
 struct level_zero_platform {
@@ -264,8 +255,8 @@ inline bool is_unpooled(const platform_entry& entry, sycl::usm::alloc kind) noex
 
 struct device_entry {
   sycl::device device;
-  std::size_t platform = 0;  ///< index in `device_table::platforms`
-  std::string failure;       ///< the runtime's text if it cannot use the device
+  std::size_t platform = SIZE_MAX;  ///< index in `device_table::platforms`
+  std::string failure{};            ///< the runtime's text if it cannot use the device
 };
 
 /// The root devices in the order of `sycl::device::get_devices()`: the position is the id.
@@ -273,11 +264,9 @@ struct device_table {
   std::vector<platform_entry> platforms;
   std::vector<device_entry> devices;
 
-  static constexpr std::size_t no_platform = static_cast<std::size_t>(-1);
-
   device_table() {
     for (const sycl::device& device : sycl::device::get_devices()) {
-      devices.push_back(device_entry{device, no_platform, {}});
+      devices.push_back(device_entry{device});
       add_platform_of(devices.back());
     }
     for (std::size_t place = 0; place < platforms.size(); ++place) {
@@ -364,7 +353,8 @@ struct device_table {
       }
       if (entry.context && entry.backend == sycl::backend::ext_oneapi_level_zero) {
         entry.level_zero = make_level_zero_platform(*entry.context, roots);
-        entry.pools = find_memory_pools();
+        find_function("libumf.so.1", "umfPoolByPtr", entry.pools.pool_of);
+        find_function("libumf.so.1", "umfPoolMallocUsableSize", entry.pools.usable_size);
         entry.pooling_of_kind = std::make_shared<std::array<std::atomic<pooling>, 4>>();
       }
     } catch (const sycl::exception&) {  // keeps no handles

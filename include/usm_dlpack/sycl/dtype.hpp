@@ -4,12 +4,9 @@
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
-
-#include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
 #include <complex>
-#include <limits>
 
 namespace usm_dlpack {
 
@@ -22,24 +19,15 @@ struct data_type_of<std::complex<sycl::half>> : detail::dtype_constant<kDLComple
 
 namespace detail {
 
-/// Whether an object is exactly `Count` elements of one lane: no dtype if the object is padded
-/// (sycl::vec of 3), or the count does not fit 16 bits.
-template <class Vector, class Element, std::size_t Count>
-constexpr bool has_lanes() {
-  if constexpr (has_data_type_v<Element>) {
-    return data_type_v<Element>.lanes == 1 && !is_subbyte_padded_v<Element> &&
-           Count <= std::numeric_limits<std::uint16_t>::max() &&
-           sizeof(Vector) == Count * sizeof(Element);
-  } else {
-    return false;
-  }
-}
-
-template <class Vector, class Element, std::size_t Count,
-          bool = has_lanes<Vector, Element, Count>()>
+/// The dtype of an object that is exactly `Count` elements of one lane: none if the object is
+/// padded (sycl::vec of 3), or the count does not fit 16 bits.
+template <class Vector, class Element, std::size_t Count, class = void>
 struct lanes_row {};
 template <class Vector, class Element, std::size_t Count>
-struct lanes_row<Vector, Element, Count, true>
+struct lanes_row<
+    Vector, Element, Count,
+    std::enable_if_t<data_type_v<Element>.lanes == 1 && !is_subbyte_padded_v<Element> &&
+                     Count <= UINT16_MAX && sizeof(Vector) == Count * sizeof(Element)>>
     : dtype_constant<data_type_v<Element>.code, data_type_v<Element>.bits, Count> {};
 
 }  // namespace detail

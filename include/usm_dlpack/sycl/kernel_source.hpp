@@ -4,7 +4,6 @@
 // the SYCL runtime, builds them from source at run time. With icpx nothing of this is needed.
 #pragma once
 
-#include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
 #include <unistd.h>

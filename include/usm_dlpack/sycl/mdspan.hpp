@@ -5,8 +5,6 @@
 #pragma once
 
 #include <usm_dlpack/core/view.hpp>
-
-#include <sycl/sycl.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
 namespace usm_dlpack {
@@ -113,9 +111,8 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   /// @throws conversion_error `usm_type_not_accepted` for device USM in host code of a
   ///         single-source compiler
   constexpr reference access(data_handle_type handle, std::size_t i) const {
-    constexpr bool refused =
-        Kind == sycl::usm::alloc::device && detail::this_pass != detail::compiled_code::device;
-    static_assert(!refused || detail::this_pass != detail::compiled_code::host,
+    constexpr bool refused = Kind == sycl::usm::alloc::device && !detail::is_device_code;
+    static_assert(!refused || detail::makes_kernels,
                   "access: expected device code, found host code; "
                   "copy the elements to host or shared USM, or index in a kernel");
     if constexpr (refused) {

@@ -7,7 +7,6 @@
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
-#include <usm_dlpack/sycl/observer.hpp>
 
 #include <algorithm>
 
@@ -35,11 +34,9 @@ USM_DLPACK_COLD inline void refuse_null() {
 USM_DLPACK_COLD inline void refuse_ambiguous(const std::vector<located_memory>& places) {
   std::string names;
   for (const located_memory& place : places) {
-    names.append(names.empty() ? "device " : " and device ")
-        .append(digits(place.device_id()))
-        .append(" (")
-        .append(usm_dlpack::to_string(place.entry->backend))
-        .append(")");
+    const std::string backend = usm_dlpack::to_string(place.entry->backend);
+    names.append(names.empty() ? "device " : " and device ");
+    names.append(digits(place.device_id()) + " (" + backend + ")");
   }
   refuse(errc::context_ambiguous, "data", "an address that one platform knows",
          "memory of " + names + " at it",

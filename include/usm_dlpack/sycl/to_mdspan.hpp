@@ -35,6 +35,29 @@ struct rebound_view<Mdspan<Element, Extents, Layout, Accessor>> {
 template <class View, sycl::usm::alloc Kind>
 using view_of_kind = typename rebound_view<View>::template of_kind<Kind>;
 
+/// Narrows requirements to those of the view type.
+template <class View>
+requirements require_kind(requirements wanted) {
+  constexpr sycl::usm::alloc kind = usm_kind_of<accessor_of<View>>;
+  if constexpr (kind != sycl::usm::alloc::unknown) {
+    wanted.usm_types =
+        wanted.usm_types.contains(kind)
+            ? accepted<sycl::usm::alloc>{kind}
+            : accepted<sycl::usm::alloc>(std::initializer_list<sycl::usm::alloc>{});
+  }
+  wanted.writable = wanted.writable || !has_const_elements<View>;
+  return wanted;
+}
+
+template <class View>
+View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
+  detail::check_device_type(tensor);
+  detail::check_ndim(tensor);
+  detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
+  const usm_allocation proved = detail::import_tensor(tensor, wanted, storage);
+  return detail::make_view<View>(tensor, proved.structure(), storage);
+}
+
 }  // namespace detail
 
 /// The mdspan type `View` for elements in device USM: host code that indexes it does not
@@ -57,33 +80,6 @@ using plain_mdspan = typename detail::rebound_view<View>::plain;
 /// The USM kind that a view type names; unknown if it names none.
 template <class View>
 inline constexpr sycl::usm::alloc usm_kind_v = detail::usm_kind_of<detail::accessor_of<View>>;
-
-namespace detail {
-
-/// Narrows requirements to those of the view type.
-template <class View>
-requirements require_kind(requirements wanted) {
-  constexpr sycl::usm::alloc kind = usm_kind_v<View>;
-  if constexpr (kind != sycl::usm::alloc::unknown) {
-    wanted.usm_types =
-        wanted.usm_types.contains(kind)
-            ? accepted<sycl::usm::alloc>{kind}
-            : accepted<sycl::usm::alloc>(std::initializer_list<sycl::usm::alloc>{});
-  }
-  wanted.writable = wanted.writable || !has_const_elements<View>;
-  return wanted;
-}
-
-template <class View>
-View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
-  detail::check_device_type(tensor);
-  detail::check_ndim(tensor);
-  detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
-  const usm_allocation proved = detail::import_tensor(tensor, wanted, storage);
-  return detail::make_view<View>(tensor, proved.structure(), storage);
-}
-
-}  // namespace detail
 
 /// Validates a tensor by the import protocol (`validate`) and makes a view of it
 /// (`to_mdspan`). If the view's type names a USM kind, the memory must be of that kind.

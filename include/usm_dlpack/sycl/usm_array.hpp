@@ -153,45 +153,27 @@ inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
 /// the GIL, which the package's function releases (nanobind/package.hpp).
 inline std::atomic<decltype(&free_after_work)> free_behind_work{&free_after_work};
 
-/// Owns one USM allocation of a queue's device and context. Null after a move.
-class usm_block {
- public:
-  usm_block(const sycl::queue& queue, sycl::usm::alloc kind, std::size_t alignment,
-            std::size_t size)
-      : queue_(queue), address_(ask_runtime("data", [&] {
-          return sycl::aligned_alloc(alignment, size, queue.get_device(), queue.get_context(),
-                                     kind);
-        })) {
-    if (address_ == nullptr) {
-      refuse(errc::data_null, "data",
-             digits(size) + " bytes of " + to_string(kind) + " USM for the array",
-             "null: the SYCL runtime had none to give", "free other memory, or use less");
-    }
+struct usm_free {
+  sycl::queue queue;
+  void operator()(void* address) const noexcept {
+    free_behind_work.load(std::memory_order_acquire)(queue, address);
   }
-  usm_block(usm_block&& other) noexcept
-      : queue_(other.queue_), address_(std::exchange(other.address_, nullptr)) {}
-  /// Frees the old memory last: while it waits, other threads may look at this block.
-  usm_block& operator=(usm_block&& other) noexcept {
-    if (this != &other) {
-      const usm_block old(std::move(*this));
-      queue_ = other.queue_;
-      address_ = std::exchange(other.address_, nullptr);
-    }
-    return *this;
-  }
-  ~usm_block() {
-    if (void* const address = std::exchange(address_, nullptr)) {
-      free_behind_work.load(std::memory_order_acquire)(queue_, address);
-    }
-  }
-
-  const sycl::queue& queue() const noexcept { return queue_; }
-  void* address() const noexcept { return address_; }
-
- private:
-  sycl::queue queue_;
-  void* address_;
 };
+/// Owns one USM allocation of a queue's device and context. Null after a move.
+using usm_block = std::unique_ptr<void, usm_free>;
+
+inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
+                          std::size_t alignment, std::size_t size) {
+  void* const address = ask_runtime("data", [&] {
+    return sycl::aligned_alloc(alignment, size, queue.get_device(), queue.get_context(), kind);
+  });
+  if (address == nullptr) {
+    refuse(errc::data_null, "data",
+           digits(size) + " bytes of " + to_string(kind) + " USM for the array",
+           "null: the SYCL runtime had none to give", "free other memory, or use less");
+  }
+  return usm_block(address, usm_free{queue});
+}
 
 }  // namespace usm_dlpack::detail
 
@@ -250,8 +232,7 @@ class usm_array {
   template <class Shape,
             std::enable_if_t<std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape)
-      : usm_array(queue, shape, is_plain ? sycl::usm::alloc::device : usm_kind_v<View>,
-                  checked{}) {}
+      : usm_array(is_plain ? sycl::usm::alloc::device : usm_kind_v<View>, queue, shape) {}
 
   /// Allocates USM of the given kind for a plain type.
   /// @throws conversion_error also `usm_type_not_accepted` for the kind unknown
@@ -259,32 +240,31 @@ class usm_array {
       class Shape, bool Plain = is_plain,
       std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
-      : usm_array(queue, shape, check_kind(kind), checked{}) {}
+      : usm_array(check_kind(kind), queue, shape) {}
 
   /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
   View view() const&& = delete;
   /// Address of the memory; not null for an empty array.
-  element_type* data() const noexcept { return static_cast<element_type*>(block_.address()); }
+  element_type* data() const noexcept { return static_cast<element_type*>(block_.get()); }
   /// Bytes of the elements and gaps; 0 for an empty array.
   std::size_t size_bytes() const noexcept {
     return static_cast<std::size_t>(mapping_.required_span_size()) * sizeof(element_type);
   }
   /// The queue of the constructor, for whose work the destructor waits.
-  const sycl::queue& queue() const noexcept { return block_.queue(); }
+  const sycl::queue& queue() const noexcept { return block_.get_deleter().queue; }
   sycl::usm::alloc usm_type() const noexcept { return kind_; }
   /// The DLPack id of the queue's root device.
   std::int32_t device_id() const noexcept { return device_id_; }
 
  private:
-  struct checked {};
-
+  /// @param kind host, device or shared
   template <class Shape>
-  usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind, checked)
+  usm_array(sycl::usm::alloc kind, const sycl::queue& queue, const Shape& shape)
       : device_id_(detail::export_id(queue)),
         kind_(kind),
         mapping_(make_mapping(shape)),
-        block_(queue, kind, alignment, size_to_allocate(mapping_)) {}
+        block_(detail::allocate(queue, kind, alignment, size_to_allocate(mapping_))) {}
 
   static sycl::usm::alloc check_kind(sycl::usm::alloc kind) {
     if (kind == sycl::usm::alloc::unknown) {

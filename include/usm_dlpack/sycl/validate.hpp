@@ -5,13 +5,12 @@
 
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
-#include <usm_dlpack/sycl/observer.hpp>
 
 #include <initializer_list>
 
 namespace usm_dlpack {
 namespace detail {
-class import_protocol;
+struct import_protocol;
 }
 
 /// Accepted values of an enumeration; all unless constructed from a list.
@@ -75,7 +74,7 @@ class usm_allocation {
   const tensor_structure& structure() const noexcept { return structure_; }
 
  private:
-  friend class detail::import_protocol;
+  friend struct detail::import_protocol;
   tensor_structure structure_{};
   detail::allocation found_{};
   detail::allocation_range range_{0, 0, bounds_proof::none};
@@ -123,115 +122,111 @@ USM_DLPACK_COLD inline void refuse_device(const std::string& true_id, std::int32
 }
 
 /// The steps of the import protocol. Each refuses or writes its answer to `result_`.
-class import_protocol {
- public:
-  import_protocol(const DLTensor& tensor, const requirements& wanted, usm_allocation& result,
-                  step_observer* observer) noexcept
-      : tensor_(tensor), wanted_(wanted), result_(result), observer_(observer) {}
+struct import_protocol {
+  const DLTensor& tensor;
+  const requirements& wanted;
+  usm_allocation& result;
+  step_observer* observer;
 
   void run(subbyte storage) {
     begin("device_type");
-    detail::check_device_type(tensor_);
+    detail::check_device_type(tensor);
     begin("structure");
-    result_.structure_ = usm_dlpack::check_structure(tensor_, storage);
+    result.structure_ = usm_dlpack::check_structure(tensor, storage);
     begin("requirements");
-    if (wanted_.dtype || wanted_.ndim || wanted_.unique) {
+    if (wanted.dtype || wanted.ndim || wanted.unique) {
       check_wanted_description();
     }
     const platform_entry& entry = check_device_id();
     begin("pointer");
-    if (result_.structure_.empty && result_.structure_.first == 0) {
+    if (result.structure_.empty && result.structure_.first == 0) {
       return;
     }
-    result_.found_ = find_allocation(result_.data(), entry);
-    if (result_.structure_.empty) {
+    result.found_ = find_allocation(result.data(), entry);
+    if (result.structure_.empty) {
       // An empty view may point anywhere, even to the allocation after its own: ignore memory
       // of another device or of a kind that is not accepted.
-      if (!wanted_.usm_types.contains(result_.found_.kind) || is_elsewhere()) {
-        result_.found_ = allocation{};
+      if (!wanted.usm_types.contains(result.found_.kind) || is_elsewhere()) {
+        result.found_ = allocation{};
       }
       return;
     }
-    if (result_.found_.kind == sycl::usm::alloc::unknown) {
+    if (result.found_.kind == sycl::usm::alloc::unknown) {
       refuse_unknown();
     }
     begin("kind");
-    check_usm_type(result_.found_.kind, wanted_);
+    check_usm_type(result.found_.kind, wanted);
     begin("device");
     if (is_elsewhere()) {
-      refuse_device(digits(result_.found_.device_id), result_.device_id_);
+      refuse_device(digits(result.found_.device_id), result.device_id_);
     }
     begin("bounds");
     check_bounds(entry);
   }
 
  private:
-  void begin(const char* step) const { begin_step(observer_, step); }
+  void begin(const char* step) const { begin_step(observer, step); }
 
   // Out of line: most consumers have no such requirements.
   [[gnu::noinline]] void check_wanted_description() const {
-    if (wanted_.dtype && !usm_dlpack::same_data_type(*wanted_.dtype, tensor_.dtype)) {
+    if (wanted.dtype && !usm_dlpack::same_data_type(*wanted.dtype, tensor.dtype)) {
       refuse(errc::dtype_mismatch, "dtype",
-             usm_dlpack::to_string(*wanted_.dtype) + ", as asked for",
-             usm_dlpack::to_string(tensor_.dtype), "convert the array to that dtype");
+             usm_dlpack::to_string(*wanted.dtype) + ", as asked for",
+             usm_dlpack::to_string(tensor.dtype), "convert the array to that dtype");
     }
-    if (wanted_.ndim && *wanted_.ndim != tensor_.ndim) {
-      refuse(errc::rank_mismatch, "ndim", digits(*wanted_.ndim) + " dimensions, as asked for",
-             digits(tensor_.ndim), "reshape the array");
+    if (wanted.ndim && *wanted.ndim != tensor.ndim) {
+      refuse(errc::rank_mismatch, "ndim", digits(*wanted.ndim) + " dimensions, as asked for",
+             digits(tensor.ndim), "reshape the array");
     }
-    if (wanted_.unique && !result_.structure_.unique) {
+    if (wanted.unique && !result.structure_.unique) {
       refuse(errc::overlapping, "strides", "elements that do not overlap",
              "strides that do not prove it", "copy the array to a compact one first");
     }
   }
 
   const platform_entry& check_device_id() {
-    const std::int32_t id = tensor_.device.device_id;
-    if (wanted_.device_id && *wanted_.device_id != id) {
+    const std::int32_t id = tensor.device.device_id;
+    if (wanted.device_id && *wanted.device_id != id) {
       refuse(errc::device_not_accepted, "device.device_id",
-             digits(*wanted_.device_id) + ", as asked for", digits(id),
+             digits(*wanted.device_id) + ", as asked for", digits(id),
              "copy the array to that device first");
     }
     begin("root");
     const platform_entry& entry = working_platform(id);
     begin("backend");
-    if (!wanted_.backends.contains(entry.backend)) {
-      refuse_backend(entry.backend);
+    if (!wanted.backends.contains(entry.backend)) {
+      const std::string names = names_of(wanted.backends, known_backends);
+      refuse(
+          errc::backend_not_accepted, "device.device_id",
+          names == "no" ? "a device of no backend" : "a device of the backend " + names,
+          "device " + digits(id) + " of the backend " + usm_dlpack::to_string(entry.backend),
+          "move the array to a device of an accepted backend");
     }
-    result_.device_id_ = id;
+    result.device_id_ = id;
     return entry;
-  }
-
-  USM_DLPACK_COLD void refuse_backend(sycl::backend backend) const {
-    const std::string names = names_of(wanted_.backends, known_backends);
-    refuse(errc::backend_not_accepted, "device.device_id",
-           names == "no" ? "a device of no backend" : "a device of the backend " + names,
-           "device " + digits(tensor_.device.device_id) + " of the backend " +
-               usm_dlpack::to_string(backend),
-           "move the array to a device of an accepted backend");
   }
 
   // Names the other platform's device if one knows the memory.
   USM_DLPACK_COLD void refuse_unknown() const {
-    const std::vector<located_memory> others = locate(result_.data());
+    const std::vector<located_memory> others = locate(result.data());
     if (!others.empty()) {
-      refuse_device(ids_of(others), result_.device_id_);
+      refuse_device(ids_of(others), result.device_id_);
     }
     refuse(errc::pointer_unknown, "data",
-           "USM of the default context of device " + digits(result_.device_id_),
+           "USM of the default context of device " + digits(result.device_id_),
            "an allocation unknown to it", "allocate with a queue made from the device alone");
   }
 
   // Host USM belongs to no single device: any id of its platform is right.
   bool is_elsewhere() const noexcept {
-    return result_.found_.device != device_proof::none &&
-           result_.found_.device_id != result_.device_id_;
+    return result.found_.device != device_proof::none &&
+           result.found_.device_id != result.device_id_;
   }
 
   void check_bounds(const platform_entry& entry) {
-    const tensor_structure& view = result_.structure_;
-    result_.range_ = find_range(result_.data(), view.lowest, result_.found_.kind, entry);
-    const allocation_range& range = result_.range_;
+    const tensor_structure& view = result.structure_;
+    result.range_ = find_range(result.data(), view.lowest, result.found_.kind, entry);
+    const allocation_range& range = result.range_;
     if (range.proof != bounds_proof::both_ends) {
       if (view.lowest < range.base || view.nbytes > range.size ||
           view.lowest - range.base > range.size - view.nbytes) {
@@ -241,15 +236,15 @@ class import_protocol {
     }
     for (const std::uintptr_t end : {view.lowest, view.lowest + view.nbytes - 1}) {
       const allocation there = find_allocation(reinterpret_cast<const void*>(end), entry);
-      if (there.kind != result_.found_.kind || there.device_id != result_.found_.device_id) {
+      if (there.kind != result.found_.kind || there.device_id != result.found_.device_id) {
         refuse_bounds();
       }
     }
   }
 
   USM_DLPACK_COLD void refuse_bounds() const {
-    const tensor_structure& view = result_.structure_;
-    const allocation_range& range = result_.range_;
+    const tensor_structure& view = result.structure_;
+    const allocation_range& range = result.range_;
     const char* const remedy = "correct shape, strides or byte_offset";
     if (range.proof == bounds_proof::both_ends) {
       refuse(errc::out_of_bounds, "shape", "a view within one allocation",
@@ -264,17 +259,12 @@ class import_protocol {
                byte_place(view.lowest + view.nbytes - 1, range.base),
            remedy);
   }
-
-  const DLTensor& tensor_;
-  const requirements& wanted_;
-  usm_allocation& result_;
-  step_observer* observer_;
 };
 
 inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
                                     subbyte storage) {
   usm_allocation result;
-  import_protocol(tensor, wanted, result, nullptr).run(storage);
+  import_protocol{tensor, wanted, result, nullptr}.run(storage);
   return result;
 }
 
@@ -324,7 +314,7 @@ void import_managed(const Managed& managed, const requirements& wanted, usm_allo
     check_managed(managed, wanted);
     storage = detail::storage_of(managed.flags);
   }
-  import_protocol(managed.dl_tensor, wanted, result, observer).run(storage);
+  import_protocol{managed.dl_tensor, wanted, result, observer}.run(storage);
 }
 
 }  // namespace detail

@@ -15,8 +15,7 @@ namespace test_mdspan {
 
 using usm_dlpack::errc;
 
-static_assert(usm_dlpack::detail::this_pass ==
-              usm_dlpack::detail::compiled_code::host_and_kernels);
+static_assert(usm_dlpack::detail::makes_kernels && !usm_dlpack::detail::is_device_code);
 
 using view = md::mdspan<short, md::dextents<short, 1>>;
 using vector = usm_dlpack::device_mdspan<view>;
