@@ -165,7 +165,8 @@ constexpr bool holds_reach(std::int64_t reach) noexcept {
   return holds;
 }
 
-/// Accepts most tensors at once, like `accept_common_case` in structure.hpp.
+/// Accepts most tensors at once: nested dimensions, aligned memory. Leaves all others to
+/// `convert_in_full`.
 /// @returns the address of the first element, or 0
 template <class View>
 std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
