@@ -229,11 +229,6 @@ bool is_on_host(nb::handle x, bool host) {
   if (!own || (host && own->device_type == kDLCPU)) {
     return own.has_value();
   }
-  if (own->device_type == kDLCPU) {
-    detail::refuse(
-        errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)", "kDLCPU (1)",
-        "move the array to a SYCL device first: from_dlpack(x, device=...) copies it");
-  }
   DLTensor described{};
   described.device = *own;
   detail::check_device_type(described);

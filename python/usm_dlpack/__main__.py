@@ -93,7 +93,7 @@ def _print_error_page(code: str | None) -> int:
 
     texts = {text.stem: text for text in Path(_paths.installed("errors")).glob("*.txt")}
     if (text := texts.get(code or "index")) is None:
-        near = difflib.get_close_matches(str(code), texts, n=3)
+        near = difflib.get_close_matches(str(code).lower(), texts, n=3)
         named = f"correct the name to {' or '.join(near)}, or " if near else ""
         _terminal.say_error(
             f"code: expected the code of an error, found {code!a}; {named}run "
@@ -139,7 +139,7 @@ def _run_as_program() -> int:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader stopped, like `head`
         _write_nowhere(sys.stdout)
-        return 1
+        return 3
     except OSError as error:
         if error.errno not in _FULL or error.filename is not None:
             raise

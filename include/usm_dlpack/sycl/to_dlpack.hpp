@@ -259,8 +259,7 @@ void check_queue(const sycl::queue& queue, const Views&... views) {
                 "pass the views alone, without a kernel's other arguments");
   if (detail::device_table::get().find(queue.get_context()) == nullptr) {
     detail::refuse(errc::context_not_default, "queue",
-                   "one of the default context of its platform, as the views' memory is",
-                   "one of another context",
+                   "one of the default context of its platform", "one of another context",
                    "pass a queue made from a root device alone, or the array's own");
   }
   (static_cast<void>(detail::export_view(views, queue)), ...);

@@ -168,11 +168,11 @@ def examine(progress: Progress) -> dict[str, Any]:
         findings += _checks.check_requirements()
     except (OSError, subprocess.TimeoutExpired) as error:
         findings.append(fine("requirements", f"not asked: {error}"))
-    del probes["usm_dlpack"]
-    findings += check_peers(probes, findings)
     driver = _checks.check_driver()
     cause = first_command(findings + driver if failure else driver)
     findings += driver + _checks.check_devices(devices, failure, cause)
+    del probes["usm_dlpack"]
+    findings += check_peers(probes, findings)  # last: dpnp needs a device
     return {
         "python": sys.executable,
         "versions": versions,
