@@ -371,7 +371,11 @@ def test_copy_is_kept_with_a_table(table, memory):
 def test_a_host_array_of_a_table_is_copied_to_a_device(table):
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     table.foreign.tensor.data, table.foreign.tensor.device_type = values.ctypes.data, 1
-    with refused("device_type_unsupported", "device.device_type", remedy="from_dlpack(x, device=...) copies it"):
+    with refused(
+        "device_type_unsupported",
+        "device.device_type",
+        remedy="from_dlpack(x, device=...) copies it",
+    ):
         from_dlpack(table.array())
     made = from_dlpack(table.array(), device=(14, 0))
     assert np.array_equal(made.numpy(), values)

@@ -476,7 +476,9 @@ def test_a_caller_can_follow_the_remedy_for_raw_memory(ext, queue, memory):
 def remedy_of(parameter: str, x: Any, *parts: str) -> str:
     """Return what a caller of ``f(x)`` is told, whose view refuses an array."""
     view = f"typing.Annotated[usm_dlpack.UsmArray, dict({parameter})]"
-    error = from_arguments("f", [f"def f(x: {view}) -> None"], (x,), {}, [(x, True, *parts, "")], [])
+    error = from_arguments(
+        "f", [f"def f(x: {view}) -> None"], (x,), {}, [(x, True, *parts, "")], []
+    )
     return error.remedy
 
 
@@ -511,7 +513,10 @@ def test_no_argument_is_blamed_that_an_overload_took():
     text = str(from_arguments("f", signatures, (x, 1.5), {}, refusals, [x]))
     assert text.startswith("f: expected arguments of one of its signatures, found (ndarray, float)")
     error = from_arguments("f", signatures, (x, "s"), {}, refusals, [x])
-    assert (error.field, error.expected) == ("n", "an object of type int or an object of type float")
+    assert (error.field, error.expected) == (
+        "n",
+        "an object of type int or an object of type float",
+    )
 
 
 def test_no_remedy_is_named_that_does_not_help(ext, queue, memory):

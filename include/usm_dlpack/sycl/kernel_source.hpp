@@ -72,8 +72,8 @@ class kernel_source {
     sycl::device device;
     std::mutex building;
     std::optional<kernels> built;
-    /// One object for each kernel: DPC++ locks the arguments of a kernel by its object, but the
-    /// objects of one name share them (DPC++ 2026.2).
+    /// One object for each kernel: DPC++ locks the arguments of a kernel by its object, but
+    /// the objects of one name share them (DPC++ 2026.2).
     std::map<std::string, sycl::kernel> found;
   };
 
