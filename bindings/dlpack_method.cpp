@@ -63,7 +63,7 @@ DLDevice read_device(nb::handle dl_device, DLDevice own) {
                    "(14, device_id) of a root device, as the tensor's own (14, " +
                        std::to_string(own.device_id) + "), or (1, 0)",
                    text_of(dl_device),
-                   pair ? "copy to the other device with a queue of both"
+                   pair ? "copy to the host first, by dl_device=(1, 0)"
                         : "pass the tuple that __dlpack_device__ gives");
   }
   const auto id = static_cast<std::int32_t>(device[1]);

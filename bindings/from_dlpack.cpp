@@ -184,7 +184,8 @@ nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::
 tensor_structure check_values(const DLTensor& values, std::uint64_t flags, const tensor& own) {
   const std::string remedy = "pass values of the tensor's shape and dtype";
   if (values.ndim != static_cast<std::int32_t>(own.ndim())) {
-    detail::refuse(errc::rank_mismatch, "ndim", detail::digits(own.ndim()) + " dimensions",
+    detail::refuse(errc::rank_mismatch, "ndim",
+                   "as many dimensions as the tensor, " + detail::digits(own.ndim()),
                    detail::digits(values.ndim), remedy);
   }
   const tensor_structure structure = check_structure(values, detail::storage_of(flags));
@@ -264,7 +265,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
   if (values.device.device_type != kDLCPU) {
     detail::refuse(errc::device_type_unsupported, "device.device_type", "kDLCPU (1)",
                    detail::device_type_name(values.device.device_type),
-                   "pass values in host memory, for example by numpy()");
+                   "copy them to the host first, for example by x.numpy() or dpnp.asnumpy(x)");
   }
   if (nb::object dtype = read[1]; !dtype.is_none()) {
     const element_type element = to_element(nb::cast<element_parts>(dtype));

@@ -175,7 +175,7 @@ struct import_protocol {
              usm_dlpack::to_string(tensor.dtype), "convert the array to that dtype");
     }
     if (wanted.ndim && *wanted.ndim != tensor.ndim) {
-      refuse(errc::rank_mismatch, "ndim", digits(*wanted.ndim) + " dimensions, as asked for",
+      refuse(errc::rank_mismatch, "ndim", digits(*wanted.ndim) + ", as asked for",
              digits(tensor.ndim), "reshape the array");
     }
     if (wanted.unique && !result.structure_.unique) {
