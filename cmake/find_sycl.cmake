@@ -25,6 +25,10 @@ endfunction()
 # the runtime's wheel puts it two folders above site-packages. A top-level module, one in a package
 # and one in a package within it each find it first at the depth that is theirs.
 function(usm_dlpack_find_libsycl_from)
+  if(NOT ARGN)
+    message(FATAL_ERROR "usm_dlpack_find_libsycl_from: expected targets, found none; "
+      "pass the target of your extension")
+  endif()
   foreach(target IN LISTS ARGN)
     set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH
       "$ORIGIN/../.." "$ORIGIN/../../.." "$ORIGIN/../../../..")

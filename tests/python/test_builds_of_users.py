@@ -7,6 +7,7 @@ headers that are missing or too old is in test_invalid_uses.py.
 """
 
 import json
+import shutil
 import sys
 import venv
 from pathlib import Path
@@ -45,13 +46,13 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(tmp_path, driver):
-    sources = f"-DUSM_DLPACK_SOURCES={ROOT}"
-    succeed(
-        "cmake", "-S", ROOT / "tests/packaging/by_subdirectory", "-B", tmp_path, sources, PYTHON
-    )
-    succeed("cmake", "--build", tmp_path)
-    succeed(tmp_path / "consumer", OCL_ICD_FILENAMES=str(driver))
-    needed = succeed("readelf", "--dynamic", "--wide", tmp_path / "consumer")
+    project, build = tmp_path / "project", tmp_path / "build"
+    shutil.copytree(ROOT / "tests/packaging/by_subdirectory", project)
+    (project / "usm_dlpack").symlink_to(ROOT)
+    succeed("cmake", "-S", project, "-B", build, PYTHON)
+    succeed("cmake", "--build", build)
+    succeed(build / "consumer", OCL_ICD_FILENAMES=str(driver))
+    needed = succeed("readelf", "--dynamic", "--wide", build / "consumer")
     assert "libsycl" in needed
     assert "OpenCL" not in needed
 

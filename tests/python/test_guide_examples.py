@@ -92,7 +92,7 @@ def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path):
 
 
 def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path):
-    show, select, forbid, search = console("how-to/devices")
+    show, select, forbid, search, show_two = console("how-to/devices")
     told = [text for language, text in guide.blocks_of("how-to/devices") if language == "text"]
     selected = shell(select, tmp_path).stdout
     assert f" {usm_dlpack.root_device(0).name}\n" in shell(show, tmp_path).stdout
@@ -100,6 +100,7 @@ def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path):
     assert "ONEAPI_DEVICE_SELECTOR=opencl:cpu " in selected
     assert shell(forbid, tmp_path, 1).stderr == told[0]
     assert f"\n{told[1]}" in shell(search, tmp_path, 1).stdout
+    assert " opencl:cpu:1 " in shell(show_two, tmp_path).stdout
 
 
 def test_the_command_of_the_page_on_refusals_says_what_the_example_does(tmp_path):

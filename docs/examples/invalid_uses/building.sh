@@ -25,6 +25,13 @@ case "$1" in
     echo "find_package(usm_dlpack REQUIRED COMPONENTS mdspn)" >>CMakeLists.txt
     cmake -S . -B build -Dusm_dlpack_DIR="$PACKAGE"
     ;;
+  extension_without_its_target)
+    echo "cmake_minimum_required(VERSION 3.25)" >CMakeLists.txt
+    echo "project(user LANGUAGES CXX)" >>CMakeLists.txt
+    echo "find_package(usm_dlpack REQUIRED COMPONENTS sycl)" >>CMakeLists.txt
+    echo "usm_dlpack_find_libsycl_from()" >>CMakeLists.txt
+    cmake -S . -B build -Dusm_dlpack_DIR="$PACKAGE"
+    ;;
   sycl_that_is_nowhere)
     cmake -S "$SOURCE/docs/examples/invalid_uses" -B build -Dusm_dlpack_DIR="$PACKAGE" \
       -DUSM_DLPACK_SYCL_INCLUDE_DIR="$PWD/old" -DUSM_DLPACK_SYCL_LIBRARY="$PWD/old/libsycl.so"
