@@ -32,14 +32,6 @@ void set_made_by(const char* name, const Arguments&... arguments) noexcept {
   }
 }
 
-/// A copy of the SYCL object in a capsule, which is only read, or in dpctl's object.
-template <class Object>
-std::optional<Object> find_sycl(nb::handle object) {
-  const Object* found = detail::in_capsule<Object>(object);
-  found = found == nullptr ? detail::in_dpctl<Object>(object) : found;
-  return found == nullptr ? std::nullopt : std::optional<Object>(*found);
-}
-
 [[noreturn]] void refuse_type(const char* field, const char* expected, nb::handle found) {
   refuse_argument(nb::exception_type::type_error, field, expected, text_of_type(found),
                   "pass one of dpctl's objects");
@@ -167,7 +159,8 @@ void refuse_argument(nb::exception_type kind, const std::string& field,
 }
 
 std::optional<sycl::queue> find_queue(nb::handle object) {
-  return find_sycl<sycl::queue>(object);
+  const auto* found = detail::find_sycl<sycl::queue>(object);
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 sycl::queue to_queue(nb::handle object) {
@@ -181,7 +174,7 @@ sycl::context to_context(nb::handle object) {
   if (const auto queue = find_queue(object)) {
     return queue->get_context();
   }
-  if (const auto context = find_sycl<sycl::context>(object)) {
+  if (const auto* context = detail::find_sycl<sycl::context>(object)) {
     return *context;
   }
   refuse_type("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
@@ -189,7 +182,7 @@ sycl::context to_context(nb::handle object) {
 }
 
 sycl::device to_device(nb::handle object) {
-  if (const auto device = find_sycl<sycl::device>(object)) {
+  if (const auto* device = detail::find_sycl<sycl::device>(object)) {
     return *device;
   }
   refuse_type("device", "a dpctl.SyclDevice", object);

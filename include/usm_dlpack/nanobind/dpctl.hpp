@@ -71,11 +71,17 @@ struct dpctl_class {
   }
 };
 
-/// Borrows the SYCL object in a dpctl object; null for an object of another type. Checks the
-/// real type, because `__class__` can lie.
+/// Borrows the SYCL object in a capsule, which is not consumed, or in a dpctl object; null for
+/// anything else. dpctl makes no capsules of devices. Checks the real type, because
+/// `__class__` can lie.
 /// @throws nb::python_error TypeError if the object's `__init__` never ran
 template <class Object>
-const Object* in_dpctl(nb::handle object) {
+const Object* find_sycl(nb::handle object) {
+  constexpr auto name =
+      nb::detail::const_name("Sycl") + dpctl_name<Object> + nb::detail::const_name("Ref");
+  if (!std::is_same_v<Object, sycl::device> && PyCapsule_IsValid(object.ptr(), name.text)) {
+    return static_cast<const Object*>(PyCapsule_GetPointer(object.ptr(), name.text));
+  }
   const auto& known = dpctl_class<Object>::found();
   if (PyType_IsSubtype(Py_TYPE(object.ptr()), known.type) == 0) {
     return nullptr;
@@ -91,17 +97,6 @@ const Object* in_dpctl(nb::handle object) {
     throw nb::python_error();
   }
   return static_cast<const Object*>(held);
-}
-
-/// Borrows the SYCL object in a capsule without consuming it; null for anything else. dpctl
-/// makes no capsules of devices.
-template <class Object>
-const Object* in_capsule(nb::handle object) {
-  constexpr auto name =
-      nb::detail::const_name("Sycl") + dpctl_name<Object> + nb::detail::const_name("Ref");
-  return !std::is_same_v<Object, sycl::device> && PyCapsule_IsValid(object.ptr(), name.text)
-             ? static_cast<const Object*>(PyCapsule_GetPointer(object.ptr(), name.text))
-             : nullptr;
 }
 
 template <class Object>
@@ -129,8 +124,7 @@ class dpctl_caster : public kept_argument<Object> {
       return false;
     }
     try {
-      const Object* found = in_capsule<Object>(source);
-      found = found == nullptr ? in_dpctl<Object>(source) : found;
+      const Object* found = find_sycl<Object>(source);
       if (found != nullptr) {
         this->value = *found;
       } else {
