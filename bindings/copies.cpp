@@ -284,6 +284,11 @@ bool memory_users::wait() noexcept {
   });
 }
 
+std::vector<sycl::queue> memory_users::queues() const {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return queues_;
+}
+
 copy_memory::copy_memory(std::uint64_t nbytes, const sycl::device& device,
                          const sycl::context& context, sycl::usm::alloc kind)
     : context_(context), users_(std::make_shared<memory_users>()) {
