@@ -188,7 +188,7 @@ if not {in_order}:
         "x = from_dlpack(zeros, device=(14, 0)); exported = x.__dlpack__(stream=queue)",
     ],
 )
-def test_the_end_waits_for_out_of_order_queues(in_order, make, succeed):
+def test_the_end_waits_for_out_of_order_queues_of_opencl(in_order, make, succeed):
     """The OpenCL CPU driver aborts a process that ends while they work (intel-opencl-rt 2026.2)."""
     code = WAITED_FOR_AT_THE_END.format(begin=PENDING, in_order=in_order, make=make)
     assert succeed(code) == f"{in_order}\n"
