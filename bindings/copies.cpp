@@ -278,6 +278,11 @@ bool memory_users::wait() noexcept {
   });
 }
 
+std::vector<sycl::queue> memory_users::queues() const {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return queues_;
+}
+
 void copy_free::operator()(void* address) noexcept {
   if (!context) {
     std::free(address);

@@ -36,9 +36,10 @@ class memory_users {
   /// Waits until all queues are idle, and forgets them. False: a queue may have work, and the
   /// memory must not be freed. @pre the GIL is not held
   bool wait() noexcept;
+  std::vector<sycl::queue> queues() const;
 
  private:
-  std::mutex guard_;
+  mutable std::mutex guard_;
   std::vector<sycl::queue> queues_;
   bool is_missing_one_ = false;  ///< a queue could not be remembered
 };

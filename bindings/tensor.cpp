@@ -252,6 +252,34 @@ nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
   return made;
 }
 
+void wait_for_out_of_order_work() {
+  if (process_is_forked()) {
+    return;
+  }
+  memory_users working;
+  const auto add = [&](const sycl::queue& queue) {
+    if (!queue.is_in_order()) {
+      working.add(queue);
+    }
+  };
+  for (nb::handle object : nb::module_::import_("gc").attr("get_objects")()) {
+    if (!is_tensor(object)) {
+      continue;
+    }
+    const tensor& living = *nb::inst_ptr<tensor>(object);
+    if (living.queue()) {
+      add(*living.queue());
+    }
+    if (living.users() != nullptr) {
+      for (const sycl::queue& queue : living.users()->queues()) {
+        add(queue);
+      }
+    }
+  }
+  const without_gil unlocked;
+  working.wait();
+}
+
 void register_tensor(nb::module_& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},

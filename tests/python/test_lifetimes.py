@@ -165,6 +165,35 @@ def test_the_interpreter_ends_with_a_kernel_pending_on_a_copy(dropped, succeed):
     assert succeed(PENDING + code) == ""
 
 
+WAITED_FOR_AT_THE_END = """
+import atexit
+atexit.register(lambda: print(pending.is_pending))  # before the package: called after its handlers
+{begin}
+queue = new_queue(in_order={in_order})
+zeros = np.zeros(12, np.int32)
+{make}
+pending = PendingFill(queue, into=as_usm_memory(x))
+if not {in_order}:
+    opener = threading.Timer(0.3, pending.open)  # a thread of Python, which needs the GIL
+    opener.daemon = True
+    opener.start()
+"""
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        "x = from_dlpack(zeros, device=queue)",
+        "x = from_dlpack(zeros, device=(14, 0)); exported = x.__dlpack__(stream=queue)",
+    ],
+)
+def test_the_end_waits_for_out_of_order_queues_of_opencl(in_order, make, succeed):
+    """The OpenCL CPU driver aborts a process that ends while they work (intel-opencl-rt 2026.2)."""
+    code = WAITED_FOR_AT_THE_END.format(begin=PENDING, in_order=in_order, make=make)
+    assert succeed(code) == f"{in_order}\n"
+
+
 AFTER_PYTHON = """
 import ctypes, sys
 import dpctl.memory, usm_dlpack
