@@ -92,7 +92,7 @@ def _print_error_page(code: str | None) -> int:
     from usm_dlpack import _paths, _terminal
 
     texts = {text.stem: text for text in Path(_paths.installed("errors")).glob("*.txt")}
-    if (text := texts.get(code or "index")) is None:
+    if (text := texts.get("index" if code is None else code)) is None:
         near = difflib.get_close_matches(str(code).lower(), texts, n=3)
         named = f"correct the name to {' or '.join(near)}, or " if near else ""
         _terminal.say_error(

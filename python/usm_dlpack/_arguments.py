@@ -126,6 +126,8 @@ def device_id(device: Any) -> int:
         return int32("device", device[1])
     meant = filtered(device) if isinstance(device, str) else device
     if meant is None:
+        if not _core.device_rows():
+            _core.root_device(0)  # refuses: there is no device
         remedy = "`python -m usm_dlpack devices` shows them"
         refuse(ValueError, "device", "the filter string of a device", shown(device), remedy)
     if not isinstance(meant, dpctl.SyclDevice):

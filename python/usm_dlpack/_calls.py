@@ -26,12 +26,14 @@ _REMEDIES = {
     "device_type_unsupported": "pass a copy, " + _COPY + "{kind}){output}",
     "usm_type_not_accepted": "pass a copy, " + _COPY + ", usm_type='{word}'){output}",
     "read_only": "pass a copy, " + _COPY + ", copy=True){output}",
+    "context_not_default": "pass a copy, " + _COPY + "){output}",
     "dtype_mismatch": "convert it,{condition} for example "
     "y = usm_dlpack.from_dlpack({values}.astype('{word}'), device={queue}{kind}){output}",
     "raw_memory": "give raw memory a dtype, "
-    "y = usm_dlpack.to_dlpack_tensor({usm}, shape={shape}, dtype='{word}')",
+    "y = usm_dlpack.to_dlpack_tensor({name}, shape={shape}, dtype='{word}')",
     "rank_mismatch": "reshape it, for example "
-    "y = usm_dlpack.to_dlpack_tensor({usm}, shape={shape})",
+    "y = usm_dlpack.to_dlpack_tensor({compact}, shape={shape}){output}",
+    "no_rank": "pass an array of one element",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
     "f_order": "copy it to F order, y = usm_dlpack.from_dlpack(numpy.asfortranarray({values}), "
@@ -66,6 +68,11 @@ class _Parameter:
         if self.annotation.startswith(_VIEW):
             return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
         return f"an object of type {self.annotation}"
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the argument is the SYCL object that is wanted."""
+        return self.annotation.partition(" ")[0] == f"dpctl.{type(self.value).__name__}"
 
     def looks_wrong(self) -> bool:
         kind = self.annotation.partition("[")[0]
@@ -120,7 +127,7 @@ def _holds(value: Any, wanted: Any) -> bool:
 
 @dataclass
 class _Call:
-    """A call: its function, its arguments, and the parameters of the overloads."""
+    """A call: its function, its arguments, and the parameters of the overloads that fit it."""
 
     function: str
     args: tuple[Any, ...]
@@ -129,8 +136,17 @@ class _Call:
     parameters: list[_Parameter] = field(init=False)  # those of an overload, if all share them
 
     def __post_init__(self) -> None:
+        if all(self.overloads):  # otherwise one takes any arguments
+            self.overloads = list(filter(self._fits, self.overloads)) or self.overloads
         names = {tuple((p.name, p.by_position) for p in overload) for overload in self.overloads}
         self.parameters = self.overloads[0] if len(names) == 1 else []
+
+    def _fits(self, overload: list[_Parameter]) -> bool:
+        """Return whether an overload takes as many arguments, and these keywords."""
+        left = overload[len(self.args) :]
+        required = {parameter.name for parameter in left if not parameter.has_default}
+        fits = len(self.args) <= sum(parameter.by_position for parameter in overload)
+        return fits and required <= set(self.kwargs) <= {parameter.name for parameter in left}
 
     def bind(self) -> str | None:
         """Give the parameters their arguments; return the fault of an argument that has none."""
@@ -165,11 +181,11 @@ class _Call:
             if _holds(value, argument):
                 matching = [p for p in self.parameters if key in (p.position, p.name)]
                 parameter = (matching or [_Parameter(key, None, "")])[0]
-                name = parameter.name if value is argument else None
-                places.append((parameter, name or "x"))
+                name = parameter.name or (key if isinstance(key, str) else f"argument_{key}")
+                places.append((parameter, name if value is argument else "array"))
         # If several arguments hold it, views are the likelier ones.
         likely = [place for place in places if place[0].is_ours] or places[:1]
-        name = next((name for _, name in likely if name != "x"), "x")
+        name = next((name for _, name in likely if name != "array"), "array")
         positions = {parameter.position for parameter, _ in likely}
         annotations = [p.annotation for o in self.overloads for p in o if p.position in positions]
         place = " or ".join(parameter.place for parameter, _ in likely) or "an argument"
@@ -186,7 +202,7 @@ class _Call:
         yield from (p for p in of_sycl if hasattr(type(p.value), "__dlpack__"))
         yield from missing + none
         for argument in refused:
-            yield from (p for p in given if p.is_ours and p.value is argument)
+            yield from (p for p in given if p.is_ours and p.value is argument and not p.is_taken)
             yield from (p for p in others if _holds(p.value, argument))
         yield from (p for p in others if p.looks_wrong())
         yield from others if len(others) == len(self.overloads) == 1 else ()
@@ -229,12 +245,19 @@ def _is_of_numpy(name: str) -> bool:
     return True
 
 
-def _reshaped(array: Any, ndim: str) -> str:
-    """Return the text of a shape with so many dimensions, the last of which has all elements."""
-    with contextlib.suppress(Exception):  # the array's own attributes
-        has_shape = hasattr(array, "shape")
-        shape = array.shape if has_shape else array.__sycl_usm_array_interface__["shape"]
-        return str((*(1,) * (int(ndim) - 1), math.prod(shape)))
+def _size(array: Any) -> int:
+    shape = array.shape if hasattr(array, "shape") else array.__sycl_usm_array_interface__["shape"]
+    return math.prod(shape)
+
+
+def _shape(argument: Any, rule: str, word: str, annotations: list[str]) -> str:
+    """Return the text of a shape, the last extent of which has all elements of an argument."""
+    with contextlib.suppress(Exception):  # the array's own attributes, or another dtype
+        if rule == "rank_mismatch":
+            return str((*(1,) * (int(word) - 1), _size(argument)))
+        if rule == "raw_memory" and (shape := re.search(r"shape=\((.*?)\)", annotations[0])):
+            ndim = len(shape[1].rstrip(",").split(","))
+            return str((*(1,) * (ndim - 1), argument.nbytes // numpy.dtype(word).itemsize))
     return "..."
 
 
@@ -248,7 +271,8 @@ def _reason(
     code, field, expected, found, remedy = parts
     has = functools.partial(hasattr, type(argument))
     has_usm = has("__sycl_usm_array_interface__")
-    array = name if has("__dlpack__") or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
+    has_dlpack = has("__dlpack__")
+    array = name if has_dlpack or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
     on_queue = f"usm_dlpack.from_dlpack({array}, device={queue})"
     word = expected.partition(" ")[0]
     rule = code
@@ -256,19 +280,25 @@ def _reason(
         rule = "raw_memory"
     if code == "layout_mismatch" and field == "strides[0]" and word == "1":
         rule = "f_order"
-    # from_dlpack copies from the host, and from no other device type.
+    if code == "rank_mismatch" and word == "0":
+        rule = "no_rank"
+    # from_dlpack copies what its producer copies to the host, and from no other device type.
     is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
-    if not is_foreign and (of_caller := _REMEDIES.get(rule)):
+    is_alone = code == "context_not_default" and not has_dlpack
+    if not is_foreign and not is_alone and (of_caller := _REMEDIES.get(rule)):
         kinds = {kind for text in annotations for kind in re.findall(r"usm_type='(\w+)'", text)}
         is_output = bool(annotations) and not any("writable=False" in text for text in annotations)
         dtypes = (word, found.partition(" ")[0])
+        device = "" if has_usm else f", device={queue}"
         remedy = of_caller.format(
+            name=name,
             array=array,
             queue=queue,
             word=word,
-            usm=name if has_usm else on_queue,
+            # A new shape is one of the memory, so the elements must stand in C order.
+            compact=f"usm_dlpack.from_dlpack({array}{device}, order='C')",
             values=name if has("astype") else f"{on_queue}.numpy()",
-            shape=_reshaped(argument, word) if rule == "rank_mismatch" else "...",
+            shape=_shape(argument, rule, word, annotations),
             kind=f", usm_type='{kinds.pop()}'" if kinds in ({"shared"}, {"host"}) else "",
             condition="" if all(map(_is_of_numpy, dtypes)) else " with ml_dtypes installed,",
             output=", which gets what the function writes" if is_output else "",

@@ -291,7 +291,7 @@ def test_an_array_that_is_several_arguments_is_named_by_all(ext, queue, shared):
 def test_arguments_by_position_are_counted_if_all_overloads_take_as_many():
     signatures = ["def f(x: int, *, n: int)", "def f(x: int, n: int)"]
     text = str(from_arguments("f", signatures, (1, "s"), {}, [], []))
-    assert text == "f: expected arguments of one of its signatures, found (int, str); see help(f)"
+    assert text.startswith("f: argument 2 (n): expected an object of type int, found an object of")
 
 
 def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(ext, floats, memory):
@@ -365,6 +365,7 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, f
         ((floats, floats), {}, "1 (queue)", "type DLPackTensor"),  # the queue is forgotten
         ((queue, None), {"v": None}, "2 (u)", "None"),
         ((queue,), {"v": None, "u": 1.5}, "2 (u)", "type float"),
+        ((queue, queue, None), {}, "2 (u)", "type SyclQueue"),
         ((queue, floats), {}, "3 (v)", "no argument"),
         ((queue, floats, 3), {}, "3 (v)", "type int"),
         ((*good, "x"), {}, "4 (dt)", "type str"),
@@ -469,8 +470,22 @@ def test_a_caller_can_follow_the_remedy_for_a_type(ext, queue, kind, code, dtype
 
 def test_a_caller_can_follow_the_remedy_for_raw_memory(ext, queue, memory):
     error = refused_call(ext.step, queue, memory, None)
-    u = follow(error.remedy.replace("...", "12"), u=memory, queue=queue)
+    u = follow(error.remedy, u=memory, queue=queue)
     assert (ext.step(queue, u, None), u.data) == (12, address_of(memory))
+
+
+def test_the_remedy_for_a_rank_keeps_the_order_of_the_elements(ext, queue):
+    rows = from_dlpack(np.arange(24, dtype="f4").reshape(4, 6), device=queue)
+    for values in (np.asfortranarray(rows.numpy()), rows.numpy()[::-1], rows.numpy()[:, ::2]):
+        strided = from_dlpack(values, device=queue)
+        columns = to_dlpack_tensor(rows, shape=(6, 4), strides=(1, 6))
+        for u in (values, strided, columns):
+            remedy = refused_call(ext.step, queue, u, None).remedy
+            y = follow(remedy, u=u, queue=queue)
+            told = u if u is values else u.numpy()
+            assert y.numpy().tolist() == told.reshape(-1).tolist()
+    remedy = refused_call(ext.step, queue, rows, None).remedy
+    assert follow(remedy, u=rows, queue=queue).data == rows.data
 
 
 def remedy_of(parameter: str, x: Any, *parts: str) -> str:
@@ -491,6 +506,8 @@ def test_a_remedy_is_for_the_kind_and_the_order_of_the_parameter():
     order = ("layout_mismatch", "strides[0]", "1 elements for the view's layout", "3")
     y = follow(remedy_of("dtype='float32', usm_type='host'", host, *order), **names)
     assert (y.usm_type, y.strides) == ("host", (1, 2))
+    none = ("rank_mismatch", "ndim", "0 for the view's rank", "2")
+    assert remedy_of("dtype='float32'", host, *none) == "pass an array of one element"
     rank = ("rank_mismatch", "ndim", "3 for the view's rank", "2")
     assert follow(remedy_of("dtype='float32'", host, *rank), **names).shape == (1, 1, 6)
 
@@ -506,10 +523,13 @@ def test_a_remedy_says_where_the_result_is_and_what_it_needs():
 
 
 def test_no_argument_is_blamed_that_an_overload_took():
-    views = [f"typing.Annotated[usm_dlpack.UsmArray, dict(dtype='{name}')]" for name in "ab"]
-    signatures = [f"def f(x: {views[0]}, n: int)", f"def f(x: {views[1]}, n: float)"]
-    x = np.zeros(3)
-    refusals = [(x, True, "dtype_mismatch", "dtype", "b", "a", "")]
+    first, other = (
+        f"typing.Annotated[usm_dlpack.UsmArray, dict(dtype='{name}')]"
+        for name in ("float32", "float64")
+    )
+    signatures = [f"def f(x: {first}, n: int)", f"def f(x: {other}, n: float)"]
+    x = np.zeros(3, "f4")
+    refusals = [(x, True, "dtype_mismatch", "dtype", "float64", "float32", "")]
     text = str(from_arguments("f", signatures, (x, 1.5), {}, refusals, [x]))
     assert text.startswith("f: expected arguments of one of its signatures, found (ndarray, float)")
     error = from_arguments("f", signatures, (x, "s"), {}, refusals, [x])
@@ -517,6 +537,26 @@ def test_no_argument_is_blamed_that_an_overload_took():
         "n",
         "an object of type int or an object of type float",
     )
+    # The overloads give the argument different names.
+    signatures[1] = f"def f(y: {other}, z: int)"
+    error = from_arguments("f", signatures, (x, 1), {}, refusals, [])
+    assert "from_dlpack(argument_1.astype(" in error.remedy
+
+
+def test_overloads_are_meant_that_take_as_many_arguments():
+    view = "typing.Annotated[usm_dlpack.UsmArray, dict(dtype='float32')]"
+    signatures = [f"def f(q: dpctl.SyclQueue, x: {view}, n: int = 1)", f"def f(x: {view})"]
+    x = np.zeros(3, "f4")
+    for arguments, keywords, place in (
+        ((1, x), {}, "argument 1 (q)"),
+        ((1,), {"x": x, "n": 2}, "argument 1 (q)"),
+        ((None,), {}, "argument 1 (x)"),
+    ):
+        error = from_arguments("f", signatures, arguments, keywords, [arguments[:1]], [])
+        assert str(error).startswith(f"f: {place}: expected ")
+    for arguments, keywords in (((), {}), ((x, x, 1, 1), {}), ((x,), {"y": 1})):
+        error = from_arguments("f", signatures, arguments, keywords, [], [])
+        assert str(error).startswith("f: expected arguments of one of its signatures, ")
 
 
 def test_no_remedy_is_named_that_does_not_help(ext, queue, memory):

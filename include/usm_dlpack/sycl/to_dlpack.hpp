@@ -22,7 +22,7 @@ USM_DLPACK_COLD inline void refuse_queue(const std::string& memory_id, std::int3
   refuse(errc::queue_device_mismatch, "queue",
          "a queue on device " + memory_id + ", where the memory is",
          "one on device " + digits(queue_id),
-         "pass a queue of the memory's device, or its context");
+         "pass a queue of that device, or copy the memory to the queue's device");
 }
 
 USM_DLPACK_COLD inline void refuse_null() {
