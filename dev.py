@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command a developer types: ``python3 dev.py --help`` lists them.
+"""The project's commands.
 
 Each command needs nothing before it: on Debian, as root, it installs the packages that are missing;
 everything else goes into virtual environments below ``.dev/``. Only the standard library is used.

@@ -76,7 +76,7 @@ def _status(devices: list[dict[str, Any]]) -> int:
 
 
 def _print_table(devices: list[dict[str, Any]], colour: bool) -> None:
-    title = "Root devices (their place is the DLPack device id)"
+    title = "Root devices, by their DLPack device ids"
     print(styled(title, "bold", colour))
     rows: list[tuple[str, ...]] = [("id", "filter string", "backend", "name")]
     for device in devices:
@@ -96,7 +96,7 @@ def _print_details(device: dict[str, Any], colour: bool) -> None:
     print("\n" + styled(f"Device {number} is (14, {number}) in DLPack", "bold", colour))
     context, usm, parts = device["default_context"], device["usm"], device["sub_devices"]
     ids = context["device_ids"]
-    spans = f"spans device ids {', '.join(map(str, ids))}" if len(ids) > 1 else "of it alone"
+    spans = f"spans device ids {', '.join(map(str, ids))}" if len(ids) > 1 else "spans this device alone"
     spans += "; exchanged memory lives in it, and in no other context of the platform"
     kinds = ", ".join(kind for kind in _USM_KINDS if usm and usm[kind])
     of_root = f"at most {parts['most']} ({', '.join(parts['by'])}); they have the id of their root"

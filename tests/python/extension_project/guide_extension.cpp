@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-// One dimension of float32 in device USM. That is what Python's arguments are proved to be.
+// One dimension of float32 in device USM: an argument from Python is proved to be that.
 using row = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
 using vector = usm_dlpack::device_mdspan<row>;
 
@@ -19,7 +19,7 @@ sycl::event fill(sycl::queue& queue, vector x, float value) {
   std::fill_n(values.data(), x.size(), value);
   const sycl::event before = queue.ext_oneapi_submit_barrier();  // it may be out of order
   return queue.memcpy(x.data_handle(), values.data(), values.size_bytes(), before);
-}  // `values` goes when its queue has copied them
+}  // `values` is freed when its queue has copied them
 
 NB_MODULE(guide_extension, m) {
   usm_dlpack::load_package();
