@@ -242,6 +242,17 @@ class usm_array {
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
       : usm_array(check_kind(kind), queue, shape) {}
 
+  usm_array(usm_array&&) noexcept = default;
+  /// Frees the old memory last: while it waits, other threads may look at this array.
+  usm_array& operator=(usm_array&& other) noexcept {
+    detail::usm_block block = std::move(other.block_);
+    device_id_ = other.device_id_;
+    kind_ = other.kind_;
+    mapping_ = other.mapping_;
+    block_.swap(block);
+    return *this;
+  }
+
   /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
   View view() const&& = delete;

@@ -121,7 +121,10 @@ class Observed:
         try:
             real(self.x, **self.keywords)
         except Exception as raised:
-            self.error = raised.with_traceback(None)  # its frames keep the array alive
+            self.error = raised
+            link: BaseException | None = raised
+            while link is not None and link.__traceback__:  # whose frames keep the array alive
+                link = link.with_traceback(None).__cause__ or link.__context__
 
     @property
     def stop(self) -> str | None:

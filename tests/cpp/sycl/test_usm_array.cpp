@@ -258,6 +258,7 @@ struct free_log {
   static inline int runs = 0;
   static inline const device_array* watched = nullptr;
   static inline const void* shown = nullptr;
+  static inline bool shows_queue_of_old = false;
 
   free_log() {
     EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
@@ -265,7 +266,10 @@ struct free_log {
     watched = nullptr;
     detail::free_behind_work = [](const sycl::queue& queue, void* address) noexcept {
       ++runs;
-      if (watched != nullptr) shown = watched->data();
+      if (watched != nullptr) {
+        shown = watched->data();
+        shows_queue_of_old = watched->queue() == queue;
+      }
       detail::free_after_work(queue, address);
     };
   }
@@ -291,6 +295,7 @@ TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
     array = std::move(other);
     EXPECT_EQ(log.runs, 1);
     EXPECT_EQ(log.shown, address);
+    EXPECT_FALSE(log.shows_queue_of_old);
     EXPECT_TRUE(begun_old);  // the memory that was there went after its own work
     EXPECT_EQ(kind_at(old_address, queue_of_old), alloc::unknown);
     device_array& itself = array;
