@@ -96,7 +96,7 @@ def _print_details(device: dict[str, Any], colour: bool) -> None:
     print("\n" + styled(f"Device {number} is (14, {number}) in DLPack", "bold", colour))
     context, usm, parts = device["default_context"], device["usm"], device["sub_devices"]
     ids = context["device_ids"]
-    spans = f"spans device ids {', '.join(map(str, ids))}" if len(ids) > 1 else "spans this device alone"
+    spans = f"spans device ids {', '.join(map(str, ids))}" if len(ids) > 1 else "spans it alone"
     spans += "; exchanged memory lives in it, and in no other context of the platform"
     kinds = ", ".join(kind for kind in _USM_KINDS if usm and usm[kind])
     of_root = f"at most {parts['most']} ({', '.join(parts['by'])}); they have the id of their root"
