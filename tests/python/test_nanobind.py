@@ -435,7 +435,9 @@ def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared,
         ext.fill(queue, y, 2)  # the result is in y
         assert np.all(y.numpy() == 2)
     hidden = TypedArray(allocate("device", 48, foreign_queue))
-    with refused("context_not_default", "context", binding=True, place=IN_STEP):
+    # It cannot be copied, because it has no __dlpack__.
+    remedy = "allocate with"
+    with refused("context_not_default", "context", binding=True, place=IN_STEP, remedy=remedy):
         ext.step(queue, hidden, None)
 
 
@@ -506,6 +508,8 @@ def test_a_remedy_is_for_the_kind_and_the_order_of_the_parameter():
     order = ("layout_mismatch", "strides[0]", "1 elements for the view's layout", "3")
     y = follow(remedy_of("dtype='float32', usm_type='host'", host, *order), **names)
     assert (y.usm_type, y.strides) == ("host", (1, 2))
+    context = ("context_not_default", "context", "the default one", "another one")
+    assert follow(remedy_of("dtype='float32'", host, *context), **names).shape == (2, 3)
     none = ("rank_mismatch", "ndim", "0 for the view's rank", "2")
     assert remedy_of("dtype='float32'", host, *none) == "pass an array of one element"
     rank = ("rank_mismatch", "ndim", "3 for the view's rank", "2")
