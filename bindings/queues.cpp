@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What `stream` may be, the order between queues, and the queues of copies.
 #include "queues.hpp"
 #include "python_objects.hpp"
 

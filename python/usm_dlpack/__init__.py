@@ -6,7 +6,7 @@ another library, `validate` says whether an array is what it claims, and `device
 `root_device` map devices to DLPack's ids and back.
 """
 
-from usm_dlpack._driver import register_cpu_driver as _register_cpu_driver
+from usm_dlpack._cpu_driver import register_cpu_driver as _register_cpu_driver
 
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
@@ -14,21 +14,21 @@ from usm_dlpack import _cli  # noqa: E402
 
 if not _cli.is_doctor():
     try:
-        from usm_dlpack import _functions  # noqa: F401 (_core calls them)
+        from usm_dlpack import _callbacks  # noqa: F401 (_core calls them)
         from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
         from usm_dlpack._card import card as _card_of
         from usm_dlpack._core import DLPackTensor, UsmAllocation
         from usm_dlpack._core import version as _version
         from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError
-        from usm_dlpack._exchange import (
+        from usm_dlpack._explain import Explanation, explain
+        from usm_dlpack._paths import get_cmake_dir, get_include
+        from usm_dlpack._public import (
             device_id,
             from_dlpack,
             root_device,
             to_dlpack_tensor,
             validate,
         )
-        from usm_dlpack._explain import Explanation, explain
-        from usm_dlpack._paths import get_cmake_dir, get_include
     except ImportError as _failure:
         _cli.failure = _failure  # the commands report it in one sentence
         if not _cli.is_this_package():

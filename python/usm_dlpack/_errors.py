@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from usm_dlpack import _core, _driver
+from usm_dlpack import _core, _cpu_driver
 
 
 def type_name(value: object) -> str:
@@ -118,7 +118,7 @@ _CLASSES = classes_of(_core.error_table())
 
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
     if code == "no_device":
-        remedy = _driver.remedy_of_late_import() or remedy
+        remedy = _cpu_driver.remedy_of_late_import() or remedy
     if found == "kDLCPU (1)" and remedy == "move the array to a SYCL device first":
         remedy += ": from_dlpack(x, device=...) copies it"
     return _CLASSES.get(code, ConversionError)(code, field, expected, found, remedy)

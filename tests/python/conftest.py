@@ -20,7 +20,7 @@ import usm_dlpack  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from memory_sources import allocate, new_queue  # noqa: E402
 from pending_work import PendingFill  # noqa: E402
-from usm_dlpack import _driver  # noqa: E402
+from usm_dlpack import _cpu_driver  # noqa: E402
 
 # The machine may be busy: how long an example takes says nothing. The seed is fixed, so that a
 # failure is one for everybody.
@@ -144,7 +144,7 @@ def succeed(new_process: Process) -> Callable[..., str]:
 @pytest.fixture(scope="session")
 def driver() -> Path:
     """Return the CPU driver that the wheel intel-opencl-rt installed."""
-    found = _driver.find_cpu_driver()
+    found = _cpu_driver.find_cpu_driver()
     assert found is not None
     return found
 

@@ -16,7 +16,7 @@ import clean_environment
 import pytest
 import usm_dlpack
 from refusals import SENTENCE
-from usm_dlpack import _driver
+from usm_dlpack import _cpu_driver
 from usm_dlpack._cli import _checks, _child, _doctor, _selector
 
 # Each starts several processes.
@@ -209,7 +209,7 @@ def test_a_registered_driver_that_is_not_there_is_found(tmp_path, monkeypatch, d
     (tmp_path / "whole.icd").write_text(f"{driver}\n")
     (tmp_path / "by_name.icd").write_text("libany.so\n")
     (tmp_path / "stale.icd").write_text("/no/such/driver.so\n")
-    monkeypatch.setattr(_driver, "_SYSTEM_DRIVERS", tmp_path)
+    monkeypatch.setattr(_cpu_driver, "_SYSTEM_DRIVERS", tmp_path)
     (finding,) = _checks.check_driver()
     assert (finding.level, finding.command) == ("warning", f"export OCL_ICD_FILENAMES={driver}")
     assert finding.sentence.startswith(f"{tmp_path / 'stale.icd'}: expected ")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from usm_dlpack import _driver
+from usm_dlpack import _cpu_driver
 
 ASK = """
 import json, os
@@ -55,11 +55,11 @@ def test_the_driver_is_made_known_unless_a_variable_of_the_user_is_set(
 def test_a_driver_of_the_system_is_left_alone(monkeypatch, tmp_path, driver):
     for name in ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(_driver, "_SYSTEM_DRIVERS", tmp_path)
+    monkeypatch.setattr(_cpu_driver, "_SYSTEM_DRIVERS", tmp_path)
     (tmp_path / "gpu.icd").write_text("libgpu.so\n")
-    assert _driver.register_cpu_driver() is None
+    assert _cpu_driver.register_cpu_driver() is None
     (tmp_path / "gpu.icd").rename(tmp_path / "gpu.icd.disabled")
-    assert _driver.register_cpu_driver() == driver
+    assert _cpu_driver.register_cpu_driver() == driver
 
 
 FIND = """
@@ -73,7 +73,7 @@ print(json.dumps([path and str(path) for path in found] + [os.environ.get("OCL_I
 def test_without_the_wheel_nothing_is_set_and_the_users_folder_counts(tmp_path):
     # The interpreter that the test environment was made of has no such wheel.
     interpreter = str(Path(sys.base_prefix, "bin", "python3"))
-    command = [interpreter, "-c", FIND, str(_driver.__file__)]
+    command = [interpreter, "-c", FIND, str(_cpu_driver.__file__)]
     environment = {"PYTHONUSERBASE": str(tmp_path), "PATH": "/usr/bin:/bin"}
 
     def find():

@@ -29,7 +29,7 @@ from test_exchange_api import Table
 from test_types import checked_by
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ArgumentError, ConversionError, from_dlpack, to_dlpack_tensor
-from usm_dlpack._calls import from_arguments
+from usm_dlpack._call_errors import from_arguments
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import usm_dlpack
-from usm_dlpack import _core, _exchange, _explain, _paths
+from usm_dlpack import _core, _explain, _paths, _public
 
 DISTRIBUTION = importlib.metadata.distribution("usm-dlpack")
 # How pip was told to install it (PEP 610).
@@ -76,7 +76,7 @@ def test_the_stub_has_every_function():
     assert functions == {name for name in public(dir(_core)) if name[0].islower()}
 
 
-@pytest.mark.parametrize("module", [_core, _exchange, _explain, _paths])
+@pytest.mark.parametrize("module", [_core, _public, _explain, _paths])
 def test_the_examples_of_a_module_run(module):
     result = doctest.testmod(module)
     assert result.failed == 0

@@ -16,7 +16,7 @@ from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter
 from memory_sources import address_of, allocate, new_queue, owned
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
-from usm_dlpack._calls import _parameters
+from usm_dlpack._call_errors import _parameters
 from usm_dlpack._producers import _read_signature
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks whether a DLTensor from elsewhere is well formed, and returns the bytes that it
-// spans. Reads only the descriptor and queries no device.
+// spans; also version, flags and device type. Reads only descriptors and queries no device.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>

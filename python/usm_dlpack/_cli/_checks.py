@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from usm_dlpack import _driver
+from usm_dlpack import _cpu_driver
 from usm_dlpack._cli._child import HIDING, Device, list_with
 from usm_dlpack._cli._selector import SELECTOR, changes_of_selector, terms_of
 
@@ -127,8 +127,8 @@ def _command_for_wheel() -> str:
 
 def check_driver() -> list[Finding]:
     findings = []
-    library = _driver.find_cpu_driver()
-    for file in sorted(_driver._SYSTEM_DRIVERS.glob("*.icd")):
+    library = _cpu_driver.find_cpu_driver()
+    for file in sorted(_cpu_driver._SYSTEM_DRIVERS.glob("*.icd")):
         registered = file.read_text(errors="replace").strip()
         if registered.startswith("/") and not Path(registered).is_file():
             command = f"export OCL_ICD_FILENAMES={library}" if library else f"{PIP} {_WHEEL}"

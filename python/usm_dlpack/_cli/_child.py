@@ -113,7 +113,7 @@ def _described(device: Any) -> Device:
 
 
 def _list_devices() -> list[Device]:
-    driver = Path(__file__).parents[1] / "_driver.py"
+    driver = Path(__file__).parents[1] / "_cpu_driver.py"
     runpy.run_path(str(driver))["register_cpu_driver"]()
     import dpctl
 

@@ -10,7 +10,7 @@ from typing import Any
 from usm_dlpack import ConversionError, _core
 from usm_dlpack._cli._child import describe
 from usm_dlpack._cli._selector import changes_of_selector
-from usm_dlpack._driver import remedy_of_late_import
+from usm_dlpack._cpu_driver import remedy_of_late_import
 from usm_dlpack._explain._steps import Facts, failing
 from usm_dlpack._terminal import Progress, say_error, styled, wants_colour
 

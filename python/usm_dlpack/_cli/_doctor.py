@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import usm_dlpack
-from usm_dlpack import _driver
+from usm_dlpack import _cpu_driver
 from usm_dlpack._cli import _checks
 from usm_dlpack._cli._checks import PIP, REINSTALL, Finding, fine, first_command, refused
 from usm_dlpack._cli._child import Probe, import_in_child, list_with
@@ -46,7 +46,7 @@ def _major(text: str) -> int | None:
 
 def libsycl_files() -> list[Path]:
     """Return each libsycl in the folders that the loader or the package searches."""
-    folders = _driver.library_folders()
+    folders = _cpu_driver.library_folders()
     folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)))
     files = [file for folder in folders for file in sorted(folder.glob("libsycl.so.*"))]
     found = {file.resolve(): file for file in files if re.fullmatch(_MAJOR, file.name)}

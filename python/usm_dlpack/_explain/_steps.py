@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from usm_dlpack import _core, _exchange
+from usm_dlpack import _core, _public
 from usm_dlpack._errors import ConversionError, shown, type_name
 from usm_dlpack._explain._explanation import Step, Walk, error_text
 from usm_dlpack._interface import resolve_syclobj
@@ -117,7 +117,7 @@ class Observed:
             self.facts["context"] = ask_context(address, context)
 
     def _call(self) -> None:
-        real = _exchange.validate if self.direction == "import" else _exchange.to_dlpack_tensor
+        real = _public.validate if self.direction == "import" else _public.to_dlpack_tensor
         try:
             real(self.x, **self.keywords)
         except Exception as raised:
@@ -161,7 +161,7 @@ class Observed:
     def _instead(self) -> str:
         """Return the call that copies through the host, where that is the remedy."""
         with contextlib.suppress(Exception):  # the array's own attributes
-            reachable = self.error is None or not _exchange.is_out_of_reach(self.x, self.error)
+            reachable = self.error is None or not _public.is_out_of_reach(self.x, self.error)
             if not reachable and hasattr(self.x, "__dlpack__"):
                 call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
                 return f"{call} copies it through the host"

@@ -3,7 +3,7 @@
 
 from usm_dlpack import (
     _arguments,
-    _calls,
+    _call_errors,
     _core,
     _dtypes,
     _errors,
@@ -38,7 +38,7 @@ def describe_tensor(tensor: DLPackTensor) -> str:
 
 _core._set_functions(
     from_parts=_errors.from_parts,
-    from_arguments=_calls.from_arguments,
+    from_arguments=_call_errors.from_arguments,
     index=_arguments.index,
     truth=_arguments.truth,
     shown=_errors.shown,
