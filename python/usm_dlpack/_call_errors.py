@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy
 
-from usm_dlpack._errors import ArgumentError, ConversionError, from_parts, type_name
+from usm_dlpack._errors import (
+    ArgumentError,
+    ConversionError,
+    from_parts,
+    is_our_sentence,
+    type_name,
+)
 from usm_dlpack._producers import parser
 
 _MISSING = object()
@@ -330,7 +336,8 @@ def from_arguments(
         raised = parts[0] if isinstance(parts[0], BaseException) else None
         error = raised or _reason(call, argument, name, annotations, *parts[1:])
         if not isinstance(error, ConversionError):
-            return error
+            is_ours = type(error) in (TypeError, ValueError) and is_our_sentence(error)
+            return type(error)(f"{function}: {place}: {error}") if is_ours else error
         text = f"{function}: {place}: {error}"
         if raised is not None or not parts[0]:  # no other view type could accept it
             error = copy.copy(error)  # the producer may raise it again

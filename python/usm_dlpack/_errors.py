@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's exceptions."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from usm_dlpack import _core, _cpu_driver
+
+_SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; .+", re.DOTALL)
 
 
 def type_name(value: object) -> str:
@@ -104,6 +107,20 @@ class ArgumentError(ConversionError, TypeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.reasons)
+
+
+def error_text(error: Exception) -> str:
+    """Return the text of an exception, even if its `__str__` raises."""
+    try:
+        return str(error).encode("ascii", "backslashreplace").decode()
+    except Exception:
+        return "an exception that cannot be printed"
+
+
+def is_our_sentence(error: Exception) -> bool:
+    """Return whether an exception of Python's own has a sentence of this package."""
+    ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
+    return bool(ours)
 
 
 def classes_of(table: Iterable[tuple[str, str, bool]]) -> dict[str, type[ConversionError]]:

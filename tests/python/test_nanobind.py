@@ -24,7 +24,7 @@ from capsules import IS_COPIED, READ_ONLY, VERSIONED, ForeignArray, ForeignTenso
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill
-from refusals import check_refusal, refused
+from refusals import check_refusal, refused, wrong_argument
 from test_exchange_api import Table
 from test_types import checked_by
 from threads_at_once import THREADS, at_once
@@ -570,6 +570,18 @@ def test_no_remedy_is_named_that_does_not_help(ext, queue, memory):
     code, remedy = "device_type_unsupported", "move the array to a SYCL device"
     with refused(code, "device.device_type", place=IN_STEP, found="kDLCUDA", remedy=remedy):
         ext.step(queue, of_cuda, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "field"),
+    [("shape", "ab", "__sycl_usm_array_interface__"), ("syclobj", "nowhere", "syclobj")],
+)
+def test_an_interface_that_is_wrong_is_named(ext, queue, memory, name, value, field):
+    u = TypedArray(memory, **{name: value})
+    with pytest.raises(ValueError, match=rf"^{re.escape(IN_STEP)}{field}: expected .*, found .*; "):
+        ext.step(queue, u, None)
+    with wrong_argument(ValueError, field):
+        ext.rank_one(u)
 
 
 class Calling:

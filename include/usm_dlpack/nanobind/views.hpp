@@ -259,7 +259,7 @@ class view_parameter : public kept_argument<Made> {
       end_search(flags, cleanup);
     } catch (const nb::python_error& raised) {
       this->error = std::current_exception();
-      if (raised.matches(PyExc_BufferError)) {
+      if (is_refusal(raised)) {
         end_search(flags, cleanup);
       }
     } catch (...) {
@@ -271,6 +271,12 @@ class view_parameter : public kept_argument<Made> {
  private:
   void end_search(std::uint32_t flags, nb::detail::cleanup_list* cleanup) noexcept {
     this->ends_search = last_overload_raises(flags, cleanup) ? cleanup : nullptr;
+  }
+
+  /// Whether a producer, or the reader of its array interface, refuses the array.
+  static bool is_refusal(const nb::python_error& raised) {
+    return raised.matches(PyExc_BufferError) || raised.matches(PyExc_TypeError) ||
+           raised.matches(PyExc_ValueError);
   }
 
   template <class Keep>
@@ -293,7 +299,7 @@ class view_parameter : public kept_argument<Made> {
       }
       return false;
     } catch (const nb::python_error& raised) {
-      if (raised.matches(PyExc_BufferError)) {
+      if (is_refusal(raised)) {
         record_refusal(object, cleanup, raised.value());
       } else if (cleanup != nullptr && record_of(cleanup).raised == nullptr) {
         record_of(cleanup).raised = std::current_exception();

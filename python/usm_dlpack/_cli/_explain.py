@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from usm_dlpack import _core, explain
-from usm_dlpack._errors import type_name
-from usm_dlpack._explain._explanation import error_text
+from usm_dlpack._errors import error_text, type_name
 from usm_dlpack._terminal import Progress, say_error, wants_colour
 
 

@@ -2,18 +2,16 @@
 """The result of `explain`: the steps of a protocol, with questions and answers."""
 
 import json
-import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
-from usm_dlpack._errors import ConversionError, command_for_page
+from usm_dlpack._errors import ConversionError, command_for_page, error_text, is_our_sentence
 from usm_dlpack._terminal import styled
 
 _MARKS = {"passed": ("ok", "green"), "stopped": ("stop", "red"), "not reached": ("..", "faint")}
 _WIDTH = 96
 _OF_STEP = ("number", "name", "title", "question", "answer", "outcome", "reason", "facts")
-_SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; .+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -139,16 +137,7 @@ def _page_of(error: Exception) -> str | None:
     """Return the command for the page of an exception; None if it is not ours."""
     if isinstance(error, ConversionError):
         return error.page
-    ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
-    return command_for_page("python_arguments") if ours else None
-
-
-def error_text(error: Exception) -> str:
-    """Return the text of an exception, even if its `__str__` raises."""
-    try:
-        return str(error).encode("ascii", "backslashreplace").decode()
-    except Exception:
-        return "an exception that cannot be printed"
+    return command_for_page("python_arguments") if is_our_sentence(error) else None
 
 
 def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from usm_dlpack import _core, _public
-from usm_dlpack._errors import ConversionError, shown, type_name
-from usm_dlpack._explain._explanation import Step, Walk, error_text
+from usm_dlpack._errors import ConversionError, error_text, shown, type_name
+from usm_dlpack._explain._explanation import Step, Walk
 from usm_dlpack._interface import resolve_syclobj
 
 _VIEW = ("ndim", "dtype_name", "shape", "strides", "has_strides", "data", "byte_offset")
