@@ -117,7 +117,7 @@ def error_text(error: Exception) -> str:
         return "an exception that cannot be printed"
 
 
-def is_our_sentence(error: Exception) -> bool:
+def is_our_sentence(error: BaseException) -> bool:
     """Return whether an exception of Python's own has a sentence of this package."""
     ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
     return bool(ours)
