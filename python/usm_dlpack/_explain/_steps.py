@@ -89,7 +89,7 @@ _EXPORT: tuple[Rule, ...] = (
     ("root", "its root device has an id", "the id is a position in sycl::device::get_devices()",
      "the root of that device in sycl::device::get_devices()", "device_id {device_id}",
      ("device_id",)),
-    ("queue", "the queue is one of the memory's root device",
+    ("queue", "the queue is on the memory's root device",
      "its work would otherwise be on a device that cannot reach the memory",
      "the queue's device and context, if one was passed", "{queue}", ()),
     ("bounds", "every byte of the view lies within the bytes of the object",

@@ -75,7 +75,7 @@ void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow)
 
 usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
   usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
-  queue.copy(values.data(), made.data(), 24);  // the consumer waits, or gets the queue
+  queue.copy(values.data(), made.data(), 24);  // wait for it, or pass the queue on
   return usm_dlpack::to_managed_tensor(std::move(made));
 }
 
@@ -122,7 +122,7 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   wanted.ndim = 2;
   wanted.unique = true;    // no two elements share a byte
   wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // if it is a managed tensor: a bare one cannot say
+  wanted.writable = true;  // checked of managed tensors: bare ones cannot say
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   EXPECT_EQ(proved.data(), tensor.data);
   EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);
@@ -174,10 +174,10 @@ TEST(Guide, ARefusalSaysWhichRuleIsBroken) {
 }
 
 TEST(Guide, OpenclCodeExportsByItsHandles) {
-  sycl::queue sycl_queue = queue_on();
+  sycl::queue mine = queue_on();
   const auto device = usm_dlpack::opencl_device(usm_dlpack::root_device(0));
   const auto context = usm_dlpack::opencl_context(usm_dlpack::default_context(0));
-  const auto queue = usm_dlpack::opencl_queue(sycl_queue);
+  const auto queue = usm_dlpack::opencl_queue(mine);
   const auto allocated = usm_dlpack_test::native_floats(context.get(), device.get());
   float* const memory = allocated.get();
   const matrix view(memory, 4, 6);  // memory of clDeviceMemAllocINTEL(context.get(), ...)
@@ -187,7 +187,7 @@ TEST(Guide, OpenclCodeExportsByItsHandles) {
   EXPECT_EQ(found.get(), context.get());
   EXPECT_EQ(proved.data(), memory);
   EXPECT_EQ(proved.size(), 24 * sizeof(float));
-  EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), sycl_queue.get_device());
+  EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), mine.get_device());
 }
 
 }  // namespace test_guide
