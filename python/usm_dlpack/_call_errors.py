@@ -335,6 +335,8 @@ def from_arguments(
         place, name, annotations = call.find(argument)
         raised = parts[0] if isinstance(parts[0], BaseException) else None
         error = raised or _reason(call, argument, name, annotations, *parts[1:])
+        if isinstance(raised, ConversionError) and raised.code == "context_not_default":
+            error = _reason(call, argument, name, annotations, *raised._parts())
         if not isinstance(error, ConversionError):
             is_ours = type(error) in (TypeError, ValueError) and is_our_sentence(error)
             return type(error)(f"{function}: {place}: {error}") if is_ours else error

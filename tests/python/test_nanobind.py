@@ -417,6 +417,16 @@ def follow(remedy: str, **names: Any) -> Any:
     return names["y"]
 
 
+class RefusedArray(TypedArray):
+    """An array whose producer exports it to the host alone."""
+
+    def __init__(self, array: TypedArray) -> None:
+        super().__init__(array.memory)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        raise BufferError("it is of another context")
+
+
 def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared, foreign_queue):
     frozen = np.zeros(3, np.float32)
     frozen.flags.writeable = False
@@ -435,10 +445,13 @@ def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared,
         ext.fill(queue, y, 2)  # the result is in y
         assert np.all(y.numpy() == 2)
     hidden = TypedArray(allocate("device", 48, foreign_queue))
-    # It cannot be copied, because it has no __dlpack__.
-    remedy = "allocate with"
-    with refused("context_not_default", "context", binding=True, place=IN_STEP, remedy=remedy):
-        ext.step(queue, hidden, None)
+    # Without __dlpack__ it cannot be copied.
+    for array, remedy in (
+        (hidden, "allocate with"),
+        (RefusedArray(hidden), "y = usm_dlpack.from_dlpack(u, device=queue)"),
+    ):
+        with refused("context_not_default", "context", binding=True, place=IN_STEP, remedy=remedy):
+            ext.step(queue, array, None)
 
 
 def test_the_remedy_makes_a_queue_where_the_function_takes_none(ext):
