@@ -3,7 +3,6 @@
 
 import ast
 import contextlib
-import copy
 import functools
 import math
 import re
@@ -333,16 +332,15 @@ def from_arguments(
         if id(argument) in ids or not parts:
             continue
         place, name, annotations = call.find(argument)
-        raised = parts[0] if isinstance(parts[0], BaseException) else None
-        error = raised or _reason(call, argument, name, annotations, *parts[1:])
-        if isinstance(raised, ConversionError) and raised.code == "context_not_default":
-            error = _reason(call, argument, name, annotations, *raised._parts())
-        if not isinstance(error, ConversionError):
-            is_ours = type(error) in (TypeError, ValueError) and is_our_sentence(error)
-            return type(error)(f"{function}: {place}: {error}") if is_ours else error
+        raised = parts[0]
+        if isinstance(raised, ConversionError):
+            parts = [False, *raised._parts()]
+        elif isinstance(raised, BaseException):
+            is_ours = type(raised) in (TypeError, ValueError) and is_our_sentence(raised)
+            return type(raised)(f"{function}: {place}: {raised}") if is_ours else raised
+        error = _reason(call, argument, name, annotations, *parts[1:])
         text = f"{function}: {place}: {error}"
-        if raised is not None or not parts[0]:  # no other view type could accept it
-            error = copy.copy(error)  # the producer may raise it again
+        if not parts[0]:  # no other view type could accept it
             error.args = (text,)
             return error
         told.setdefault(text, error)

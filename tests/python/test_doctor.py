@@ -78,6 +78,13 @@ def test_variables_that_hide_the_devices_are_found_and_the_command_mends_it(vari
     assert troubles(examined(command, **variables, **innocent)) == []
 
 
+def test_a_library_that_needs_a_device_is_not_blamed(tmp_path):
+    (tmp_path / "sklearnex.py").write_text("import dpctl\ndpctl.SyclDevice()\n")
+    found = examined(PYTHONPATH=str(tmp_path), ONEAPI_DEVICE_SELECTOR="bogus")
+    command = "unset ONEAPI_DEVICE_SELECTOR"
+    assert troubles(found) == [("problem", name, command) for name in ("devices", "peers")]
+
+
 @pytest.mark.parametrize(
     ("selector", "command"),
     [

@@ -311,3 +311,9 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
         from_dlpack(whole)
     with refused("dtype_unsupported", "dtype", expected="native byte order", remedy="convert"):
         from_dlpack(np.zeros(3, np.dtype(ml_dtypes.bfloat16).newbyteorder(">")), device=HERE)
+
+
+def test_a_filter_string_without_any_device_is_no_device(new_process):
+    code = "import usm_dlpack; usm_dlpack.from_dlpack([], device='opencl:cpu:0')"
+    done = new_process(code, ONEAPI_DEVICE_SELECTOR="opencl:gpu")
+    assert "found none at all; check ONEAPI_DEVICE_SELECTOR" in done.stderr.splitlines()[-1]
