@@ -328,16 +328,15 @@ def from_arguments(
     call = _Call(function, args, kwargs, [_parameters(signature) for signature in signatures])
     ids = {id(argument) for argument in taken}
     told: dict[str, ConversionError] = {}
-    for argument, *parts in refusals:
-        if id(argument) in ids or not parts:
+    for argument, *given in refusals:
+        if id(argument) in ids or not given:
             continue
         place, name, annotations = call.find(argument)
-        raised = parts[0]
-        if isinstance(raised, ConversionError):
-            parts = [False, *raised._parts()]
-        elif isinstance(raised, BaseException):
+        raised = given[0]
+        if isinstance(raised, BaseException) and not isinstance(raised, ConversionError):
             is_ours = type(raised) in (TypeError, ValueError) and is_our_sentence(raised)
             return type(raised)(f"{function}: {place}: {raised}") if is_ours else raised
+        parts = [False, *raised._parts()] if isinstance(raised, ConversionError) else given
         error = _reason(call, argument, name, annotations, *parts[1:])
         text = f"{function}: {place}: {error}"
         if not parts[0]:  # no other view type could accept it
