@@ -86,5 +86,5 @@ NB_MODULE(grid_kernels, m) {
   using unlocked = nb::call_guard<nb::gil_scoped_release>;
   m.def("laplacian", &laplacian, "queue"_a, "x"_a, "out"_a, unlocked());
   m.def("laplacian", &new_laplacian, "x"_a, unlocked());
-  usm_dlpack::explain_refusals(m, "laplacian");  // after the last overload
+  usm_dlpack::explain_refusals(m);  // at the end
 }

@@ -114,7 +114,6 @@ void add(nb::module_& m) {
   (m.def("matmul", &matmul<Elements>, "a"_a, "b"_a, nb::kw_only(),
          "queue"_a.none() = nb::none(), nb::call_guard<nb::gil_scoped_release>()),
    ...);
-  usm_dlpack::explain_refusals(m, "matmul");
 }
 
 }  // namespace
@@ -122,4 +121,5 @@ void add(nb::module_& m) {
 NB_MODULE(onednn_ops, m) {
   usm_dlpack::load_package();
   add<float, sycl::half, sycl::ext::oneapi::bfloat16, double>(m);
+  usm_dlpack::explain_refusals(m);
 }

@@ -331,6 +331,30 @@ def test_a_method_and_a_static_method_have_a_last_overload(ext, shared, memory):
         sums.add(to_dlpack_tensor(memory, dtype="float32"))
 
 
+def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shared, memory):
+    assert ext.RowSums.Start(shared).value == 6
+    assert ext.RowSums() + shared == 6
+    assert ext.also_fill(queue, to_dlpack_tensor(memory, dtype="f4"), 1) == "float32"
+    bad = to_dlpack_tensor(memory, dtype="int8")
+    for call, place in (
+        (lambda: ext.also_fill(queue, bad, 1), "fill: argument 2 (x)"),
+        (lambda: ext.RowSums.Start(bad), "Start: argument 1 (row)"),
+        (lambda: ext.RowSums.Own()(bad), "__call__: argument 1 (row)"),
+    ):
+        assert str(refused_call(call)).startswith(f"{place}: dtype: expected")
+    with pytest.raises(TypeError, match="unsupported operand"):  # the other operand is asked
+        ext.RowSums() + bad
+    with no_overload():
+        ext.double_of("x")  # takes no arrays
+    assert refused_call(ext.queue_on, 3).expected == "an object of type dpctl.SyclDevice"
+    other = types.ModuleType("other")
+    other.__dict__.update(fill=ext.rank_one, rank_one=ext.rank_one, some=[])
+    for scope in (other, ext.RowSums):  # which has defined none of them, or is explained
+        ext.explain(scope)
+    assert other.fill is other.rank_one is ext.rank_one
+    assert len(ext.RowSums.add.__nb_signature__) == 2
+
+
 def test_reasons_reach_out_of_containers_in_containers(ext, floats, memory):
     bad = to_dlpack_tensor(memory, dtype="int32")
 

@@ -162,6 +162,21 @@ struct end_of_search {
   throw nb::python_error();
 }
 
+/// Whether a function takes views or SYCL objects, and has no last overload yet.
+inline bool is_to_explain(nb::handle function) {
+  std::string signatures;
+  for (const nb::handle overload : nb::getattr(function, "__nb_signature__", nb::tuple())) {
+    signatures += nb::str(overload[0]).c_str();
+  }
+  const auto have = [&](const char* text) { return signatures.find(text) != signatures.npos; };
+  return (have("usm_dlpack.UsmArray") || have("dpctl.Sycl")) && !have("_: typing.NoReturn");
+}
+
+/// Whether a name is a special one of Python, and not that of a constructor or call.
+inline bool is_operator(std::string_view name) {
+  return name.substr(0, 2) == "__" && name != "__init__" && name != "__call__";
+}
+
 }  // namespace detail
 
 /// Adds the last overload of a function, which accepts any arguments and raises
@@ -169,20 +184,18 @@ struct end_of_search {
 /// the rule by which each refused it. Errors for every view type (device, context, USM
 /// kind, bounds, read-only) are raised as `usm_dlpack.ConversionError`; no other overload
 /// takes a view or SYCL object of that call. Call it after the last `def` of that name.
-/// @param scope a `nanobind::module_` or `nanobind::class_`
+/// @param scope a module or class
 /// @param name of a function, a method or a static method
-template <class Scope>
-void explain_refusals(Scope& scope, const char* name) {
+inline void explain_refusals(nanobind::handle scope, const char* name) {
   namespace nb = nanobind;
-  constexpr bool is_module = std::is_base_of_v<nb::module_, Scope>;
   // A bound method is an nb_method. The last overload of a static method must be static, too.
   const nb::str type(scope.attr(name).type().attr("__name__"));
   const bool is_bound = std::strcmp(type.c_str(), "nb_func") != 0;
-  const std::string function = name;
+  const bool is_constructor = std::strcmp(name, "__init__") == 0;
+  const std::string function = is_constructor ? nb::str(scope.attr("__name__")).c_str() : name;
   // The signature for type checkers, which accepts nothing.
-  const std::string signature = "def " + function + "(" + (is_bound ? "self, " : "") +
+  const std::string signature = "def " + std::string(name) + "(" + (is_bound ? "self, " : "") +
                                 "*, _: typing.NoReturn) -> typing.NoReturn";
-  const auto last = nb::arg("_").none() = nb::none();
   nb::list signatures;
   for (const nb::handle overload : scope.attr(name).attr("__nb_signature__")) {
     signatures.append(overload[0]);
@@ -191,18 +204,47 @@ void explain_refusals(Scope& scope, const char* name) {
                                              const nb::kwargs& kwargs) {
     detail::raise_refusals(function, signatures, args, end, kwargs);
   };
-  const auto add = [&](auto&& define, const auto& body) {
-    define(name, body, nb::arg("args"), last, nb::arg("kwargs"), nb::sig(signature.c_str()),
-           "Raise ArgumentError, which says what each overload refuses, for other arguments.");
+  const auto add = [&](const auto& body, const auto&... is_method) {
+    nb::cpp_function_def(
+        body, nb::scope(scope), nb::name(name), is_method..., nb::arg("args"),
+        nb::arg("_").none() = nb::none(), nb::arg("kwargs"), nb::sig(signature.c_str()),
+        "Raise ArgumentError, which says what each overload refuses, for other arguments.");
   };
-  if constexpr (is_module) {
-    add([&](const auto&... parts) { scope.def(parts...); }, refuse);
-  } else if (is_bound) {
-    add([&](const auto&... parts) { scope.def(parts...); },
-        [refuse](nb::handle, const nb::args& args, detail::end_of_search end,
-                 const nb::kwargs& kwargs) { refuse(args, end, kwargs); });
+  if (is_bound) {
+    add([refuse](nb::handle, const nb::args& args, detail::end_of_search end,
+                 const nb::kwargs& kwargs) { refuse(args, end, kwargs); },
+        nb::is_method());
   } else {
-    add([&](const auto&... parts) { scope.def_static(parts...); }, refuse);
+    add(refuse);
+  }
+}
+
+/// Adds the last overload to each function of a module, and of its classes, that takes views
+/// or SYCL objects. Call it once, at the end of `NB_MODULE`. The setter of a property gets
+/// none, nor does an operator: Python then tries that of the other operand.
+/// @param scope a module or class; a submodule needs its own call
+inline void explain_refusals(nanobind::handle scope) {
+  namespace nb = nanobind;
+  const bool is_class = PyType_Check(scope.ptr()) != 0;
+  const nb::object module = scope.attr(is_class ? "__module__" : "__name__");
+  nb::dict members;
+  members.update(scope.attr("__dict__"));
+  // By the function before, which nanobind empties: it may have a second name.
+  std::unordered_map<PyObject*, nb::object> renewed;
+  for (const auto [name, member] : members) {
+    const nb::object path =
+        is_class ? scope.attr("__qualname__") + nb::str(".") + name : nb::borrow(name);
+    if (renewed.count(member.ptr()) != 0) {
+      nb::setattr(scope, name, renewed[member.ptr()]);
+    } else if (!nb::getattr(member, "__module__", nb::none()).equal(module) ||
+               !nb::getattr(member, "__qualname__", nb::none()).equal(path)) {
+      continue;  // defined elsewhere
+    } else if (nb::type_check(member)) {
+      explain_refusals(member);
+    } else if (detail::is_to_explain(member) && !detail::is_operator(nb::str(name).c_str())) {
+      explain_refusals(scope, nb::str(name).c_str());
+      renewed[member.ptr()] = scope.attr(name);
+    }
   }
 }
 

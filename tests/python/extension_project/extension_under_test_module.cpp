@@ -130,12 +130,76 @@ struct row_sums {
     return all;
   }
   void add(shared_mdspan<const_row> row) { total += of(row); }
+  struct start {
+    double value;
+  };
 };
 
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
   load_package();
+  m.def("explained_elements", &first_elements, "arrays"_a);
+  m.def("explained_elements", &describe<device_mdspan<const_row>>, "array"_a);
+  m.def("explained_elements", &describe<shared_mdspan<const_row>>, "array"_a);
+  m.def(
+      "explained_nested",
+      [](const std::vector<std::vector<row>>& rows, const std::map<std::string, row>& named) {
+        return rows.size() + named.size();
+      },
+      "rows"_a, "named"_a = nb::dict());
+  m.def(
+      "explained_keyword", [](const_row x, int) { return x.extent(0); }, "x"_a, nb::kw_only(),
+      "n"_a);
+  m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
+  using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
+  m.def(
+      "count_variants",
+      [](const std::vector<floats_or_integers>& arrays, int) { return arrays.size(); },
+      "arrays"_a, "n"_a = 0);
+
+  m.def("fill", &fill<device_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
+  m.def("fill", &fill<device_mdspan<array_view<int, 1>>>, "queue"_a, "x"_a, "value"_a);
+  m.def("fill", &fill<shared_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
+  m.def(
+      "kind_of", [](std::optional<device_mdspan<const_row>>, int) { return "device"; }, "x"_a,
+      "n"_a = 0);
+  m.def(
+      "kind_of", [](std::optional<shared_mdspan<const_row>>, int) { return "shared"; }, "x"_a,
+      "n"_a = 0);
+  m.attr("also_fill") = m.attr("fill");
+  m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
+  m.def("double_of", [](double x) { return 2 * x; });
+  auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
+  sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
+  sums.def_static("of", &row_sums::of);
+  sums.def("__call__", &row_sums::add, "row"_a);
+  sums.def(
+      "__add__",
+      [](const row_sums& s, shared_mdspan<const_row> row) {
+        return s.total + row_sums::of(row);
+      },
+      nb::is_operator());
+  nb::class_<row_sums::start>(sums, "Start")
+      .def(
+          "__init__",
+          [](row_sums::start* at, shared_mdspan<const_row> row) {
+            new (at) row_sums::start{row_sums::of(row)};
+          },
+          "row"_a)
+      .def_ro("value", &row_sums::start::value);
+  sums.attr("Own") = sums;
+  m.def(
+      "step",
+      [](sycl::queue&, device_mdspan<row> u, const const_row* v, double,
+         const std::vector<sycl::event>&) {
+        return u.extent(0) + (v == nullptr ? 0 : v->extent(0));
+      },
+      "queue"_a, "u"_a, "v"_a.none(), "dt"_a = 1.0, "depends"_a = std::vector<sycl::event>{});
+  explain_refusals(m);
+  m.def("explain", [](nb::handle scope) { explain_refusals(scope); });
+
+  // Nothing explains what follows.
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
   m.def("left", &describe<array_view<const float, 2, Kokkos::layout_left>>, "x"_a);
@@ -159,54 +223,6 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("rank_one_or_none", [](const const_row& x) { return x.extent(0); }, "x"_a.none());
   m.def("rank_one_or_none", [](nb::none) { return "the next overload"; }, "x"_a.none());
   m.def("first_elements", &first_elements, "arrays"_a);
-  m.def("explained_elements", &first_elements, "arrays"_a);
-  m.def("explained_elements", &describe<device_mdspan<const_row>>, "array"_a);
-  m.def("explained_elements", &describe<shared_mdspan<const_row>>, "array"_a);
-  explain_refusals(m, "explained_elements");
-  m.def(
-      "explained_nested",
-      [](const std::vector<std::vector<row>>& rows, const std::map<std::string, row>& named) {
-        return rows.size() + named.size();
-      },
-      "rows"_a, "named"_a = nb::dict());
-  explain_refusals(m, "explained_nested");
-  m.def(
-      "explained_keyword", [](const_row x, int) { return x.extent(0); }, "x"_a, nb::kw_only(),
-      "n"_a);
-  explain_refusals(m, "explained_keyword");
-  m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
-  explain_refusals(m, "explained_star");
-  using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
-  m.def(
-      "count_variants",
-      [](const std::vector<floats_or_integers>& arrays, int) { return arrays.size(); },
-      "arrays"_a, "n"_a = 0);
-  explain_refusals(m, "count_variants");
-
-  m.def("fill", &fill<device_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
-  m.def("fill", &fill<device_mdspan<array_view<int, 1>>>, "queue"_a, "x"_a, "value"_a);
-  m.def("fill", &fill<shared_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
-  explain_refusals(m, "fill");
-  m.def(
-      "kind_of", [](std::optional<device_mdspan<const_row>>, int) { return "device"; }, "x"_a,
-      "n"_a = 0);
-  m.def(
-      "kind_of", [](std::optional<shared_mdspan<const_row>>, int) { return "shared"; }, "x"_a,
-      "n"_a = 0);
-  explain_refusals(m, "kind_of");
-  auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
-  sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
-  explain_refusals(sums, "add");
-  sums.def_static("of", &row_sums::of);
-  explain_refusals(sums, "of");
-  m.def(
-      "step",
-      [](sycl::queue&, device_mdspan<row> u, const const_row* v, double,
-         const std::vector<sycl::event>&) {
-        return u.extent(0) + (v == nullptr ? 0 : v->extent(0));
-      },
-      "queue"_a, "u"_a, "v"_a.none(), "dt"_a = 1.0, "depends"_a = std::vector<sycl::event>{});
-  explain_refusals(m, "step");
 
   m.def("keep", [](held x) { kept = std::make_unique<held>(std::move(x)); }, "x"_a);
   m.def("kept_queue", [] { return kept->queue(); });
@@ -279,7 +295,6 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("context_of", [](sycl::queue q) { return q.get_context(); }, "queue"_a);
   m.def("device_of", [](const sycl::context* c) { return c->get_devices().front(); });
   m.def("has_queue", [](const sycl::queue* q) { return q != nullptr; }, "queue"_a.none());
-  m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
   m.def(
       "fill_after",
       [](sycl::queue& q, device_mdspan<row> x, const std::vector<sycl::event>& depends) {

@@ -23,12 +23,12 @@ sycl::event fill(sycl::queue& queue, vector x, float value) {
 
 NB_MODULE(guide_extension, m) {
   usm_dlpack::load_package();
-  m.def("fill", &fill);                     // returns a dpctl.SyclEvent
-  usm_dlpack::explain_refusals(m, "fill");  // after the last overload
+  m.def("fill", &fill);  // returns a dpctl.SyclEvent
   m.def("filled", [](sycl::queue& queue, int size, float value) {
     usm_dlpack::usm_array<vector> made(queue, Kokkos::dextents<int, 1>(size));
     fill(queue, made.view(), value);
     return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
   });
+  usm_dlpack::explain_refusals(m);  // at the end: of all functions
 }
 // [end extension]
