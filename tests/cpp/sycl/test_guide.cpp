@@ -122,7 +122,7 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   wanted.ndim = 2;
   wanted.unique = true;    // no two elements share a byte
   wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // checked of managed tensors: bare ones cannot say
+  wanted.writable = true;  // of managed tensors: bare ones have no such flag
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   EXPECT_EQ(proved.data(), tensor.data);
   EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);

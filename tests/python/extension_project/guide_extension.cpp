@@ -19,7 +19,7 @@ sycl::event fill(sycl::queue& queue, vector x, float value) {
   std::fill_n(values.data(), x.size(), value);
   const sycl::event before = queue.ext_oneapi_submit_barrier();  // it may be out of order
   return queue.memcpy(x.data_handle(), values.data(), values.size_bytes(), before);
-}  // `values` is freed when its queue has copied it
+}  // waits for the copy, then frees `values`
 
 NB_MODULE(guide_extension, m) {
   usm_dlpack::load_package();
