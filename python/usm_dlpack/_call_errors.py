@@ -34,6 +34,7 @@ _REMEDIES = {
     "context_not_default": "pass a copy, " + _COPY + "){output}",
     "dtype_mismatch": "convert it,{condition} for example "
     "y = usm_dlpack.from_dlpack({values}.astype('{word}'), device={queue}{kind}){output}",
+    "no_conversion": "pass an array of that dtype",
     "raw_memory": "give raw memory a dtype, "
     "y = usm_dlpack.to_dlpack_tensor({name}, shape={shape}, dtype='{word}')",
     "rank_mismatch": "reshape it, for example "
@@ -283,6 +284,8 @@ def _reason(
     rule = code
     if code == "dtype_mismatch" and array != name and found.startswith("uint8 "):
         rule = "raw_memory"
+    if code == "dtype_mismatch" and found.startswith("complex") > word.startswith("complex"):
+        rule = "no_conversion"  # which would drop the imaginary part
     if code == "layout_mismatch" and field == "strides[0]" and word == "1":
         rule = "f_order"
     if code == "rank_mismatch" and word == "0":

@@ -340,6 +340,7 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
         (lambda: ext.also_fill(queue, bad, 1), "fill: argument 2 (x)"),
         (lambda: ext.RowSums.Start(bad), "Start: argument 1 (row)"),
         (lambda: ext.RowSums.Own()(bad), "__call__: argument 1 (row)"),
+        (lambda: ext.inner.sum(bad), "sum: argument 1 (row)"),
     ):
         assert str(refused_call(call)).startswith(f"{place}: dtype: expected")
     with pytest.raises(TypeError, match="unsupported operand"):  # the other operand is asked
@@ -348,7 +349,7 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
         ext.double_of("x")  # takes no arrays
     assert refused_call(ext.queue_on, 3).expected == "an object of type dpctl.SyclDevice"
     other = types.ModuleType("other")
-    other.__dict__.update(fill=ext.rank_one, rank_one=ext.rank_one, some=[])
+    other.__dict__.update(fill=ext.rank_one, rank_one=ext.rank_one, some=[], inner=types)
     for scope in (other, ext.RowSums):  # which has defined none of them, or is explained
         ext.explain(scope)
     assert other.fill is other.rank_one is ext.rank_one
@@ -561,6 +562,11 @@ def test_a_remedy_says_where_the_result_is_and_what_it_needs():
     remedy = remedy_of("dtype='float32', writable=False", np.zeros(3), *dtype, "float3")
     assert remedy.startswith("convert it, with ml_dtypes installed, for example y = ")
     assert remedy.endswith(")")
+
+
+def test_no_remedy_drops_the_imaginary_part():
+    dtype = ("dtype_mismatch", "dtype", "float32 for the view's element type", "complex64")
+    assert remedy_of("dtype='float32'", np.zeros(3, "c8"), *dtype) == "pass an array of that dtype"
 
 
 def test_no_argument_is_blamed_that_an_overload_took():

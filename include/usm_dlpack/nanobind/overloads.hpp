@@ -219,10 +219,10 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
   }
 }
 
-/// Adds the last overload to each function of a module, and of its classes, that takes views
-/// or SYCL objects. Call it once, at the end of `NB_MODULE`. The setter of a property gets
-/// none, nor does an operator: Python then tries that of the other operand.
-/// @param scope a module or class; a submodule needs its own call
+/// Adds the last overload to each function of a module, its submodules and classes, that takes
+/// views or SYCL objects. Call it once, at the end of `NB_MODULE`. The setter of a property
+/// gets none, nor does an operator: Python then tries that of the other operand.
+/// @param scope a module or class
 inline void explain_refusals(nanobind::handle scope) {
   namespace nb = nanobind;
   const bool is_class = PyType_Check(scope.ptr()) != 0;
@@ -236,6 +236,9 @@ inline void explain_refusals(nanobind::handle scope) {
         is_class ? scope.attr("__qualname__") + nb::str(".") + name : nb::borrow(name);
     if (renewed.count(member.ptr()) != 0) {
       nb::setattr(scope, name, renewed[member.ptr()]);
+    } else if (PyModule_Check(member.ptr()) &&
+               member.attr("__name__").equal(module + nb::str(".") + name)) {
+      explain_refusals(member);
     } else if (!nb::getattr(member, "__module__", nb::none()).equal(module) ||
                !nb::getattr(member, "__qualname__", nb::none()).equal(path)) {
       continue;  // defined elsewhere

@@ -25,7 +25,8 @@ Facts = dict[str, Any]
 Rule = tuple[str, str, str, str, str, tuple[str, ...]]
 # Name, title, reason, question, answer if the step passed, and names of its facts.
 _IMPORT: tuple[Rule, ...] = (
-    ("request", "the process and the keywords", "after fork() the runtime must not be asked",
+    ("request", "the process and the keywords",
+     "the keywords must make sense, and after fork() the runtime must not be asked",
      "this package", _READY, ()),
     ("producer", "the array says where it is, and hands over a capsule",
      "only its producer knows the memory",
@@ -69,7 +70,8 @@ _EXPORT: tuple[Rule, ...] = (
     ("interface", "the object describes its memory",
      "address, shape and context come from __sycl_usm_array_interface__",
      "obj.__sycl_usm_array_interface__", "{interface}", ()),
-    ("request", "the process and the keywords", "after fork() the runtime must not be asked",
+    ("request", "the process and the keywords",
+     "the keywords must make sense, and after fork() the runtime must not be asked",
      "this package", _READY, ()),
     ("structure", "the view is well formed", "no query is made of an overflowed address",
      "dtype, shape, strides and byte_offset of the view, and the address", _VIEW_WORDS,
@@ -161,8 +163,9 @@ class Observed:
     def _instead(self) -> str:
         """Return the call that copies through the host, where that is the remedy."""
         with contextlib.suppress(Exception):  # the array's own attributes
-            reachable = self.error is None or not _public.is_out_of_reach(self.x, self.error)
-            if not reachable and hasattr(self.x, "__dlpack__"):
+            is_of_array = self.error is not None and self.stop != "request"
+            lost = is_of_array and _public.is_out_of_reach(self.x, self.error)
+            if lost and hasattr(self.x, "__dlpack__"):
                 call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
                 return f"{call} copies it through the host"
         return ""

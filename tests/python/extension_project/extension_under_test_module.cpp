@@ -167,6 +167,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def(
       "kind_of", [](std::optional<shared_mdspan<const_row>>, int) { return "shared"; }, "x"_a,
       "n"_a = 0);
+  m.def_submodule("inner").def("sum", &row_sums::of, "row"_a);
   m.attr("also_fill") = m.attr("fill");
   m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
   m.def("double_of", [](double x) { return 2 * x; });
