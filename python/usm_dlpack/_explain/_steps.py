@@ -163,8 +163,9 @@ class Observed:
     def _instead(self) -> str:
         """Return the call that copies through the host, where that is the remedy."""
         with contextlib.suppress(Exception):  # the array's own attributes
-            is_of_array = self.error is not None and self.stop != "request"
-            lost = is_of_array and _public.is_out_of_reach(self.x, self.error)
+            if self.error is None or self.stop == "request":
+                return ""
+            lost = _public.is_out_of_reach(self.x, self.error)
             if lost and hasattr(self.x, "__dlpack__"):
                 call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
                 return f"{call} copies it through the host"
