@@ -232,19 +232,20 @@ inline void explain_refusals(nanobind::handle scope) {
   // By the function before, which nanobind empties: it may have a second name.
   std::unordered_map<PyObject*, nb::object> renewed;
   for (const auto [name, member] : members) {
-    const nb::object path =
-        is_class ? scope.attr("__qualname__") + nb::str(".") + name : nb::borrow(name);
     if (renewed.count(member.ptr()) != 0) {
       nb::setattr(scope, name, renewed[member.ptr()]);
-    } else if (PyModule_Check(member.ptr()) &&
-               member.attr("__name__").equal(module + nb::str(".") + name)) {
+      continue;
+    }
+    const nb::object path =
+        is_class ? scope.attr("__qualname__") + nb::str(".") + name : nb::borrow(name);
+    const bool is_submodule = PyModule_Check(member.ptr()) &&
+                              member.attr("__name__").equal(module + nb::str(".") + name);
+    const bool is_own = nb::getattr(member, "__module__", nb::none()).equal(module) &&
+                        nb::getattr(member, "__qualname__", nb::none()).equal(path);
+    if (is_submodule || (is_own && nb::type_check(member))) {
       explain_refusals(member);
-    } else if (!nb::getattr(member, "__module__", nb::none()).equal(module) ||
-               !nb::getattr(member, "__qualname__", nb::none()).equal(path)) {
-      continue;  // defined elsewhere
-    } else if (nb::type_check(member)) {
-      explain_refusals(member);
-    } else if (detail::is_to_explain(member) && !detail::is_operator(nb::str(name).c_str())) {
+    } else if (is_own && detail::is_to_explain(member) &&
+               !detail::is_operator(nb::str(name).c_str())) {
       explain_refusals(scope, nb::str(name).c_str());
       renewed[member.ptr()] = scope.attr(name);
     }

@@ -165,8 +165,7 @@ class Observed:
         with contextlib.suppress(Exception):  # the array's own attributes
             if self.error is None or self.stop == "request":
                 return ""
-            lost = _public.is_out_of_reach(self.x, self.error)
-            if lost and hasattr(self.x, "__dlpack__"):
+            if _public.is_out_of_reach(self.x, self.error) and hasattr(self.x, "__dlpack__"):
                 call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
                 return f"{call} copies it through the host"
         return ""
