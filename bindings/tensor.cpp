@@ -289,6 +289,15 @@ void register_tensor(nb::module_& module) {
                     nb::sig("@typing.final\nclass DLPackTensor(object)"),
                     "A view of USM that was proved when it was made, and keeps it alive.\n\n"
                     "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.");
+  made.def(
+      "__init__",
+      [](nb::handle_t<tensor>, const nb::args&, const nb::kwargs&) {
+        throw nb::type_error(
+            "DLPackTensor: expected a tensor made from memory or an array, found a call of the "
+            "class; use to_dlpack_tensor or from_dlpack");
+      },
+      nb::sig("def __init__(self, *_: typing.NoReturn) -> None"),
+      "Refuse: `to_dlpack_tensor` and `from_dlpack` make tensors.");
   add_memory_properties(made)
       .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),
                    "Extents, in elements.")

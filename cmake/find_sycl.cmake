@@ -30,6 +30,10 @@ function(usm_dlpack_find_libsycl_from)
       "pass the target of your extension")
   endif()
   foreach(target IN LISTS ARGN)
+    if(NOT TARGET ${target})
+      message(FATAL_ERROR "usm_dlpack_find_libsycl_from: expected a target, found ${target}, which "
+        "is none; call it after nanobind_add_module")
+    endif()
     set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH
       "$ORIGIN/../.." "$ORIGIN/../../.." "$ORIGIN/../../../..")
   endforeach()

@@ -11,6 +11,9 @@ option(USM_DLPACK_FETCH_HEADERS "Clone a third-party header that is found nowher
 function(usm_dlpack_find_interpreter result)
   if(NOT Python_EXECUTABLE)
     find_package(Python COMPONENTS Interpreter QUIET)
+  elseif(NOT EXISTS "${Python_EXECUTABLE}")
+    message(FATAL_ERROR "Python_EXECUTABLE: expected an interpreter, found ${Python_EXECUTABLE}, "
+      "which does not exist; correct the path")
   endif()
   set(${result} "${Python_EXECUTABLE}" PARENT_SCOPE)
 endfunction()

@@ -18,6 +18,7 @@ from usm_dlpack._errors import (
     ConversionError,
     from_parts,
     is_our_sentence,
+    shown,
     type_name,
 )
 from usm_dlpack._producers import parser
@@ -147,6 +148,13 @@ class _Call:
         names = {tuple((p.name, p.by_position) for p in overload) for overload in self.overloads}
         self.parameters = self.overloads[0] if len(names) == 1 else []
 
+    @property
+    def queue(self) -> str:
+        """What a remedy calls the queue: the author's name of it if the caller has one."""
+        given = (*self.args, *self.kwargs.values())
+        has_queue = any(type(value).__name__ == "SyclQueue" for value in given)
+        return "queue" if has_queue else "dpctl.SyclQueue()"
+
     def _fits(self, overload: list[_Parameter]) -> bool:
         """Return whether an overload takes as many arguments, and these keywords."""
         left = overload[len(self.args) :]
@@ -221,16 +229,23 @@ class _Call:
         parameter = faults[0]
         annotation, value = parameter.annotation, parameter.value
         expected = " or ".join(dict.fromkeys(fault.wanted for fault in faults))
+        name = parameter.name or f"argument_{parameter.position}"
         remedy = f"see help({self.function})"
         if annotation.startswith(_VIEW):
             remedy = "pass such an array"
             remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
+            if isinstance(value, list | tuple) and (
+                dtype := re.search(r"dtype=('\w+')", annotation)
+            ):
+                copied = f"numpy.asarray({name}, {dtype[1]}), device={self.queue}"
+                output = _output([fault.annotation for fault in faults])
+                remedy += f", y = usm_dlpack.from_dlpack({copied}){output}"
         elif annotation.startswith("dpctl."):
             remedy = f"pass a {annotation.partition(' ')[0]}"
-        fits = "" if parameter.is_ours or parameter.looks_wrong() else " that does not fit"
-        found = "None" if value is None else f"an object of type {type_name(value)}{fits}"
+        found = "None" if value is None else f"an object of type {type_name(value)}"
+        if not parameter.is_ours and not parameter.looks_wrong():
+            found = (shown(value) if isinstance(value, int) else found) + ", which does not fit"
         found = "no argument" if value is _MISSING else found
-        name = parameter.name or f"argument {parameter.position}"
         reason = from_parts("request_unsupported", name, expected, found, remedy)
         sentence = f"expected {expected}, found {found}; {remedy}"
         return ArgumentError(f"{self.function}: {parameter.place}: {sentence}", (reason,))
@@ -249,6 +264,12 @@ def _is_of_numpy(name: str) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _output(annotations: list[str]) -> str:
+    """Return what a remedy says of a copy into which the function writes."""
+    reads = not annotations or any("writable=False" in text for text in annotations)
+    return "" if reads else ", which gets what the function writes"
 
 
 def _size(array: Any) -> int:
@@ -271,9 +292,7 @@ def _reason(
     call: _Call, argument: Any, name: str, annotations: list[str], *parts: str
 ) -> ConversionError:
     """Make the error of an array, with a remedy for the caller."""
-    given = (*call.args, *call.kwargs.values())
-    has_queue = any(type(value).__name__ == "SyclQueue" for value in given)
-    queue = "queue" if has_queue else "dpctl.SyclQueue()"
+    queue = call.queue
     code, field, expected, found, remedy = parts
     has = functools.partial(hasattr, type(argument))
     has_usm = has("__sycl_usm_array_interface__")
@@ -295,7 +314,6 @@ def _reason(
     is_alone = code == "context_not_default" and not has_dlpack
     if not is_foreign and not is_alone and (of_caller := _REMEDIES.get(rule)):
         kinds = {kind for text in annotations for kind in re.findall(r"usm_type='(\w+)'", text)}
-        is_output = bool(annotations) and not any("writable=False" in text for text in annotations)
         dtypes = (word, found.partition(" ")[0])
         device = "" if has_usm else f", device={queue}"
         remedy = of_caller.format(
@@ -309,7 +327,7 @@ def _reason(
             shape=_shape(argument, rule, word, annotations),
             kind=f", usm_type='{kinds.pop()}'" if kinds in ({"shared"}, {"host"}) else "",
             condition="" if all(map(_is_of_numpy, dtypes)) else " with ml_dtypes installed,",
-            output=", which gets what the function writes" if is_output else "",
+            output=_output(annotations),
         )
     return from_parts(code, field, expected, found, remedy)
 

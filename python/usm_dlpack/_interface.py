@@ -212,8 +212,8 @@ def read_view(
     check_range("strides", steps or (), -(2**63))
     first = array.first + offset
     if first not in _ADDRESSES:
-        expected = "an address after it"
-        refuse(ValueError, "byte_offset", expected, shown(first), "correct byte_offset")
+        expected = "an offset within the address space"
+        refuse(ValueError, "byte_offset", expected, shown(offset), "correct byte_offset")
     begin, end = _bytes_behind(obj, array)
     place = None if isinstance(obj, _core.DLPackTensor) else resolve_syclobj(array.syclobj)
     return array.data, begin, end, first, extents, steps, element, array.readonly, place

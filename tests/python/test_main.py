@@ -187,6 +187,8 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(s
         ("import no_such_module", "ModuleNotFoundError", "correct what it raises"),
         ("raise SystemExit(0)", "SystemExit", "correct what it raises"),
         ("def x(): return 1 / 0", "ZeroDivisionError", "correct what it raises"),
+        ("from usm_dlpack import *; from_dlpack(3)", "TypeError: x", "pass an array"),
+        ("from usm_dlpack import *; root_device(99)", "ConversionError", "check"),
     ],
 )
 def test_what_explain_cannot_find_is_told_from_what_raises(
@@ -199,6 +201,7 @@ def test_what_explain_cannot_find_is_told_from_what_raises(
     assert SENTENCE.fullmatch(done.stderr.strip()), done.stderr
     assert part in done.stderr
     assert f"; {remedy}" in done.stderr
+    assert done.stderr.count("; ") == 1
 
 
 def test_what_the_users_code_prints_is_not_read_as_the_explanation(new_process, tmp_path):

@@ -320,14 +320,14 @@ def test_a_method_and_a_static_method_have_a_last_overload(ext, shared, memory):
     assert ext.RowSums.of(shared) == ext.RowSums().of(shared) == 6
     for function in (ext.RowSums.of, ext.RowSums().of):
         error = refused_call(function, to_dlpack_tensor(memory, dtype="int8"))
-        assert str(error).startswith("of: argument 1: dtype: expected float32")
+        assert str(error).startswith("RowSums.of: argument 1: dtype: expected float32")
     assert "of(*, _: typing.NoReturn)" in ext.RowSums.of.__doc__
     sums = ext.RowSums()
     sums.add(shared)
     assert sums.total == 6
     error = refused_call(sums.add, to_dlpack_tensor(memory, dtype="int8"))
-    assert str(error).startswith("add: argument 1 (row): dtype: expected float32")
-    with refused("usm_type_not_accepted", "data", place="add: argument 1 (row): "):
+    assert str(error).startswith("RowSums.add: argument 1 (row): dtype: expected float32")
+    with refused("usm_type_not_accepted", "data", place="RowSums.add: argument 1 (row): "):
         sums.add(to_dlpack_tensor(memory, dtype="float32"))
 
 
@@ -338,8 +338,8 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
     bad = to_dlpack_tensor(memory, dtype="int8")
     for call, place in (
         (lambda: ext.also_fill(queue, bad, 1), "fill: argument 2 (x)"),
-        (lambda: ext.RowSums.Start(bad), "Start: argument 1 (row)"),
-        (lambda: ext.RowSums.Own()(bad), "__call__: argument 1 (row)"),
+        (lambda: ext.RowSums.Start(bad), "RowSums.Start: argument 1 (row)"),
+        (lambda: ext.RowSums.Own()(bad), "RowSums.__call__: argument 1 (row)"),
         (lambda: ext.inner.sum(bad), "sum: argument 1 (row)"),
     ):
         assert str(refused_call(call)).startswith(f"{place}: dtype: expected")
@@ -396,8 +396,8 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, f
         ((*good, "x"), {}, "4 (dt)", "type str"),
         ((*good, 1.0, 3), {}, "5 (depends)", "type int"),
         ((*good, np.float32(1), 3), {}, "5 (depends)", "type int"),
-        ((*good, 1.0, [3]), {}, "5 (depends)", "type list that does not fit"),
-        (good, {"depends": [None]}, "5 (depends)", "type list that does not fit"),
+        ((*good, 1.0, [3]), {}, "5 (depends)", "type list, which does not fit"),
+        (good, {"depends": [None]}, "5 (depends)", "type list, which does not fit"),
     ):
         error = refused_call(ext.step, *arguments, **keywords)
         assert str(error).startswith(f"step: argument {place}: expected ")
@@ -421,11 +421,11 @@ def test_an_argument_without_a_parameter_is_named(ext, queue, floats):
         (ext.RowSums.of, (), {"x": floats}, "x", "arguments by position, found a keyword"),
     ):
         error = refused_call(function, *arguments, **named)
-        assert str(error).startswith(f"{function.__name__}: {place}: expected {sentence}")
+        assert str(error).startswith(f"{function.__qualname__}: {place}: expected {sentence}")
         assert error.reasons == ()
-    for n, fault in (("x", "str"), (2**80, "int that does not fit")):
+    for n, found in (("x", "an object of type str"), (2**80, f"{2**80}, which does not fit")):
         error = refused_call(ext.explained_keyword, floats, n=n)
-        assert (error.field, error.found) == ("n", f"an object of type {fault}")
+        assert (error.field, error.found) == ("n", found)
     for function in (ext.explained_keyword, ext.explained_star):
         assert function(floats, n=3) == 12
     assert "found (float, n=int)" in str(refused_call(ext.explained_star, 1.5, n=3))
@@ -506,6 +506,12 @@ def test_a_caller_can_follow_the_remedy_for_a_type(ext, queue, kind, code, dtype
     y = follow(error.remedy, u=u, queue=queue)
     assert ext.step(queue, y, None) == 6
     assert y.numpy().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_caller_can_follow_the_remedy_for_a_list(ext, queue):
+    for u in ([1, 2, 3], (1.0, 2.0, 3.0)):
+        y = follow(refused_call(ext.step, queue, u, None).remedy, u=u, queue=queue, numpy=np)
+        assert (ext.step(queue, y, None), y.numpy().tolist()) == (3, [1, 2, 3])
 
 
 def test_a_caller_can_follow_the_remedy_for_raw_memory(ext, queue, memory):

@@ -32,6 +32,16 @@ case "$1" in
     echo "usm_dlpack_find_libsycl_from()" >>CMakeLists.txt
     cmake -S . -B build -Dusm_dlpack_DIR="$PACKAGE"
     ;;
+  extension_with_another_target)
+    echo "cmake_minimum_required(VERSION 3.25)" >CMakeLists.txt
+    echo "project(user LANGUAGES CXX)" >>CMakeLists.txt
+    echo "find_package(usm_dlpack REQUIRED COMPONENTS sycl)" >>CMakeLists.txt
+    echo "usm_dlpack_find_libsycl_from(mien)" >>CMakeLists.txt
+    cmake -S . -B build -Dusm_dlpack_DIR="$PACKAGE"
+    ;;
+  interpreter_that_is_nowhere)
+    cmake -S "$SOURCE" -B build -DPython_EXECUTABLE="$PWD/bare/bin/pyhton"
+    ;;
   sycl_that_is_nowhere)
     cmake -S "$SOURCE/docs/examples/invalid_uses" -B build -Dusm_dlpack_DIR="$PACKAGE" \
       -DUSM_DLPACK_SYCL_INCLUDE_DIR="$PWD/old" -DUSM_DLPACK_SYCL_LIBRARY="$PWD/old/libsycl.so"

@@ -191,8 +191,11 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
   // A bound method is an nb_method. The last overload of a static method must be static, too.
   const nb::str type(scope.attr(name).type().attr("__name__"));
   const bool is_bound = std::strcmp(type.c_str(), "nb_func") != 0;
-  const bool is_constructor = std::strcmp(name, "__init__") == 0;
-  const std::string function = is_constructor ? nb::str(scope.attr("__name__")).c_str() : name;
+  const bool is_class = PyType_Check(scope.ptr()) != 0;
+  std::string function = is_class ? nb::str(scope.attr("__qualname__")).c_str() : name;
+  if (is_class && std::strcmp(name, "__init__") != 0) {
+    function += std::string(".") + name;
+  }
   // The signature for type checkers, which accepts nothing.
   const std::string signature = "def " + std::string(name) + "(" + (is_bound ? "self, " : "") +
                                 "*, _: typing.NoReturn) -> typing.NoReturn";

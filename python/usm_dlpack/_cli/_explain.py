@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from usm_dlpack import _core, explain
-from usm_dlpack._errors import error_text, type_name
+from usm_dlpack import ConversionError, _core, explain
+from usm_dlpack._errors import error_text, is_our_sentence, type_name
 from usm_dlpack._terminal import Progress, say_error, wants_colour
 
 
@@ -64,8 +64,9 @@ def _remedy() -> str:
 def _refused(expected: str, found: str, error: BaseException, remedy: str) -> _UnusableError:
     text = error_text(error) if isinstance(error, Exception) else ""
     said = f"{type_name(error)}: {text}" if text else type_name(error)
-    found = f"{found}, which raises {said}"
-    return _UnusableError(f"target: expected {expected}, found {found}; {remedy}")
+    has_remedy = is_our_sentence(error) or isinstance(error, ConversionError)
+    said += "" if has_remedy else f"; {remedy}"
+    return _UnusableError(f"target: expected {expected}, found {found}, which raises {said}")
 
 
 def find_object(target: str) -> Any:
