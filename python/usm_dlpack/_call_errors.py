@@ -269,7 +269,7 @@ def _is_of_numpy(name: str) -> bool:
 def _output(annotations: list[str]) -> str:
     """Return what a remedy says of a copy into which the function writes."""
     reads = not annotations or any("writable=False" in text for text in annotations)
-    return "" if reads else ", which gets what the function writes"
+    return "" if reads else ", into which the function writes"
 
 
 def _size(array: Any) -> int:

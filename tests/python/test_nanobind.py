@@ -564,7 +564,7 @@ def test_a_remedy_says_where_the_result_is_and_what_it_needs():
     dtype = ("dtype_mismatch", "dtype", "float32 for the view's element type")
     remedy = remedy_of("dtype='float32'", np.zeros(3), *dtype, "float64")
     assert remedy.startswith("convert it, for example y = usm_dlpack.from_dlpack(x.astype(")
-    assert remedy.endswith("), which gets what the function writes")
+    assert remedy.endswith("), into which the function writes")
     remedy = remedy_of("dtype='float32', writable=False", np.zeros(3), *dtype, "float3")
     assert remedy.startswith("convert it, with ml_dtypes installed, for example y = ")
     assert remedy.endswith(")")

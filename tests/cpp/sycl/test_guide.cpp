@@ -25,7 +25,7 @@ using usm_dlpack_test::queue_on;
 
 using device_matrix = usm_dlpack::device_mdspan<matrix>;
 
-// Fills a foreign array, which must be float32 in device USM, with two dimensions in C order.
+// Fills a foreign array. It must be two-dimensional float32 in device USM, in C order.
 void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float value) {
   const auto x = usm_dlpack::to_mdspan<device_matrix>(theirs);  // proved, then converted
   usm_dlpack::check_queue(queue, x);                            // and `queue` may work on it
@@ -122,7 +122,7 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   wanted.ndim = 2;
   wanted.unique = true;    // no two elements share a byte
   wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // of managed tensors: bare ones have no such flag
+  wanted.writable = true;  // managed tensors only: bare ones have no such flag
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   EXPECT_EQ(proved.data(), tensor.data);
   EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);

@@ -17,7 +17,7 @@ sycl::event fill(sycl::queue& queue, vector x, float value) {
   usm_dlpack::check_queue(queue, x);
   usm_dlpack::usm_array<usm_dlpack::host_mdspan<row>> values(queue, x.extents());
   std::fill_n(values.data(), x.size(), value);
-  const sycl::event before = queue.ext_oneapi_submit_barrier();  // it may be out of order
+  const sycl::event before = queue.ext_oneapi_submit_barrier();  // `queue` may be out of order
   return queue.memcpy(x.data_handle(), values.data(), values.size_bytes(), before);
 }  // waits for the copy, then frees `values`
 
@@ -29,6 +29,6 @@ NB_MODULE(guide_extension, m) {
     fill(queue, made.view(), value);
     return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
   });
-  usm_dlpack::explain_refusals(m);  // at the end: of all functions
+  usm_dlpack::explain_refusals(m);  // at the end, for all functions
 }
 // [end extension]
