@@ -11,7 +11,7 @@ option(USM_DLPACK_FETCH_HEADERS "Clone a third-party header that is found nowher
 function(usm_dlpack_find_interpreter result)
   if(NOT Python_EXECUTABLE)
     find_package(Python COMPONENTS Interpreter QUIET)
-  elseif(NOT EXISTS "${Python_EXECUTABLE}")
+  elseif(IS_ABSOLUTE "${Python_EXECUTABLE}" AND NOT EXISTS "${Python_EXECUTABLE}")
     message(FATAL_ERROR "Python_EXECUTABLE: expected an interpreter, found ${Python_EXECUTABLE}, "
       "which does not exist; correct the path")
   endif()
