@@ -61,9 +61,9 @@ class _Parameter:
     has_default: bool = False
     by_position: bool = True
 
-    @property
-    def place(self) -> str:
-        return f"argument {self.position}" + (f" ({self.name})" if self.name else "")
+    def place(self, path: str = "") -> str:
+        """Return the text of its place, or of that of an element of the argument."""
+        return f"argument {self.position}" + (f" ({self.name}{path})" if self.name else path)
 
     @property
     def is_ours(self) -> bool:
@@ -73,7 +73,9 @@ class _Parameter:
     @property
     def wanted(self) -> str:
         if self.annotation.startswith(_VIEW):
-            return "an array of " + self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
+            array = self.annotation.removeprefix(_VIEW + "dict(").partition(")]")[0]
+            # A writable array is accepted, too.
+            return "an array of " + array.replace(", writable=False", "")
         return f"an object of type {self.annotation}"
 
     @property
@@ -81,19 +83,23 @@ class _Parameter:
         """Whether the argument is the SYCL object that is wanted."""
         return self.annotation.partition(" ")[0] == f"dpctl.{type(self.value).__name__}"
 
-    def looks_wrong(self) -> bool:
+    def has_type(self) -> bool | None:
+        """Return whether the argument has the wanted type; None for a type unknown here."""
         kind = self.annotation.partition("[")[0]
         if kind in ("collections.abc.Sequence", "list"):
-            return not isinstance(self.value, Sequence) or isinstance(self.value, str)
+            return isinstance(self.value, Sequence) and not isinstance(self.value, str)
         expected = _TYPES_OF_PYTHON.get(kind)
-        return expected is not None and not isinstance(self.value, expected)
+        return None if expected is None else isinstance(self.value, expected)
 
 
 def _parameters(signature: str) -> list[_Parameter]:
     """Read the parameters of a signature as nanobind prints it; none if it is of another form."""
+    signature = re.sub(r"\\\d+", "...", signature)
+    # The annotation of an nb::ndarray is no expression.
+    signature = re.sub(r"[\w.]*ndarray\[[^]]*\]", lambda found: repr(found[0]), signature)
     try:
         with parser:
-            (function,) = ast.parse(re.sub(r"\\\d+", "...", signature) + ": ...").body
+            (function,) = ast.parse(signature + ": ...").body
     except (SyntaxError, ValueError):
         return []
     if not isinstance(function, ast.FunctionDef) or function.args.vararg or function.args.kwarg:
@@ -109,7 +115,7 @@ def _parameters(signature: str) -> list[_Parameter]:
         _Parameter(
             position,
             None if argument.arg in only_positional else argument.arg,
-            ast.unparse(argument.annotation) if argument.annotation else "",
+            ast.unparse(argument.annotation).strip("'\"") if argument.annotation else "",
             has_default=default is not None,
             by_position=position <= len(named),
         )
@@ -119,17 +125,21 @@ def _parameters(signature: str) -> list[_Parameter]:
     ]
 
 
-def _holds(value: Any, wanted: Any) -> bool:
-    """Return whether a value is an object, or holds it in lists, tuples and dictionaries."""
-    left, seen = [value], set()
+def _path(value: Any, wanted: Any) -> str | None:
+    """Return how to get an object out of lists, tuples and dictionaries, such as ``[0]``.
+
+    It is empty if the value is the object, and None if it does not hold it.
+    """
+    left, seen = [(value, "")], set()
     while left:
-        here = left.pop()
+        here, path = left.pop()
         if here is wanted:
-            return True
+            return path
         if id(here) not in seen and isinstance(here, list | tuple | dict):
             seen.add(id(here))
-            left += dict.values(here) if isinstance(here, dict) else here
-    return False
+            items = dict.items(here) if isinstance(here, dict) else enumerate(here)
+            left += [(item, f"{path}[{shown(key)}]") for key, item in items]
+    return None
 
 
 @dataclass
@@ -178,7 +188,7 @@ class _Call:
                 return f"{name}: expected a keyword of {wanted}, found another; correct its name"
             if named[name].position in bound:
                 found = "one by position and one by keyword"
-                return f"{named[name].place}: expected one argument, found {found}; omit one"
+                return f"{named[name].place()}: expected one argument, found {found}; omit one"
             bound[named[name].position] = value
         for parameter in (p for overload in self.overloads for p in overload):
             parameter.value = bound.get(parameter.position, _MISSING)
@@ -189,21 +199,21 @@ class _Call:
 
         Returns its place, what a remedy calls the object, and the annotations of the overloads.
         """
-        places: list[tuple[_Parameter, str]] = []
+        places: list[tuple[_Parameter, str, str]] = []
         every: list[tuple[int | str, Any]] = [*enumerate(self.args, 1), *self.kwargs.items()]
         for key, value in every:
-            if _holds(value, argument):
+            if (path := _path(value, argument)) is not None:
                 matching = [p for p in self.parameters if key in (p.position, p.name)]
                 parameter = (matching or [_Parameter(key, None, "")])[0]
                 name = parameter.name or (key if isinstance(key, str) else f"argument_{key}")
-                places.append((parameter, name if value is argument else "array"))
+                places.append((parameter, name, path))
         # If several arguments hold it, views are the likelier ones.
         likely = [place for place in places if place[0].is_ours] or places[:1]
-        name = next((name for _, name in likely if name != "array"), "array")
-        positions = {parameter.position for parameter, _ in likely}
+        name = next((name + path for _, name, path in likely), "array")
+        positions = {parameter.position for parameter, *_ in likely}
         annotations = [p.annotation for o in self.overloads for p in o if p.position in positions]
-        place = " or ".join(parameter.place for parameter, _ in likely) or "an argument"
-        return place, name, annotations
+        place = " or ".join(parameter.place(path) for parameter, _, path in likely)
+        return place or "an argument", name, annotations
 
     def at_fault(self, overload: list[_Parameter], refused: list[Any]) -> Iterator[_Parameter]:
         """Find the parameter of an overload whose argument it did not take."""
@@ -217,8 +227,8 @@ class _Call:
         yield from missing + none
         for argument in refused:
             yield from (p for p in given if p.is_ours and p.value is argument and not p.is_taken)
-            yield from (p for p in others if _holds(p.value, argument))
-        yield from (p for p in others if p.looks_wrong())
+            yield from (p for p in others if _path(p.value, argument) is not None)
+        yield from (p for p in others if p.has_type() is False)
         yield from others if len(others) == len(self.overloads) == 1 else ()
 
     def wrong_type(self, faults: list[_Parameter]) -> ArgumentError:
@@ -243,12 +253,12 @@ class _Call:
         elif annotation.startswith("dpctl."):
             remedy = f"pass a {annotation.partition(' ')[0]}"
         found = "None" if value is None else f"an object of type {type_name(value)}"
-        if not parameter.is_ours and not parameter.looks_wrong():
+        if parameter.has_type():
             found = (shown(value) if isinstance(value, int) else found) + ", which does not fit"
         found = "no argument" if value is _MISSING else found
         reason = from_parts("request_unsupported", name, expected, found, remedy)
         sentence = f"expected {expected}, found {found}; {remedy}"
-        return ArgumentError(f"{self.function}: {parameter.place}: {sentence}", (reason,))
+        return ArgumentError(f"{self.function}: {parameter.place()}: {sentence}", (reason,))
 
     def without_reason(self) -> ArgumentError:
         types = [type_name(value) for value in self.args]
@@ -269,7 +279,7 @@ def _is_of_numpy(name: str) -> bool:
 def _output(annotations: list[str]) -> str:
     """Return what a remedy says of a copy into which the function writes."""
     reads = not annotations or any("writable=False" in text for text in annotations)
-    return "" if reads else ", into which the function writes"
+    return "" if reads else ", into which the function may write"
 
 
 def _size(array: Any) -> int:

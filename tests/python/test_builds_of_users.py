@@ -62,6 +62,7 @@ def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(tmp_path, driv
     [
         ("-U__GNUC__", "compiler: expected g++ or clang (icpx is one), found another; build with"),
         ("-fno-exceptions", "compiler flags: expected exceptions, found -fno-exceptions; remove"),
+        ("-std=c++14", "compiler flags: expected C++17 or newer, found an older standard; add"),
     ],
 )
 def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(tmp_path, flag, sentence):

@@ -167,7 +167,7 @@ def test_explain_loads_a_file_as_python_loads_a_program_and_its_status_is_the_an
     assert done.stdout.count("\n  ok  ") == 10
     done = new_process(arguments=(*MAIN, "explain", f"{file}:foreign"))
     assert (done.returncode, done.stderr) == (1, "")
-    assert "\n  stop  6. it is the default context of its platform\n" in done.stdout
+    assert "\n  stop  6. that context is its platform's default\n" in done.stdout
 
 
 def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(succeed):
@@ -189,6 +189,7 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(s
         ("def x(): return 1 / 0", "ZeroDivisionError", "correct what it raises"),
         ("from usm_dlpack import *; from_dlpack(3)", "TypeError: x", "pass an array"),
         ("from usm_dlpack import *; root_device(99)", "ConversionError", "check"),
+        ("def x(): return lambda: 1", "found a function", "call it: "),
     ],
 )
 def test_what_explain_cannot_find_is_told_from_what_raises(

@@ -200,7 +200,7 @@ def test_what_no_overload_could_mend_is_raised(ext, queue, shared, foreign_queue
         ("", lambda: ext.maybe_pointer(host)),
         ("", lambda: ext.to_owned(host)),
         ("", lambda: ext.of_readonly_ndarray(np.zeros((2, 3), np.float32))),
-        ("count_variants: argument 1 (arrays): ", lambda: ext.count_variants([host])),
+        ("count_variants: argument 1 (arrays[0]): ", lambda: ext.count_variants([host])),
         (in_fill, lambda: ext.fill(queue, host, 1)),  # ends the search for an overload
         # comes before types
         (in_fill, lambda: ext.fill(queue, np.zeros(3, "int32"), "no number")),
@@ -340,9 +340,12 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
         (lambda: ext.also_fill(queue, bad, 1), "fill: argument 2 (x)"),
         (lambda: ext.RowSums.Start(bad), "RowSums.Start: argument 1 (row)"),
         (lambda: ext.RowSums.Own()(bad), "RowSums.__call__: argument 1 (row)"),
+        (lambda: ext.RowSums()[bad], "RowSums.__getitem__: argument 1"),
         (lambda: ext.inner.sum(bad), "sum: argument 1 (row)"),
     ):
         assert str(refused_call(call)).startswith(f"{place}: dtype: expected")
+    with pytest.raises(TypeError, match=r"RowSums\.add: self: expected an object"):
+        ext.RowSums.add(bad, shared)
     with pytest.raises(TypeError, match="unsupported operand"):  # the other operand is asked
         ext.RowSums() + bad
     with no_overload():
@@ -367,15 +370,14 @@ def test_reasons_reach_out_of_containers_in_containers(ext, floats, memory):
     assert ext.explained_nested([[floats], []], {"a": floats}) == 3
     endless: list[Any] = [[bad]]
     endless.append(endless)
-    for rows, named in (
-        ([[floats], [floats, bad]], {}),
-        (([floats], (bad,)), {}),
-        ([[bad]], {"b": bad}),
-        (endless, {}),
+    for rows, named, place in (
+        ([[floats], [floats, bad]], {}, "1 (rows[1][1])"),
+        (([floats], (bad,)), {}, "1 (rows[1][0])"),
+        ([[bad]], {"b": bad}, "1 (rows[0][0])"),
+        (endless, {}, "1 (rows[0][0])"),
+        ([], {"a": floats, "b": bad}, "2 (named['b'])"),
     ):
-        assert first_line(rows, named) == "explained_nested: argument 1 (rows)"
-    line = first_line([], {"a": floats, "b": bad})
-    assert line == "explained_nested: argument 2 (named)"
+        assert first_line(rows, named) == f"explained_nested: argument {place}"
 
 
 def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, floats):
@@ -429,6 +431,21 @@ def test_an_argument_without_a_parameter_is_named(ext, queue, floats):
     for function in (ext.explained_keyword, ext.explained_star):
         assert function(floats, n=3) == 12
     assert "found (float, n=int)" in str(refused_call(ext.explained_star, 1.5, n=3))
+
+
+def test_an_ndarray_may_stand_beside_views(ext, floats):
+    h = np.ones(2, np.float32)
+    assert ext.explained_ndarray(floats, h=h) == floats.size + 2
+    for arguments, named, place in (
+        ((None, h), {}, "argument 1 (x)"),
+        ((floats, None), {}, "argument 2 (h)"),
+        ((floats, 3), {}, "argument 2 (h)"),
+        ((floats,), {"host": h}, "host"),
+    ):
+        error = refused_call(ext.explained_ndarray, *arguments, **named)
+        assert str(error).startswith(f"explained_ndarray: {place}: expected ")
+    wanted = "an object of type ndarray[dtype=float32, shape=(*), device='cpu', writable=False]"
+    assert refused_call(ext.explained_ndarray, floats, 3).expected == wanted
 
 
 IN_STEP = "step: argument 2 (u): "
@@ -564,7 +581,7 @@ def test_a_remedy_says_where_the_result_is_and_what_it_needs():
     dtype = ("dtype_mismatch", "dtype", "float32 for the view's element type")
     remedy = remedy_of("dtype='float32'", np.zeros(3), *dtype, "float64")
     assert remedy.startswith("convert it, for example y = usm_dlpack.from_dlpack(x.astype(")
-    assert remedy.endswith("), into which the function writes")
+    assert remedy.endswith("), into which the function may write")
     remedy = remedy_of("dtype='float32', writable=False", np.zeros(3), *dtype, "float3")
     assert remedy.startswith("convert it, with ml_dtypes installed, for example y = ")
     assert remedy.endswith(")")
@@ -737,6 +754,17 @@ def test_a_view_may_be_left_out_or_null(ext, floats, memory):
             ext.maybe_pointer(*arguments)
 
 
+def test_a_class_gives_a_tensor_of_its_array_as_often_as_it_is_asked(ext, queue):
+    field = ext.Field(queue, 3)
+    first, second = field.values, field.values
+    assert (first.data, first.shape, first.sycl_queue) == (second.data, (3,), queue)
+    second.copy_from(np.arange(3, dtype="f4"))
+    del field, second
+    assert first.numpy().tolist() == [0, 1, 2]
+    error = refused_call(ext.Field, 3, 3)
+    assert str(error).startswith("Field: argument 1: expected an object of type dpctl.SyclQueue")
+
+
 def test_views_in_a_list_live_as_long_as_the_call(ext, queue):
     kept = [shared_floats(queue, [n, n + 1]) for n in range(20)]
     arrays = [ForeignArray(ForeignTensor(one.data, shape=(2,))) for one in kept]
@@ -749,7 +777,7 @@ def test_a_bad_array_in_a_container_is_no_crash(ext, shared, floats):
             ext.first_elements([shared, bad])
     with no_overload():
         ext.maybe(np.zeros(3, np.float32))
-    place = "explained_elements: argument 1: "  # which has a name in each overload
+    place = "explained_elements: argument 1[1]: "  # which has a name in each overload
     with refused("usm_type_not_accepted", "data", found="device", place=place):
         ext.explained_elements([shared, floats])
 

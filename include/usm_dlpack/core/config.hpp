@@ -12,6 +12,9 @@
 #error compiler: expected g++ or clang (icpx is one), found another; \
 build with one of these
 #endif
+#if __cplusplus < 201703L
+#error compiler flags: expected C++17 or newer, found an older standard; add -std=c++17
+#endif
 // Device code may be compiled without exceptions.
 #if !defined(__cpp_exceptions) && !defined(__SYCL_DEVICE_ONLY__)
 #error compiler flags: expected exceptions, found -fno-exceptions; \

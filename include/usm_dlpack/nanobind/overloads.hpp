@@ -172,9 +172,10 @@ inline bool is_to_explain(nb::handle function) {
   return (have("usm_dlpack.UsmArray") || have("dpctl.Sycl")) && !have("_: typing.NoReturn");
 }
 
-/// Whether a name is a special one of Python, and not that of a constructor or call.
+/// Whether a name is a special one of Python, and not that of a constructor, call or index.
 inline bool is_operator(std::string_view name) {
-  return name.substr(0, 2) == "__" && name != "__init__" && name != "__call__";
+  return name.substr(0, 2) == "__" && name != "__init__" && name != "__call__" &&
+         name != "__getitem__" && name != "__setitem__";
 }
 
 }  // namespace detail
@@ -214,9 +215,17 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
         "Raise ArgumentError, which says what each overload refuses, for other arguments.");
   };
   if (is_bound) {
-    add([refuse](nb::handle, const nb::args& args, detail::end_of_search end,
-                 const nb::kwargs& kwargs) { refuse(args, end, kwargs); },
-        nb::is_method());
+    const auto refuse_method = [refuse, function, scope](nb::handle self, const nb::args& args,
+                                                         detail::end_of_search end,
+                                                         const nb::kwargs& kwargs) {
+      if (PyObject_IsInstance(self.ptr(), scope.ptr()) == 0) {
+        throw nb::type_error((function + ": self: expected an object of the class, found " +
+                              "another; call the method of such an object")
+                                 .c_str());
+      }
+      refuse(args, end, kwargs);
+    };
+    add(refuse_method, nb::is_method());
   } else {
     add(refuse);
   }

@@ -168,7 +168,7 @@ def _find_what_hides(failure: str | None, cause: str | None) -> Finding:
         count = _count_without(there) if there else 0
         if count:
             expected = f"a root device with {', '.join(f'{n}={os.environ[n]}' for n in there)}"
-            found = f"{failure or 'none'}, and {count} without"
+            found = f"{failure or 'none'}, but {count} when unset"
             return refused("devices", expected, found, f"unset {' '.join(there)}")
     command = cause or (f"{PIP} --force-reinstall dpctl" if failure else _command_for_wheel())
     return refused("devices", "at least one root device", failure or "none", command)

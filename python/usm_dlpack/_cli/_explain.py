@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from usm_dlpack import ConversionError, _core, explain
@@ -83,12 +83,15 @@ def find_object(target: str) -> Any:
         remedy = "correct the name, or run where it is found" if absent else _remedy()
         raise _refused("a module that can be imported", module, error, remedy) from error
     try:
-        return eval(expression, dict(namespace))
+        found = eval(expression, dict(namespace))
     except (Exception, SystemExit) as error:
         of_expression = isinstance(error, (NameError, SyntaxError, AttributeError))
         remedy = "correct the expression" if of_expression else _remedy()
         shown = ascii(expression)[1:-1]
         raise _refused("an expression with a value", shown, error, remedy) from error
+    if isinstance(found, FunctionType):
+        raise _UnusableError(f"target: expected an array, found a function; call it: {target}()")
+    return found
 
 
 @contextmanager

@@ -54,7 +54,7 @@ extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noe
     const std::vector<float> zeros(x.size());
     queue.copy(zeros.data(), x.data_handle(), zeros.size()).wait();
     return 0;
-  } catch (const usm_dlpack::conversion_error& refused) {  // whose code() tells the rule
+  } catch (const usm_dlpack::conversion_error& refused) {  // its code() names the rule
     std::snprintf(reason, size, "%s", refused.what());
     return 1;
   } catch (const std::exception& failed) {  // SYCL's own among them
@@ -122,7 +122,7 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   wanted.ndim = 2;
   wanted.unique = true;    // no two elements share a byte
   wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // managed tensors only: bare ones have no such flag
+  wanted.writable = true;  // managed tensors only: bare ones have no flags
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   EXPECT_EQ(proved.data(), tensor.data);
   EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);

@@ -135,6 +135,26 @@ struct row_sums {
   };
 };
 
+using vector = device_mdspan<row>;
+
+// A class that keeps an array, and gives Python a tensor of it whenever that is asked for.
+struct field {
+  std::shared_ptr<usm_dlpack::usm_array<vector>> values;
+
+  field(const sycl::queue& queue, int size)
+      : values(std::make_shared<usm_dlpack::usm_array<vector>>(
+            queue, Kokkos::dextents<int, 1>(size))) {}
+  usm_dlpack::owned_view<vector> view() const {
+    return {values->view(), values->queue(), values};  // no copy
+  }
+};
+
+void add_field(nb::module_& m) {
+  nb::class_<field>(m, "Field")
+      .def(nb::init<const sycl::queue&, int>())
+      .def_prop_ro("values", &field::view);
+}
+
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
@@ -151,6 +171,10 @@ NB_MODULE(extension_under_test_module, m) {
   m.def(
       "explained_keyword", [](const_row x, int) { return x.extent(0); }, "x"_a, nb::kw_only(),
       "n"_a);
+  using on_host = nb::ndarray<const float, nb::shape<-1>, nb::device::cpu>;
+  m.def(
+      "explained_ndarray", [](const_row x, const on_host& h) { return x.extent(0) + h.size(); },
+      "x"_a, "h"_a);
   m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
   using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
   m.def(
@@ -175,6 +199,7 @@ NB_MODULE(extension_under_test_module, m) {
   sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
   sums.def_static("of", &row_sums::of);
   sums.def("__call__", &row_sums::add, "row"_a);
+  sums.def("__getitem__", [](const row_sums&, const_row rows) { return rows.extent(0); });
   sums.def(
       "__add__",
       [](const row_sums& s, shared_mdspan<const_row> row) {
@@ -190,6 +215,7 @@ NB_MODULE(extension_under_test_module, m) {
           "row"_a)
       .def_ro("value", &row_sums::start::value);
   sums.attr("Own") = sums;
+  add_field(m);
   m.def(
       "step",
       [](sycl::queue&, device_mdspan<row> u, const const_row* v, double,
