@@ -129,7 +129,9 @@ def device_id(device: Any) -> int:
         if not _core.device_rows():
             _core.root_device(0)  # refuses: there is no device
         remedy = "`python -m usm_dlpack devices` shows them"
-        refuse(ValueError, "device", "the filter string of a device", shown(device), remedy)
+        refuse(
+            ValueError, "device", "the filter string of a device that exists", shown(device), remedy
+        )
     if not isinstance(meant, dpctl.SyclDevice):
         is_number = hasattr(device, "__index__") and not isinstance(device, bool)
         named = index(device) if is_number else "device_id"

@@ -156,7 +156,13 @@ def resolve_syclobj(syclobj: Any) -> Any:
         _core.check_process()
         if (device := filtered(syclobj)) is None:
             remedy = "correct the object that offers it"
-            refuse(ValueError, "syclobj", "the filter string of a device", shown(syclobj), remedy)
+            refuse(
+                ValueError,
+                "syclobj",
+                "the filter string of a device that exists",
+                shown(syclobj),
+                remedy,
+            )
         return dpctl.SyclContext(device)
     if isinstance(syclobj, dpctl.SyclQueue | dpctl.SyclContext | type):
         return syclobj
