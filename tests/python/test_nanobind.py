@@ -341,6 +341,7 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
         (lambda: ext.RowSums.Start(bad), "RowSums.Start: argument 1 (row)"),
         (lambda: ext.RowSums.Own()(bad), "RowSums.__call__: argument 1 (row)"),
         (lambda: ext.RowSums()[bad], "RowSums.__getitem__: argument 1"),
+        (lambda: ext.RowSums().__setitem__(0, bad), "RowSums.__setitem__: argument 2"),
         (lambda: ext.inner.sum(bad), "sum: argument 1 (row)"),
     ):
         assert str(refused_call(call)).startswith(f"{place}: dtype: expected")
@@ -444,6 +445,7 @@ def test_an_ndarray_may_stand_beside_views(ext, floats):
     ):
         error = refused_call(ext.explained_ndarray, *arguments, **named)
         assert str(error).startswith(f"explained_ndarray: {place}: expected ")
+    assert "writable" not in refused_call(ext.explained_ndarray, None, h).expected
     wanted = "an object of type ndarray[dtype=float32, shape=(*), device='cpu', writable=False]"
     assert refused_call(ext.explained_ndarray, floats, 3).expected == wanted
 
@@ -527,7 +529,9 @@ def test_a_caller_can_follow_the_remedy_for_a_type(ext, queue, kind, code, dtype
 
 def test_a_caller_can_follow_the_remedy_for_a_list(ext, queue):
     for u in ([1, 2, 3], (1.0, 2.0, 3.0)):
-        y = follow(refused_call(ext.step, queue, u, None).remedy, u=u, queue=queue, numpy=np)
+        remedy = refused_call(ext.step, queue, u, None).remedy
+        assert remedy.endswith(", into which the function may write")
+        y = follow(remedy, u=u, queue=queue, numpy=np)
         assert (ext.step(queue, y, None), y.numpy().tolist()) == (3, [1, 2, 3])
 
 

@@ -200,6 +200,7 @@ NB_MODULE(extension_under_test_module, m) {
   sums.def_static("of", &row_sums::of);
   sums.def("__call__", &row_sums::add, "row"_a);
   sums.def("__getitem__", [](const row_sums&, const_row rows) { return rows.extent(0); });
+  sums.def("__setitem__", [](row_sums& s, int, shared_mdspan<const_row> row) { s.add(row); });
   sums.def(
       "__add__",
       [](const row_sums& s, shared_mdspan<const_row> row) {
