@@ -265,7 +265,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
   if (values.device.device_type != kDLCPU) {
     detail::refuse(errc::device_type_unsupported, "device.device_type", "kDLCPU (1)",
                    detail::device_type_name(values.device.device_type),
-                   "copy them to the host first, for example by x.numpy() or dpnp.asnumpy(x)");
+                   "pass values on the host, for example host.numpy() or dpnp.asnumpy(host)");
   }
   if (nb::object dtype = read[1]; !dtype.is_none()) {
     const element_type element = to_element(nb::cast<element_parts>(dtype));

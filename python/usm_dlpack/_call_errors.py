@@ -3,6 +3,7 @@
 
 import ast
 import contextlib
+import difflib
 import functools
 import math
 import re
@@ -185,7 +186,9 @@ class _Call:
                 return f"{name}: expected arguments by position, found a keyword; omit its name"
             if name not in named:
                 wanted = ", ".join(map(str, named))
-                return f"{name}: expected a keyword of {wanted}, found another; correct its name"
+                near = difflib.get_close_matches(name, map(str, named), 1)
+                remedy = f"use {near[0]}" if near else "correct its name"
+                return f"{name}: expected a keyword of {wanted}, found another; {remedy}"
             if named[name].position in bound:
                 found = "one by position and one by keyword"
                 return f"{named[name].place()}: expected one argument, found {found}; omit one"
@@ -264,7 +267,11 @@ class _Call:
         types = [type_name(value) for value in self.args]
         types += [f"{name}={type_name(value)}" for name, value in self.kwargs.items()]
         found = f"({', '.join(types)}); see help({self.function})"
-        sentence = f"expected arguments of one of its signatures, found {found}"
+        expected = "arguments of one of its signatures"
+        if all(self.overloads) and not any(map(self._fits, self.overloads)):
+            names = [[p.name or f"argument {p.position}" for p in o] for o in self.overloads]
+            expected = " or ".join(dict.fromkeys(f"({', '.join(form)})" for form in names))
+        sentence = f"expected {expected}, found {found}"
         return ArgumentError(f"{self.function}: {sentence}", ())
 
 

@@ -11,7 +11,7 @@ EXPLANATIONS: dict[str, tuple[str, ...]] = {
     "apache-tvm-ffi drops the flag READ_ONLY: its tensors say of no memory that it must not be "
     "written.": ("apache-tvm-ffi | ours to theirs | read-only",),
     'torch.from_dlpack(x, device="cpu") passes `dl_device` only to a producer that is on that '
-    "device already, and then looks in the build for XPU, which the one for the CPU has not; "
+    "device already, and then looks in the build for XPU, which the build for the CPU lacks; "
     "pass `x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))`, the capsule, instead.": (
         "PyTorch CPU | ours to theirs | *",
         "PyTorch CPU | keyword* | *",

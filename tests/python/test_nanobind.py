@@ -413,10 +413,11 @@ def test_the_only_overload_names_the_argument_that_it_did_not_take(ext, queue, f
 
 def test_an_argument_without_a_parameter_is_named(ext, queue, floats):
     good = (queue, floats, None)
-    keywords = "a keyword of queue, u, v, dt, depends, found another; correct its name"
+    keywords = "a keyword of queue, u, v, dt, depends, found another; "
     twice = "one argument, found one by position and one by keyword; omit one"
     for function, arguments, named, place, sentence in (
-        (ext.step, good, {"w": floats}, "w", keywords),
+        (ext.step, good, {"w": floats}, "w", keywords + "correct its name"),
+        (ext.step, good, {"depend": []}, "depend", keywords + "use depends"),
         (ext.step, good, {"u": floats}, "argument 2 (u)", twice),
         (ext.step, (*good, 1, [], 3), {}, "argument 6", "at most 5 by position, found 6"),
         (ext.fill, (*good, 2), {}, "argument 4", "at most 3 by position, found 4"),
@@ -630,7 +631,7 @@ def test_overloads_are_meant_that_take_as_many_arguments():
         assert str(error).startswith(f"f: {place}: expected ")
     for arguments, keywords in (((), {}), ((x, x, 1, 1), {}), ((x,), {"y": 1})):
         error = from_arguments("f", signatures, arguments, keywords, [], [])
-        assert str(error).startswith("f: expected arguments of one of its signatures, ")
+        assert str(error).startswith("f: expected (q, x, n) or (x), found (")
 
 
 def test_no_remedy_is_named_that_does_not_help(ext, queue, memory):

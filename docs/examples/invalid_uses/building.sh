@@ -10,7 +10,7 @@ case "$1" in
     python3 -m venv --without-pip bare # an environment without any package
     cmake -S "$SOURCE" -B build -DPython_EXECUTABLE="$PWD/bare/bin/python"
     ;;
-  dlpack_before_1_0)
+  older_dlpack)
     echo "#define DLPACK_VERSION 60" >old/dlpack/dlpack.h
     cmake -S "$SOURCE" -B build -DUSM_DLPACK_DLPACK_INCLUDE_DIR="$PWD/old"
     ;;
@@ -50,7 +50,7 @@ case "$1" in
     echo "#include <usm_dlpack/core.hpp>" >program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" program.cpp
     ;;
-  compiler_with_dlpack_before_1_0)
+  compiler_with_older_dlpack)
     echo "#define DLPACK_VERSION 60" >old/dlpack/dlpack.h
     echo "#include <usm_dlpack/core.hpp>" >program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iold program.cpp

@@ -35,7 +35,7 @@ def number_for_an_array() -> None:
     guide_extension.fill(queue, 1.5, 1.5)
 
 
-def array_in_another_usm() -> None:
+def array_in_another_kind_of_usm() -> None:
     in_host_usm = usm_dlpack.from_dlpack(values, usm_type="host")
     guide_extension.fill(queue, in_host_usm, 1.5)
 

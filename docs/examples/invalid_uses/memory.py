@@ -28,7 +28,7 @@ def queue_of_another_context() -> None:
     usm_dlpack.to_dlpack_tensor(memory, queue=queue)
 
 
-def context_of_ones_own() -> None:
+def context_of_your_own() -> None:
     device = dpctl.SyclDevice()
     queue = dpctl.SyclQueue(dpctl.SyclContext([device]), device)  # in a context of its own
     memory = dpctl.memory.MemoryUSMDevice(48, queue=queue)

@@ -60,7 +60,7 @@ const use null_memory("null_memory", [] {
   static_cast<void>(to_dlpack_tensor(vector(nullptr, 12), context.get()));
 });
 
-const use context_of_ones_own("context_of_ones_own", [] {
+const use context_of_your_own("context_of_your_own", [] {
   const sycl::context own(root_device(0));
   float* elements = sycl::malloc_device<float>(12, root_device(0), own);
   static_cast<void>(to_dlpack_tensor(vector(elements, 12), opencl_context(own).get()));

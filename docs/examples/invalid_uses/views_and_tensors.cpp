@@ -108,7 +108,7 @@ const use flag_that_dlpack_does_not_define("flag_that_dlpack_does_not_define", [
   static_cast<void>(to_mdspan<matrix>(received.managed));
 });
 
-const use unknown_flag_of_ones_own("unknown_flag_of_ones_own", [] {
+const use unknown_flag_of_your_own("unknown_flag_of_your_own", [] {
   const received_tensor received;
   const int owner = 0;
   static_cast<void>(usm_dlpack::to_managed_tensor(received.tensor, owner, 8));

@@ -118,7 +118,7 @@ inline constexpr error_row error_table[] = {
     {"capsule_unusable", "the object is no fresh DLPack capsule"},
     {"copy_needed", "a copy would be needed and is not allowed, or the reverse"},
     {"request_unsupported",
-     "what a keyword of `__dlpack__` or `from_dlpack` asks for is not to be had"},
+     "what a keyword of `__dlpack__` or `from_dlpack` asks for cannot be had"},
     {"process_forked", "a child made by fork() cannot use the parent's SYCL runtime"},
     {"tensor_released", "the garbage collector has taken the tensor's memory already"},
     {"runtime_error", "the SYCL runtime threw; its text is in `found`"},

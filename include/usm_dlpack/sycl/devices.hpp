@@ -313,7 +313,7 @@ struct device_table {
     } catch (const sycl::exception& error) {
       refuse(errc::runtime_error, "device", "the root devices of this process",
              std::string("the exception \"") + error.what() + "\"",
-             "correct ONEAPI_DEVICE_SELECTOR, or repair the driver");
+             "correct ONEAPI_DEVICE_SELECTOR, for example to *:gpu, or repair the driver");
     }
   }
 

@@ -149,9 +149,9 @@ struct field {
   }
 };
 
-void add_field(nb::module_& m) {
-  nb::class_<field>(m, "Field")
-      .def(nb::init<const sycl::queue&, int>())
+void add_field(nanobind::module_& m) {
+  nanobind::class_<field>(m, "Field")
+      .def(nanobind::init<const sycl::queue&, int>())
       .def_prop_ro("values", &field::view);
 }
 
@@ -173,8 +173,8 @@ NB_MODULE(extension_under_test_module, m) {
       "n"_a);
   using on_host = nb::ndarray<const float, nb::shape<-1>, nb::device::cpu>;
   m.def(
-      "explained_ndarray", [](const_row x, const on_host& h) { return x.extent(0) + h.size(); },
-      "x"_a, "h"_a);
+      "explained_ndarray",
+      [](const_row x, const on_host& h) { return x.extent(0) + h.size(); }, "x"_a, "h"_a);
   m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
   using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
   m.def(
