@@ -28,7 +28,7 @@ using device_matrix = usm_dlpack::device_mdspan<matrix>;
 // Fills a foreign array. It must be two-dimensional float32 in device USM, in C order.
 void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float value) {
   const auto x = usm_dlpack::to_mdspan<device_matrix>(theirs);  // proved, then converted
-  usm_dlpack::check_queue(queue, x);                            // and `queue` may work on it
+  usm_dlpack::check_queue(queue, x);                            // and `queue` can use it
   const std::vector<float> values(x.size(), value);
   queue.copy(values.data(), x.data_handle(), values.size()).wait();
 }
