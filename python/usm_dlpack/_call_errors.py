@@ -242,7 +242,7 @@ class _Call:
         parameter = faults[0]
         annotation, value = parameter.annotation, parameter.value
         expected = " or ".join(dict.fromkeys(fault.wanted for fault in faults))
-        name = parameter.name or f"argument_{parameter.position}"
+        name = parameter.name or f"argument {parameter.position}"
         remedy = f"see help({self.function})"
         if annotation.startswith(_VIEW):
             remedy = "pass such an array"
@@ -250,9 +250,10 @@ class _Call:
             if isinstance(value, list | tuple) and (
                 dtype := re.search(r"dtype=('\w+')", annotation)
             ):
-                copied = f"numpy.asarray({name}, {dtype[1]}), device={self.queue}"
-                output = _output([fault.annotation for fault in faults])
-                remedy += f", y = usm_dlpack.from_dlpack({copied}){output}"
+                array = f"numpy.asarray({name.replace(' ', '_')}, {dtype[1]})"
+                parts = _kind_and_output([fault.annotation for fault in faults])
+                remedy += ", " + _COPY.format(array=array, queue=self.queue)
+                remedy += "{kind}){output}".format_map(parts)
         elif annotation.startswith("dpctl."):
             remedy = f"pass a {annotation.partition(' ')[0]}"
         found = "None" if value is None else f"an object of type {type_name(value)}"
@@ -283,10 +284,14 @@ def _is_of_numpy(name: str) -> bool:
     return True
 
 
-def _output(annotations: list[str]) -> str:
-    """Return what a remedy says of a copy into which the function writes."""
+def _kind_and_output(annotations: list[str]) -> dict[str, str]:
+    """Return what a remedy says of the USM kind of a copy, and of one that is an output."""
+    kinds = {kind for text in annotations for kind in re.findall(r"usm_type='(\w+)'", text)}
     reads = not annotations or any("writable=False" in text for text in annotations)
-    return "" if reads else ", into which the function may write"
+    return {
+        "kind": f", usm_type='{kinds.pop()}'" if kinds in ({"shared"}, {"host"}) else "",
+        "output": "" if reads else ", into which the function may write",
+    }
 
 
 def _size(array: Any) -> int:
@@ -330,7 +335,6 @@ def _reason(
     is_foreign = code == "device_type_unsupported" and not found.startswith("kDLCPU")
     is_alone = code == "context_not_default" and not has_dlpack
     if not is_foreign and not is_alone and (of_caller := _REMEDIES.get(rule)):
-        kinds = {kind for text in annotations for kind in re.findall(r"usm_type='(\w+)'", text)}
         dtypes = (word, found.partition(" ")[0])
         device = "" if has_usm else f", device={queue}"
         remedy = of_caller.format(
@@ -342,9 +346,8 @@ def _reason(
             compact=f"usm_dlpack.from_dlpack({array}{device}, order='C')",
             values=name if has("astype") else f"{on_queue}.numpy()",
             shape=_shape(argument, rule, word, annotations),
-            kind=f", usm_type='{kinds.pop()}'" if kinds in ({"shared"}, {"host"}) else "",
             condition="" if all(map(_is_of_numpy, dtypes)) else " with ml_dtypes installed,",
-            output=_output(annotations),
+            **_kind_and_output(annotations),
         )
     return from_parts(code, field, expected, found, remedy)
 

@@ -535,6 +535,10 @@ def test_a_caller_can_follow_the_remedy_for_a_list(ext, queue):
         assert remedy.endswith(", into which the function may write")
         y = follow(remedy, u=u, queue=queue, numpy=np)
         assert (ext.step(queue, y, None), y.numpy().tolist()) == (3, [1, 2, 3])
+    error = refused_call(ext.RowSums.of, [1, 2])  # takes shared USM, and no keyword
+    assert error.field == "argument 1"
+    y = follow(error.remedy, argument_1=[1, 2], dpctl=dpctl, numpy=np)
+    assert (ext.RowSums.of(y), y.usm_type) == (3, "shared")
 
 
 def test_a_caller_can_follow_the_remedy_for_raw_memory(ext, queue, memory):
