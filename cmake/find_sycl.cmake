@@ -65,11 +65,10 @@ if(NOT TARGET usm_dlpack::sycl_runtime)
       target_compile_definitions(usm_dlpack::sycl_runtime
         INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
     else()
-      usm_dlpack_find_interpreter(usm_dlpack_python)
+      usm_dlpack_installation(usm_dlpack_remedy "intel-sycl-rt")
       message(${usm_dlpack_severity} "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, "
         "found headers \"${usm_dlpack_include}\" and library \"${usm_dlpack_library}\"; "
-        "run `python -m pip install intel-sycl-rt` in the environment of CMake's Python, "
-        "${usm_dlpack_python}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
+        "${usm_dlpack_remedy}, "
         "or set -DUSM_DLPACK_SYCL_INCLUDE_DIR=<folder> and -DUSM_DLPACK_SYCL_LIBRARY=<file>, "
         "or use icpx as the compiler")
     endif()

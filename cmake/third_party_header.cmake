@@ -18,6 +18,16 @@ function(usm_dlpack_find_interpreter result)
   set(${result} "${Python_EXECUTABLE}" PARENT_SCOPE)
 endfunction()
 
+# What to do for a package that this interpreter lacks.
+function(usm_dlpack_installation result requirement)
+  usm_dlpack_find_interpreter(interpreter)
+  if(NOT interpreter)
+    set(interpreter python3)
+  endif()
+  set(${result} "run `${interpreter} -m pip install ${requirement}`, or set \
+-DPython_EXECUTABLE=<a Python that has it>" PARENT_SCOPE)
+endfunction()
+
 # Runs a few lines of Python that print one path; the result is empty where that fails.
 function(usm_dlpack_ask_python result program)
   set(answer "")
@@ -138,10 +148,9 @@ print(next(file for file in files if file.is_file()))")
   else()
     set(found "no such header")
   endif()
-  usm_dlpack_find_interpreter(interpreter)
+  usm_dlpack_installation(remedy "\"${donor_requirement}\"")
   set(${result} "" PARENT_SCOPE)
   message(${usm_dlpack_severity} "${arg_HEADER}: expected ${arg_EXPECTED}, found ${found}; "
-    "run `python -m pip install \"${donor_requirement}\"` in the environment of CMake's Python, "
-    "${interpreter}, or set -DPython_EXECUTABLE=<python> to that of one which has it, "
+    "${remedy}, "
     "or set -D${choice}=<folder>, or set -DUSM_DLPACK_FETCH_HEADERS=ON to clone it")
 endfunction()

@@ -72,13 +72,13 @@ def said_by_command(name: str, folder: Path) -> Use:
 def said_by_build(name: str, folder: Path) -> Use:
     """Return the sentence with which CMake or the compiler refuses a use of building.sh.
 
-    The folder stands in it as ``<folder>``, CMake's Python as ``<found>``.
+    The folder stands in it as ``<folder>``, CMake's Python as ``<python>``.
     """
     places = {"INCLUDE": usm_dlpack.get_include(), "PACKAGE": usm_dlpack.get_cmake_dir()}
     done = run("sh", FOLDER / "building.sh", name, cwd=folder, SOURCE=str(ROOT), **places)
     assert done.returncode != 0, f"{name} builds"
     printed = " ".join(done.stderr.replace(str(folder), "<folder>").split())
-    printed = re.sub(r"(CMake's Python,) [^ ]+,", r"\1 <found>,", printed)
+    printed = re.sub(r"(run `)\S+( -m pip)", r"\1<python>\2", printed)
     found = re.search(
         r"(?:#error |\(message\): |package: )([\w/.<>]+: expected .*?)"
         r"(?: Call Stack| \d+ \||(?= -- Configuring)|$)",
