@@ -214,6 +214,21 @@ dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place)
           described.strides()};
 }
 
+/// Checks a queue for one of several views; a refusal names it, counted from 1.
+template <class View>
+void check_queue_for(const View& view, const sycl::queue& queue, std::size_t number,
+                     std::size_t count) {
+  try {
+    static_cast<void>(export_view(view, queue));
+  } catch (const conversion_error& error) {
+    if (count == 1) {
+      throw;
+    }
+    refuse(error.code(), error.field(), error.expected(),
+           error.found() + " (view " + std::to_string(number) + ")", error.remedy());
+  }
+}
+
 }  // namespace detail
 
 /// Describes a view of USM as a DLTensor. The context must know the pointer and be the default
@@ -249,7 +264,8 @@ template <class View, class = detail::required_bare_view<View>>
 }
 
 /// Checks that work on views may be submitted to a queue: the queue must be on their root
-/// device and in their memory's context. Host USM fits each device of its context.
+/// device and in their memory's context. Host USM fits each device of its context. The error
+/// of one of several views counts it from 1 in `found`.
 /// @throws conversion_error `context_not_default` for a queue of another context; then as
 ///         `to_dlpack_tensor(view, queue)`
 template <class... Views>
@@ -262,7 +278,8 @@ void check_queue(const sycl::queue& queue, const Views&... views) {
                    "one of the default context of its platform", "one of another context",
                    "pass a queue made from a root device alone, or the array's own");
   }
-  (static_cast<void>(detail::export_view(views, queue)), ...);
+  std::size_t number = 0;
+  (detail::check_queue_for(views, queue, ++number, sizeof...(views)), ...);
 }
 
 }  // namespace usm_dlpack
