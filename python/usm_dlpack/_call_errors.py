@@ -247,10 +247,9 @@ class _Call:
         if annotation.startswith(_VIEW):
             remedy = "pass such an array"
             remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
-            if isinstance(value, list | tuple) and (
-                dtype := re.search(r"dtype=('\w+')", annotation)
-            ):
-                array = f"numpy.asarray({name.replace(' ', '_')}, {dtype[1]})"
+            dtype = re.search(r"dtype='(\w+)'", annotation)
+            if isinstance(value, list | tuple) and dtype and _is_of_numpy(dtype[1]):
+                array = f"numpy.asarray({name.replace(' ', '_')}, '{dtype[1]}')"
                 parts = _kind_and_output([fault.annotation for fault in faults])
                 remedy += ", " + _COPY.format(array=array, queue=self.queue)
                 remedy += "{kind}){output}".format_map(parts)

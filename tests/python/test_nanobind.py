@@ -335,6 +335,10 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
     assert ext.RowSums.Start(shared).value == 6
     assert ext.RowSums() + shared == 6
     assert ext.also_fill(queue, to_dlpack_tensor(memory, dtype="f4"), 1) == "float32"
+    sums = ext.RowSums()
+    sums.row = shared  # a property that was made of a method before
+    ext.inner.add(sums, shared)
+    assert (sums.total, ext.RowSums.row.__doc__) == (12, "added")
     bad = to_dlpack_tensor(memory, dtype="int8")
     for call, place in (
         (lambda: ext.also_fill(queue, bad, 1), "fill: argument 2 (x)"),
@@ -343,6 +347,8 @@ def test_a_function_of_a_module_is_explained_wherever_it_stands(ext, queue, shar
         (lambda: ext.RowSums()[bad], "RowSums.__getitem__: argument 1"),
         (lambda: ext.RowSums().__setitem__(0, bad), "RowSums.__setitem__: argument 2"),
         (lambda: ext.inner.sum(bad), "sum: argument 1 (row)"),
+        (lambda: ext.inner.add(ext.RowSums(), bad), "RowSums.add: argument 1 (row)"),
+        (lambda: setattr(ext.RowSums(), "row", bad), "RowSums.add: argument 1 (row)"),
     ):
         assert str(refused_call(call)).startswith(f"{place}: dtype: expected")
     with pytest.raises(TypeError, match=r"RowSums\.add: self: expected an object"):
@@ -539,6 +545,8 @@ def test_a_caller_can_follow_the_remedy_for_a_list(ext, queue):
     assert error.field == "argument 1"
     y = follow(error.remedy, argument_1=[1, 2], dpctl=dpctl, numpy=np)
     assert (ext.RowSums.of(y), y.usm_type) == (3, "shared")
+    error = refused_call(ext.explained_lanes, [1, 2])  # NumPy has no such dtype
+    assert error.remedy == "pass an array with __dlpack__ or USM"
 
 
 def test_a_caller_can_follow_the_remedy_for_raw_memory(ext, queue, memory):

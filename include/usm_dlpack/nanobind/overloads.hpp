@@ -231,23 +231,17 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
   }
 }
 
-/// Adds the last overload to each function of a module, its submodules and classes, that takes
-/// views or SYCL objects. Call it once, at the end of `NB_MODULE`. The setter of a property
-/// gets none, nor does an operator: Python then tries that of the other operand.
-/// @param scope a module or class
-inline void explain_refusals(nanobind::handle scope) {
-  namespace nb = nanobind;
+namespace detail {
+
+/// Calls `visit(scope, name, member, is_own)` for the members of a module or class, its
+/// submodules and its own classes. A member is its scope's own that has no other name.
+template <class Visit>
+void for_each_member(nb::handle scope, const Visit& visit) {
   const bool is_class = PyType_Check(scope.ptr()) != 0;
   const nb::object module = scope.attr(is_class ? "__module__" : "__name__");
   nb::dict members;
   members.update(scope.attr("__dict__"));
-  // By the function before, which nanobind empties: it may have a second name.
-  std::unordered_map<PyObject*, nb::object> renewed;
   for (const auto [name, member] : members) {
-    if (renewed.count(member.ptr()) != 0) {
-      nb::setattr(scope, name, renewed[member.ptr()]);
-      continue;
-    }
     const nb::object path =
         is_class ? scope.attr("__qualname__") + nb::str(".") + name : nb::borrow(name);
     const bool is_submodule = PyModule_Check(member.ptr()) &&
@@ -255,13 +249,48 @@ inline void explain_refusals(nanobind::handle scope) {
     const bool is_own = nb::getattr(member, "__module__", nb::none()).equal(module) &&
                         nb::getattr(member, "__qualname__", nb::none()).equal(path);
     if (is_submodule || (is_own && nb::type_check(member))) {
-      explain_refusals(member);
-    } else if (is_own && detail::is_to_explain(member) &&
-               !detail::is_operator(nb::str(name).c_str())) {
-      explain_refusals(scope, nb::str(name).c_str());
-      renewed[member.ptr()] = scope.attr(name);
+      for_each_member(member, visit);
+    } else {
+      visit(scope, nb::borrow<nb::str>(name), member, is_own);
     }
   }
+}
+
+}  // namespace detail
+
+/// Adds the last overload to each function of a module, its submodules and classes, that takes
+/// views or SYCL objects. Call it once, at the end of `NB_MODULE`. A setter of `def_prop_rw`
+/// gets none, nor does an operator: Python then tries that of the other operand. A property
+/// made of methods does.
+/// @param scope a module or class
+inline void explain_refusals(nanobind::handle scope) {
+  namespace nb = nanobind;
+  nb::list before;  // kept: nanobind empties each function that gets an overload
+  std::unordered_map<PyObject*, nb::object> renewed;
+  detail::for_each_member(
+      scope, [&](nb::handle owner, const nb::str& name, nb::handle member, bool is_own) {
+        if (is_own && detail::is_to_explain(member) && !detail::is_operator(name.c_str())) {
+          before.append(member);
+          explain_refusals(owner, name.c_str());
+          renewed[member.ptr()] = owner.attr(name);
+        }
+      });
+  // Other names and properties of these functions.
+  const auto latest = [&](nb::handle function) {
+    const auto found = renewed.find(function.ptr());
+    return found == renewed.end() ? nb::borrow(function) : found->second;
+  };
+  detail::for_each_member(
+      scope, [&](nb::handle owner, const nb::str& name, nb::handle member, bool) {
+        nb::object now = latest(member);
+        if (Py_TYPE(member.ptr()) == &PyProperty_Type) {
+          now = member.type()(latest(member.attr("fget")), latest(member.attr("fset")),
+                              latest(member.attr("fdel")), member.attr("__doc__"));
+        }
+        if (!now.is(member)) {
+          nb::setattr(owner, name, now);
+        }
+      });
 }
 
 }  // namespace usm_dlpack

@@ -175,6 +175,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def(
       "explained_ndarray",
       [](const_row x, const on_host& h) { return x.extent(0) + h.size(); }, "x"_a, "h"_a);
+  m.def("explained_lanes", &describe<array_view<const sycl::float2, 1>>, "x"_a);
   m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
   using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
   m.def(
@@ -216,6 +217,9 @@ NB_MODULE(extension_under_test_module, m) {
           "row"_a)
       .def_ro("value", &row_sums::start::value);
   sums.attr("Own") = sums;
+  sums.attr("row") = nb::module_::import_("builtins")
+                         .attr("property")(nb::none(), sums.attr("add"), nb::none(), "added");
+  m.attr("inner").attr("add") = sums.attr("add");
   add_field(m);
   m.def(
       "step",
