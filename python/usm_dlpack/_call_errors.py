@@ -5,9 +5,10 @@ import ast
 import contextlib
 import difflib
 import functools
+import inspect
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -49,6 +50,7 @@ _REMEDIES = {
     "layout_mismatch": "copy it to C order, y = usm_dlpack.from_dlpack({array}, order='C'){output}",
 }
 _TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool, "str": str}
+_TYPES_OF_PYTHON |= {"dict": Mapping, "collections.abc.Mapping": Mapping}
 
 
 @dataclass
@@ -87,14 +89,14 @@ class _Parameter:
     def has_type(self) -> bool | None:
         """Return whether the argument has the wanted type; None for a type unknown here."""
         kind = self.annotation.partition("[")[0]
-        if kind in ("collections.abc.Sequence", "list"):
+        if kind in ("collections.abc.Sequence", "list", "tuple"):
             return isinstance(self.value, Sequence) and not isinstance(self.value, str)
         expected = _TYPES_OF_PYTHON.get(kind)
         return None if expected is None else isinstance(self.value, expected)
 
 
-def _parameters(signature: str) -> list[_Parameter]:
-    """Read the parameters of a signature as nanobind prints it; none if it is of another form."""
+def _parameters(signature: str) -> list[_Parameter] | None:
+    """Read the parameters of a signature as nanobind prints it; None if it is of another form."""
     signature = re.sub(r"\\\d+", "...", signature)
     # The annotation of an nb::ndarray is no expression.
     signature = re.sub(r"[\w.]*ndarray\[[^]]*\]", lambda found: repr(found[0]), signature)
@@ -102,12 +104,13 @@ def _parameters(signature: str) -> list[_Parameter]:
         with parser:
             (function,) = ast.parse(signature + ": ...").body
     except (SyntaxError, ValueError):
-        return []
+        return None
     if not isinstance(function, ast.FunctionDef) or function.args.vararg or function.args.kwarg:
-        return []
+        return None
     arguments = function.args
     named = arguments.posonlyargs + arguments.args
-    if named and named[0].annotation is None and named[0].arg == "self":
+    is_self = named and named[0].annotation is None and named[0].arg == "self"
+    if is_self or function.name == "__new__":
         named = named[1:]
     required = [None] * (len(named) - len(arguments.defaults))
     defaults = [*required, *arguments.defaults, *arguments.kw_defaults]
@@ -143,6 +146,14 @@ def _path(value: Any, wanted: Any) -> str | None:
     return None
 
 
+def _refuses(annotation: str, code: str, word: str) -> bool:
+    """Return whether a rule that expects a word may be broken for a parameter."""
+    view = re.search(r"dtype='(\w+)', shape=\((.*?),?\)", annotation)
+    if view is None or code not in ("dtype_mismatch", "rank_mismatch"):
+        return True
+    return word in (view[1], str(len(view[2].split(", ")) if view[2] else 0))
+
+
 @dataclass
 class _Call:
     """A call: its function, its arguments, and the parameters of the overloads that fit it."""
@@ -150,12 +161,19 @@ class _Call:
     function: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    overloads: list[list[_Parameter]]
+    signatures: list[str]
+    overloads: list[list[_Parameter]] = field(init=False)
+    forms: list[list[_Parameter]] = field(init=False)  # all overloads, if none fits
     parameters: list[_Parameter] = field(init=False)  # those of an overload, if all share them
 
     def __post_init__(self) -> None:
-        if all(self.overloads):  # otherwise one takes any arguments
-            self.overloads = list(filter(self._fits, self.overloads)) or self.overloads
+        if self.signatures[:1] and self.signatures[0].startswith("def __new__("):
+            self.args = self.args[1:]  # without the class
+        read = [_parameters(signature) for signature in self.signatures]
+        self.overloads = [overload or [] for overload in read]
+        self.forms = [] if None in read else self.overloads  # otherwise one takes any arguments
+        if fitting := list(filter(self._fits, self.forms)):
+            self.forms, self.overloads = [], fitting
         names = {tuple((p.name, p.by_position) for p in overload) for overload in self.overloads}
         self.parameters = self.overloads[0] if len(names) == 1 else []
 
@@ -197,11 +215,8 @@ class _Call:
             parameter.value = bound.get(parameter.position, _MISSING)
         return None
 
-    def find(self, argument: Any) -> tuple[str, str, list[str]]:
-        """Find the argument that is or holds an object.
-
-        Returns its place, what a remedy calls the object, and the annotations of the overloads.
-        """
+    def places(self, argument: Any) -> list[tuple[_Parameter, str, str]]:
+        """Find the arguments that are or hold an object: parameter, name, path to the object."""
         places: list[tuple[_Parameter, str, str]] = []
         every: list[tuple[int | str, Any]] = [*enumerate(self.args, 1), *self.kwargs.items()]
         for key, value in every:
@@ -210,8 +225,26 @@ class _Call:
                 parameter = (matching or [_Parameter(key, None, "")])[0]
                 name = parameter.name or (key if isinstance(key, str) else f"argument_{key}")
                 places.append((parameter, name, path))
+        return places
+
+    def is_twice(self, argument: Any) -> bool:
+        """Return whether the only overload that fits took an object, and refused it elsewhere."""
+        return len(self.overloads) == 1 and len(self.places(argument)) > 1
+
+    def find(
+        self, argument: Any, code: str = "", _field: str = "", expected: str = ""
+    ) -> tuple[str, str, list[str]]:
+        """Find the argument that is or holds an object that a rule refused.
+
+        Returns its place, what a remedy calls the object, and the annotations of the overloads.
+        """
+        places = self.places(argument)
         # If several arguments hold it, views are the likelier ones.
         likely = [place for place in places if place[0].is_ours] or places[:1]
+        if len(self.overloads) == 1:
+            word = expected.partition(" ")[0]
+            refusing = [place for place in likely if _refuses(place[0].annotation, code, word)]
+            likely = refusing or likely
         name = next((name + path for _, name, path in likely), "array")
         positions = {parameter.position for parameter, *_ in likely}
         annotations = [p.annotation for o in self.overloads for p in o if p.position in positions]
@@ -258,6 +291,8 @@ class _Call:
         found = "None" if value is None else f"an object of type {type_name(value)}"
         if parameter.has_type():
             found = (shown(value) if isinstance(value, int) else found) + ", which does not fit"
+        if type_name(value) == annotation and not parameter.has_type():  # numpy.bool
+            found = f"an object of type {type(value).__module__}.{annotation}"
         found = "no argument" if value is _MISSING else found
         reason = from_parts("request_unsupported", name, expected, found, remedy)
         sentence = f"expected {expected}, found {found}; {remedy}"
@@ -268,8 +303,8 @@ class _Call:
         types += [f"{name}={type_name(value)}" for name, value in self.kwargs.items()]
         found = f"({', '.join(types)}); see help({self.function})"
         expected = "arguments of one of its signatures"
-        if all(self.overloads) and not any(map(self._fits, self.overloads)):
-            names = [[p.name or f"argument {p.position}" for p in o] for o in self.overloads]
+        if self.forms:
+            names = [[p.name or f"argument {p.position}" for p in o] for o in self.forms]
             expected = " or ".join(dict.fromkeys(f"({', '.join(form)})" for form in names))
         sentence = f"expected {expected}, found {found}"
         return ArgumentError(f"{self.function}: {sentence}", ())
@@ -291,6 +326,10 @@ def _kind_and_output(annotations: list[str]) -> dict[str, str]:
         "kind": f", usm_type='{kinds.pop()}'" if kinds in ({"shared"}, {"host"}) else "",
         "output": "" if reads else ", into which the function may write",
     }
+
+
+def _has(array: Any, name: str) -> bool:
+    return inspect.getattr_static(array, name, None) is not None
 
 
 def _size(array: Any) -> int:
@@ -315,7 +354,7 @@ def _reason(
     """Make the error of an array, with a remedy for the caller."""
     queue = call.queue
     code, field, expected, found, remedy = parts
-    has = functools.partial(hasattr, type(argument))
+    has = functools.partial(_has, argument)
     has_usm = has("__sycl_usm_array_interface__")
     has_dlpack = has("__dlpack__")
     array = name if has_dlpack or not has_usm else f"usm_dlpack.to_dlpack_tensor({name})"
@@ -365,18 +404,18 @@ def from_arguments(
     accept it and the error's parts. An overload that was tried twice is recorded twice. `taken` are
     the arguments that some overload took.
     """
-    call = _Call(function, args, kwargs, [_parameters(signature) for signature in signatures])
+    call = _Call(function, args, kwargs, signatures)
     ids = {id(argument) for argument in taken}
     told: dict[str, ConversionError] = {}
     for argument, *given in refusals:
-        if id(argument) in ids or not given:
+        if not given or (id(argument) in ids and not call.is_twice(argument)):
             continue
-        place, name, annotations = call.find(argument)
-        raised = given[0]
-        if isinstance(raised, BaseException) and not isinstance(raised, ConversionError):
+        raised: Any = given[0]
+        parts = [False, *raised._parts()] if isinstance(raised, ConversionError) else given
+        place, name, annotations = call.find(argument, *parts[1:4])
+        if isinstance(raised, BaseException) and parts is given:
             is_ours = type(raised) in (TypeError, ValueError) and is_our_sentence(raised)
             return type(raised)(f"{function}: {place}: {raised}") if is_ours else raised
-        parts = [False, *raised._parts()] if isinstance(raised, ConversionError) else given
         error = _reason(call, argument, name, annotations, *parts[1:])
         text = f"{function}: {place}: {error}"
         if not parts[0]:  # no other view type could accept it

@@ -92,6 +92,10 @@ class RefusingExport(TypedArray):
         raise ValueError("no")
 
 
+def fail(error: BaseException | type[BaseException]) -> Any:
+    raise error
+
+
 def by_itself(array: Any, *names: str) -> Any:
     """Return an object that has attributes of an array, and its type has none."""
     return types.SimpleNamespace(**{name: getattr(array, name) for name in names})
@@ -139,9 +143,6 @@ def test_what_is_no_array_is_no_argument(ext, floats):
 
 
 def test_what_an_attribute_raises_makes_no_array_unless_it_is_an_interrupt(ext):
-    def fail(error):
-        raise error
-
     for error in (KeyError, RecursionError):
         proxy = Proxy(lambda _, error=error: fail(error))
         with no_overload():
@@ -314,6 +315,59 @@ def test_reasons_are_those_of_the_call(ext, queue, floats, memory):
     # The same object, refused for another reason than before.
     assert refused_call(ext.fill, None, wrong, 1).field == "queue"
     assert ext.fill(queue, floats, True) == "float32"  # implicit conversions come before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # nanobind's
+def test_a_constructor_is_explained(ext, shared, floats, memory):
+    assert (ext.RowSums(shared, 2).total, ext.Made(shared).total) == (8, 4)
+    bad = to_dlpack_tensor(memory, dtype="int8")
+    place = "argument 1 (row): dtype: expected"
+    assert f"RowSums: {place}" in str(refused_call(ext.RowSums, bad, 2))
+    assert f"Made: {place}" in str(refused_call(ext.Made, bad))
+    assert "expected () or (row, factor)" in str(refused_call(ext.RowSums, shared))
+    error = refused_call(ext.Made)  # which is no object without content
+    assert "found ()" in str(error)
+
+    class Uninitialised(ext.RowSums):
+        def __init__(self) -> None: ...
+
+    with pytest.raises(TypeError, match=r"RowSums\.add: self: expected an initialised object"):
+        Uninitialised().add(shared)
+
+
+def test_an_array_for_two_parameters_is_refused_by_the_one_that_it_does_not_fit(ext, floats):
+    doubles = to_dlpack_tensor(floats, shape=6, dtype="f8")
+    assert ext.explained_two(floats, doubles) == 18
+    for array, place, wanted in (
+        (floats, "argument 2 (y)", "float64"),
+        (doubles, "argument 1 (x)", "float32"),
+    ):
+        error = refused_call(ext.explained_two, array, array)
+        assert str(error).startswith(f"explained_two: {place}: dtype: expected {wanted} ")
+    by_name = by_itself(doubles, "__sycl_usm_array_interface__")
+    remedy = refused_call(ext.explained_two, by_name, doubles).remedy
+    y = follow(remedy, x=by_name, dpctl=dpctl)
+    assert ext.explained_two(y, doubles) == 12
+
+
+def test_a_value_of_a_type_of_the_same_name_is_told_apart(ext, floats):
+    doubles = to_dlpack_tensor(floats, shape=6, dtype="f8")
+    error = refused_call(ext.explained_two, floats, doubles, np.bool_(1))
+    assert (error.expected, error.found) == (
+        "an object of type bool",
+        f"an object of type numpy.{np.bool_.__name__}",
+    )
+    error = refused_call(ext.explained_nested, [], {"a": 3})
+    assert error.found == "an object of type dict, which does not fit"
+
+
+def test_an_interrupt_is_not_lost_in_the_second_round(ext, floats):
+    doubles = to_dlpack_tensor(floats, shape=6, dtype="f8")
+    left = [KeyboardInterrupt]
+    array = Proxy(lambda name: fail(left.pop()) if left else getattr(floats, name))
+    with pytest.raises(KeyboardInterrupt):
+        ext.explained_two(array, doubles, False, 1)  # a float would need no second round
+    assert ext.explained_two(array, doubles, False, 1) == 18
 
 
 def test_a_method_and_a_static_method_have_a_last_overload(ext, shared, memory):
@@ -801,13 +855,19 @@ def test_a_bad_array_in_a_container_is_no_crash(ext, shared, floats):
 
 
 def test_an_object_at_hand_becomes_an_owned_view_and_no_other(ext, floats):
-    with pytest.raises(RuntimeError, match="bad_cast"):
+    with refused("request_unsupported", "view"):  # nothing would keep its memory
         ext.cast_to_view(floats)
-    assert ext.cast_to_owned(floats) == ext.to_owned(floats) == (floats.data, (12,), (1,))
-    with refused("rank_mismatch", "ndim"):
-        ext.to_owned(to_dlpack_tensor(floats, shape=(3, 4)))
-    with pytest.raises(TypeError, match="x: expected an array"):
-        ext.to_owned(3)
+    for make in (ext.to_owned, ext.cast_to_owned):
+        assert make(floats) == (floats.data, (12,), (1,))
+        with refused("rank_mismatch", "ndim"):
+            make(to_dlpack_tensor(floats, shape=(3, 4)))
+        with pytest.raises(TypeError, match="x: expected an array"):
+            make(3)
+        with pytest.raises(KeyboardInterrupt):
+            make(Proxy(lambda _: fail(KeyboardInterrupt)))
+    with pytest.raises(TypeError, match=r"expected a dpctl\.SyclQueue, found another"):
+        ext.cast_to_queue(3)
+    assert not ext.try_cast_to_queue(3)  # leaves no error
 
 
 # --- Owners ---------------------------------------------------------------------------------------

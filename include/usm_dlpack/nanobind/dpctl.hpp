@@ -117,6 +117,18 @@ class dpctl_caster : public kept_argument<Object> {
   bool from_python(nb::handle source, std::uint32_t flags,
                    nb::detail::cleanup_list* call) noexcept {
     this->value.reset();
+    if (is_cast(flags)) {
+      return this->take_or_leave_error([&] {
+        const Object* found = find_sycl<Object>(source);
+        if (found == nullptr) {
+          PyErr_Format(PyExc_TypeError,
+                       "object: expected a dpctl.Sycl%s, found another; pass dpctl's",
+                       dpctl_name<Object>.text);
+          throw nb::python_error();
+        }
+        this->value = *found;
+      });
+    }
     if (source.is_none()) {
       return true;
     }

@@ -76,6 +76,11 @@ inline bool is_first_round(std::uint32_t flags) noexcept {
   return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0;
 }
 
+/// Whether an object is converted by `nb::cast`, and not as an argument.
+inline bool is_cast(std::uint32_t flags) noexcept {
+  return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::manual)) != 0;
+}
+
 /// Whether the last overload of a call is to raise a refusal for all overloads, and not the
 /// overload that refuses. In the first round it is unknown whether there is one: without it,
 /// the second round comes to the refusal again.
@@ -113,6 +118,27 @@ class kept_argument {
   }
 
  protected:
+  kept_argument() = default;
+  kept_argument(const kept_argument&) = delete;
+  kept_argument& operator=(const kept_argument&) = delete;
+  ~kept_argument() {
+    if (leaves_error) {  // nb::try_cast ignores it
+      PyErr_Clear();
+    }
+  }
+
+  /// Runs `take` for `nb::cast`, which raises the Python error that this leaves.
+  template <class Take>
+  bool take_or_leave_error(Take&& take) noexcept {
+    const nb::object taken = nb::steal(made_or_error([&] {
+      take();
+      return nb::none();
+    }));
+    leaves_error = !taken.is_valid();
+    return !leaves_error;
+  }
+
+  bool leaves_error = false;
   std::optional<Value> value;  // reset first: a container takes all elements with one caster
   std::exception_ptr error;
   const void* ends_search = nullptr;  ///< the call in which no other overload is to be tried
@@ -174,8 +200,14 @@ inline bool is_to_explain(nb::handle function) {
 
 /// Whether a name is a special one of Python, and not that of a constructor, call or index.
 inline bool is_operator(std::string_view name) {
-  return name.substr(0, 2) == "__" && name != "__init__" && name != "__call__" &&
-         name != "__getitem__" && name != "__setitem__";
+  return name.substr(0, 2) == "__" && name != "__init__" && name != "__new__" &&
+         name != "__call__" && name != "__getitem__" && name != "__setitem__";
+}
+
+/// Whether a function is the `__init__` beside an `nb::new_`, which Python does not call.
+inline bool is_unused_init(nb::handle scope, const nb::str& name) {
+  return nb::str("__init__").equal(name) &&
+         nb::hasattr(scope.attr("__new__"), "__nb_signature__");
 }
 
 }  // namespace detail
@@ -193,8 +225,9 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
   const nb::str type(scope.attr(name).type().attr("__name__"));
   const bool is_bound = std::strcmp(type.c_str(), "nb_func") != 0;
   const bool is_class = PyType_Check(scope.ptr()) != 0;
+  const bool is_init = std::strcmp(name, "__init__") == 0;
   std::string function = is_class ? nb::str(scope.attr("__qualname__")).c_str() : name;
-  if (is_class && std::strcmp(name, "__init__") != 0) {
+  if (is_class && !is_init && std::strcmp(name, "__new__") != 0) {
     function += std::string(".") + name;
   }
   // The signature for type checkers, which accepts nothing.
@@ -215,12 +248,16 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
         "Raise ArgumentError, which says what each overload refuses, for other arguments.");
   };
   if (is_bound) {
-    const auto refuse_method = [refuse, function, scope](nb::handle self, const nb::args& args,
-                                                         detail::end_of_search end,
-                                                         const nb::kwargs& kwargs) {
-      if (PyObject_IsInstance(self.ptr(), scope.ptr()) == 0) {
+    const auto refuse_method = [=](nb::handle self, const nb::args& args,
+                                   detail::end_of_search end, const nb::kwargs& kwargs) {
+      if (PyObject_TypeCheck(self.ptr(), reinterpret_cast<PyTypeObject*>(scope.ptr())) == 0) {
         throw nb::type_error((function + ": self: expected an object of the class, found " +
                               "another; call the method of such an object")
+                                 .c_str());
+      }
+      if (!is_init && !nb::inst_ready(self)) {
+        throw nb::type_error((function + ": self: expected an initialised object, found one " +
+                              "without content; call super().__init__() in its __init__")
                                  .c_str());
       }
       refuse(args, end, kwargs);
@@ -269,7 +306,8 @@ inline void explain_refusals(nanobind::handle scope) {
   std::unordered_map<PyObject*, nb::object> renewed;
   detail::for_each_member(
       scope, [&](nb::handle owner, const nb::str& name, nb::handle member, bool is_own) {
-        if (is_own && detail::is_to_explain(member) && !detail::is_operator(name.c_str())) {
+        if (is_own && detail::is_to_explain(member) && !detail::is_operator(name.c_str()) &&
+            !detail::is_unused_init(owner, name)) {
           before.append(member);
           explain_refusals(owner, name.c_str());
           renewed[member.ptr()] = owner.attr(name);

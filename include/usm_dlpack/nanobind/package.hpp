@@ -119,6 +119,8 @@ nb::handle made_or_error(Make&& make) noexcept {
     set_error(error);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return {};
 }

@@ -72,6 +72,18 @@ class array_offer {
     owner_ = nb::steal(offered_.owner);
   }
 
+  /// @throws nb::python_error also TypeError if the object is no array
+  static array_offer of(nb::handle object) {
+    array_offer array(object);
+    if (!array.is_array()) {
+      PyErr_SetString(PyExc_TypeError,
+                      "x: expected an array with __dlpack__ or USM, found another object; "
+                      "pass the array itself");
+      throw nb::python_error();
+    }
+    return array;
+  }
+
   /// @pre `release` was not called
   bool is_array() const noexcept { return owner_.is_valid(); }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
@@ -245,11 +257,23 @@ class view_parameter : public kept_argument<Made> {
             Keep&& keep) noexcept {
     const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
     this->value.reset();
+    if (is_cast(flags)) {
+      return this->take_or_leave_error([&] {
+        array_offer array = array_offer::of(object);
+        keep(array.template view<View>(), array);
+      });
+    }
     if (object.is_none()) {
       return true;
     }
     if (search_ended(flags, cleanup)) {
       return false;
+    }
+    if (const auto call = recorded_calls().find(cleanup); call != recorded_calls().end()) {
+      this->error = call->second.raised;  // an interrupt in the first round
+      if (this->error != nullptr) {
+        return true;
+      }
     }
     try {
       return try_to_take(object, cleanup, keep);
@@ -335,19 +359,13 @@ inline void load_package() {
   });
 }
 
-/// Imports an array as a parameter `owned_view<View>` does, from a Python object. Unlike
-/// `nb::cast` it says why an array is refused.
+/// Imports an array as a parameter `owned_view<View>` does, from a Python object.
 /// @pre the GIL is held
 /// @throws conversion_error as `validate` and `to_mdspan`; nb::python_error what the array
-///         raises; nb::type_error for an object that is no array
+///         raises, and TypeError for an object that is no array
 template <class View>
 [[nodiscard]] owned_view<View> to_owned_view(nanobind::handle object) {
-  detail::array_offer array(object);
-  if (!array.is_array()) {
-    throw nanobind::type_error(
-        "x: expected an array with __dlpack__ or USM, found another "
-        "object; pass the array itself");
-  }
+  detail::array_offer array = detail::array_offer::of(object);
   return detail::own_array(array.template view<View>(), array);
 }
 
@@ -363,8 +381,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
-      if (cleanup == nullptr ||
-          (flags & static_cast<std::uint32_t>(cast_flags::manual)) != 0) {
+      if (usm_dlpack::detail::is_cast(flags)) {
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "use to_owned_view");

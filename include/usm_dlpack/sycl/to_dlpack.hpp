@@ -225,7 +225,7 @@ void check_queue_for(const View& view, const sycl::queue& queue, std::size_t num
       throw;
     }
     refuse(error.code(), error.field(), error.expected(),
-           error.found() + " (view " + std::to_string(number) + ")", error.remedy());
+           error.found() + ", for view " + std::to_string(number), error.remedy());
   }
 }
 

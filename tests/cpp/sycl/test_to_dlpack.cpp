@@ -328,7 +328,7 @@ TEST(UsmExport, AQueueFitsViewsOfItsDeviceAndContextOnOpencl) {
   EXPECT_REFUSAL(check_queue(foreign, device.view), errc::context_not_default, "queue");
   const usm_floats away(alloc::device, foreign);
   EXPECT_REFUSAL(check_queue(queue, device.view, away.view), errc::pointer_unknown, "data",
-                 "USM of the given context", "an allocation unknown to it (view 2)");
+                 "USM of the given context", "an allocation unknown to it, for view 2");
 }
 
 }  // namespace test_to_dlpack

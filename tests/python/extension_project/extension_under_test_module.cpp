@@ -175,6 +175,11 @@ NB_MODULE(extension_under_test_module, m) {
   m.def(
       "explained_ndarray",
       [](const_row x, const on_host& h) { return x.extent(0) + h.size(); }, "x"_a, "h"_a);
+  using doubles = array_view<const double, 1>;
+  m.def(
+      "explained_two",
+      [](const_row x, doubles y, bool, float) { return x.extent(0) + y.extent(0); }, "x"_a,
+      "y"_a, "flag"_a = false, "factor"_a = 1.F);
   m.def("explained_lanes", &describe<array_view<const sycl::float2, 1>>, "x"_a);
   m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
   using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
@@ -197,6 +202,12 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
   m.def("double_of", [](double x) { return 2 * x; });
   auto sums = nb::class_<row_sums>(m, "RowSums").def(nb::init<>());
+  sums.def(
+      "__init__",
+      [](row_sums* at, const_row row, int factor) {
+        new (at) row_sums{static_cast<double>(row.extent(0) * factor)};
+      },
+      "row"_a, "factor"_a);
   sums.def("add", &row_sums::add, "row"_a).def_ro("total", &row_sums::total);
   sums.def_static("of", &row_sums::of);
   sums.def("__call__", &row_sums::add, "row"_a);
@@ -216,6 +227,11 @@ NB_MODULE(extension_under_test_module, m) {
           },
           "row"_a)
       .def_ro("value", &row_sums::start::value);
+  struct made : row_sums {};
+  nb::class_<made>(m, "Made")
+      .def(nb::new_([](const_row row) { return made{{static_cast<double>(row.extent(0))}}; }),
+           "row"_a)
+      .def_ro("total", &made::total);
   sums.attr("Own") = sums;
   sums.attr("row") = nb::module_::import_("builtins")
                          .attr("property")(nb::none(), sums.attr("add"), nb::none(), "added");
@@ -269,6 +285,12 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("to_owned", [](nb::handle x) { return describe(to_owned_view<row>(x).view()); });
   m.def("cast_to_owned",
         [](nb::handle x) { return describe(nb::cast<owned_view<row>>(x).view()); });
+  m.def("try_cast_to_queue", [](nb::handle x) {
+    sycl::queue queue;
+    owned_view<row> view(row{}, {}, {});
+    return nb::try_cast(x, queue) || nb::try_cast(x, view);
+  });
+  m.def("cast_to_queue", [](nb::handle x) { return nb::cast<sycl::queue>(x); });
 
   nb::class_<counter>(m, "Counter")
       .def(nb::init<>())
