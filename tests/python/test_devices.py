@@ -18,7 +18,7 @@ def test_what_is_no_device_is_a_type_error(queue):
 
 def test_an_id_that_no_device_has_is_refused():
     for number, expected in (
-        (-(2**31), "from 0 to 0 (root devices in this process)"),
+        (-(2**31), "0 (the only root device in this process)"),
         (2**31, "an int32_t"),
         (-(2**31) - 1, "an int32_t"),
     ):

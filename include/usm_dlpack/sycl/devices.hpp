@@ -313,7 +313,8 @@ struct device_table {
     } catch (const sycl::exception& error) {
       refuse(errc::runtime_error, "device", "the root devices of this process",
              std::string("the exception \"") + error.what() + "\"",
-             "correct ONEAPI_DEVICE_SELECTOR, for example to *:gpu, or repair the driver");
+             "unset ONEAPI_DEVICE_SELECTOR, correct it, for example to *:gpu, or repair the "
+             "driver");
     }
   }
 
@@ -387,8 +388,10 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
            "check ONEAPI_DEVICE_SELECTOR; install a driver, or make the one of the wheel "
            "intel-opencl-rt known by OCL_ICD_FILENAMES before the first device query");
   }
+  const std::string last = std::to_string(count - 1);
   refuse(errc::device_id_out_of_range, "device.device_id",
-         "from 0 to " + std::to_string(count - 1) + " (root devices in this process)",
+         count == 1 ? "0 (the only root device in this process)"
+                    : "from 0 to " + last + " (root devices in this process)",
          std::to_string(device_id), "check ONEAPI_DEVICE_SELECTOR");
 }
 
