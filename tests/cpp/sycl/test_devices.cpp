@@ -20,8 +20,9 @@ static_assert(std::string_view(to_string(sycl::backend::all)) == "unknown");
 
 void expect_ids_outside_are_refused() {
   const auto count = static_cast<std::int32_t>(root_devices().size());
-  const std::string expected =
-      "from 0 to " + std::to_string(count - 1) + " (root devices in this process)";
+  const std::string expected = count == 1 ? "0 (the only root device in this process)"
+                                          : "from 0 to " + std::to_string(count - 1) +
+                                                " (root devices in this process)";
   for (const std::int32_t id : {count, std::numeric_limits<std::int32_t>::max(), -1,
                                 std::numeric_limits<std::int32_t>::min()}) {
     EXPECT_REFUSAL(root_device(id), errc::device_id_out_of_range, device_id_field, expected,
