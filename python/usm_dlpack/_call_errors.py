@@ -49,8 +49,13 @@ _REMEDIES = {
     "device={queue}{kind}){output}",
     "layout_mismatch": "copy it to C order, y = usm_dlpack.from_dlpack({array}, order='C'){output}",
 }
-_TYPES_OF_PYTHON: dict[str, Any] = {"float": Real, "int": Integral, "bool": bool, "str": str}
-_TYPES_OF_PYTHON |= {"dict": Mapping, "collections.abc.Mapping": Mapping}
+_TYPES_OF_PYTHON: dict[str, Any] = {
+    "float": Real,
+    "int": Integral,
+    "bool": bool,
+    "str": str,
+    "collections.abc.Mapping": Mapping,
+}
 
 
 @dataclass
