@@ -237,8 +237,6 @@ TEST(Managed, StartsAtTheByteOfTheLowestElementBelowAByte) {
   expect_place(padded->dl_tensor, &bytes[1], 3);
 }
 
-// --- Received ------------------------------------------------------------------------------
-
 TEST(Managed, CallsTheDeleterOfAReceivedTensorOnceIfThereIsOne) {
   valid_managed_tensor received;
   managed_tensor owned(&received.managed);

@@ -38,8 +38,6 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfCheckStructureTheEarlierIsRefused) {
                structure_rules<valid_tensor>);
 }
 
-// --- A managed tensor becomes a view --------------------------------------------------------
-
 /// A managed tensor that is the view below, or the same with `layout_right`.
 struct convertible_tensor {
   alignas(64) std::array<packed_x32, 16> elements{};
@@ -107,8 +105,6 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfToMdspanTheEarlierIsRefused) {
   };
   expect_order(convert, to_mdspan_rules);
 }
-
-// --- A tensor becomes a managed one ---------------------------------------------------------
 
 struct owned_tensor : valid_tensor {
   std::uint64_t flags = 0;

@@ -17,8 +17,6 @@ using namespace usm_dlpack_test;
 /// Every index of these extents, with twice the strides of C order, fits an int8_t.
 constexpr std::array<int, 8> sizes{2, 3, 1, 2, 1, 2, 2, 1};
 
-// --- A mapping of each layout ---------------------------------------------------------------
-
 /// Twice the strides of C order; or reversed in every second dimension, and broadcast in the
 /// second one.
 template <class Stride, class Extents>
@@ -48,8 +46,6 @@ auto mapping_of(const Extents& extents) {
     return mapping(extents);
   }
 }
-
-// --- The property ---------------------------------------------------------------------------
 
 template <class Element, class Layout, class Extents>
 void expect_round_trip(const Extents& extents) {

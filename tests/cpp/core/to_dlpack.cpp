@@ -62,8 +62,6 @@ TEST(ToDlpack, GivesANullHandleToElementsNullDataAsTheCallerVouchesForIt) {
   EXPECT_EQ(wrapper.shape()[0], 4);
 }
 
-// --- Emptiness -----------------------------------------------------------------------------
-
 TEST(ToDlpack, AsksAnEmptyViewForNoFirstElement) {
   float element = 0;
   const odd::hand_written_view<float, std::uint64_t, 1> far{
@@ -163,8 +161,6 @@ TEST(ToDlpack, TakesPlainAndOptedInAccessorsAndViewsOfNoMdspanLibrary) {
   EXPECT_EQ(wrapper.device().device_type, kDLCUDA);
   EXPECT_EQ(wrapper.device().device_id, -1);
 }
-
-// --- The wrapper ---------------------------------------------------------------------------
 
 TEST(DlpackTensor, CopiesPointIntoThemselves) {
   std::array<int, 6> elements{};

@@ -11,23 +11,8 @@
 
 namespace {
 
-/// 12 bytes, aligned to 4.
-struct float_x3 {
-  std::array<float, 3> lanes;
-};
-
-}  // namespace
-
-template <>
-struct usm_dlpack::data_type_of<float_x3> {
-  static constexpr DLDataType value{kDLFloat, 32, 3};
-};
-
-namespace {
-
 using namespace usm_dlpack_test;
 
-constexpr auto int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t two_to_61 = std::int64_t{1} << 61;
 
 template <class Layout, class Index = int, class Element = float, std::size_t Rank = 2>
@@ -69,24 +54,6 @@ TEST(ToMdspan, TakesSubbyteElementsAsATypeStoredSoAlone) {
   EXPECT_REFUSAL(to_mdspan<packed_view>(valid.managed), errc::dtype_mismatch, "flags");
   valid.managed.flags = 0;
   EXPECT_EQ(to_mdspan<packed_view>(valid.managed).mapping().stride(0), 3);
-}
-
-TEST(ToMdspan, IgnoresThePaddingFlagForElementsOfWholeBytes) {
-  valid_managed_tensor valid;
-  valid.managed.flags = flag::is_subbyte_type_padded;
-  EXPECT_NO_THROW(static_cast<void>(to_mdspan<view<layout_relaxed>>(valid.managed)));
-  valid.managed.dl_tensor.dtype = {kDLInt, 8, 1};
-  using bytes = view<layout_relaxed, int, std::int8_t>;
-  EXPECT_NO_THROW(static_cast<void>(to_mdspan<bytes>(valid.managed)));
-}
-
-// dpctl and dpnp read the wrong address, PyTorch refuses.
-TEST(ToMdspan, AddsAByteOffsetThatIsNoMultipleOfTheItem) {
-  strided_tensor sample({2, 3}, {3, 1});
-  sample.tensor.dtype.lanes = 3;
-  sample.tensor.byte_offset = 4;
-  const auto made = to_mdspan<view<md::layout_right, int, float_x3>>(sample.tensor);
-  EXPECT_EQ(static_cast<void*>(made.data_handle()), &sample.elements[513]);
 }
 
 TEST(ToMdspan, RefusesMemoryThatIsNotAlignedAsTheAccessorPromises) {
@@ -262,61 +229,24 @@ TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
   expect_taken<view<md::layout_right, std::uint64_t, float, 3>>(wide.tensor);
 }
 
-// --- Index types, memory, rank --------------------------------------------------------------
-
 TEST(ToMdspan, TakesWhatTheIndexTypeHoldsAndNoMore) {
   const errc code = errc::index_type_too_small;
   expect_taken<view<md::layout_stride, std::int8_t>>({2, 2}, {125, 1});
   expect_refused<view<md::layout_stride, std::int8_t>>(code, "shape", {2, 2}, {126, 1});
-  expect_refused<view<md::layout_right, std::int8_t>>(code, "shape", {16, 8}, {8, 1});
   expect_refused<view<layout_relaxed, std::int8_t>>(code, "shape", {16, 8}, {-8, 1});
   expect_refused<view<layout_relaxed, std::int8_t>>(code, "shape[1]", {2, 128}, {128, 1});
 }
 
-/// Numbers that are too large must not cancel each other, nor be missed where tensors are
-/// taken at one glance.
-template <class View>
-void expect_refusals_of_memory() {
-  constexpr std::uint64_t half = std::uint64_t{1} << 63U;
-  struct memory {
-    std::uint64_t data;
-    std::uint64_t byte_offset;
-    std::int64_t rows;
-    errc code;
-  };
-  for (const memory& spoiled : {memory{0, 64, 3, errc::data_null},
-                                {3, 0, 3, errc::data_misaligned},
-                                {(half >> 3U) + 1, 0, 3, errc::data_misaligned},
-                                {~std::uint64_t{15}, 0, 3, errc::span_overflow},
-                                {64, ~std::uint64_t{3}, 3, errc::span_overflow},
-                                {half + 16, half, 3, errc::span_overflow},
-                                {16, half - 16, two_to_61 * 2, errc::span_overflow},
-                                {64, 0, int64_max / 8 + 1, errc::span_overflow}}) {
-    strided_tensor sample({spoiled.rows, 2}, {2, 1});
-    sample.tensor.data = reinterpret_cast<void*>(spoiled.data);
-    sample.tensor.byte_offset = spoiled.byte_offset;
-    const char* const field = spoiled.code == errc::data_null       ? "data"
-                              : spoiled.code == errc::span_overflow ? "strides"
-                                                                    : "byte_offset";
-    EXPECT_REFUSAL(to_mdspan<View>(sample.tensor), spoiled.code, field);
-  }
-}
-
+// Tensors are taken at one glance only if these sums and products do not wrap.
 TEST(ToMdspan, RefusesMemoryThatNoViewCanHave) {
-  expect_refusals_of_memory<view<md::layout_right, std::uint64_t>>();
-  expect_refusals_of_memory<view<layout_relaxed, std::int64_t>>();
+  using rows = view<md::layout_right, std::int64_t>;
+  strided_tensor sample({3, 2}, {2, 1});
+  sample.tensor.data = reinterpret_cast<void*>(~std::uintptr_t{15});
+  EXPECT_REFUSAL(to_mdspan<rows>(sample.tensor), errc::span_overflow, "strides");
+  sample.tensor.data = reinterpret_cast<void*>(std::uintptr_t{64});
+  sample.shape[0] = two_to_61 / 2;
+  EXPECT_REFUSAL(to_mdspan<rows>(sample.tensor), errc::span_overflow, "strides");
 }
-
-TEST(ToMdspan, RefusesAnotherRankBeforeTheShapeIsRead) {
-  strided_tensor sample({2, 3}, {3, 1});
-  for (const std::int32_t ndim : {0, 1, 3, std::numeric_limits<std::int32_t>::max()}) {
-    sample.tensor.ndim = ndim;
-    EXPECT_REFUSAL(to_mdspan<plain_view>(sample.tensor), errc::rank_mismatch, "ndim",
-                   "2 for the view's rank", std::to_string(ndim));
-  }
-}
-
-// --- Managed tensors -----------------------------------------------------------------------
 
 TEST(ToMdspan, TakesReadOnlyMemoryForAViewThatCannotWriteAlone) {
   using reading =

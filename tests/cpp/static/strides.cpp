@@ -20,8 +20,6 @@ using numbers = std::array<std::int64_t, 2>;
 
 static_assert(magnitude(min) == std::uint64_t{1} << 63 && magnitude(-3) == 3);
 
-// --- Which integers hold which numbers ------------------------------------------------------
-
 static_assert(fits_int64(std::uint64_t{max}) && !fits_int64(std::uint64_t{max} + 1));
 static_assert(fits<std::int8_t>(127) && !fits<std::int8_t>(128));
 static_assert(fits<std::int8_t>(-128) && !fits<std::int8_t>(-129));
@@ -31,8 +29,6 @@ static_assert(fits<std::uint64_t>(max) && !fits<std::uint64_t>(-1));
 static_assert(fits<int128>(min) && fits<uint128>(max) && !fits<uint128>(-1));
 static_assert(fits<int128>(~std::uint64_t{0}) && !fits<std::int64_t>(std::uint64_t{max} + 1));
 #endif
-
-// --- strides_step_over ----------------------------------------------------------------------
 
 constexpr bool unique(numbers shape, numbers strides) {
   return strides_step_over(strided_shape<2>{shape, strides}, step_over::elements);

@@ -15,8 +15,6 @@ namespace test_concurrency {
 
 using namespace usm_dlpack_test;
 
-// --- Once in a process --------------------------------------------------------------------
-
 /// The rule and the field that an import is refused for.
 std::string refusal_of_import(const DLTensor& tensor) {
   return refusal_of([&] { validate(tensor); });
@@ -43,8 +41,6 @@ TEST(Concurrency, EightThreadsRacingOnTheFirstCallGetTheSameAnswers) {
     EXPECT_EQ(default_context(0), queue_on(0).get_context());
   });
 }
-
-// --- Exports and imports ------------------------------------------------------------------
 
 /// Allocates, exports in two ways, validates, is refused twice and frees; says whether every
 /// answer was right.
@@ -89,8 +85,6 @@ TEST(Concurrency, EightThreadsExportValidateAndAreRefusedAtOnceUnpooled) {
 TEST(TwoDevicesConcurrency, EightThreadsExportValidateAndAreRefusedOnBothDevicesAtOnce) {
   expect_eight_threads_to_exchange({queue_on(0), queue_on(1)});
 }
-
-// --- Owned memory -------------------------------------------------------------------------
 
 /// The deleter frees USM on a thread that did not allocate it, while others ask the runtime.
 TEST(Concurrency, EightThreadsDeleteTheUsmThatOthersExportedUnpooled) {

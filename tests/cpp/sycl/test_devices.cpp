@@ -108,8 +108,6 @@ TEST(DeviceTable, ASelectorThatTheRuntimeCannotReadIsRefusedWithItsText) {
   });
 }
 
-// --- A device that the runtime lists, and cannot use --------------------------------------
-
 TEST(BrokenDevice, HasAnIdAndIsRefusedWithTheTextOfTheRuntime) {
   const std::vector<sycl::device> devices = root_devices();
   EXPECT_EQ(device_id(devices.at(0)), 0);

@@ -183,8 +183,6 @@ TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
                  errc::pointer_unknown, "data");
 }
 
-// --- Two root devices of two tiles ----------------------------------------------------------
-
 std::vector<sycl::device> tiles_of(const sycl::device& root) {
   using sycl::info::partition_affinity_domain;
   constexpr auto by_domain = sycl::info::partition_property::partition_by_affinity_domain;

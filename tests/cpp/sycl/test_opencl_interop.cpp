@@ -12,8 +12,6 @@ namespace test_opencl_interop {
 using namespace usm_dlpack_test;
 using floats = row_view<float>;
 
-// --- Handles --------------------------------------------------------------------------------
-
 static_assert(!std::is_copy_constructible_v<opencl_handle<cl_context>>);
 static_assert(!std::is_convertible_v<cl_context, opencl_handle<cl_context>>,
               "taking over is written out");
@@ -216,8 +214,6 @@ TEST(OpenclInterop, TheHandleOfAQueueIsAQueueOfItsContext) {
   }
 }
 
-// --- Two platforms --------------------------------------------------------------------------
-
 TEST(TwoDevicesOpenclInterop, HandlesAreThoseOfTheirPlatform) {
   ASSERT_NE(native_root(0), native_root(1));
   for (const int id : {0, 1}) {
@@ -261,8 +257,6 @@ TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
                        "another one, of 1 device(s)");
       });
 }
-
-// --- Export ---------------------------------------------------------------------------------
 
 TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
   for (const alloc kind : usm_kinds) {

@@ -10,8 +10,6 @@ namespace test_order_of_checks {
 
 using namespace usm_dlpack_test;
 
-// --- Import ---------------------------------------------------------------------------------
-
 /// A managed tensor that fills its allocation, and what is required of it.
 struct received_tensor : usm_managed_tensor {
   requirements wanted;
@@ -58,8 +56,6 @@ TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
   expect_order([](const received_tensor& r) { validate(r.managed, r.wanted); }, header_rules,
                structure_rules<received_tensor>, import_rules);
 }
-
-// --- Export ---------------------------------------------------------------------------------
 
 /// A view of USM whose type says that it is device USM, and with what it is exported: a queue,
 /// or the handles that OpenCL code has.

@@ -42,20 +42,6 @@ void expect_exported(const View& view, const sycl::queue& queue, std::int32_t id
   });
 }
 
-TEST(UsmExport, EveryKindIsExportedWithContextWithQueueAndWithNeither) {
-  const sycl::queue own = queue_on();
-  const sycl::queue of_context(default_context(0), root_devices().at(0));
-  for (const sycl::queue& queue : {own, of_context}) {
-    for (const alloc kind : usm_kinds) {
-      const usm_memory memory(kind, 96, queue);
-      using extents = md::extents<int, 3, md::dynamic_extent>;
-      const md::mdspan<double, extents> view(memory.as<double>(), 4);
-      EXPECT_EQ(to_dlpack_tensor(view, queue).data(), memory.at());
-      expect_exported(view, queue, 0);
-    }
-  }
-}
-
 TEST(UsmExport, DataIsTheFirstElementWhereverTheHandlePoints) {
   const sycl::queue queue = queue_on();
   const usm_memory memory(alloc::device, 96, queue);
@@ -157,8 +143,6 @@ TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
                  errc::pointer_unknown, "data");
 }
 
-// --- Work on the memory ---------------------------------------------------------------------
-
 TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
   sycl::queue queue = queue_on();
   const usm_floats memory(alloc::device, queue);
@@ -177,8 +161,6 @@ TEST(UsmExport, NeitherExportNorImportWaitsForWorkOnTheQueue) {
   gate.set_value();
   work.wait();
 }
-
-// --- Empty views ----------------------------------------------------------------------------
 
 using empty_view = md::mdspan<float, md::dextents<std::int64_t, 2>>;
 
@@ -314,8 +296,6 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
     check_queue(queue, empty);
   }
 }
-
-// --- Queues that are to work on views -------------------------------------------------------
 
 TEST(UsmExport, AQueueFitsViewsOfItsDeviceAndContextOnOpencl) {
   const sycl::queue queue = queue_on(0);

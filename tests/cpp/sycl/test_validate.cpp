@@ -25,8 +25,6 @@ requirements only_kinds(accepted<alloc> kinds) {
   return wanted;
 }
 
-// --- What is told ---------------------------------------------------------------------------
-
 TEST(UsmAllocation, EveryFieldIsTrueOfTheMemoryUnpooled) {
   const sycl::queue queue = queue_on();
   const sycl::context context = queue.get_context();
@@ -255,8 +253,6 @@ TEST(UsmImport, BothEndsAreAskedWhereTheBackendTellsNoRangeOnOpencl) {
   }
 }
 
-// --- Empty tensors --------------------------------------------------------------------------
-
 // Where an empty tensor points, one past the end of its array, another one may begin.
 TEST(UsmImport, AnEmptyTensorIsTakenWithAnyPointerOnOpencl) {
   alignas(4) std::array<std::byte, 4> on_stack{};
@@ -291,8 +287,6 @@ TEST(UsmImport, AnEmptyTensorIsTakenWithAnyPointerOnOpencl) {
     }
   }
 }
-
-// --- Managed tensors ------------------------------------------------------------------------
 
 TEST(UsmImport, AManagedTensorIsProvedWithItsHeaderAndItsDeleterLeftAlone) {
   usm_managed_tensor valid;
