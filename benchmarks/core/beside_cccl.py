@@ -27,10 +27,7 @@ from dev import (  # noqa: E402
     require_debian_packages,
 )
 
-COMPILERS: dict[str, dict[str, str]] = {
-    "g++": {},
-    "clang++-19": {"clang-19": "/usr/bin/clang++-19"},
-}
+PACKAGES = VALGRIND | {"clang-19": "/usr/bin/clang++-19"}
 FLAGS = ["-std=c++17", "-O2", "-DNDEBUG"]
 
 # The most that ours / CCCL's may be: of instructions up to a rank, of instructions above that
@@ -63,11 +60,11 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def build(compiler: str, environment: Environment, include: Path, folder: Path) -> Path:
+def build(compiler: str, environment: Environment, folder: Path) -> Path:
     """Build the program with one compiler, and return it."""
     site = next(environment.folder.glob("lib/python*/site-packages"))
     cuda = next(site.glob("nvidia/cu*/include"))
-    flags: list[str | Path] = [*FLAGS, f"-I{include}"]
+    flags: list[str | Path] = [*FLAGS, f"-I{ROOT / 'include'}"]
     for headers in (cuda / "cccl", cuda, site / "tvm_ffi" / "include"):
         flags += ["-isystem", headers]
     program = folder / compiler
@@ -92,9 +89,9 @@ def count(program: Path) -> Ratios:
     return ratios({name: total - nothing for name, total in counts.items()})
 
 
-def time(program: Path, rounds: int) -> Ratios:
-    """Compare the nanoseconds of a call in the fastest round."""
-    lines = (line.split("\t") for line in run(program, "time", str(rounds)).splitlines())
+def time(program: Path) -> Ratios:
+    """Compare the nanoseconds of a call in the fastest of many rounds."""
+    lines = (line.split("\t") for line in run(program, "time", "1000").splitlines())
     return ratios({name: float(fastest) for name, fastest in lines})
 
 
@@ -138,32 +135,21 @@ def missed(compiler: str, counts: Ratios, times: Ratios) -> list[str]:
 def main() -> int:
     """Measure, print, and fail if a limit is exceeded."""
     parser = argparse.ArgumentParser(prog="dev.py speed", description=__doc__)
-    parser.add_argument("--compiler", choices=COMPILERS, action="append", help="default: both")
-    parser.add_argument(
-        "--include", type=Path, default=ROOT / "include", help="the headers to measure"
-    )
     parser.add_argument("--times", action="store_true", help="measure times too")
-    parser.add_argument("--rounds", type=int, default=1000, help="of the times (default: 1000)")
     parser.add_argument("--write", action="store_true", help="renew docs/speed.md, with --times")
     options = parser.parse_args()
-    if options.write and options.compiler:
-        parser.error("--write: expected both compilers, found --compiler; leave it out")
-    compilers = options.compiler or list(COMPILERS)
     lines, above = [NOTE], []
     try:
-        packages = dict(VALGRIND)
-        for compiler in compilers:
-            packages |= COMPILERS[compiler]
-        require_debian_packages(absent(packages))
+        require_debian_packages(absent(PACKAGES))
         environment = make_environment("speed")
         environment.install("-q", "-r", "requirements/speed.txt")
         # A folder of its own: several runs at once must not measure each other's program.
         with tempfile.TemporaryDirectory() as folder:
-            for compiler in compilers:
-                program = build(compiler, environment, options.include, Path(folder))
+            for compiler in LIMITS:
+                program = build(compiler, environment, Path(folder))
                 counts = count(program)
                 measured = options.times or options.write
-                times = time(program, options.rounds) if measured else {}
+                times = time(program) if measured else {}
                 version = run(compiler, "--version").splitlines()[0]
                 lines += ["", f"### {version}", "", table(counts, times)]
                 above += missed(compiler, counts, times)

@@ -31,7 +31,7 @@ PEERS = {"dpctl-tensor": "dpctl.tensor", "dpnp": "dpnp"}
 Rows = list[tuple[str, float, float | None]]
 
 
-def measure(peer: str, rounds: int) -> Rows:
+def measure(peer: str) -> Rows:
     """Build the package and the extension in a peer's environment, and measure there."""
     environment = make_environment(f"interoperability-{peer}")
     environment.install("-q", "-r", f"requirements/interoperability-{peer}.txt")
@@ -41,8 +41,7 @@ def measure(peer: str, rounds: int) -> Rows:
         *("cmake", "-S", HERE, "-B", folder), f"-DPython_EXECUTABLE={environment.python}"
     )
     environment.run("cmake", "--build", folder)
-    program = HERE / "ratios.py"
-    environment.run(environment.python, program, PEERS[peer], folder, f"--rounds={rounds}")
+    environment.run(environment.python, HERE / "ratios.py", PEERS[peer], folder)
     rows: Rows = json.loads((folder / "ratios.json").read_text(encoding="utf-8"))
     return rows
 
@@ -61,14 +60,10 @@ def table(measured: dict[str, Rows]) -> str:
 def main() -> int:
     """Measure, print, and fail if a limit is exceeded."""
     parser = argparse.ArgumentParser(prog="dev.py benchmark", description=__doc__)
-    parser.add_argument("--peer", choices=PEERS, action="append", help="default: both")
-    parser.add_argument("--rounds", type=int, default=400, help="of each call (default: 400)")
     parser.add_argument("--write", action="store_true", help="renew docs/speed.md")
     options = parser.parse_args()
-    if options.write and options.peer:
-        parser.error("--write: expected both peers, found --peer; leave it out")
     try:
-        measured = {peer: measure(peer, options.rounds) for peer in options.peer or PEERS}
+        measured = {peer: measure(peer) for peer in PEERS}
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1

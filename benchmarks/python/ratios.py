@@ -81,11 +81,11 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
     ]  # fmt: skip
 
 
-def fastest(calls: list[Call], rounds: int) -> list[float]:
-    """Return the time that each call takes in its fastest round."""
+def fastest(calls: list[Call]) -> list[float]:
+    """Return the time that each call takes in its fastest of many rounds."""
     spent = [float("inf")] * len(calls)
     repeat = range(100)
-    for _ in range(rounds):
+    for _ in range(400):
         for number, call in enumerate(calls):
             call()
             start = time.perf_counter()
@@ -100,12 +100,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peer", choices=["dpctl.tensor", "dpnp"])
     parser.add_argument("folder", type=Path, help="holds the extension, and gets ratios.json")
-    parser.add_argument("--rounds", type=int, default=400)
     options = parser.parse_args()
     sys.path.insert(0, str(options.folder))
     modules = map(importlib.import_module, (options.peer, "benchmark_extension"))
     compared = comparisons(*modules)
-    spent = fastest([call for row in compared for call in row[2:]], options.rounds)
+    spent = fastest([call for row in compared for call in row[2:]])
     rows = [
         (title, ours / theirs, limit)
         for (title, limit, *_), ours, theirs in zip(compared, spent[::2], spent[1::2], strict=True)
