@@ -190,13 +190,7 @@ def compare_page(text: str) -> None:
 
 
 def main() -> int:
-    """Run all steps.
-
-    Returns
-    -------
-    :
-        0 if all passed or the drivers cannot be had, otherwise 1.
-    """
+    """Run all steps; return 0 if all passed or the drivers cannot be had, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="renew docs/backends.md")
     write = parser.parse_args().write

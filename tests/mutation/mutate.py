@@ -109,22 +109,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="dev.py mutation", description=__doc__)
     parser.add_argument("--header", action="append", default=[], help="core/view.hpp; repeatable")
     parser.add_argument("--every", type=int, default=1, help="try one fault in so many")
-    parser.add_argument("--list", action="store_true", help="print the faults, and try none")
     options = parser.parse_args()
     headers = options.header or [
         path.relative_to(ROOT / HEADERS).as_posix()
         for folder in ("core", "sycl", "opencl")
         for path in sorted((ROOT / HEADERS / folder).glob("*.hpp"))
     ]
-    if not options.list:
-        left_out = shutil.ignore_patterns(".git", ".dev", "build")
-        shutil.rmtree(COPY, ignore_errors=True)
-        shutil.copytree(ROOT, COPY, ignore=left_out)
+    shutil.rmtree(COPY, ignore_errors=True)
+    shutil.copytree(ROOT, COPY, ignore=shutil.ignore_patterns(".git", ".dev", "build"))
     for header in headers:
         faults = list(faults_of(header))[:: options.every]
-        if options.list:
-            print("\n".join(fault.shown for fault in faults))
-            continue
         for fault, noticed in zip(faults, try_faults(header, faults), strict=True):
             print(f"{'caught' if noticed else 'survived'}: {fault.shown}", flush=True)
 
