@@ -47,8 +47,7 @@ TEST(UsmExport, DataIsTheFirstElementWhereverTheHandlePoints) {
   const usm_memory memory(alloc::device, 96, queue);
   using extents = md::dextents<std::int64_t, 1>;
   const layout_relaxed::mapping<extents> backwards(extents(8), {-3}, 1024 + 23);
-  const md::mdspan<const float, extents, layout_relaxed> view(memory.as<float>(-4096),
-                                                              backwards);
+  const md::mdspan<const int, extents, layout_relaxed> view(memory.as<int>(-4096), backwards);
   EXPECT_EQ(to_dlpack_tensor(view, queue).data(), memory.at(92));
   expect_exported(view, queue, 0);
 }
