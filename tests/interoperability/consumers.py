@@ -53,6 +53,8 @@ class Consumer:
 
     title: str
     distribution: str
+    # The module or class that has its ``from_dlpack``.
+    namespace: Any
     dtypes: tuple[str, ...] = PLAIN_DTYPES
     # The cases that it makes no array of.
     lacks: tuple[str, ...] = ()
@@ -71,7 +73,7 @@ class Consumer:
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
         """Call their function."""
-        raise NotImplementedError
+        return self.namespace.from_dlpack(x, **keywords)
 
     def make(self, case: Case) -> Any:
         """Return an array of theirs as a case says; one that only describes USM, over ours."""
@@ -113,7 +115,7 @@ class UsmArrays(Consumer):
     def __init__(self, title: str, distribution: str) -> None:
         self.title = title
         self.distribution = distribution
-        self.namespace: Any = importlib.import_module(title)
+        self.namespace = importlib.import_module(title)
 
     def make(self, case: Case) -> Any:
         device = usm_dlpack.root_device(case.device_id)
@@ -124,9 +126,6 @@ class UsmArrays(Consumer):
         if case.readonly:
             array.flags["W"] = False
         return array
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.namespace.from_dlpack(x, **keywords)
 
     def see(self, array: Any) -> Seen:
         if isinstance(array, np.ndarray):
@@ -177,13 +176,10 @@ class OnHost(Consumer):
     ) -> None:
         """Say where its functions are, and how NumPy's arrays become theirs and theirs NumPy's."""
         self.title = self.distribution = title
-        self.namespace: Any = pkgutil.resolve_name(functions)
+        self.namespace = pkgutil.resolve_name(functions)
         self.from_numpy = from_numpy
         self.to_numpy = to_numpy
         vars(self).update(attributes)
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.namespace.from_dlpack(x, **keywords)
 
     def make(self, case: Case) -> Any:
         values = case.seen.view()
@@ -302,10 +298,7 @@ class DescribesUsm(Consumer):
     def __init__(self, title: str, distribution: str, module: str) -> None:
         self.title = title
         self.distribution = distribution
-        self.module: Any = importlib.import_module(module)
-
-    def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        return self.module.from_dlpack(x)
+        self.namespace = importlib.import_module(module)
 
     def see(self, array: Any) -> Seen:
         content = content_of(array.__dlpack__(max_version=(1, 3)))

@@ -156,13 +156,7 @@ def versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 
 def make() -> None:
-    """Make the environment, or take the one that is there if it is of the same packages.
-
-    Raises
-    ------
-    RefusalError, OSError
-        If the packages cannot be had.
-    """
+    """Make the environment, or take the one that is there if it is of the same packages."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not all(any(DEBS.glob(f"{name}_*.deb")) for name in PACKAGES):
         download_packages()

@@ -91,10 +91,7 @@ def build() -> None:
 def run_tests(configuration: str, *command: str | Path, **variables: str) -> list[str]:
     """Run tests that report in JUnit's XML to `REPORT`; return the names of their classes.
 
-    Raises
-    ------
-    RefusalError
-        If one failed or was skipped, or there was none.
+    Refuses if one failed or was skipped, or there was none.
     """
     REPORT.unlink(missing_ok=True)
     environment = rig.environment_of(configuration) | variables

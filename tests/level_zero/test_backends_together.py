@@ -109,13 +109,3 @@ def test_the_queue_of_an_array_tells_which_driver_its_address_is_of(
                 expected = "0 or 2" if named == id_of(queues[OPENCL_CPU]) else f"{true} (the root"
                 with refused("device_mismatch", "device.device_id", expected=expected):
                     ask(array)
-
-
-def test_memory_of_the_default_context_is_taken_whatever_queue_the_cpu_array_names(
-    queues: dict[str, Any],
-) -> None:
-    queue = queues[OPENCL_CPU]
-    memory = usm("shared", 48, queue)
-    array = offered(memory._pointer, id_of(queue))
-    array.sycl_queue = dpctl.SyclQueue(dpctl.SyclContext([queue.sycl_device]), queue.sycl_device)
-    assert validate(array).usm_type == "shared"
