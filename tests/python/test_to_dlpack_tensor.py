@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """to_dlpack_tensor: what USM becomes a tensor, what the tensor says, and what is refused."""
 
-import copy
-import ctypes
 import gc
-import pickle
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -24,7 +21,7 @@ from capsules import (
     new_capsule,
 )
 from dpctl import memory as dpctl_memory
-from memory_sources import UNPOOLED, Carrier, TypedArray, address_of, allocate, kept
+from memory_sources import Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, stopped, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 from usm_dlpack._dtypes import name_of, read_dtype
@@ -72,24 +69,12 @@ def test_array_interface_says_what_the_tensor_says(memory, queue):
     }
 
 
-def test_a_dtype_without_type_string_has_no_array_interface(memory):
-    tensor = to_dlpack_tensor(memory, dtype="bfloat16")
-    with pytest.raises(AttributeError, match="found bfloat16; exchange the array through DLPack"):
-        tensor.__sycl_usm_array_interface__  # noqa: B018
-
-
 def test_the_class_makes_no_tensors_by_itself():
     for arguments in ((), (1,)):
         with wrong_argument(TypeError, "DLPackTensor", "use to_dlpack_tensor or from_dlpack"):
             DLPackTensor(*arguments)
     with pytest.raises(TypeError):
         type("Derived", (DLPackTensor,), {})
-
-
-def test_copying_and_pickling_are_refused(memory):
-    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with wrong_argument(TypeError, "DLPackTensor", "belongs to this process"):
-            duplicate(to_dlpack_tensor(memory))
 
 
 # --- shapes, strides and offsets within 48 bytes
@@ -130,24 +115,16 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*VIEW, "bytes 0 to 51", {"shape": 13}),
     (*VIEW, "bytes 0 to 48", {"shape": 97, "dtype": (17, 4, 1)}),
     ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
-    ("data_misaligned", "byte_offset", "2 bytes past", {"shape": 1, "byte_offset": 6}),
-    ("dtype_unsupported", "dtype", "code 18", {"shape": 1, "dtype": (18, 8, 1)}),
-    (ValueError, "shape[1]", "", {"shape": (2, -3)}),
     (ValueError, "shape[0]", "", {"shape": 2**63}),
     (ValueError, "strides[0]", "", {"shape": 1, "strides": (2**63,)}),
     (ValueError, "strides[1]", "", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
-    (*STRIDES, "", {"shape": (3, 4), "strides": (1,)}),
     (*STRIDES, "", {"strides": (1, 1), "dtype": None}),
-    (*SHAPE, "", {"strides": (1,)}),
     (*SHAPE, "", {"byte_offset": 2}),
     (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
-    (ValueError, "byte_offset", "", {"byte_offset": 49, "dtype": "u1"}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
-    (TypeError, "shape", "", {"shape": 1.5}),
     (TypeError, "shape", "", {"shape": b"3"}),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
     (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
-    (TypeError, "queue", "", {"queue": 5}),
 ]
 
 
@@ -164,13 +141,6 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue)
     source = TypedArray(owner, shape=(4,), typestr="|u1", offset=distance)
     with refused(*FIRST, expected="the object's address", found=f"{distance} from"):
         to_dlpack_tensor(source)
-
-
-def test_bytes_that_are_no_elements_need_a_shape(memory, queue):
-    with wrong_argument(ValueError, "shape", "50 bytes"):
-        to_dlpack_tensor(allocate("device", 50, queue), dtype="float32")
-    with wrong_argument(ValueError, "shape", "not compact"):
-        to_dlpack_tensor(TypedArray(memory, shape=(3, 2), strides=(4, 1)), dtype="u2")
 
 
 # --- the bytes behind an object
@@ -407,10 +377,7 @@ def test_an_interface_without_a_field_is_refused_by_name(memory):
 
 INTERFACE = "__sycl_usm_array_interface__"
 FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
-    (*FIRST, f"one at byte {2**40}", {"offset": 2**38}),
     (*VIEW, "bytes 4 to 51", {"offset": 1}),
-    ("data_null", "data", "null", {"data": (0, False)}),
-    ("pointer_unknown", "data", "unknown to it", {"data": (16, False)}),
     ("pointer_unknown", "data", "unknown to it", {"data": (2**64 - 64, False)}),
     (ValueError, INTERFACE, "", {"data": None}),
     (ValueError, INTERFACE, "", {"data": (1.5, False)}),
@@ -419,7 +386,6 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, INTERFACE, "", {"shape": ("a",)}),
     (ValueError, INTERFACE, "", {"strides": "ab"}),
     (ValueError, INTERFACE, "", {"strides": (1, 2)}),
-    (ValueError, INTERFACE, "", {"typestr": None}),
     (ValueError, INTERFACE, "", {"typestr": ">f4"}),
     (ValueError, INTERFACE, "", {"offset": 1.5}),
     (ValueError, INTERFACE, "", {"offset": -(2**62)}),
@@ -427,8 +393,6 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
     (ValueError, "shape[0]", "", {"shape": (2**70,)}),
     (ValueError, "strides[0]", "", {"strides": (2**70,)}),
-    (ValueError, "syclobj", "", {"syclobj": "no:such:9"}),
-    (TypeError, "syclobj", "", {"syclobj": None}),
     (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
     (TypeError, "syclobj", "", {"syclobj": dpctl.SyclQueue}),
     (TypeError, "syclobj", "", {"syclobj": Carrier(SimpleNamespace(_get_capsule=lambda: "text"))}),
@@ -475,17 +439,6 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
         to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
 
 
-def test_freed_memory_is_refused(queue, memory):
-    freed = allocate("device", UNPOOLED, queue)
-    address = address_of(freed)
-    source = TypedArray(memory, data=(address, False))
-    assert to_dlpack_tensor(TypedArray(freed)).data == address
-    del freed
-    gc.collect()
-    with refused("pointer_unknown", "data"):
-        to_dlpack_tensor(source)
-
-
 # --- lifetime
 
 
@@ -497,19 +450,3 @@ def test_a_refused_owner_is_not_kept(unpooled):
     del owner
     gc.collect()
     assert gone() is None
-
-
-def test_a_tensor_that_the_collector_has_cleared_describes_nothing(memory):
-    owner = TypedArray(memory)
-    gone = weakref.ref(owner)
-    tensor = to_dlpack_tensor(owner)
-    slot = ctypes.pythonapi.PyType_GetSlot
-    slot.restype, slot.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
-    py_tp_clear = 51
-    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(slot(DLPackTensor, py_tp_clear))(tensor)
-    del owner
-    assert gone() is None
-    uses = (DLPackTensor.__dlpack__, from_dlpack, lambda x: x.__sycl_usm_array_interface__)
-    for use in uses:
-        with refused("tensor_released", "data", found="collected"):
-            use(tensor)
