@@ -5,7 +5,6 @@ import enum
 import gc
 from typing import Any
 
-import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
@@ -23,7 +22,8 @@ from capsules import (
 )
 from memory_sources import TypedArray, address_of, allocate, check_bounds, owned
 from refusals import refused
-from usm_dlpack import ConversionError, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack._errors import shown
 
 HOST = (1, 0)
 
@@ -44,18 +44,33 @@ def test_the_capsule_is_one_that_the_consumer_knows(tensor, version):
         assert ((managed.major, managed.minor), managed.flags) == (NEWEST, 0)
 
 
+class BadIndex:
+    """An object that promises to be an integer and fails."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def __index__(self) -> int:
+        raise self.error("no integer")
+
+
 @pytest.mark.parametrize(
     ("keyword", "values"),
     [
-        ("max_version", ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3]]),
+        ("max_version", ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3], (1, BadIndex(OSError))]),
         ("dl_device", [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]]),
-        ("copy", ["no", 2, 1.0, (), np.array(1), np.int64(1)]),
+        ("copy", ["no", 2, 1.0, (), np.array([1, 0]), np.int64(1), 10**5000, BadIndex(TypeError)]),
     ],
 )
-def test_a_value_that_makes_no_sense_is_a_buffer_error(tensor, keyword, values):
+def test_a_value_that_makes_no_sense_is_a_buffer_error(memory, keyword, values):
+    """NumPy and dpctl take a TypeError for "old producer", and ask again without keywords."""
+    tensor, gone = owned(memory)
     for value in values:
-        with refused("request_unsupported", keyword, found=repr(value)):
+        with refused("request_unsupported", keyword, found=shown(value)):
             tensor.__dlpack__(**{keyword: value})
+    del tensor
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_legacy_capsule_cannot_say_read_only_which_a_copy_is_not(memory):
@@ -142,55 +157,9 @@ def test_a_copy_does_not_need_the_tensor_any_more(memory):
     assert bytes_on_host(again) == bytes(range(48))
 
 
-class BadIndex:
-    """An object that promises to be an integer and fails."""
-
-    def __init__(self, error: type[BaseException]) -> None:
-        self.error = error
-
-    def __index__(self) -> int:
-        raise self.error("no integer")
-
-
-class NoTruth:
-    """An object that is neither true nor false, and compares with nothing."""
-
-    __hash__ = None
-
-    def __bool__(self, *_: object) -> bool:
-        raise TypeError("no truth")
-
-    __eq__ = __bool__
-
-
 def test_what_ends_the_program_is_no_refusal(tensor):
     with pytest.raises(KeyboardInterrupt):
         tensor.__dlpack__(max_version=(1, BadIndex(KeyboardInterrupt)))
-
-
-ODD_VALUES: list[Any] = [
-    object(), type, ValueError("x"), "", "cpu", b"\xff", bytearray(b"1"),
-    0, 1, -2, 2**63, 2**64, -(2**63) - 1, 10**4000, True, False, 1.0, float("nan"), 1j,
-    (), (1,), (1, 0), (14, 0), (14, -1), (2, 0), (2**80, 0), (1, 2**80), (None, None),
-    [1, 0], {1: 0}, iter(()), np.int64(-1), np.array([14, 0]),
-    NoTruth(), (NoTruth(), NoTruth()),
-    BadIndex(TypeError), (BadIndex(TypeError), 0), (1, BadIndex(OSError)), dpctl.SyclQueue,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("keyword", ["stream", "max_version", "dl_device", "copy"])
-def test_no_value_of_a_known_keyword_is_a_type_error_or_keeps_the_tensor(memory, keyword):
-    """NumPy and dpctl take one for "old producer", and ask again without keywords."""
-    tensor, gone = owned(memory)
-    for value in ODD_VALUES:
-        try:
-            given: Any = name_of(tensor.__dlpack__(**{keyword: value}))
-        except Exception as error:
-            given = type(error)
-        assert given in (VERSIONED, LEGACY, ConversionError, ValueError)
-    del tensor
-    gc.collect()
-    assert gone() is None
 
 
 BEGIN = """
