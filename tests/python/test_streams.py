@@ -13,6 +13,7 @@ import pytest
 from capsules import (
     LEGACY,
     NEWEST,
+    ForeignArray,
     ForeignTensor,
     OldArray,
     bytes_on_host,
@@ -286,6 +287,7 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
     "sycl_queue, None": lambda queue: stream_of(None),
     "sycl_queue, a bool": lambda queue: stream_of(True),
     "an address one off": lambda queue: queue.addressof_ref() + 1,
+    "an array": lambda queue: np.zeros(2),
     "an address as a float": lambda queue: float(queue.addressof_ref()),
     **{f"an address of {of}": lambda _, of=of: WORDS[of].ctypes.data for of in WORDS},
     "a tensor without a queue": lambda queue: to_dlpack_tensor(
@@ -320,16 +322,6 @@ class Producer:
         return self._sycl_queue
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
-        return self.foreign.capsule()
-
-
-class StreamProducer(Producer):
-    """A producer that takes a `stream` and remembers it; it hands nothing over."""
-
-    asked: Any = None
-
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
-        self.asked = stream
         return self.foreign.capsule()
 
 
@@ -439,13 +431,14 @@ def test_what_the_queue_of_a_producer_raises_reaches_the_caller(memory, error, k
 
 
 def test_a_producer_that_takes_a_stream_is_given_the_queue_itself(memory, queue):
-    x = StreamProducer(memory, queue)
+    x: Any = ForeignArray(Producer(memory, queue).foreign)
+    x.sycl_queue = queue
     asked = new_queue(in_order=True)
     assert from_dlpack(x, device=asked).sycl_queue == asked
-    assert x.asked is asked
+    assert x.asked[-1]["stream"] is asked
     for keywords in ({}, {"device": (14, 0)}):
         assert from_dlpack(x, **keywords).sycl_queue == queue
-        assert x.asked is None
+        assert x.asked[-1] == {"max_version": NEWEST}
 
 
 def test_the_interface_names_no_queue_of_another_context_on_opencl(foreign_queue, memory, queue):
@@ -493,6 +486,6 @@ def test_a_copy_for_a_queue_waits_for_no_other_work_of_it(start, consumer):
 def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(start, consumer):
     """The producer has put its work into the queue before it returned."""
     pending = start(consumer)
-    array = StreamProducer(pending.memory, None)
+    array = ForeignArray(Producer(pending.memory, None).foreign)
     taken = answer_behind(pending, partial(from_dlpack, array, usm_type="shared", device=consumer))
     assert taken.numpy().tolist() == VALUES
