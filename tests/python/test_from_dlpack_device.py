@@ -22,7 +22,6 @@ HERE = (14, 0)
 class DeviceType(enum.Enum):
     """What the array API calls a device type, which need be no int."""
 
-    CPU = 1
     ONE_API = 14
     NONE = "none"
 
@@ -66,19 +65,10 @@ def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(foreign_queue, 
     assert untouched.asked == []
 
 
-def test_a_copy_that_cannot_be_allocated_says_its_bytes(memory):
-    for shape, nbytes in (
-        ((2**20, 2**20, 64), str(2**46)),
-        ((2**31, 2**30, 2), "more than 1152921504606846975"),
-    ):
-        same = to_dlpack_tensor(memory, shape=shape, dtype="i1", strides=(0, 0, 0))
-        acts: tuple[Callable[[], Any], ...] = (
-            lambda x=same: from_dlpack(x, copy=True),
-            lambda x=same: x.__dlpack__(dl_device=(1, 0)),
-        )
-        for act in acts:
-            with refused("copy_needed", "copy", expected=f"of {nbytes} bytes", found="none"):
-                act()
+def test_a_copy_of_more_bytes_than_memory_can_have_says_so(memory):
+    huge = to_dlpack_tensor(memory, shape=(2**31, 2**30, 2), dtype="i1", strides=(0, 0, 0))
+    with refused("copy_needed", "copy", expected="of more than 1152921504606846975 bytes"):
+        from_dlpack(huge, copy=True)
 
 
 def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type):
@@ -93,15 +83,6 @@ def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type):
     assert gone() is None
     assert made.numpy().tolist() == list(range(12))
     assert (content_of(made.__dlpack__(max_version=NEWEST)).flags, made.readonly) == (0, False)
-
-
-def test_a_host_array_cannot_come_without_a_copy_or_without_a_device():
-    values = np.zeros(3)
-    with refused("copy_needed", "copy", expected="an array in host memory", found="False"):
-        from_dlpack(values, device=HERE, copy=False)
-    for keywords in ({}, {"copy": True}):
-        with refused("device_type_unsupported", "device.device_type", remedy="device="):
-            from_dlpack(values, **keywords)
 
 
 @pytest.mark.parametrize("legacy", [False, True])
@@ -144,9 +125,6 @@ def test_usm_of_another_kind_is_copied(usm_type, queue):
         assert made.usm_type == wanted
         assert (made.data == tensor.data) is (wanted == usm_type)
         assert np.array_equal(made.numpy(), tensor.numpy())
-        if wanted != usm_type:
-            with refused("copy_needed", "copy", expected="device or USM kind", found="False"):
-                from_dlpack(tensor, usm_type=wanted, copy=False)
 
 
 def test_a_copy_of_read_only_memory_may_be_written(memory):
@@ -268,23 +246,10 @@ def test_an_id_alone_is_told_the_pair_that_it_may_mean(memory, device, remedy):
             call(to_dlpack_tensor(memory), device=device)
 
 
-@pytest.mark.parametrize("device", [(1, 0), (DeviceType.CPU, 0)])
-def test_the_host_is_no_device_of_a_tensor(memory, device):
-    with refused("request_unsupported", "device", expected="a root device", remedy="numpy()"):
-        from_dlpack(to_dlpack_tensor(memory), device=device)
-
-
 def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(memory):
     tensor = to_dlpack_tensor(memory)
     for copy in (False, 0, np.False_, True, 1, np.True_):
         assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
-
-
-@pytest.mark.parametrize("dtype", ["int4", (2, 32, 4)], ids=str)
-def test_numpy_is_refused_for_dtypes_that_it_lacks(dtype, memory):
-    tensor = to_dlpack_tensor(memory, dtype=dtype)
-    with refused("dtype_unsupported", "dtype", found=str(tensor.dtype)):
-        tensor.numpy()
 
 
 def test_numpy_gives_a_new_compact_array_that_may_be_written(memory):
