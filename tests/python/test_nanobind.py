@@ -868,6 +868,7 @@ def test_an_object_at_hand_becomes_an_owned_view_and_no_other(ext, floats):
     with pytest.raises(TypeError, match=r"expected a dpctl\.SyclQueue, found another"):
         ext.cast_to_queue(3)
     assert not ext.try_cast_to_queue(3)  # leaves no error
+    assert (ext.is_row(floats), ext.is_row(3)) == (True, False)
 
 
 # --- Owners ---------------------------------------------------------------------------------------

@@ -381,7 +381,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
-      if (usm_dlpack::detail::is_cast(flags)) {
+      if (usm_dlpack::detail::is_cast(flags) || cleanup == nullptr) {  // nb::isinstance
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "use to_owned_view");
