@@ -151,12 +151,18 @@ def _path(value: Any, wanted: Any) -> str | None:
     return None
 
 
-def _refuses(annotation: str, code: str, word: str) -> bool:
-    """Return whether a rule that expects a word may be broken for a parameter."""
-    view = re.search(r"dtype='(\w+)', shape=\((.*?),?\)", annotation)
-    if view is None or code not in ("dtype_mismatch", "rank_mismatch"):
+def _view(annotation: str) -> tuple[str, int] | None:
+    """Return the dtype and the rank of a view."""
+    found = re.search(r"dtype='(\w+)', shape=\((.*?),?\)", annotation)
+    return None if found is None else (found[1], len(found[2].split(", ")) if found[2] else 0)
+
+
+def _refuses(annotation: str, parts: list[Any]) -> bool:
+    """Return whether a view may have refused an array with these parts of an error, if any."""
+    view = _view(annotation)
+    if view is None or not parts or parts[1] not in ("dtype_mismatch", "rank_mismatch"):
         return True
-    return word in (view[1], str(len(view[2].split(", ")) if view[2] else 0))
+    return parts[3].partition(" ")[0] in map(str, view)
 
 
 @dataclass
@@ -236,10 +242,8 @@ class _Call:
         """Return whether the only overload that fits took an object, and refused it elsewhere."""
         return len(self.overloads) == 1 and len(self.places(argument)) > 1
 
-    def find(
-        self, argument: Any, code: str = "", _field: str = "", expected: str = ""
-    ) -> tuple[str, str, list[str]]:
-        """Find the argument that is or holds an object that a rule refused.
+    def find(self, argument: Any, parts: list[Any]) -> tuple[str, str, list[str]]:
+        """Find the argument that is or holds an object that was refused, by the error's parts.
 
         Returns its place, what a remedy calls the object, and the annotations of the overloads.
         """
@@ -247,9 +251,7 @@ class _Call:
         # If several arguments hold it, views are the likelier ones.
         likely = [place for place in places if place[0].is_ours] or places[:1]
         if len(self.overloads) == 1:
-            word = expected.partition(" ")[0]
-            refusing = [place for place in likely if _refuses(place[0].annotation, code, word)]
-            likely = refusing or likely
+            likely = [p for p in likely if _refuses(p[0].annotation, parts)] or likely
         name = next((name + path for _, name, path in likely), "array")
         positions = {parameter.position for parameter, *_ in likely}
         annotations = [p.annotation for o in self.overloads for p in o if p.position in positions]
@@ -285,9 +287,9 @@ class _Call:
         if annotation.startswith(_VIEW):
             remedy = "pass such an array"
             remedy = remedy if value is None else "pass an array with __dlpack__ or USM"
-            dtype = re.search(r"dtype='(\w+)'", annotation)
-            if isinstance(value, list | tuple) and dtype and _is_of_numpy(dtype[1]):
-                array = f"numpy.asarray({name.replace(' ', '_')}, '{dtype[1]}')"
+            view = _view(annotation)
+            if isinstance(value, list | tuple) and view and _is_of_numpy(view[0]):
+                array = f"numpy.asarray({name.replace(' ', '_')}, '{view[0]}')"
                 parts = _kind_and_output([fault.annotation for fault in faults])
                 remedy += ", " + _COPY.format(array=array, queue=self.queue)
                 remedy += "{kind}){output}".format_map(parts)
@@ -347,9 +349,8 @@ def _shape(argument: Any, rule: str, word: str, annotations: list[str]) -> str:
     with contextlib.suppress(Exception):  # the array's own attributes, or another dtype
         if rule == "rank_mismatch":
             return str((*(1,) * (int(word) - 1), _size(argument)))
-        if rule == "raw_memory" and (shape := re.search(r"shape=\((.*?)\)", annotations[0])):
-            ndim = len(shape[1].rstrip(",").split(","))
-            return str((*(1,) * (ndim - 1), argument.nbytes // numpy.dtype(word).itemsize))
+        if rule == "raw_memory" and (view := _view(annotations[0])):
+            return str((*(1,) * (view[1] - 1), argument.nbytes // numpy.dtype(word).itemsize))
     return "..."
 
 
@@ -415,12 +416,14 @@ def from_arguments(
     for argument, *given in refusals:
         if not given or (id(argument) in ids and not call.is_twice(argument)):
             continue
-        raised: Any = given[0]
-        parts = [False, *raised._parts()] if isinstance(raised, ConversionError) else given
-        place, name, annotations = call.find(argument, *parts[1:4])
-        if isinstance(raised, BaseException) and parts is given:
+        parts, raised = given, given[0]
+        if isinstance(raised, ConversionError):
+            parts = [False, *raised._parts()]
+        elif isinstance(raised, BaseException):
+            place = call.find(argument, [])[0]
             is_ours = type(raised) in (TypeError, ValueError) and is_our_sentence(raised)
             return type(raised)(f"{function}: {place}: {raised}") if is_ours else raised
+        place, name, annotations = call.find(argument, parts)
         error = _reason(call, argument, name, annotations, *parts[1:])
         text = f"{function}: {place}: {error}"
         if not parts[0]:  # no other view type could accept it

@@ -204,7 +204,7 @@ inline bool is_operator(std::string_view name) {
          name != "__call__" && name != "__getitem__" && name != "__setitem__";
 }
 
-/// Whether a function is the `__init__` beside an `nb::new_`, which Python does not call.
+/// Whether a function is the `__init__` beside an `nb::new_`, which does nothing.
 inline bool is_unused_init(nb::handle scope, const nb::str& name) {
   return nb::str("__init__").equal(name) &&
          nb::hasattr(scope.attr("__new__"), "__nb_signature__");
@@ -271,7 +271,7 @@ inline void explain_refusals(nanobind::handle scope, const char* name) {
 namespace detail {
 
 /// Calls `visit(scope, name, member, is_own)` for the members of a module or class, its
-/// submodules and its own classes. A member is its scope's own that has no other name.
+/// submodules and its own classes. `is_own`: it was defined there, and under that name.
 template <class Visit>
 void for_each_member(nb::handle scope, const Visit& visit) {
   const bool is_class = PyType_Check(scope.ptr()) != 0;
@@ -296,9 +296,9 @@ void for_each_member(nb::handle scope, const Visit& visit) {
 }  // namespace detail
 
 /// Adds the last overload to each function of a module, its submodules and classes, that takes
-/// views or SYCL objects. Call it once, at the end of `NB_MODULE`. A setter of `def_prop_rw`
-/// gets none, nor does an operator: Python then tries that of the other operand. A property
-/// made of methods does.
+/// views or SYCL objects. Call it once, at the end of `NB_MODULE`. Operators get none: Python
+/// then tries that of the other operand. Setters of `def_prop_rw` get none either; a property
+/// that is made of two methods calls the explained ones.
 /// @param scope a module or class
 inline void explain_refusals(nanobind::handle scope) {
   namespace nb = nanobind;

@@ -264,8 +264,8 @@ template <class View, class = detail::required_bare_view<View>>
 }
 
 /// Checks that work on views may be submitted to a queue: the queue must be on their root
-/// device and in their memory's context. Host USM fits each device of its context. The error
-/// of one of several views counts it from 1 in `found`.
+/// device and in their memory's context. Host USM fits each device of its context. Of several
+/// views, `found` names the refused one by its number, from 1.
 /// @throws conversion_error `context_not_default` for a queue of another context; then as
 ///         `to_dlpack_tensor(view, queue)`
 template <class... Views>
