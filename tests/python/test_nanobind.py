@@ -344,6 +344,10 @@ def test_an_array_for_two_parameters_is_refused_by_the_one_that_it_does_not_fit(
     ):
         error = refused_call(ext.explained_two, array, array)
         assert str(error).startswith(f"explained_two: {place}: dtype: expected {wanted} ")
+    rows = to_dlpack_tensor(floats, shape=(3, 4))
+    for array, place in ((floats, "argument 2 (y)"), (rows, "argument 1 (x)")):
+        error = refused_call(ext.explained_ranks, array, array)
+        assert str(error).startswith(f"explained_ranks: {place}: ndim: expected ")
     by_name = by_itself(doubles, "__sycl_usm_array_interface__")
     remedy = refused_call(ext.explained_two, by_name, doubles).remedy
     y = follow(remedy, x=by_name, dpctl=dpctl)

@@ -7,7 +7,7 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import READ_ONLY, ForeignArray, ForeignTensor, name_of
+from capsules import IS_COPIED, READ_ONLY, ForeignArray, ForeignTensor, name_of
 from memory_sources import TypedArray, address_of, allocate, check_bounds
 from refusals import refused, stopped, wrong_argument
 from usm_dlpack import UsmAllocation, to_dlpack_tensor, validate
@@ -61,10 +61,13 @@ def test_an_impostor_of_a_capsule_is_a_type_error():
         validate(type("PyCapsule", (), {})())
 
 
-def test_read_only_memory_is_taken_where_it_may_be(memory):
-    foreign = ForeignTensor(address_of(memory))
-    foreign.managed.flags = READ_ONLY
-    assert validate(foreign.capsule(), readonly=True).readonly is True
+def test_read_only_memory_is_taken_where_it_may_be_and_no_other_flag_says_it(memory):
+    for flags in (0, READ_ONLY, IS_COPIED):
+        foreign = ForeignTensor(address_of(memory))
+        foreign.managed.flags = flags
+        assert validate(foreign.capsule(), readonly=True).readonly is (flags == READ_ONLY)
+        if flags != READ_ONLY:
+            validate(foreign.capsule(), readonly=False)
 
 
 def test_a_kind_is_refused_unless_it_is_accepted(usm_type, queue):

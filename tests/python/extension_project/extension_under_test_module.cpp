@@ -180,6 +180,10 @@ NB_MODULE(extension_under_test_module, m) {
       "explained_two",
       [](const_row x, doubles y, bool, float) { return x.extent(0) + y.extent(0); }, "x"_a,
       "y"_a, "flag"_a = false, "factor"_a = 1.F);
+  m.def(
+      "explained_ranks",
+      [](const_row x, array_view<const float, 2> y) { return x.extent(0) + y.extent(0); },
+      "x"_a, "y"_a);
   m.def("explained_lanes", &describe<array_view<const sycl::float2, 1>>, "x"_a);
   m.def("explained_star", [](const_row x, const nb::kwargs&) { return x.extent(0); });
   using floats_or_integers = std::variant<const_row, array_view<const std::int32_t, 1>>;
