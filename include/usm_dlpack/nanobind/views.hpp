@@ -72,18 +72,6 @@ class array_offer {
     owner_ = nb::steal(offered_.owner);
   }
 
-  /// @throws nb::python_error also TypeError if the object is no array
-  static array_offer of(nb::handle object) {
-    array_offer array(object);
-    if (!array.is_array()) {
-      PyErr_SetString(PyExc_TypeError,
-                      "x: expected an array with __dlpack__ or USM, found another object; "
-                      "pass the array itself");
-      throw nb::python_error();
-    }
-    return array;
-  }
-
   /// @pre `release` was not called
   bool is_array() const noexcept { return owner_.is_valid(); }
   const DLTensor& tensor() const noexcept { return offered_.tensor; }
@@ -147,8 +135,8 @@ class array_offer {
 namespace usm_dlpack {
 
 /// A view with an owner. Returned from a function, it becomes a `usm_dlpack.DLPackTensor` that
-/// shares the memory. As a parameter it keeps the array's memory alive for as long as it
-/// lives, on any thread. Movable, not copyable.
+/// shares the memory. As a parameter, or made of a Python object by `nb::cast`, it keeps the
+/// array's memory alive for as long as it lives, on any thread. Movable, not copyable.
 ///
 /// Nothing here waits: wait for pending work, or order your work behind it.
 template <class View>
@@ -259,7 +247,13 @@ class view_parameter : public kept_argument<Made> {
     this->value.reset();
     if (is_cast(flags)) {
       return this->take_or_leave_error([&] {
-        array_offer array = array_offer::of(object);
+        array_offer array(object);
+        if (!array.is_array()) {
+          PyErr_SetString(PyExc_TypeError,
+                          "x: expected an array with __dlpack__ or USM, "
+                          "found another object; pass the array itself");
+          throw nb::python_error();
+        }
         keep(array.template view<View>(), array);
       });
     }
@@ -359,16 +353,6 @@ inline void load_package() {
   });
 }
 
-/// Imports an array as a parameter `owned_view<View>` does, from a Python object.
-/// @pre the GIL is held
-/// @throws conversion_error as `validate` and `to_mdspan`; nb::python_error what the array
-///         raises, and TypeError for an object that is no array
-template <class View>
-[[nodiscard]] owned_view<View> to_owned_view(nanobind::handle object) {
-  detail::array_offer array = detail::array_offer::of(object);
-  return detail::own_array(array.template view<View>(), array);
-}
-
 }  // namespace usm_dlpack
 
 namespace nanobind::detail {
@@ -384,7 +368,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
       if (usm_dlpack::detail::is_cast(flags) || cleanup == nullptr) {  // nb::isinstance
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
-                                   "a cast, which would not", "use to_owned_view");
+                                   "a cast, which would not", "cast to an owned_view");
       }
       this->value.emplace(view);
       cleanup->append(array.release());

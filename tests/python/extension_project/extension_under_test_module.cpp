@@ -286,8 +286,7 @@ NB_MODULE(extension_under_test_module, m) {
     std::thread([] { kept.reset(); }).join();
   });
   m.def("cast_to_view", [](nb::handle x) { return describe(nb::cast<row>(x)); });
-  m.def("to_owned", [](nb::handle x) { return describe(to_owned_view<row>(x).view()); });
-  m.def("cast_to_owned",
+  m.def("to_owned",
         [](nb::handle x) { return describe(nb::cast<owned_view<row>>(x).view()); });
   m.def("is_row", [](nb::handle x) { return nb::isinstance<row>(x); });
   m.def("try_cast_to_queue", [](nb::handle x) {
