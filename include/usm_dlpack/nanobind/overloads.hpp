@@ -7,6 +7,7 @@
 #include <usm_dlpack/nanobind/package.hpp>
 
 #include <cstring>
+#include <functional>
 #include <unordered_map>
 
 namespace usm_dlpack {
@@ -19,11 +20,30 @@ constexpr bool is_of_type(errc rule) noexcept {
          rule == errc::layout_mismatch;
 }
 
+/// An argument that an overload refused.
+struct refused_argument {
+  nb::object argument;
+  std::function<void()> raise;  ///< throws why, if it is an array
+
+  /// The argument, and of an array the exception, or `is_of_type` and the parts of the error.
+  nb::tuple parts() const {
+    try {
+      raise();
+    } catch (const conversion_error& refused) {
+      return nb::make_tuple(argument, is_of_type(refused.code()), to_string(refused.code()),
+                            refused.field().c_str(), refused.expected().c_str(),
+                            refused.found().c_str(), refused.remedy().c_str());
+    } catch (const nb::python_error& raised) {
+      return nb::make_tuple(argument, raised.value());
+    }
+    return nb::make_tuple(argument);
+  }
+};
+
 /// What overloads said of one call's arguments, in their order.
 struct call_record {
-  nb::list refusals;  ///< tuples: an argument, and if it is an array that was refused,
-                      ///< the BufferError, or `is_of_type` and the parts of the refusal
-  nb::list taken;     ///< arguments that an overload took
+  std::vector<refused_argument> refusals;
+  nb::list taken;             ///< arguments that an overload took
   std::exception_ptr raised;  ///< the first error of an array itself, an interrupt for example
   bool is_explained = false;  ///< whether the last overload, which raises, was seen
   bool ended = false;         ///< whether an overload refused for all
@@ -51,14 +71,13 @@ inline call_record& record_of(nb::detail::cleanup_list* call) {
   return recorded_calls()[call];
 }
 
-/// Records a refusal: of an object of another Python type than the parameter, or with parts
-/// that say why an array was refused.
+/// Records a refusal.
 /// @param call null records nothing
-template <class... Parts>
-void record_refusal(nb::handle argument, nb::detail::cleanup_list* call,
-                    const Parts&... parts) {
+/// @param raise throws why an array was refused; it runs only if no overload takes the call
+inline void record_refusal(
+    nb::handle argument, nb::detail::cleanup_list* call, std::function<void()> raise = [] {}) {
   if (call != nullptr) {
-    record_of(call).refusals.append(nb::make_tuple(argument, parts...));
+    record_of(call).refusals.push_back({nb::borrow(argument), std::move(raise)});
   }
 }
 
@@ -182,9 +201,12 @@ struct end_of_search {
   if (call.raised != nullptr) {
     std::rethrow_exception(call.raised);
   }
+  nb::list refusals;
+  for (const refused_argument& refused : call.refusals) {
+    refusals.append(refused.parts());
+  }
   package_interface::get().set_argument_error(function.c_str(), signatures.ptr(), args.ptr(),
-                                              kwargs.ptr(), call.refusals.ptr(),
-                                              call.taken.ptr());
+                                              kwargs.ptr(), refusals.ptr(), call.taken.ptr());
   throw nb::python_error();
 }
 

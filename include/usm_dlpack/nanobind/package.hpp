@@ -54,7 +54,8 @@ struct package_interface {
   void (*set_error)(const char* code, const char* field, const char* expected,
                     const char* found, const char* remedy) noexcept;
   /// Sets the error of a call that no overload took.
-  /// @param refusals, taken as `call_record` has them
+  /// @param refusals as `refused_argument::parts` makes them
+  /// @param taken arguments that an overload took
   void (*set_argument_error)(const char* function, PyObject* signatures, PyObject* args,
                              PyObject* kwargs, PyObject* refusals, PyObject* taken) noexcept;
 

@@ -305,20 +305,30 @@ class view_parameter : public kept_argument<Made> {
         record_refusal(object, cleanup);
         return false;
       }
+      const DLTensor& tensor = array.tensor();
+      const subbyte storage = storage_of(array.flags());
+      constexpr DLDataType wanted = data_type_v<typename View::element_type>;
+      if (!same_data_type(tensor.dtype, wanted) ||
+          static_cast<std::size_t>(tensor.ndim) != View::rank()) {
+        // Another overload is likely to take it, so no exception is made yet.
+        record_refusal(object, cleanup, [tensor, storage] {
+          detail::check_element_type<View>(tensor, storage);
+          detail::check_rank<View>(tensor);
+        });
+        return false;
+      }
       keep(array.template view<View>(), array);
       record_taken(object, cleanup);
       return true;
     } catch (const conversion_error& refused) {
-      record_refusal(object, cleanup, is_of_type(refused.code()), to_string(refused.code()),
-                     refused.field().c_str(), refused.expected().c_str(),
-                     refused.found().c_str(), refused.remedy().c_str());
+      record_refusal(object, cleanup, [refused] { throw conversion_error(refused); });
       if (!is_of_type(refused.code())) {
         throw;
       }
       return false;
     } catch (const nb::python_error& raised) {
       if (is_refusal(raised)) {
-        record_refusal(object, cleanup, raised.value());
+        record_refusal(object, cleanup, [raised] { throw nb::python_error(raised); });
       } else if (cleanup != nullptr && record_of(cleanup).raised == nullptr) {
         record_of(cleanup).raised = std::current_exception();
       }
