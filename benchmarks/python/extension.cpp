@@ -17,8 +17,12 @@ namespace nb = nanobind;
 
 namespace {
 
+template <class Element>
+using view =
+    usm_dlpack::device_mdspan<Kokkos::mdspan<Element, Kokkos::dextents<std::int64_t, 2>>>;
 using view_type = Kokkos::mdspan<float, Kokkos::dextents<std::int64_t, 2>>;
-using ndarray = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::oneapi>;
+template <class Element>
+using ndarray = nb::ndarray<Element, nb::ndim<2>, nb::c_contig, nb::device::oneapi>;
 constexpr std::size_t rows = 4;
 
 /// Device memory of a 4 x 4 matrix: what functions return, and what calls in C++ exchange.
@@ -87,9 +91,12 @@ class matrix {
 }  // namespace
 
 NB_MODULE(benchmark_extension, module) {
-  module.def("take_view",
-             [](const usm_dlpack::device_mdspan<view_type>& x) { return x.extent(0); });
-  module.def("take_ndarray", [](const ndarray& x) { return x.shape(0); });
+  module.def("take_view", [](const view<float>& x) { return x.extent(0); });
+  module.def("take_ndarray", [](const ndarray<float>& x) { return x.shape(0); });
+  module.def("overloaded_view", [](const view<int>& x) { return x.extent(0); });
+  module.def("overloaded_view", [](const view<float>& x) { return x.extent(0); });
+  module.def("overloaded_ndarray", [](const ndarray<int>& x) { return x.shape(0); });
+  module.def("overloaded_ndarray", [](const ndarray<float>& x) { return x.shape(0); });
   nb::class_<matrix>(module, "Matrix")
       .def(nb::init<sycl::queue>())
       .def("owned", &matrix::owned)
