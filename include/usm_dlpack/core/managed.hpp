@@ -146,7 +146,7 @@ template <class Owner>
 }
 
 /// Makes a legacy managed tensor.
-/// @throws conversion_error also for flags, which it cannot carry
+/// @throws conversion_error also `read_only`, or `dtype_unsupported` for padded elements
 template <class Owner>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const DLTensor& tensor,
                                                              Owner&& owner,

@@ -147,11 +147,12 @@ template <class View>
                                  storage);
 }
 
-/// Whether `accept_common_case` handles a view type: elements of whole bytes, no promised
-/// alignment, a mapping made from strides or determined by extents.
+/// Whether `accept_common_case` handles a view type: elements of whole bytes and a dtype of
+/// DLPack, no promised alignment, a mapping made from strides or determined by extents.
 template <class View, class Mapping = typename View::mapping_type>
 inline constexpr bool has_common_case =
     data_type_v<typename View::element_type>.bits >= 8 &&
+    detail::dtype_is_known(data_type_v<typename View::element_type>) &&
     promised_alignment<accessor_of<View>> <= alignof(typename View::element_type) &&
     (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
                                 : made_from_extents<Mapping> && padding_of<Mapping> == 0);

@@ -69,13 +69,15 @@ TEST(ToDlpack, AsksAnEmptyViewForNoFirstElement) {
   EXPECT_EQ(to_dlpack_tensor(far, some_device).data(), nullptr);
 }
 
-// The mapping's own strides overflow, if its index type is signed.
+// The mapping's own strides overflow, if products of its index type are signed.
 TEST(ToDlpack, GivesAnEmptyViewCompactStridesWhereTheMappingCannotComputeThem) {
   constexpr int most = std::numeric_limits<int>::max();
   const md::mdspan<float, md::dextents<int, 4>> view(nullptr, 0, most, most, 2);
   const auto wrapper = to_dlpack_tensor(view, some_device);
   EXPECT_EQ(wrapper.strides()[1], std::int64_t{most} * 2);
   EXPECT_EQ(wrapper.strides()[2], 2);
+  const md::mdspan<float, md::dextents<std::uint16_t, 3>> promoted(nullptr, 0, 65535, 65535);
+  EXPECT_EQ(to_dlpack_tensor(promoted, some_device).strides()[0], std::int64_t{65535} * 65535);
   using wrapping = odd::hand_written_view<float, std::uint64_t, 3>;
   const std::uint64_t big = beyond_int64 / 2;
   const auto wrapped =

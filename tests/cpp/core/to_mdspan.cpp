@@ -10,6 +10,16 @@
 #include <tuple>
 
 namespace {
+struct no_dlpack_number {
+  unsigned char byte;
+};
+}  // namespace
+template <>
+struct usm_dlpack::data_type_of<no_dlpack_number> {
+  static constexpr DLDataType value{kDLFloat, 8, 1};
+};
+
+namespace {
 
 using namespace usm_dlpack_test;
 
@@ -37,6 +47,13 @@ TEST(ToMdspan, RefusesEachNumberOfAnotherDtype) {
                    "float32 (code 2, bits 32, lanes 1) for the view's element type",
                    to_string(other));
   }
+}
+
+TEST(ToMdspan, RefusesADtypeThatDlpackLacksAlsoAsTheElementType) {
+  using view_of_it = view<md::layout_right, int, no_dlpack_number>;
+  valid_tensor valid;
+  valid.tensor.dtype = data_type_v<no_dlpack_number>;
+  EXPECT_REFUSAL(to_mdspan<view_of_it>(valid.tensor), errc::dtype_unsupported, "dtype");
 }
 
 TEST(ToMdspan, TakesSubbyteElementsAsATypeStoredSoAlone) {
