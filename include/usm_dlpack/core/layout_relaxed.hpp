@@ -117,7 +117,7 @@ struct layout_relaxed {
       return detail::strides_step_over(all, detail::step_over::elements);
     }
 
-    /// Whether every index below the span size has an element.
+    /// Whether every index below the span size has exactly one element.
     constexpr bool is_exhaustive() const noexcept {
       const detail::element_span all = span();
       if (all.empty || !is_unique()) {

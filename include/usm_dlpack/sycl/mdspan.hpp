@@ -57,8 +57,8 @@ struct kept_accessor<Accessor, true> {
 /// Converts to the wrapped accessor, and so to a plain view: implicitly for host and shared
 /// USM, explicitly for device USM. Converts explicitly from the wrapped accessor, without
 /// proof of the kind. (Kokkos' mdspan takes all these conversions implicitly in C++17.) Within
-/// a kind, converts as the wrapped accessors do, such as from mutable to const elements; never
-/// between kinds.
+/// a kind, converts where the wrapped accessors do implicitly, such as from mutable to const
+/// elements; never between kinds.
 template <sycl::usm::alloc Kind, class Accessor>
 class usm_accessor : private detail::kept_accessor<Accessor> {
   using kept = detail::kept_accessor<Accessor>;
