@@ -44,10 +44,12 @@ class HostView:
         """NumPy's description of the memory; an AttributeError for a dtype that NumPy lacks."""
         (code, bits, lanes, _), _, _ = _core.parts_of(self._tensor)
         typestr = _dtypes.to_typestr(code, bits, lanes, "__array_interface__")
+        steps = (stride * bits // 8 for stride in self._tensor.strides)
         return {
             "data": (self._tensor.data, self._tensor.readonly),
             "shape": self._tensor.shape,
-            "strides": tuple(stride * bits // 8 for stride in self._tensor.strides),
+            # The free stride of an extent of 1 may wrap.
+            "strides": tuple((step + 2**63) % 2**64 - 2**63 for step in steps),
             "typestr": typestr,
             "version": 3,
         }
