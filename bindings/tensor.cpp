@@ -262,7 +262,9 @@ void wait_for_out_of_order_work() {
       working.add(queue);
     }
   };
-  for (nb::handle object : nb::module_::import_("gc").attr("get_objects")()) {
+  const nb::object gc = nb::module_::import_("gc");
+  gc.attr("unfreeze")();  // get_objects omits frozen tensors
+  for (nb::handle object : gc.attr("get_objects")()) {
     if (!is_tensor(object)) {
       continue;
     }

@@ -159,6 +159,7 @@ if not {in_order}:
     "make",
     [
         "x = from_dlpack(zeros, device=queue)",
+        "import gc; x = from_dlpack(zeros, device=queue); gc.freeze()",
         "x = from_dlpack(zeros, device=(14, 0)); exported = x.__dlpack__(stream=queue)",
     ],
 )
