@@ -84,6 +84,16 @@ def names(field: str, values: Any) -> list[str]:
     return [name.encode("ascii", "backslashreplace").decode() for name in found]
 
 
+def check_name(field: str, value: object, known: Sequence[str]) -> None:
+    """Refuse what is neither None nor one of the known names."""
+    is_name = isinstance(value, str)
+    if value is not None and not (is_name and value in known):
+        *others, last = ("None", *(f'"{name}"' for name in known))
+        expected = f"{', '.join(others)} or {last}"
+        kind = ValueError if is_name else TypeError
+        refuse(kind, field, expected, shown(value), "pass one of these")
+
+
 def flag(field: str, value: Any) -> bool | None:
     says = None if value is None else truth(value)
     if says is None and value is not None:
@@ -115,7 +125,7 @@ def is_usm(device: Any) -> bool:
     return _is_of_type(device, _KDL_ONEAPI)
 
 
-def device_id(device: Any) -> int:
+def device_id(device: Any, kinds: str = "a filter string or a device") -> int:
     """Return the DLPack id of a device, of its filter string, or of ``(14, device_id)``."""
     import dpctl
 
@@ -133,9 +143,10 @@ def device_id(device: Any) -> int:
             ValueError, "device", "the filter string of a device that exists", shown(device), remedy
         )
     if not isinstance(meant, dpctl.SyclDevice):
-        is_number = hasattr(device, "__index__") and not isinstance(device, bool)
-        named = index(device) if is_number else "device_id"
-        expected = "(14, device_id), a filter string, a device or a queue of dpctl"
+        named: int | str = "device_id"
+        with contextlib.suppress(TypeError):
+            named = named if isinstance(device, bool) else index(device)
+        expected = f"(14, device_id), {kinds} of dpctl"
         refuse(TypeError, "device", expected, shown(device), f"pass (14, {named})")
     number: int = _core.device_id(meant)
     return number
@@ -151,4 +162,4 @@ def destination(device: Any) -> tuple[int, dpctl.SyclQueue | None]:
         raise ConversionError("request_unsupported", "device", expected, shown(device), remedy)
     if isinstance(device, dpctl.SyclQueue):
         return _core.device_id(device.sycl_device), device
-    return device_id(device), None
+    return device_id(device, "a filter string, a device or a queue"), None

@@ -88,8 +88,8 @@ class ArgumentError(ConversionError, TypeError):
     Attributes
     ----------
     reasons
-        A `ConversionError` for each refusal of an argument, in the order of the overloads.
-        The only overload also has one for an argument that is missing or of another Python type.
+        A `ConversionError` for each refusal of an argument, in the order of the overloads; or one
+        for an argument that is missing or of another Python type, if the sentence names it.
     """
 
     __module__ = "usm_dlpack"

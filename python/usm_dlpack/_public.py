@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from usm_dlpack import _arguments, _core, _dtypes
-from usm_dlpack._arguments import refuse
 from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, SyclDevice, SyclQueue
 from usm_dlpack._core import DLPackTensor, UsmAllocation
 from usm_dlpack._errors import ConversionError, UsmBindingError, shown
@@ -53,7 +52,7 @@ def to_dlpack_tensor(
         Bytes from `obj`'s first element to the tensor's first.
     queue
         A queue made from the memory's root device alone: the one that works on it. None is the
-        queue in the array interface of `obj`, if one is there. It becomes the tensor's
+        ``sycl_queue`` of a DLPackTensor, or one in the array interface. It becomes the tensor's
         ``sycl_queue``: exports and copies of the tensor are ordered behind its work, as
         ``__dlpack__`` says. Nothing is synchronised here.
 
@@ -187,13 +186,8 @@ def from_dlpack(
     if device is None and copy is None and usm_type is None and order is None:
         return _core.from_dlpack(x)
     copy = _arguments.flag("copy", copy)
-    if usm_type is not None and not isinstance(usm_type, str):
-        refuse(TypeError, "usm_type", "None or a str", shown(usm_type), "pass a name")
-    if usm_type not in (None, *_USM_TYPES):
-        expected = '"host", "device" or "shared"'
-        refuse(ValueError, "usm_type", expected, shown(usm_type), "correct the name")
-    if order is not None and not (isinstance(order, str) and order == "C"):
-        refuse(ValueError, "order", 'None or "C"', shown(order), "pass one")
+    _arguments.check_name("usm_type", usm_type, _USM_TYPES)
+    _arguments.check_name("order", order, ["C"])
     if device is None:
         return _core.from_dlpack(x, None, None, copy, usm_type, order is not None)
     _core.check_process()

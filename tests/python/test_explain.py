@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from capsules import ForeignArray, ForeignTensor, consume, name_of
 from memory_sources import TypedArray, address_of, allocate, kept
+from refusals import wrong_argument
 from usm_dlpack import _core, explain, to_dlpack_tensor, validate
 
 IMPORT = ["request", "producer", "capsule", "header", "device_type", "structure"]
@@ -202,6 +203,12 @@ def test_an_explanation_keeps_neither_array_nor_capsule_alive(keywords, memory):
         gc.enable()
     assert foreign.deletions == (0 if keywords else 1)  # such a keyword is read first
     assert explanation.error is not None
+
+
+@pytest.mark.parametrize("direction", [1, np.array(["import", "export"])])
+def test_a_direction_that_is_no_str_is_a_type_error(memory, direction):
+    with wrong_argument(TypeError, "direction"):
+        explain(memory, direction=direction)
 
 
 def test_an_array_is_explained_in_the_directions_that_it_has(memory):

@@ -207,9 +207,10 @@ def test_a_copy_of_the_producer_in_another_order_is_copied_again(memory):
     assert made.data != address_of(memory)
 
 
-def test_null_strides_are_c_order(memory):
-    foreign = ForeignTensor(address_of(memory))
-    foreign.tensor.strides = None
+@pytest.mark.parametrize("strides", [None, (9, 1)])
+def test_null_strides_and_any_of_extent_one_are_c_order(memory, strides):
+    foreign = ForeignTensor(address_of(memory), shape=(1, 4))
+    foreign.tensor.strides = strides and foreign.array(strides)
     made = from_dlpack(ForeignArray(foreign), order="C", copy=False)
     assert (made.data, made.strides) == (address_of(memory), (4, 1))
 
@@ -222,10 +223,12 @@ def test_null_strides_are_c_order(memory):
         *((ValueError, "device", (14, number)) for number in (2**31, -(2**31) - 1)),
         *((TypeError, "device", (14, number)) for number in (0.0, "0", None)),
         *((TypeError, "device", value) for value in (0, True, [14, 0], dpctl.SyclDevice)),
+        (TypeError, "device", np.zeros(2)),
         *((TypeError, "copy", value) for value in (2, "yes", np.int64(1), ())),
         *((ValueError, "usm_type", value) for value in ("", "Device", "unknown")),
         *((TypeError, "usm_type", value) for value in (1, b"host")),
-        *((ValueError, "order", value) for value in ("F", "c", b"C", 1, np.array(["C", "C"]))),
+        *((ValueError, "order", value) for value in ("F", "c")),
+        *((TypeError, "order", value) for value in (b"C", 1, np.array(["C", "C"]))),
     ],
     ids=str,
 )

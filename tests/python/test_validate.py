@@ -122,6 +122,8 @@ def test_what_is_asked_for_and_there_is_taken(memory, queue):
         assert validate(
             tensor, dtype=np.float32, ndim=2, readonly=False, overlapping=False, device=named
         )
+    with wrong_argument(TypeError, "device", "a filter string or a device of dpctl, found an"):
+        validate(tensor, device=queue)
     lanes = to_dlpack_tensor(memory, shape=(2,), dtype=(2, 32, 4))
     assert validate(lanes, dtype=(2, 32, 4), readonly=True, overlapping=True)
 

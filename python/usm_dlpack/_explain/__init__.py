@@ -5,9 +5,9 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from usm_dlpack._arguments import refuse
+from usm_dlpack._arguments import check_name, refuse
 from usm_dlpack._arrays import SyclDevice, SyclQueue
-from usm_dlpack._errors import shown, type_name
+from usm_dlpack._errors import type_name
 from usm_dlpack._explain._explanation import Explanation
 from usm_dlpack._explain._steps import Observed, is_capsule
 
@@ -29,9 +29,7 @@ def _has(x: object, name: str) -> bool:
 def _directions(
     x: object, direction: object, imports: dict[str, Any], exports: dict[str, Any]
 ) -> list[str]:
-    if direction not in (None, "import", "export"):
-        expected = 'None, "import" or "export"'
-        refuse(ValueError, "direction", expected, shown(direction), "correct the name")
+    check_name("direction", direction, ["import", "export"])
     given = {"import": imports, "export": exports}
     implied = {way for way, keywords in given.items() if keywords or way == direction}
     if len(implied) > 1:
