@@ -173,7 +173,7 @@ struct sycl_place {
 sycl_place find_sycl_place(nb::handle obj, const memory_view& view) {
   if (has_tensor_type(obj)) {
     const tensor& own = *nb::inst_ptr<tensor>(obj);
-    return {own.proof().context(), own.queue_knows_memory() ? own.queue() : std::nullopt};
+    return {own.proof().context(), own.queue()};
   }
   std::optional<sycl::queue> queue = find_queue(view.syclobj);
   const sycl::context context = queue ? queue->get_context() : to_context(view.syclobj);

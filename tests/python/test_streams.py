@@ -445,6 +445,8 @@ def test_the_interface_names_no_queue_of_another_context_on_opencl(foreign_queue
     """On Level Zero an array that says such a queue is refused."""
     outside = from_dlpack(Producer(memory, foreign_queue))
     assert outside.sycl_queue == foreign_queue
+    # Copies of another view of the memory wait for the same work.
+    assert to_dlpack_tensor(outside, shape=12).sycl_queue == foreign_queue
     assert outside.__sycl_usm_array_interface__["syclobj"] == queue.sycl_context
     assert dpctl_memory.as_usm_memory(outside)._pointer == address_of(memory)
 
