@@ -369,7 +369,6 @@ tensor_copy copy_to_host(const copy_source& source) {
   const copy_layout layout = layout_of_copy(source);
   copy_memory memory = allocate_host(layout.nbytes);
   if (layout.compact) {
-    std::memset(memory.get(), 0, layout.nbytes);
     write_compact(source, memory.get());
   } else if (!source.structure.empty) {
     const without_gil unlocked;

@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def read_table() -> list[Row]:
-    """Return the rows of the table, in its order."""
+    """Return the rows of the table, in alphabetical order."""
     table = TABLE.search(HEADER.read_text(encoding="utf-8"))
     assert table is not None, f"{HEADER}: expected error_table, found none; name it so"
     rows = list(ROW.finditer(table[1]))
@@ -35,10 +35,10 @@ def read_table() -> list[Row]:
         None: "`usm_dlpack.ConversionError`",
         "binding_error": "`usm_dlpack.UsmBindingError`, which is also a `TypeError`",
     }
-    return [
+    return sorted(
         Row(row["name"], "".join(re.findall(r'"([^"]*)"', row["meaning"])), raised[row["raised"]])
         for row in rows
-    ]
+    )
 
 
 def index_table(rows: list[Row]) -> list[str]:
