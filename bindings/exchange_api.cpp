@@ -102,6 +102,20 @@ void check_result(const void* out) {
   }
 }
 
+/// Like `guarded`, for a caller that may have a Python error set: a refusal replaces it.
+template <class Function>
+int answer(Function&& function) noexcept {
+  std::optional<nb::python_error> before;
+  if (PyErr_Occurred() != nullptr) {
+    before.emplace();  // no Python code may run with it
+  }
+  const int status = guarded(function);
+  if (before && status == 0) {
+    before->restore();
+  }
+  return status;
+}
+
 const tensor& tensor_in(void* object) {
   const nb::handle handle(static_cast<PyObject*>(object));
   if (object == nullptr || !has_tensor_type(handle)) {
@@ -113,7 +127,7 @@ const tensor& tensor_in(void* object) {
 }
 
 int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
@@ -123,7 +137,7 @@ int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) 
 }
 
 int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
@@ -134,7 +148,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
 }
 
 int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     managed_tensor owned(managed);  // taken also if it is refused
     check_result(out);
     if (managed == nullptr) {
@@ -147,7 +161,7 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
 }
 
 int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) noexcept {
-  return guarded([&] {
+  return answer([&] {
     check_result(out);
     if (type == kDLCPU) {
       *out = nullptr;

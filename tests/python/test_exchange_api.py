@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+import extension_under_test
 import ml_dtypes
 import numpy as np
 import pytest
@@ -137,6 +138,34 @@ def test_null_is_no_object_and_no_place_for_a_result(tensor, memory):
             function(*arguments)
     assert not out
     assert foreign.deletions == 1  # stolen all the same
+
+
+def test_a_refusal_replaces_an_error_from_before_and_success_keeps_it(tensor, memory):
+    with_error = extension_under_test.load().with_error
+    table, room = api.table, ctypes.create_string_buffer(256)
+    export, borrow, take = (
+        ctypes.cast(function, ctypes.c_void_p).value
+        for function in (
+            table.managed_tensor_from_py_object_no_sync,
+            table.dltensor_from_py_object_no_sync,
+            table.managed_tensor_to_py_object_no_sync,
+        )
+    )
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
+    foreign = ForeignTensor(address_of(memory))
+    foreign.tensor.device_id = 99
+    out = ctypes.addressof(room)
+    with refused("read_only", "flags", found="read-only"):
+        with_error(borrow, id(read_only), out)
+    with refused("device_id_out_of_range", "device.device_id", found="99"):
+        with_error(take, ctypes.addressof(foreign.managed), out)
+    assert foreign.deletions == 1
+    for function in (export, borrow):
+        with wrong_argument(TypeError, "py_object", "found an object of type NoneType"):
+            with_error(function, id(None), out)
+    with pytest.raises(LookupError, match="from before"):
+        with_error(borrow, id(tensor), out)
+    assert DLTensor.from_buffer(room).data == tensor.data
 
 
 # --- the queue to work on
