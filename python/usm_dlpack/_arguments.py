@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from usm_dlpack import _core
@@ -57,7 +57,7 @@ def int32(field: str, value: Any) -> int:
 def integers(field: str, values: Any) -> list[int]:
     """Return a sequence of integers; one integer is a sequence of one, as for NumPy."""
     try:
-        if isinstance(values, str | bytes | dict | set):
+        if isinstance(values, str | bytes | bytearray | dict | Set):
             raise TypeError
         try:
             return [operator.index(values)]
@@ -143,13 +143,13 @@ def device_id(device: Any, kinds: str = "a filter string or a device") -> int:
             ValueError, "device", "the filter string of a device that exists", shown(device), remedy
         )
     if not isinstance(meant, dpctl.SyclDevice):
-        named: int | str = "device_id"
+        named = "device_id"
         with contextlib.suppress(TypeError):
-            named = named if isinstance(device, bool) else index(device)
+            number = -1 if isinstance(device, bool) else index(device)
+            named = str(number) if 0 <= number < 2**31 else named
         expected = f"(14, device_id), {kinds} of dpctl"
         refuse(TypeError, "device", expected, shown(device), f"pass (14, {named})")
-    number: int = _core.device_id(meant)
-    return number
+    return int(_core.device_id(meant))
 
 
 def destination(device: Any) -> tuple[int, dpctl.SyclQueue | None]:

@@ -241,7 +241,10 @@ def test_a_keyword_that_makes_no_sense_is_a_wrong_argument(kind, keyword, value)
 
 @pytest.mark.parametrize(
     ("device", "remedy"),
-    [(0, "pass (14, 0)"), (True, "pass (14, device_id)"), (np.int64(0), "pass (14, 0)")],
+    [
+        *((number, "pass (14, 0)") for number in (0, np.int64(0))),
+        *((other, "pass (14, device_id)") for other in (True, -1, 2**31, np.zeros(2))),
+    ],
 )
 def test_an_id_alone_is_told_the_pair_that_it_may_mean(memory, device, remedy):
     for call in (from_dlpack, validate):

@@ -122,7 +122,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*SHAPE, "", {"byte_offset": 2}),
     (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
-    (TypeError, "shape", "", {"shape": b"3"}),
+    *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
     (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
 ]
