@@ -97,7 +97,9 @@ def mirror() -> str:
     command = ["apt-get", "update", "--print-uris"]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     archives = re.findall(r"^'(.+?/debian)/dists/", printed, re.MULTILINE)
-    return str(archives[0]) if archives else "http://deb.debian.org/debian"
+    if not archives:
+        raise RefusalError("apt: expected a source of Debian packages, found none; add one")
+    return str(archives[0])
 
 
 def download_packages() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -164,6 +165,21 @@ def run_configured() -> str:
     return "\n".join(["## Other configurations of Level Zero\n", *rows, ""])
 
 
+def refuse_stale() -> None:
+    """Refuse a pattern or a word that leaves out no test."""
+    environment = rig.environment_of("one") | {"PYTHONPATH": str(ROOT / "tests" / "python")}
+    files = [ROOT / "tests" / "python" / file for file in SUITES]
+    pytest = (VENV.python, "-m", "pytest", "-q", "--collect-only", *files)
+    commands: dict[str, tuple[str | Path, ...]] = {
+        **{f: (PROGRAM, "--gtest_list_tests", f"--gtest_filter={f}") for f in LEFT_OUT_CPP},
+        **{word: (*pytest, "-k", word) for word in LEFT_OUT_PYTHON},
+    }
+    for name, command in commands.items():
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if "\n  " not in done.stdout and "::" not in done.stdout:
+            raise RefusalError(f"left out: expected tests, found none for {name}; remove it")
+
+
 def left_out() -> str:
     """Return the section of what is left out on one root device."""
     rows = [
@@ -202,6 +218,7 @@ def main() -> int:
         return 0
     try:
         build()
+        refuse_stale()
         page = HEAD + "\n".join([run_cpp(), run_python(), run_configured(), left_out()])
         if write:
             PAGE.write_text(page, encoding="utf-8")

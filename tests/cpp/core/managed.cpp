@@ -179,6 +179,8 @@ TEST(Managed, KeepsTheDataOfAnEmptyView) {
   six_floats six;
   const view_2d<float> empty(six.elements.data(), 0, 3);
   EXPECT_EQ(to_managed_tensor(empty, some_device, 0)->dl_tensor.data, six.elements.data());
+  const md::mdspan<float, md::dextents<int, 1>> no_row(six.elements.data(), 0);
+  EXPECT_EQ(to_managed_tensor(no_row, some_device, 0)->dl_tensor.data, six.elements.data());
   const view_2d<float> nowhere(nullptr, 0, 3);
   EXPECT_EQ(to_managed_tensor(nowhere, some_device, 0)->dl_tensor.data, nullptr);
 }
