@@ -62,8 +62,10 @@ def _read_tensor(tensor: _core.DLPackTensor) -> _Array:
 
 
 def _read_fields(interface: dict[str, Any]) -> _Array:
-    version = interface["version"]
-    if version != 1:
+    version, is_known = interface["version"], False
+    with contextlib.suppress(ValueError):  # an array has no truth value
+        is_known = bool(version == 1)
+    if not is_known:
         raise ValueError(f"the version {shown(version)}")
     try:
         address, readonly = interface["data"]
