@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import enum
 import operator
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from usm_dlpack import _core
@@ -57,7 +58,7 @@ def int32(field: str, value: Any) -> int:
 def integers(field: str, values: Any) -> list[int]:
     """Return a sequence of integers; one integer is a sequence of one, as for NumPy."""
     try:
-        if isinstance(values, str | bytes | bytearray | dict | Set):
+        if isinstance(values, str | bytes | bytearray | dict | AbstractSet):
             raise TypeError
         try:
             return [operator.index(values)]
