@@ -349,12 +349,13 @@ NB_MODULE(extension_under_test_module, m) {
     return x;
   });
 
-  m.def("with_error", [](std::uintptr_t function, std::uintptr_t first, std::uintptr_t second) {
-    PyErr_SetString(PyExc_LookupError, "from before");
-    const auto call = reinterpret_cast<int (*)(void*, void*)>(function);
-    call(reinterpret_cast<void*>(first), reinterpret_cast<void*>(second));
-    throw nb::python_error();
-  });
+  m.def("with_error",
+        [](std::uintptr_t function, std::uintptr_t first, std::uintptr_t second) {
+          PyErr_SetString(PyExc_LookupError, "from before");
+          const auto call = reinterpret_cast<int (*)(void*, void*)>(function);
+          call(reinterpret_cast<void*>(first), reinterpret_cast<void*>(second));
+          throw nb::python_error();
+        });
   m.def("same_queue", [](const sycl::queue& q) { return q; });
   m.def("context_of", [](sycl::queue q) { return q.get_context(); }, "queue"_a);
   m.def("device_of", [](const sycl::context* c) { return c->get_devices().front(); });
