@@ -57,21 +57,18 @@ bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
 }
 
-/// The queue of an object's `_get_capsule()` or `sycl_queue`.
-std::optional<sycl::queue> offered_queue(nb::handle stream) {
-  const nb::object method = find_attribute(stream, "_get_capsule", PyExc_Exception);
-  if (method.is_valid()) {
-    const nb::object capsule =
-        checked_unless(PyExc_Exception, PyObject_CallNoArgs(method.ptr()));
-    if (auto queue = capsule ? find_queue(capsule) : std::nullopt) {
-      return queue;
-    }
+/// The queue that an object is, or that its `_get_capsule()` returns.
+std::optional<sycl::queue> queue_of(nb::handle object) {
+  if (auto queue = find_queue(object)) {
+    return queue;
   }
-  const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
-  if (!attribute.is_valid()) {
+  const nb::object method = find_attribute(object, "_get_capsule", PyExc_Exception);
+  if (!method.is_valid()) {
     return std::nullopt;
   }
-  return is_integer(attribute) ? queue_at(attribute) : find_queue(attribute);
+  const nb::object capsule =
+      checked_unless(PyExc_Exception, PyObject_CallNoArgs(method.ptr()));
+  return capsule.is_valid() ? find_queue(capsule) : std::nullopt;
 }
 
 sycl::queue make_queue(std::int32_t device_id) {
@@ -139,7 +136,7 @@ consumer_stream read_stream(nb::handle stream) {
   if (stream.is_none()) {
     return {};
   }
-  if (auto queue = find_queue(stream)) {
+  if (auto queue = queue_of(stream)) {
     return {std::move(queue), false};
   }
   if (is_integer(stream)) {
@@ -149,7 +146,11 @@ consumer_stream read_stream(nb::handle stream) {
     }
     return {queue_at(stream), false};
   }
-  if (auto queue = offered_queue(stream)) {
+  const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
+  if (attribute.is_valid() && is_integer(attribute)) {
+    return {queue_at(attribute), false};
+  }
+  if (auto queue = attribute.is_valid() ? queue_of(attribute) : std::nullopt) {
     return {std::move(queue), false};
   }
   refuse_stream(stream);
@@ -157,7 +158,7 @@ consumer_stream read_stream(nb::handle stream) {
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   const nb::object found = find_attribute(producer, "sycl_queue");
-  return found.is_valid() ? find_queue(found) : std::nullopt;
+  return found.is_valid() ? queue_of(found) : std::nullopt;
 }
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {
