@@ -13,11 +13,26 @@
 namespace usm_dlpack::python {
 namespace {
 
-[[noreturn]] void refuse_stream(nb::handle found) {
-  refuse_argument(nb::exception_type::value_error, "stream",
-                  "None, -1, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
-                  "_get_capsule() or sycl_queue, or the address of a sycl::queue",
-                  text_of(found), "pass the consumer's queue");
+/// Where a queue is named, and what a refusal of it says.
+struct queue_place {
+  const char* field;
+  const char* expected;
+  const char* remedy;
+};
+constexpr queue_place in_stream = {
+    "stream",
+    "None, -1, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
+    "_get_capsule() or sycl_queue, or the address of a sycl::queue",
+    "pass the consumer's queue"};
+constexpr queue_place in_producer = {
+    "sycl_queue",
+    "None, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with _get_capsule(), or "
+    "the address of a sycl::queue",
+    "correct the attribute of the array's class"};
+
+[[noreturn]] void refuse_queue(const queue_place& place, nb::handle found) {
+  refuse_argument(nb::exception_type::value_error, place.field, place.expected, text_of(found),
+                  place.remedy);
 }
 
 /// Smaller addresses are stream numbers of other libraries, never objects.
@@ -32,22 +47,22 @@ bool is_mapped(std::uintptr_t address) noexcept {
 
 /// The queue at an address, which must be aligned and mapped, like the targets of the two
 /// pointers that a `sycl::queue` consists of. More cannot be checked.
-sycl::queue queue_at(nb::handle address) {
+sycl::queue queue_at(nb::handle address, const queue_place& place) {
   static_assert(sizeof(sycl::queue) == 2 * sizeof(std::uintptr_t));
   const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    refuse_stream(address);
+    refuse_queue(place, address);
   }
   if (value % alignof(sycl::queue) != 0 || !is_mapped(value) ||
       !is_mapped(value + sizeof(sycl::queue) - 1)) {
-    refuse_stream(address);
+    refuse_queue(place, address);
   }
   std::uintptr_t parts[2];
   std::memcpy(&parts, reinterpret_cast<const void*>(value), sizeof parts);
   for (const std::uintptr_t part : parts) {
     if (part % alignof(std::uintptr_t) != 0 || !is_mapped(part)) {
-      refuse_stream(address);
+      refuse_queue(place, address);
     }
   }
   return *reinterpret_cast<const sycl::queue*>(value);
@@ -144,21 +159,30 @@ consumer_stream read_stream(nb::handle stream) {
     if (PyLong_AsLongLongAndOverflow(stream.ptr(), &overflow) == -1 && overflow == 0) {
       return {std::nullopt, true};
     }
-    return {queue_at(stream), false};
+    return {queue_at(stream, in_stream), false};
   }
   const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
   if (attribute.is_valid() && is_integer(attribute)) {
-    return {queue_at(attribute), false};
+    return {queue_at(attribute, in_stream), false};
   }
   if (auto queue = attribute.is_valid() ? queue_of(attribute) : std::nullopt) {
     return {std::move(queue), false};
   }
-  refuse_stream(stream);
+  refuse_queue(in_stream, stream);
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   const nb::object found = find_attribute(producer, "sycl_queue");
-  return found.is_valid() ? queue_of(found) : std::nullopt;
+  if (!found.is_valid() || found.is_none()) {
+    return std::nullopt;
+  }
+  if (is_integer(found)) {
+    return queue_at(found, in_producer);
+  }
+  if (auto queue = queue_of(found)) {
+    return queue;
+  }
+  refuse_queue(in_producer, found);
 }
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {

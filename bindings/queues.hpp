@@ -47,9 +47,11 @@ struct consumer_stream {
 /// @throws nb::value_error for anything else, whatever it raised
 consumer_stream read_stream(nb::handle stream);
 
-/// The queue in a producer's attribute `sycl_queue`, or none. Queries the object and not its
-/// type, because `__getattr__` or the object itself may provide it.
-/// @throws nb::python_error for any error of the attribute but AttributeError
+/// The queue in a producer's attribute `sycl_queue`, in any form that a stream may have; none
+/// if there is no such attribute, or None. Queries the object and not its type, because
+/// `__getattr__` or the object itself may provide it.
+/// @throws nb::value_error for anything else; nb::python_error for any error of the attribute
+///         but AttributeError
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders later work of `consumer` behind the present work of `producer`. Within one context

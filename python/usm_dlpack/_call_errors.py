@@ -45,7 +45,7 @@ _REMEDIES = {
     "no_rank": "pass an array of one element",
     "extent_mismatch": "pass an array of that extent",
     "index_type_too_small": "pass an array of fewer elements",
-    "f_order": "copy it to F order, y = usm_dlpack.from_dlpack(numpy.asfortranarray({values}), "
+    "f_order": "copy it to F order, y = usm_dlpack.from_dlpack(numpy.asfortranarray({on_host}), "
     "device={queue}{kind}){output}",
     "layout_mismatch": "copy it to C order, y = usm_dlpack.from_dlpack({array}, order='C'){output}",
 }
@@ -344,6 +344,12 @@ def _size(array: Any) -> int:
     return math.prod(shape)
 
 
+def _is_vector(array: Any) -> bool:
+    with contextlib.suppress(Exception):  # the array's own attribute
+        return len(array.shape) == 1
+    return False
+
+
 def _shape(argument: Any, rule: str, word: str, annotations: list[str]) -> str:
     """Return the text of a shape, the last extent of which has all elements of an argument."""
     with contextlib.suppress(Exception):  # the array's own attributes, or another dtype
@@ -371,8 +377,8 @@ def _reason(
         rule = "raw_memory"
     if code == "dtype_mismatch" and found.startswith("complex") > word.startswith("complex"):
         rule = "no_conversion"  # which would drop the imaginary part
-    if code == "layout_mismatch" and field == "strides[0]" and word == "1":
-        rule = "f_order"
+    if code == "layout_mismatch" and (field, word) == ("strides[0]", "1"):
+        rule = code if _is_vector(argument) else "f_order"
     if code == "rank_mismatch" and word == "0":
         rule = "no_rank"
     # from_dlpack copies what its producer copies to the host, and from no other device type.
@@ -388,6 +394,7 @@ def _reason(
             word=word,
             # A new shape is one of the memory, so the elements must stand in C order.
             compact=f"usm_dlpack.from_dlpack({array}{device}, order='C')",
+            on_host=f"{on_queue}.numpy()",
             values=name if has("astype") else f"{on_queue}.numpy()",
             shape=_shape(argument, rule, word, annotations),
             condition="" if all(map(_is_of_numpy, dtypes)) else " with ml_dtypes installed,",

@@ -416,10 +416,13 @@ def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names
         source = TypedArray(memory, syclobj=place)
         for _ in range(2):
             assert to_dlpack_tensor(source).sycl_queue is None
-    for place in (own._get_capsule(), Carrier(own)):
+    for place in (own._get_capsule(), Carrier(own), own.addressof_ref()):
         assert from_dlpack(Producer(memory, place)).sycl_queue == own
-    for nothing in (5, queue.sycl_context, AttributeError("none")):
+    for nothing in (None, AttributeError("none")):
         assert from_dlpack(Producer(memory, nothing)).sycl_queue is None
+    for unknown in (5, context, context._get_capsule(), Carrier(context), "cpu", True):
+        with wrong_argument(ValueError, "sycl_queue"):
+            from_dlpack(Producer(memory, unknown))
     assert from_dlpack(np.zeros(3), device=own).sycl_queue == own
 
 
