@@ -156,7 +156,7 @@ def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_
 def test_explain_names_the_way_through_the_host(foreign_queue, memory):
     owner = allocate("device", 48, foreign_queue)
     call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
-    way = f"{call} copies it through the host, if its producer can"
+    way = f"{call} copies it through the host, if its producer exports it there"
     for export in EXPORTS.values():
         explanation = explain(ContextArray(owner, export))
         assert [walk.instead for walk in explanation.walks] == [way, way]

@@ -167,7 +167,7 @@ class Observed:
                 return ""
             if _public.is_out_of_reach(self.x, self.error) and hasattr(self.x, "__dlpack__"):
                 call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
-                return f"{call} copies it through the host, if its producer can"
+                return f"{call} copies it through the host, if its producer exports it there"
         return ""
 
     def _said(self, number: int, rule: Rule, words: Facts) -> Step:
