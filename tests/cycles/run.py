@@ -5,8 +5,6 @@ After each cycle as many deleters must have run as managed tensors went out, and
 gone; resident memory must stay flat. ``python3 dev.py cycles`` runs a million.
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import sys

@@ -10,8 +10,6 @@ Used by ctest and by the Python tests; ``OCL_ICD_FILENAMES`` then names the libr
 between them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small site, built as ours is: where links lead, and that what leads nowhere fails."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

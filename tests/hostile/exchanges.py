@@ -5,8 +5,6 @@ What DLPack lets a consumer read can always be read: ``shape`` has ``ndim`` entr
 may be anything, also a pointer that nobody may follow.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import math

@@ -5,8 +5,6 @@ The tensors here are compact and of few dtypes: other views are those of tests/f
 test_properties.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -7,8 +7,6 @@ and its number alone: ``--seed 7 --first 1234 --count 1`` is one of them again. 
 ``--count`` to find it. ``python3 dev.py hostile`` runs this with the devices that it needs.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import faulthandler

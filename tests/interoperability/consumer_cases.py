@@ -5,8 +5,6 @@ A case says what the array is; `make_tensor` makes one of ours, and the consumer
 are compared, so that dtypes without a NumPy dtype can be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -10,8 +10,6 @@ crashes is begun again behind the cell that it died of. mpi4py is tried by `mpi_
 processes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@
 Each is imported only where it is asked for: no environment has all of them.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import pkgutil

@@ -7,8 +7,6 @@ that does not pass: otherwise the page is not written. No explanation excuses wr
 standard library is used, since no environment sees all of the parts.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 from fnmatch import fnmatchcase

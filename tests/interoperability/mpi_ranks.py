@@ -7,8 +7,6 @@ Ours to theirs is a message out of our memory, theirs to ours is a message into 
 before each whether mpi4py took the tensor, so that a refusal does not leave rank 1 waiting.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import sys

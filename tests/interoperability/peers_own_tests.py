@@ -16,8 +16,6 @@ case that fails must stand in `UNFIT` with the reason, and one that stands there
 docs/consumers.md has the counts.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json

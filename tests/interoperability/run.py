@@ -13,8 +13,6 @@ that are too large for every run. ``python3 tests/interoperability/run.py dpnp -
 of them, with further arguments for pytest, and does not look at the page.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

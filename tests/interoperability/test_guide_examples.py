@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python of the pages that needs a peer; the programs of the peers that are here are run."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path

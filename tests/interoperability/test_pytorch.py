@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's tensors whose numbers are not those in memory, or that it does not hand over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

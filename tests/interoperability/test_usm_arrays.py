@@ -6,8 +6,6 @@ USM kinds, element types, devices and views by DLPack are those of docs/consumer
 `peers_own_tests.py` runs.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import weakref

@@ -5,8 +5,6 @@ Each sentence has the patterns of its cells, ``<title> | <direction> | <cell>``;
 that fit a cell, the first one explains it.
 """
 
-from __future__ import annotations
-
 EXPLANATIONS: dict[str, tuple[str, ...]] = {
     "apache-tvm-ffi drops the flag READ_ONLY: its tensors say of no memory that it must not be "
     "written.": ("apache-tvm-ffi | ours to theirs | read-only",),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of this folder share; run.py says in which configuration each of them runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dpctl

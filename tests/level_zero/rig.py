@@ -13,8 +13,6 @@ venv/  a Python that runs on the libc of sys/, because the driver needs a newer 
 ====== ===========================================================================================
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -10,8 +10,6 @@ renews the page. Where the drivers cannot be had, nothing is run, one sentence s
 stands in ``.dev/level-zero/not-run``.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory on simulated devices, and processes with other variables."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -5,8 +5,6 @@ The two drivers of the GPU lay device USM out from the same address, so an addre
 tell which of them it belongs to.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import dpctl

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Root devices on one platform of Level Zero: two cards, or four tiles of two cards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dpctl

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ONEAPI_DEVICE_SELECTOR in the forms of its documentation: ids are positions in SYCL's list."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -4,8 +4,6 @@
 test_level_zero.cpp has what is proved of their memory.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

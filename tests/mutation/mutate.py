@@ -7,8 +7,6 @@ all. A survivor either changes no behaviour, or a test is missing: somebody read
 ``python3 dev.py mutation`` runs this program.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

@@ -7,8 +7,6 @@ users; each is installed in an environment that has nothing else, and an extensi
 editable install; all tests run on one version by `dev.py test`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

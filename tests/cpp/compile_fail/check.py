@@ -12,8 +12,6 @@ and again with ``-DUSM_DLPACK_FIXED``, which must succeed.
 Called by ctest as ``check.py <file> <CMAKE_CXX_COMPILER_ID> -- <compiler> <flags>...``.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
