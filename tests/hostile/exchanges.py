@@ -197,7 +197,6 @@ class Producer:
         return self.given
 
     def give(self) -> Any:
-        """Do what ``__dlpack__`` does."""
         capsule = self.capsule()
         for deed in self.deeds:
             self.do(deed)
@@ -234,7 +233,6 @@ DEEDS = ["spoil", "spoil", "consume", "take", "look", "exchange another"]
 
 
 def hostile_array(producer: Producer, asked: dict[str, Any], imports: bool) -> Any:
-    """Return an object with ``__dlpack__``."""
     dice = producer.dice
     if dice.random() < 0.1:
         misnamed = new_capsule(64, dice.choice(NAMES))
@@ -267,7 +265,6 @@ def hostile_array(producer: Producer, asked: dict[str, Any], imports: bool) -> A
 
 
 def _requirements(dice: random.Random, tensor: Any) -> dict[str, Any]:
-    """Return keywords of ``validate``."""
     same = (tensor.code, tensor.bits, tensor.lanes)
     backends = ["opencl", "level_zero", "cuda", "hip"]
     dtypes = list(DTYPES)
@@ -335,7 +332,6 @@ ADDRESS = re.compile(r"\b0x[0-9a-f]")
 
 
 def _check_facts(value: Any, facts: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Require that what was proved is what the oracle says."""
     repr(value)
     if facts["copied"]:
         places = {name: asked[name] for name in ("usm_type", "device") if name in asked}

@@ -33,7 +33,6 @@ OUTCOMES = """
 
 
 def main() -> int:
-    """Run the cases, and say how many came out in which way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100_000, help="how many (default: 100000)")
     parser.add_argument("--seed", type=int, default=0, help="of all of them (default: 0)")

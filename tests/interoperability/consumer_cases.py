@@ -51,7 +51,6 @@ class Case:
 
     @property
     def seen(self) -> np.ndarray:
-        """What is seen of the values."""
         return self.values if self.view is None else self.view(np, self.values)
 
     @property
@@ -94,7 +93,6 @@ def queue_of(device_id: int) -> dpctl.SyclQueue:
 
 
 def make_tensor(case: Case, usm_type: str) -> usm_dlpack.DLPackTensor:
-    """Return a tensor of ours as a case says."""
     raw = case.values.reshape(-1).view("u1") if case.values.size else np.zeros(4, "u1")
     place = {"device": queue_of(case.device_id), "usm_type": case.usm_type or usm_type}
     memory = usm_dlpack.from_dlpack(raw, **place)
@@ -110,8 +108,6 @@ def make_tensor(case: Case, usm_type: str) -> usm_dlpack.DLPackTensor:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a library says of an array."""
-
     shape: tuple[int, ...]
     dtype: str
     bytes: bytes
@@ -126,6 +122,5 @@ def bytes_of(tensor: usm_dlpack.DLPackTensor) -> bytes:
 
 
 def see_tensor(tensor: usm_dlpack.DLPackTensor) -> Seen:
-    """Return what a tensor of ours says of itself."""
     dtype = str(tensor.dtype)
     return Seen(tensor.shape, dtype, bytes_of(tensor), tensor.data, tensor.readonly)

@@ -63,7 +63,6 @@ def compare(expected: Seen, found: Seen) -> Outcome:
 
 
 def ours_to_theirs(consumer: Consumer, case: Case) -> Outcome:
-    """Let them take a tensor of ours."""
     ours = make_tensor(case, consumer.usm_type)
     seen = see_tensor(ours)
     wanted = Seen(case.shape, case.dtype, case.seen.tobytes(), seen.address, case.readonly)
@@ -73,7 +72,6 @@ def ours_to_theirs(consumer: Consumer, case: Case) -> Outcome:
 
 
 def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
-    """Take an array of theirs."""
     theirs = consumer.make(case)
     seen = consumer.see(theirs)
     if seen.shape != case.shape or seen.dtype != case.dtype:
@@ -88,7 +86,6 @@ def theirs_to_ours(consumer: Consumer, case: Case) -> Outcome:
 
 
 def on_the_host(consumer: Consumer, case: Case, way: str) -> Outcome:
-    """Let them take a tensor of ours as memory of the host."""
     ours = make_tensor(case, "shared")
     kind, _, copied = way.partition(", ")
     copy = True if copied else None
@@ -116,7 +113,6 @@ def is_offered(consumer: Consumer, way: str, case: Case) -> bool:
 
 
 def attempt(consumer: Consumer, way: str, case: Case) -> Outcome:
-    """Return what became of one exchange."""
     if not is_offered(consumer, way, case):
         return {"outcome": ""}
     try:

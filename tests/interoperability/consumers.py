@@ -70,7 +70,6 @@ class Consumer:
         return f"{self.distribution} {version}"
 
     def from_dlpack(self, x: Any, **keywords: Any) -> Any:
-        """Call their function."""
         return self.namespace.from_dlpack(x, **keywords)
 
     def make(self, case: Case) -> Any:
@@ -78,15 +77,12 @@ class Consumer:
         return self.take(make_tensor(case, "device"))
 
     def take(self, tensor: Tensor) -> Any:
-        """Return what they make of a tensor of ours."""
         return self.from_dlpack(tensor)
 
     def see(self, array: Any) -> Seen:
-        """Return what they say of an array of theirs."""
         raise NotImplementedError
 
     def see_on_host(self, array: Any) -> Seen:
-        """Return what they say of an array in memory of the host."""
         return self.see(array)
 
     def give(self, array: Any, case: Case) -> Tensor:
@@ -95,7 +91,6 @@ class Consumer:
 
 
 def see_numpy(array: np.ndarray) -> Seen:
-    """Return what NumPy says of an array."""
     readonly = not array.flags.writeable
     return Seen(array.shape, array.dtype.name, array.tobytes(), array.ctypes.data, readonly)
 
@@ -272,7 +267,6 @@ class DrJit(OnHost):
         self.to_numpy = lambda array: array.numpy()
 
     def tensor_of(self, namespace: Any, values: Any) -> Any:
-        """Return a tensor of theirs."""
         dtype = getattr(values, "tensor", values).dtype
         ending = self.endings[self.dtypes.index(dtype.name)]
         return getattr(namespace, f"TensorX{ending}")(values)
@@ -334,7 +328,6 @@ def capsule_of(tensor: Tensor) -> Any:
 
 
 def numpy() -> Consumer:
-    """Return NumPy."""
     same = (lambda _, values: values, lambda array: array)
     return OnHost("NumPy", "numpy", *same, distribution="numpy", host="cpu")
 
@@ -364,14 +357,12 @@ def awkward() -> Consumer:
 
 
 def tensorflow() -> Consumer:
-    """Return TensorFlow."""
     ways = (lambda tf, values: tf.constant(values), np.asarray)
     wheel = "tensorflow-cpu"
     return TensorFlow("TensorFlow CPU", "tensorflow", *ways, distribution=wheel, lacks=COMPACT_ONLY)
 
 
 def warp() -> Consumer:
-    """Return Warp."""
     consumer = OnHost("Warp", "warp", distribution="warp-lang", dtypes=NUMBERS)
     consumer.from_numpy = lambda wp, values: wp.array(values, device="cpu", copy=False)
     consumer.to_numpy = lambda array: array.numpy()

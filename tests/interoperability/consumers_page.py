@@ -44,7 +44,6 @@ class Explained:
         self.problems: list[str] = []
 
     def mark(self, row: Row, direction: str, cell: str) -> str:
-        """Return what stands in a cell."""
         outcome = row["cells"].get(direction, {}).get(cell, {"outcome": ""})
         where = f"{row['title']} | {direction} | {cell}"
         fitting = [
@@ -77,7 +76,6 @@ class Explained:
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -169,18 +169,15 @@ def pytest_runtest_makereport(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the side that is ours, and where the counts go."""
     parser.addoption("--ours", choices=["producer", "consumer"], required=True)
     parser.addoption("--counts", type=Path, required=True, help="write how many passed, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Exchange one side."""
     (export_by_ours if config.option.ours == "producer" else import_by_ours)()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write how many cases passed."""
     package = TENSOR.__name__.split(".")[0]
     counts = {name: str(COUNTS[name]) for name in ("passed", "unfit")}
     side = session.config.option.ours

@@ -77,7 +77,6 @@ def run_pytest(
 
 
 def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
-    """Run our tests of one peer."""
     files = [HERE / f"test_{name}.py" for name in TESTS[peer]]
     pytest = (environment.python, "-m", "pytest", "--durations=5")
     run_pytest(environment, *pytest, *files, arguments=arguments)

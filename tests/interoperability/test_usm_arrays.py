@@ -30,7 +30,6 @@ TAKE = pytest.mark.parametrize("take", [usm_dlpack.from_dlpack, usm_dlpack.to_dl
 
 @pytest.fixture(params=NAMES)
 def xp(request: pytest.FixtureRequest) -> Any:
-    """Return each namespace of arrays."""
     return import_module(request.param)
 
 

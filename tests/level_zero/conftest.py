@@ -16,5 +16,4 @@ def devices() -> list[Any]:
 
 @pytest.fixture(params=["device", "shared", "host"])
 def usm_type(request: pytest.FixtureRequest) -> str:
-    """Return each USM kind in turn."""
     return str(request.param)

@@ -83,7 +83,6 @@ OTHERS = ("NEO", "ZE", "ONEAPI_", "OCL_", "SYCL_", "UR_", "UMF_", "Create")
 
 
 def environment_of(configuration: str) -> dict[str, str]:
-    """Return the process environment of one of `CONFIGURATIONS`."""
     inherited = {k: v for k, v in VENV.variables.items() if not k.startswith(OTHERS)}
     changed = SIMULATION | CONFIGURATIONS[configuration][1]
     return inherited | {name: value for name, value in changed.items() if value is not None}

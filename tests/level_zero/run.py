@@ -106,13 +106,11 @@ def run_tests(configuration: str, *command: str | Path, **variables: str) -> lis
 
 
 def run_gtest(configuration: str, devices: str, chosen: str) -> set[str]:
-    """Run the C++ tests of a filter in a configuration; return their suites."""
     options = (f"--gtest_filter={chosen}", "--gtest_brief=1", f"--gtest_output=xml:{REPORT}")
     return {*run_tests(configuration, PROGRAM, *options, USM_DLPACK_TEST_DEVICES=devices)}
 
 
 def run_pytest(configuration: str, *arguments: str | Path) -> None:
-    """Run Python test files in a configuration."""
     pytest = (VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}")
     ours = {
         "PYTHONPATH": f"{HERE}:{ROOT / 'tests' / 'python'}",
@@ -122,7 +120,6 @@ def run_pytest(configuration: str, *arguments: str | Path) -> None:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a page lists them."""
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -189,7 +186,6 @@ def left_out() -> str:
 
 
 def compare_page(text: str) -> None:
-    """Refuse if docs/backends.md says something else."""
     before = PAGE.read_text(encoding="utf-8").splitlines()
     after = text.splitlines()
     if before != after:

@@ -19,7 +19,6 @@ OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO = "opencl gpu", "opencl cpu", "level_zero gpu
 
 @pytest.fixture(scope="session")
 def queues(devices: list[Any]) -> dict[str, Any]:
-    """Return a queue of each platform."""
     made = {f"{d.backend.name} {d.device_type.name}": dpctl.SyclQueue(d) for d in devices}
     assert set(made) == {OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO}
     return made

@@ -22,7 +22,6 @@ def test_a_queue_of_dpctl_on_a_tile_has_a_context_of_its_own(devices: list[Any])
 
 
 def program(*arguments: str, **variables: str) -> str:
-    """Return what ``python -m usm_dlpack`` prints under some variables."""
     code = "import runpy; runpy.run_module('usm_dlpack', run_name='__main__', alter_sys=True)"
     return output_of(code, *arguments, **variables)
 

@@ -69,7 +69,6 @@ class Tests:
     """The tests of the core, or those with SYCL, in files of some names."""
 
     def __init__(self, folder: str, files: str = ".") -> None:
-        """Configure them in a folder of their own."""
         core = folder == "core"
         processes = "sycl_tests" if files == "." else "one_device"  # that every file has tests for
         self.build = str(COPY / "build" / re.sub(r"\W+", "-", f"{folder} {files}"))
@@ -87,7 +86,6 @@ class Tests:
 
 
 def try_faults(header: str, faults: list[Fault]) -> Iterator[bool]:
-    """Say of each fault of a header whether a test notices it."""
     folder = "core" if header.startswith("core/") else "sycl"
     near = Tests(folder, rf"/(test_)?({Path(header).stem}|allocation_counter)\.cpp$")
     every = Tests(folder)
@@ -103,7 +101,6 @@ def try_faults(header: str, faults: list[Fault]) -> Iterator[bool]:
 
 
 def main() -> None:
-    """Try what the command line asks for."""
     parser = argparse.ArgumentParser(prog="dev.py mutation", description=__doc__)
     parser.add_argument("--header", action="append", default=[], help="core/view.hpp; repeatable")
     parser.add_argument("--every", type=int, default=1, help="try one fault in so many")

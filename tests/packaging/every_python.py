@@ -120,7 +120,6 @@ def make_wheel(tools: Environment, environment: Environment, tag: str, sdist: Pa
 
 
 def run_tests(environment: Environment, *subjects: str) -> None:
-    """Run tests of the package that is installed."""
     files = [f"tests/python/test_{subject}.py" for subject in subjects]
     cache = f"cache_dir={WORK / environment.folder.name}-cache"
     environment.run(environment.python, "-m", "pytest", "-q", "-o", cache, *files)
@@ -155,7 +154,6 @@ def try_version(environment: Environment, version: str, with_tests: bool) -> Non
 
 
 def main() -> int:
-    """Make and try all; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="run tests in each environment")
     with_tests = parser.parse_args().tests

@@ -40,7 +40,6 @@ def build() -> Path:
 
 @functools.cache
 def load() -> Any:
-    """Build the extension, and import it."""
     sys.path.insert(0, str(build()))
     try:
         return importlib.import_module(NAME)

@@ -70,8 +70,6 @@ class Derived(dpctl.SyclQueue):
 
 
 class Lazy:
-    """An object whose attributes do what a test says."""
-
     def __init__(self, **attributes: Callable[[], Any]) -> None:
         self.attributes = attributes
 

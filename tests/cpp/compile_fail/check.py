@@ -28,7 +28,6 @@ def compile_one(command: list[str], source: Path, *macros: str) -> tuple[bool, s
 
 
 def faults_of(source: Path, compiler: str, command: list[str]) -> list[str]:
-    """Return what is wrong with a file, in sentences."""
     expected = EXPECTATION.findall(source.read_text())
     if not expected:
         return ["expected a line `// expect: <regex>`, found none"]
@@ -43,7 +42,6 @@ def faults_of(source: Path, compiler: str, command: list[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Check one file and print each fault."""
     source, compiler = Path(arguments[0]), "gcc" if arguments[1] == "GNU" else "clang"
     faults = faults_of(source, compiler, arguments[arguments.index("--") + 1 :])
     print("\n".join(f"{source.name}: {fault}" for fault in faults) or f"{source.name}: refused")
