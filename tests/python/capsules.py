@@ -217,31 +217,3 @@ class OldArray:
 
     def __dlpack__(self) -> Any:
         return self.answer
-
-
-class CountedDeleters:
-    """Stands before the deleters of managed tensors; a second call of one would find none."""
-
-    def __init__(self) -> None:
-        self.exports = 0
-        self.deletions = 0
-        self._originals: dict[int, int] = {}
-        self._counting = _Callback(self._delete)
-
-    def _delete(self, address: int) -> None:
-        self.deletions += 1
-        original = self._originals.pop(address, None)
-        if original is not None:
-            _Callback(original)(address)
-
-    def count(self, managed: Any) -> Any:
-        """Put a deleter that counts before the one of a managed tensor, and return the tensor."""
-        self.exports += 1
-        self._originals[ctypes.addressof(managed)] = managed.deleter
-        managed.deleter = ctypes.cast(self._counting, ctypes.c_void_p)
-        return managed
-
-    def count_capsule(self, capsule: Any) -> Any:
-        """Count the deleter of what is in a fresh capsule, and return the capsule."""
-        self.count(content_of(capsule))
-        return capsule
