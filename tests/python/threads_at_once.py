@@ -3,6 +3,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 THREADS = 8
@@ -11,19 +12,11 @@ THREADS = 8
 def at_once(work: Callable[[int], Any]) -> list[Any]:
     """Run ``work(number)`` in all threads, begun together; return what each returned or raised."""
     begin = threading.Barrier(THREADS)
-    results: list[Any] = [None] * THREADS
 
-    def run(number: int) -> None:
+    def run(number: int) -> Any:
         begin.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as error:
-            results[number] = error
+        return work(number)
 
-    threads = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads)
-    return results
+    with ThreadPoolExecutor(THREADS) as pool:
+        futures = [pool.submit(run, number) for number in range(THREADS)]
+        return [future.exception() or future.result() for future in futures]
