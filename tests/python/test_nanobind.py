@@ -564,13 +564,6 @@ def test_a_caller_can_follow_the_remedy_for_an_array(ext, queue, floats, shared,
             ext.step(queue, array, None)
 
 
-def test_the_remedy_makes_a_queue_where_the_function_takes_none(ext):
-    x = np.zeros(3, np.float32)
-    with pytest.raises(usm_dlpack.ConversionError) as caught:
-        ext.explained_keyword(x, n=1)
-    assert ext.explained_keyword(follow(caught.value.remedy, x=x, dpctl=dpctl), n=1) == 3
-
-
 @pytest.mark.parametrize("kind", ["host", "tensor", "foreign", "interface"])
 @pytest.mark.parametrize(
     ("code", "dtype", "shape"), [("dtype_mismatch", "f8", 6), ("rank_mismatch", "f4", (2, 3))]
