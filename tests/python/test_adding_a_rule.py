@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rule is added in a copy of the tree as CONTRIBUTING.md says, and is then seen everywhere.
 
-Covered are the name in C++, the refusal, the exception class in Python (of the table as a C++
-program prints it; no wheel is built), and the index of errors.
+Covered are the name in C++, the refusal, and the index of errors; no wheel is built.
 """
 
-import json
 import shutil
 import subprocess
 import sys
@@ -13,8 +11,6 @@ from pathlib import Path
 
 import pytest
 import tvm_ffi
-from usm_dlpack import ConversionError
-from usm_dlpack._errors import classes_of
 
 # What CONTRIBUTING.md shows, the header that it is put into, and what it is put before.
 CHECK = """  if (tensor.ndim > 64) {
@@ -36,9 +32,6 @@ PROGRAM = r"""
 #include <cstdio>
 
 int main() {
-  for (const auto& row : usm_dlpack::detail::error_table) {
-    std::printf("[\"%s\", \"%s\", %d]\n", row.name, row.meaning, static_cast<int>(row.raised));
-  }
   char element = 0;
   std::int64_t ones[65];
   std::fill_n(ones, 65, 1);
@@ -46,7 +39,7 @@ int main() {
   try {
     usm_dlpack::check_structure(tensor);
   } catch (const usm_dlpack::conversion_error& error) {
-    std::printf("[\"%s\", \"%s\"]\n", to_string(error.code()), error.what());
+    std::printf("%s; %s", to_string(error.code()), error.what());
   }
 }
 """
@@ -74,10 +67,8 @@ def test_a_rule_is_added_by_the_recipe(project_root, tmp_path):
     dlpack = tvm_ffi.libinfo.find_dlpack_include_path()
     flags = ("-std=c++17", "-O0", "-Iinclude", f"-isystem{dlpack}", "-oprogram")
     printed_by("g++", *flags, "program.cpp", cwd=tmp_path)
-    lines = printed_by(tmp_path / "program", cwd=tmp_path).splitlines()
-    *table, refusal = map(json.loads, lines)
-    assert refusal == ["ndim_too_large", "ndim: expected at most 64, found 65; reshape the array"]
-    assert classes_of(table)["ndim_too_large"] is ConversionError
+    sentence = "ndim: expected at most 64, found 65; reshape the array"
+    assert printed_by(tmp_path / "program", cwd=tmp_path) == f"ndim_too_large; {sentence}"
 
     # A process of its own: the programs of docs/ are those of the copy.
     code = "from error_table import *; print(*index_table(read_table()), sep='\\n')"
