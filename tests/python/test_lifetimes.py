@@ -190,7 +190,7 @@ for asked in keywords:
 """
 
 
-def test_a_deleter_may_run_when_python_is_gone(succeed):
+def test_a_deleter_may_run_when_python_is_gone_and_no_leak_is_reported(succeed):
     assert succeed(AFTER_PYTHON) == ""
 
 
