@@ -88,7 +88,6 @@ HOST_CASES = (
 
 @cache
 def queue_of(device_id: int) -> dpctl.SyclQueue:
-    """Return one queue of a root device, in its default context."""
     return dpctl.SyclQueue(usm_dlpack.root_device(device_id))
 
 

@@ -323,7 +323,6 @@ def array_of(tensor: Tensor) -> np.ndarray:
 
 
 def capsule_of(tensor: Tensor) -> Any:
-    """Return our capsule for the host."""
     return tensor.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
 
 

@@ -70,8 +70,6 @@ UNFIT = {
 
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that counts its calls as ours."""
-
     def called(*arguments: Any, **keywords: Any) -> Any:
         CALLS["ours"] += 1
         return function(*arguments, **keywords)

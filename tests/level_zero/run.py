@@ -124,13 +124,11 @@ def listed(names: Iterable[str]) -> str:
 
 
 def run_cpp() -> str:
-    """Run the C++ tests on one root device; return their section of the page."""
     ran = run_gtest("one", "1", f"-{':'.join(LEFT_OUT_CPP)}")
     return f"## C++ suites, on one root device of Level Zero\n\n{listed(sorted(ran))}.\n"
 
 
 def run_python() -> str:
-    """Run the Python suites on one root device; return their section of the page."""
     folder = ROOT / "tests" / "python"
     words = " and ".join(f"not {word}" for word in LEFT_OUT_PYTHON)
     run_pytest("one", "-k", words, *(folder / file for file in SUITES))
@@ -141,7 +139,6 @@ def run_python() -> str:
 
 
 def run_configured() -> str:
-    """Run what is about the other configurations; return its section of the page."""
     rows = [
         "| name | configuration | C++ tests, or a file of `tests/level_zero/` |",
         "|---|---|---|",
@@ -176,7 +173,6 @@ def refuse_stale() -> None:
 
 
 def left_out() -> str:
-    """Return the section of what is left out on one root device."""
     rows = [
         *("| | tests whose names match | because |", "|---|---|---|"),
         *(f"| C++ | `{pattern}` | {reason} |" for pattern, reason in LEFT_OUT_CPP.items()),

@@ -17,13 +17,7 @@ def resident_bytes() -> int:
 def report_growth(before: int, after: int) -> bool:
     """Print what a run kept since it was warm; return whether that is little enough."""
     print(
-        f"resident memory: {before / 2**20:.1f} MiB after a tenth of them, "
-        f"{(after - before) / 2**20:+.1f} MiB since"
+        f"resident memory: expected {MOST_GROWTH} bytes more at most than the {before} after a "
+        f"tenth of them, found {after - before}; if it is more, look for what is kept"
     )
-    if after - before > MOST_GROWTH:
-        print(
-            f"resident memory: expected {MOST_GROWTH} bytes more at most, found "
-            f"{after - before}; look for what is kept"
-        )
-        return False
-    return True
+    return after - before <= MOST_GROWTH

@@ -208,7 +208,6 @@ def now(tensor: Any) -> list[int]:
 
 
 def copied(tensor: Any, stream: Any = None) -> list[int]:
-    """Return the int32 in the copy that is in a capsule."""
     return now(from_dlpack(OldArray(tensor.__dlpack__(copy=True, stream=stream))))
 
 
