@@ -12,10 +12,6 @@ using namespace usm_dlpack_test;
 const char* const device_id_field = "device.device_id";
 
 static_assert(std::string_view(to_string(sycl::backend::opencl)) == "opencl");
-static_assert(std::string_view(to_string(sycl::backend::ext_oneapi_level_zero)) ==
-              "level_zero");
-static_assert(std::string_view(to_string(sycl::backend::ext_oneapi_cuda)) == "cuda");
-static_assert(std::string_view(to_string(sycl::backend::ext_oneapi_hip)) == "hip");
 static_assert(std::string_view(to_string(sycl::backend::all)) == "unknown");
 
 void expect_ids_outside_are_refused() {

@@ -83,14 +83,6 @@ TEST(UsmArray, MemoryIsAlignedTo256BytesOrAsTheAccessorPromises) {
 
 // --- What is refused ------------------------------------------------------------------------
 
-TEST(UsmArray, MemoryThatCouldNotLeaveTheProcessIsRefusedOnOpencl) {
-  const sycl::device device = root_devices().at(0);
-  const sycl::queue in_new_context(sycl::context(device), device);
-  for (const sycl::queue& queue : {in_new_context, sycl::queue(sub_devices().at(0))}) {
-    EXPECT_REFUSAL(device_array(queue, extents(4, 6)), errc::context_not_default, "context");
-  }
-}
-
 TEST(UsmArray, ASizeThatIsTooLargeOrNegativeIsRefused) {
   const sycl::queue queue = queue_on();
   constexpr std::int64_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
@@ -196,15 +188,6 @@ TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
   const managed_tensor managed = to_managed_tensor(std::move(made));
   EXPECT_EQ(managed->flags, flag::is_subbyte_type_padded);
   EXPECT_EQ(managed->dl_tensor.data, data);
-}
-
-TEST(TwoDevicesUsmArray, TheIdIsThatOfTheQueuesDevice) {
-  for (const int id : {0, 1}) {
-    device_array made(queue_on(id), extents(4, 6));
-    EXPECT_EQ(made.device_id(), id);
-    const managed_tensor managed = to_managed_tensor(std::move(made));
-    EXPECT_EQ(validate(*managed).device_id(), id);
-  }
 }
 
 // --- Ownership, and the work of the queue ---------------------------------------------------
