@@ -15,7 +15,6 @@
 
 namespace odd {
 
-/// What the accessors below have in common.
 template <class Element, template <class> class Self, class Handle = Element*,
           class Reference = Element&>
 struct accessor_base {
@@ -76,7 +75,6 @@ struct indexed_accessor : accessor_base<Element, indexed_accessor, std::size_t> 
 template <class Element>
 struct bytes_accessor : accessor_base<Element, bytes_accessor, unsigned char*> {};
 
-/// What the mappings below have in common.
 template <class Extents, class Layout>
 struct mapping_base {
   using extents_type = Extents;

@@ -27,7 +27,6 @@ using namespace usm_dlpack;
 /// What tests without a device put into `device`.
 inline constexpr DLDevice some_device{kDLOneAPI, 3};
 
-/// A tensor on `some_device`.
 template <class Integers>
 DLTensor tensor_of(void* data, Integers& shape, Integers& strides,
                    DLDataType dtype = {kDLFloat, 32, 1}) {

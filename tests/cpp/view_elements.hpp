@@ -20,7 +20,6 @@ struct element_facts {
 /// Of up to eight dimensions.
 using index_array = std::array<std::int64_t, 8>;
 
-/// The indices of every element in C order.
 inline std::vector<index_array> all_indices(const std::vector<std::int64_t>& shape) {
   if (std::count(shape.begin(), shape.end(), 0) != 0) return {};
   std::vector<index_array> all(1);

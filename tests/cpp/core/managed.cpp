@@ -5,7 +5,6 @@
 #include <allocation_counter.hpp>
 #include <float4_types.hpp>
 #include <odd_views.hpp>
-#include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 #include <cstring>
@@ -21,7 +20,6 @@ template <class Element, class Layout = md::layout_right>
 using view_2d = md::mdspan<Element, extents_2d, Layout>;
 using relaxed = layout_relaxed;
 
-/// 2 by 3 elements, and views of them.
 struct six_floats {
   alignas(64) std::array<float, 6> elements{};
   view_2d<float> view{elements.data(), 2, 3};

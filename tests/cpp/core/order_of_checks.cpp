@@ -2,9 +2,7 @@
 //
 // The lists of docs/checks.md that need no device: of any two broken rules the earlier is
 // refused.
-#include <odd_views.hpp>
 #include <rules_in_order.hpp>
-#include <valid_tensor.hpp>
 
 namespace {
 

@@ -5,7 +5,6 @@
 // view costs the compiler a quarter of a second, so layouts, ranks, index types, extents and
 // elements are met in turn and not in every combination.
 #include <allocation_counter.hpp>
-#include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 #include <complex>

@@ -4,7 +4,6 @@
 // empty views, numbers that no DLTensor holds, accessors and views of users.
 #include <allocation_counter.hpp>
 #include <odd_views.hpp>
-#include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 namespace {

@@ -4,7 +4,6 @@
 // accessors and element types of users, fields of refusals, and the ends of index types.
 #include <float4_types.hpp>
 #include <odd_views.hpp>
-#include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 #include <tuple>

@@ -3,7 +3,6 @@
 // CCCL's own layout of strides, which its consumer makes by default: its strides are made of
 // integers, and negative ones need an offset. `layout_of_made_steps` of core/to_mdspan.cpp
 // stands for it in the tests with other mdspans.
-#include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 // Not <cuda/mdspan>, which needs the headers of a driver.

@@ -2,7 +2,6 @@
 //
 // The layouts of C++26 with a padding that the type fixes, and views of submdspan; only the
 // reference implementation has both today. Other paddings are those of tests/fuzz/.
-#include <valid_tensor.hpp>
 #include <view_elements.hpp>
 
 namespace {

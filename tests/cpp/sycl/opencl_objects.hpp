@@ -14,7 +14,6 @@ namespace usm_dlpack_test {
 
 using detail::ask_opencl;
 
-/// A function of the OpenCL loader.
 template <class Function>
 Function* opencl_function(const char* name) {
   static_cast<void>(sycl::device::get_devices());  // loads the loader
@@ -60,7 +59,6 @@ inline cl_device_id native_sub_device(int device_id = 0) {
   return parts[0];
 }
 
-/// A context that OpenCL code made, of some devices.
 inline opencl_handle<cl_context> native_context(const std::vector<cl_device_id>& devices) {
   cl_int status = CL_SUCCESS;
   const cl_context made = opencl_function<decltype(clCreateContext)>("clCreateContext")(
@@ -74,7 +72,6 @@ inline constexpr cl_command_queue_properties in_order = 0;
 inline constexpr cl_command_queue_properties out_of_order =
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 
-/// A queue that OpenCL code made.
 inline opencl_handle<cl_command_queue> native_queue(cl_context context, cl_device_id device,
                                                     cl_command_queue_properties order) {
   const std::array<cl_queue_properties, 3> properties{CL_QUEUE_PROPERTIES, order, 0};

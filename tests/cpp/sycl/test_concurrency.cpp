@@ -15,7 +15,6 @@ namespace test_concurrency {
 
 using namespace usm_dlpack_test;
 
-/// The rule and the field that an import is refused for.
 std::string refusal_of_import(const DLTensor& tensor) {
   return refusal_of([&] { validate(tensor); });
 }

@@ -42,7 +42,6 @@ cl_int CL_API_CALL ask_and_note(cl_context context, const void* pointer,
   return backends.at(context)(context, pointer, what, size, value, needed);
 }
 
-/// The queries that a call makes of every platform.
 template <class Call>
 queries queries_of(const Call& call) {
   const changed_table noted([](device_table& table) {

@@ -14,7 +14,6 @@ using const_view = md::mdspan<const float, md::dextents<std::int64_t, 2>>;
 template <alloc Kind, class View = view>
 using view_in = detail::view_of_kind<View, Kind>;
 
-/// Calls with each of the three kinds as a constant.
 template <class Act>
 void for_each_kind(const Act& act) {
   act(std::integral_constant<alloc, alloc::host>{});

@@ -4,7 +4,6 @@
 // which each test spoils one field.
 #pragma once
 
-#include <refusal.hpp>
 #include <valid_tensor.hpp>
 
 #include <usm_dlpack/opencl.hpp>
@@ -118,7 +117,6 @@ void with_each_place(const sycl::queue& queue, const Act& act) {
   act();
 }
 
-/// A view of one dimension.
 template <class Element>
 using row_view = md::mdspan<Element, md::dextents<std::int64_t, 1>>;
 
@@ -135,7 +133,6 @@ struct usm_floats : usm_memory {
   row_view<float> view = view_of(as<float>(), 16);
 };
 
-/// The device id of an exported view.
 template <std::size_t Rank>
 std::int32_t id_of(const dlpack_tensor<Rank>& exported) {
   return exported.get().device.device_id;
