@@ -96,7 +96,7 @@ def check_name(field: str, value: object, known: Sequence[str]) -> None:
 
 
 def flag(field: str, value: Any) -> bool | None:
-    says = None if value is None else truth(value)
+    says = truth(value)
     if says is None and value is not None:
         refuse(TypeError, field, "None, True or False", shown(value), "pass one")
     return says

@@ -355,7 +355,7 @@ def _shape(argument: Any, rule: str, word: str, annotations: list[str]) -> str:
     with contextlib.suppress(Exception):  # the array's own attributes, or another dtype
         if rule == "rank_mismatch":
             return str((*(1,) * (int(word) - 1), _size(argument)))
-        if rule == "raw_memory" and (view := _view(annotations[0])):
+        if view := _view(annotations[0]):
             return str((*(1,) * (view[1] - 1), argument.nbytes // numpy.dtype(word).itemsize))
     return "..."
 

@@ -67,11 +67,8 @@ def of_numpy(dtype: np.dtype[Any]) -> Element | None:
     """Return the dtype of a number in native byte order, or None."""
     if not dtype.isnative or dtype.type in _PADDED_FLOATS:
         return None
-    if dtype.type.__module__ == "ml_dtypes":
-        key = _KEYS.get(dtype.name)
-        return None if key is None else (*key, 1, key[1] < 8)
-    code = _KINDS.get(dtype.kind)
-    return None if code is None else (code, 8 * dtype.itemsize, 1, False)
+    key = _KEYS.get(dtype.name)
+    return None if key is None else (*key, 1, key[1] < 8)
 
 
 def _to_dtype(dtype: Any) -> np.dtype[Any]:
@@ -137,7 +134,7 @@ def _register_ml_dtypes() -> bool:
 def to_numpy(code: int, bits: int, lanes: int, padded: bool) -> np.dtype[Any] | str:
     """Return the dtype of NumPy or ml_dtypes with the same layout, or DLPack's name."""
     name = name_of(code, bits, lanes)
-    if lanes == 1 and _is_of_ml_dtypes(name):
+    if _is_of_ml_dtypes(name):  # of one lane
         _register_ml_dtypes()
     try:
         found = np.dtype(name)
@@ -174,15 +171,11 @@ def empty_numpy(tensor: DLPackTensor) -> tuple[Any, int]:
 
 
 def bits_of_ml_array(x: Any) -> tuple[Element | None, Any]:
-    """Return dtype and bits of a NumPy array of ml_dtypes, of which NumPy exports only bits.
-
-    None and `x` for anything else.
-    """
+    """Return dtype and bits of a NumPy array of ml_dtypes; no dtype of any other array."""
     if not isinstance(x, np.ndarray) or x.dtype.type.__module__ != "ml_dtypes":
         return None, x
-    if x.dtype.name in _KEYS and not x.dtype.isnative:
+    if not x.dtype.isnative:
         expected = "a number in native byte order"
         remedy = "convert the array, or reinterpret its memory"
         raise ConversionError("dtype_unsupported", "dtype", expected, shown(x.dtype), remedy)
-    element = of_numpy(x.dtype)
-    return element, x if element is None else x.view(f"u{x.dtype.itemsize}")
+    return of_numpy(x.dtype), x.view(f"u{x.dtype.itemsize}")

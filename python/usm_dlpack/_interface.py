@@ -201,8 +201,7 @@ def read_view(
     check_range("shape", array.shape, 0)
     offset = integer("byte_offset", byte_offset)
     element = array.element if dtype is None else _dtypes.read_dtype(dtype)
-    renewed = shape is not None or dtype is not None or offset != 0
-    if strides is not None and shape is None and renewed:
+    if strides is not None and shape is None and (dtype is not None or offset):
         refuse(ValueError, "shape", "a shape for these strides", "None", "pass both")
     extents, steps = array.shape, None
     if shape is not None:

@@ -73,6 +73,7 @@ def test_an_empty_view_is_a_card_without_a_view(queue):
 def test_an_allocation_of_unknown_size_is_the_view_itself():
     root = ElementTree.fromstring(_card._drawing(0, 0, 40, 16))
     assert places(root, "view") == [(0, 100)]
+    assert "unknown size" in _card._place(0, 0, 40, 16)["view"]
     assert "stroke-dasharray" in ElementTree.tostring(root, encoding="unicode")
 
 
@@ -84,4 +85,5 @@ def test_an_explanation_is_a_card_of_its_text(memory):
     foreign = ForeignTensor(address_of(memory))
     foreign.tensor.device_id = 7
     explanation = explain(ForeignArray(foreign))
+    assert "; this process has " in explanation.walks[0].stop.answer
     assert "".join(parsed(explanation).itertext()) == str(explanation)

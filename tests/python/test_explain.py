@@ -60,9 +60,17 @@ def test_a_protocol_reports_every_step_in_order(memory):
 
 
 def test_an_export_names_the_bytes_of_the_object(memory):
-    bounds = explain(memory, shape=(2,), byte_offset=4).walks[0].steps[-1]
+    *_, queue, bounds = explain(memory, byte_offset=4, queue=memory.sycl_queue).steps
     told = f"the object has {memory.nbytes} bytes; the first element is at byte 4"
-    assert bounds.answer == told
+    assert (queue.answer, bounds.answer) == ("it is of root device 0", told)
+    context = explain(memory, shape=4, byte_offset=2**40).steps[3]
+    assert context.answer.startswith("the default context with root device 0, on the platform")
+    assert context.facts["context"]["sycl"]["kind"] == "device"  # of the address that it names
+    of_host = explain(to_dlpack_tensor(allocate("host", 48, memory.sycl_queue))).walks[0]
+    assert of_host.steps[6].answer.startswith("host USM is of no single device")
+    empty = explain(to_dlpack_tensor(memory, shape=0), direction="import")
+    assert empty.steps[3].answer == "version 1.3, flags 0"
+    assert empty.steps[9].answer == "an empty view has no memory"
 
 
 @pytest.mark.parametrize("direction", ["export", "import"])
@@ -90,6 +98,8 @@ def test_the_facts_of_the_steps_are_those_of_the_proof(unpooled):
     bounds = {"lowest": tensor.data - 24, "nbytes": 44, "base": tensor.data - 24, "size": 48}
     assert imported["bounds"] == bounds | {"empty": False, "bounds_proof": "allocation"}
     assert (export["default"]["default"], export["root"]) == (True, {"device_id": 0})
+    interface = {"shape": [2, 3], "strides": [-6, 2], "typestr": "<f4", "offset": 0}
+    assert export["interface"] == interface | {"syclobj": "SyclQueue"}
 
 
 def test_what_a_producer_calls_meanwhile_is_not_reported(memory):
@@ -152,11 +162,12 @@ def test_the_error_is_that_of_the_call(memory, act, keywords):
     real = raised_by(lambda: act(tensor, **keywords))
     (walk,) = explain(tensor, **keywords).walks  # the keywords say which direction
     told = walk.error
+    assert walk.call.startswith(f"usm_dlpack.{act.__name__}(")
     assert (type(told), repr(told)) == (type(real), repr(real))
     assert vars(told) == vars(real)
 
 
-@pytest.mark.parametrize("raised", [RuntimeError("busy"), BufferError("\udc80")])
+@pytest.mark.parametrize("raised", [OSError("x: expected y, found z; w"), BufferError("\udc80")])
 def test_what_a_producer_raises_is_the_stop(raised):
     class Raising:
         def __dlpack__(self, **keywords):
@@ -184,6 +195,7 @@ def test_strangers_and_consumed_capsules_stop_where_validate_stops(memory):
     for stranger in (None, 5, object(), np.zeros(3)):
         check_walk(explain(stranger).walks[0], "producer")
     capsule = to_dlpack_tensor(memory).__dlpack__()
+    assert explain(capsule).steps[3].answer == "a legacy managed tensor has neither"
     consume(capsule)
     check_walk(explain(capsule).walks[0], "capsule")
 
@@ -231,6 +243,7 @@ def test_an_export_stops_at_the_broken_rule(memory, foreign_queue):
         (None, memory, {"queue": memory.sycl_queue}),
         (None, TypedArray(memory, syclobj="cpu"), {}),
         ("interface", object(), {}),
+        ("interface", Hostile(), {}),
         ("interface", types.SimpleNamespace(__sycl_usm_array_interface__=5), {}),
         ("request", memory, {"dtype": "nonsense"}),
         ("structure", memory, {"shape": 2, "dtype": "f4", "byte_offset": 2}),
@@ -252,11 +265,12 @@ class Hostile:
 
     __index__ = __int__ = __len__ = __iter__ = __eq__ = __bool__ = __repr__ = _refuse
     __getitem__ = __hash__ = __call__ = _refuse
+    __sycl_usm_array_interface__ = property(_refuse)
 
 
 @pytest.mark.parametrize("field", ["data", "shape", "typestr", "syclobj"])
 def test_hostile_interfaces_are_explained(memory, field):
-    for value in (Hostile(), 2**200, (Hostile(), 2), "\udc80"):
+    for value in (Hostile(), 2**200, (Hostile(), 2), "\udc80", b"\x80"):
         obj = TypedArray(memory, **{field: value})
         explanation = explain(obj, direction="export")
         assert repr(explanation.error) == repr(raised_by(lambda obj=obj: to_dlpack_tensor(obj)))
@@ -272,8 +286,10 @@ def test_the_page_of_a_refusal_is_named_wherever_it_is_shown(memory):
         page = f"python -m usm_dlpack errors {name}"
         explanation = explain(memory, direction="export", **keywords)
         for text in (str(explanation), explanation._repr_html_()):
-            assert f"{code}; {page}" in text
+            assert text.count(f"{code}; {page}") == 1
         assert explanation.to_dict()["walks"][0]["error"]["page"] == page
+        reason = "a query of a pointer looks at one byte"
+        assert (explanation.walks[0].stop.reason == reason) is (name == "out_of_bounds")
     assert "usm_dlpack errors" not in str(explain(memory))
 
 
@@ -302,19 +318,24 @@ def test_another_device_in_the_capsule_is_shown_and_counts(memory):
 
 @pytest.mark.parametrize("of_sub_device", [False, True])
 def test_a_foreign_context_is_named(queue, foreign_queue, of_sub_device):
-    told = "a context of its own with root device 0"
     if of_sub_device:
         part, *_ = queue.sycl_device.create_sub_devices(partition=1)
         foreign_queue = kept(dpctl.SyclQueue(part))
-        told = "a queue made from a sub-device, by dpctl or on OpenCL, has a context of its own"
-    stop = explain(allocate("device", 48, foreign_queue)).walks[0].stop
+    (walk,) = explain(allocate("device", 48, foreign_queue)).walks
+    assert walk.steps[4].answer == "device USM"
+    stop = walk.stop
     assert stop.facts["context"]["sycl"]["kind"] == "device"
     assert stop.facts["default"] is False
     (device,) = stop.facts["context"]["devices"]
     assert (device["device_id"], device["sub_device"]) == (0, of_sub_device)
     (default,) = stop.facts["default_contexts"]
     assert default["sycl"]["kind"] == "unknown"
-    assert told in stop.answer
+    assert stop.facts["context"]["sycl"]["device"] == device
+    part = "a sub-device of " if of_sub_device else ""
+    assert f"a context of its own with {part}root device 0, on the platform" in stop.answer
+    told = "a queue made from a sub-device, by dpctl or on OpenCL, has a context of its own"
+    assert (told in stop.answer) is of_sub_device
+    assert stop.answer.endswith("SYCL says unknown")
 
 
 def test_an_import_from_another_context_names_the_one_that_the_array_names(foreign_queue):

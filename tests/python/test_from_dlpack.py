@@ -129,6 +129,7 @@ PRODUCERS: dict[str, tuple[Any, set[str]]] = {
         {"stream", "max_version"},
     ),
     "by position": (hidden("__dlpack__(self, copy, /, *, max_version=None)"), {"max_version"}),
+    "any, compiled": (hidden("__dlpack__(self, *args, **kwargs)"), {"max_version"}),
     "a line that is cut off": (hidden("__dlpack__(self, copy,\n max_version)"), {"max_version"}),
 }
 

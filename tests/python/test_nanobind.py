@@ -266,14 +266,18 @@ def test_the_last_overload_says_why(ext, queue, memory):
 
 
 def test_an_argument_that_an_overload_took_is_not_blamed(ext, queue, floats, shared):
-    for arguments, place in (
-        (("no queue", floats, 1), "1 (queue): expected an object of type dpctl.SyclQueue"),
-        ((queue, floats, "x"), "3 (value): expected an object of type float or"),
-        ((queue, floats), "3 (value): expected an object of type float or"),
-        ((queue, None, 1), "2 (x): expected an array of dtype='float32', shape=(None,), usm_type="),
-        ((floats, queue, 1), "1 (queue): expected an object of type dpctl.SyclQueue"),
+    of_queue, of_value = "an object of type dpctl.SyclQueue", "an object of type float or"
+    of_array = "an array of dtype='float32', shape=(None,), usm_type="
+    for arguments, place, expected, remedy in (
+        (("no queue", floats, 1), "1 (queue)", of_queue, "pass a dpctl.SyclQueue"),
+        ((queue, floats, "x"), "3 (value)", of_value, "see help(fill)"),
+        ((queue, floats), "3 (value)", of_value, "see help(fill)"),
+        ((queue, None, 1), "2 (x)", of_array, "pass such an array"),
+        ((floats, queue, 1), "1 (queue)", of_queue, "pass a dpctl.SyclQueue"),
     ):
-        assert str(refused_call(ext.fill, *arguments)).startswith(f"fill: argument {place}")
+        error = refused_call(ext.fill, *arguments)
+        assert str(error).startswith(f"fill: argument {place}: expected {expected}")
+        assert error.remedy == remedy
     wanted = refused_call(ext.fill, queue, 3, 1).expected.split(" or ")
     assert [array.split("'")[1::2] for array in wanted] == [
         ["float32", "device"],
@@ -293,6 +297,13 @@ def test_arguments_by_position_are_counted_if_all_overloads_take_as_many():
     signatures = ["def f(x: int, *, n: int)", "def f(x: int, n: int)"]
     text = str(from_arguments("f", signatures, (1, "s"), {}, [], []))
     assert text.startswith("f: argument 2 (n): expected an object of type int, found an object of")
+    for signature, arguments, told in (
+        ("def f(x: list[int])", ("s",), "found an object of type str; see help(f)"),
+        ("def f(self: int)", ("s",), "f: argument 1 (self): expected an object of type int"),
+        ("def f(x)", (1,), "f: argument 1 (x): expected an object of type , found"),
+        ("def f(x: int, *args)", ("s",), "f: expected arguments of one of its signatures"),
+    ):
+        assert told in str(from_arguments("f", [signature], arguments, {}, [], []))
 
 
 def test_an_array_in_a_container_that_an_overload_took_is_not_blamed(ext, floats, memory):
@@ -608,6 +619,7 @@ def test_the_remedy_for_a_rank_keeps_the_order_of_the_elements(ext, queue):
             assert y.numpy().tolist() == told.reshape(-1).tolist()
     remedy = refused_call(ext.step, queue, rows, None).remedy
     assert follow(remedy, u=rows, queue=queue).data == rows.data
+    assert "from_dlpack(u, order='C')" in remedy  # on the device where it is
 
 
 def remedy_of(parameter: str, x: Any, *parts: str) -> str:
@@ -625,6 +637,8 @@ def test_a_remedy_is_for_the_kind_and_the_order_of_the_parameter():
     on_host = ("device_type_unsupported", "device.device_type", "kDLOneAPI (14)", "kDLCPU (1)")
     y = follow(remedy_of("dtype='float32', usm_type='shared'", host, *on_host), **names)
     assert (y.usm_type, y.shape) == ("shared", (2, 3))
+    order = ("layout_mismatch", "strides[0]", "3 elements for the view's layout", "1")
+    assert "order='C'" in remedy_of("dtype='float32'", host, *order)
     order = ("layout_mismatch", "strides[0]", "1 elements for the view's layout", "3")
     y = follow(remedy_of("dtype='float32', usm_type='host'", host, *order), **names)
     assert (y.usm_type, y.strides) == ("host", (1, 2))
@@ -647,6 +661,7 @@ def test_a_remedy_says_where_the_result_is_and_what_it_needs():
     remedy = remedy_of("dtype='float32'", np.zeros(3), *dtype, "float64")
     assert remedy.startswith("convert it, for example y = usm_dlpack.from_dlpack(x.astype(")
     assert remedy.endswith("), into which the function may write")
+    assert remedy_of("dtype='float32'", np.zeros(3, "u1"), *dtype, "uint8 ").startswith("convert")
     remedy = remedy_of("dtype='float32', writable=False", np.zeros(3), *dtype, "float3")
     assert remedy.startswith("convert it, with ml_dtypes installed, for example y = ")
     assert remedy.endswith(")")
@@ -676,6 +691,10 @@ def test_no_argument_is_blamed_that_an_overload_took():
     signatures[1] = f"def f(y: {other}, z: int)"
     error = from_arguments("f", signatures, (x, 1), {}, refusals, [])
     assert "from_dlpack(argument_1.astype(" in error.remedy
+    error = from_arguments("f", ["def f(**kwargs)"], (), {"x": x}, refusals, [])
+    assert re.search(r"from_dlpack\(x.astype.*SyclQueue\(\)\)$", error.remedy)
+    busy = ValueError("busy")
+    assert from_arguments("f", signatures, (x, 1), {}, [(x, busy)], []) is busy
 
 
 def test_overloads_are_meant_that_take_as_many_arguments():

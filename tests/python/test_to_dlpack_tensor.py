@@ -23,7 +23,7 @@ from capsules import (
 from dpctl import memory as dpctl_memory
 from memory_sources import Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, stopped, wrong_argument
-from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 from usm_dlpack._dtypes import name_of, read_dtype
 
 # --- what a tensor says
@@ -53,6 +53,8 @@ def test_repr_names_what_matters(memory):
     )
     read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     assert repr(read_only).endswith("byte_extent=48, read-only)")
+    assert repr(validate(read_only)).endswith(", read-only)")
+    assert "device USM, read-only" in read_only._repr_html_()
 
 
 def test_array_interface_says_what_the_tensor_says(memory, queue):
@@ -119,6 +121,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "strides[0]", "", {"shape": 1, "strides": (2**63,)}),
     (ValueError, "strides[1]", "", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
     (*STRIDES, "", {"strides": (1, 1), "dtype": None}),
+    (*SHAPE, "found None", {"strides": (1,)}),
     (*SHAPE, "", {"byte_offset": 2}),
     (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
@@ -257,6 +260,8 @@ DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
     *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
     ((2, 32, 4), (2, 32, 4), "float32x4"),
     ((3, 64, 1), (3, 64, 1), "code3bits64"),
+    ("code3bits64", (3, 64, 1), "code3bits64"),
+    ("int4", (0, 4, 1), "int4"),
 ]
 
 
@@ -272,8 +277,8 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(memory, given_as, dlpack, se
 def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory):
     big_endian = np.dtype(ml_dtypes.bfloat16).newbyteorder(">")
     of_numpy = [">f4", big_endian, "O", "f4,f4", "(2,2)f4", {"names": ["x"]}, np.longdouble]
-    of_others = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (2, 256, 1), (2.0, 32, 1)]
-    for dtype in of_numpy + of_others:
+    others = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (256, 8, 1), (2, 256, 1), (2.0, 32, 1)]
+    for dtype in of_numpy + others:
         with wrong_argument(TypeError, "dtype"):
             to_dlpack_tensor(memory, dtype=dtype)
 

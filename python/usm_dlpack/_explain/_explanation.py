@@ -146,9 +146,7 @@ def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
 
     def tell(name: str, text: str, style: str | None = None) -> None:
         first = f"           {name:8}  "
-        told = textwrap.wrap(
-            text, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
-        ) or [first.rstrip()]
+        told = textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
         lines.extend(styled(line, style, colour) if style else line for line in told)
 
     for step in walk.steps:
@@ -170,6 +168,5 @@ def _lines_of(subject: str, walk: Walk, colour: bool) -> list[str]:
             if (page := _page_of(walk.error)) is not None:
                 tell("code", f"{kind}; {page}")
             tell("why", step.reason)
-            if walk.instead:
-                tell("instead", walk.instead)
+            tell("instead", walk.instead)
     return lines

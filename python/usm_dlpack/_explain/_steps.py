@@ -200,12 +200,9 @@ class Observed:
     # --- words that are derived from the report, by the name of the step
 
     def _find_interface(self) -> Facts:
-        offered = _interface(self.x)
-        if offered is None:
-            return {"interface": f"an object of type {type_name(self.x)}"}
+        offered = self.x.__sycl_usm_array_interface__
         names = ("shape", "strides", "typestr", "offset")
         facts = {name: _plain(offered.get(name)) for name in names}
-        facts["offset"] = facts["offset"] or 0
         facts["syclobj"] = type_name(offered.get("syclobj"))
         told = ", ".join(f"{name} {value}" for name, value in facts.items())
         return {"interface": told, "facts": facts}
@@ -225,8 +222,6 @@ class Observed:
         return {"also": also, "facts": {"dlpack_device": list(told or ())}}
 
     def _find_root(self) -> Facts:
-        if self.direction == "export":
-            return {}
         rows, number = _core.device_rows(), self.facts["device_id"]
         found: Facts = {"count": len(rows), "failure": None}
         if 0 <= number < len(rows):
