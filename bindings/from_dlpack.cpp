@@ -304,14 +304,8 @@ void register_from_dlpack(nb::module_& module) {
              nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
                      "queue: SyclQueue | None = None, copy: bool | None = None, "
                      "usm_type: str | None = None, c_order: bool = False) -> DLPackTensor"));
-  module.def(
-      "wait_for_work_on",
-      [](nb::handle x) {
-        if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
-          wait_for(*queue);
-        }
-      },
-      nb::arg("x"), nb::sig("def wait_for_work_on(x: typing.Any) -> None"));
+  module.def("wait_for_work_on", &wait_for_work_on, nb::arg("x"),
+             nb::sig("def wait_for_work_on(x: typing.Any) -> None"));
   module.def(
       "reinterpret",
       [](nb::handle_t<tensor> x, const element_parts& dtype) {

@@ -154,6 +154,9 @@ nb::object call_dlpack(nb::handle x, const producer_type& type,
   }
   if (request.copy && type.takes_copy) {
     keywords["copy"] = *request.copy;
+    if (*request.copy) {
+      wait_for_work_on(x);  // copies by dpctl and dpnp overtake work of out-of-order queues
+    }
   }
   if (request.queue && type.takes_stream) {
     keywords["stream"] = request.stream;

@@ -214,4 +214,10 @@ void wait_for(const sycl::queue& queue) {
   detail::ask_runtime("queue", [&] { detail::wait_in_turn(queue); });
 }
 
+void wait_for_work_on(nb::handle producer) {
+  if (const std::optional<sycl::queue> queue = queue_attribute(producer)) {
+    wait_for(*queue);
+  }
+}
+
 }  // namespace usm_dlpack::python

@@ -70,4 +70,7 @@ void order_behind(sycl::queue producer, sycl::queue consumer);
 /// @throws conversion_error `runtime_error`
 void wait_for(const sycl::queue& queue);
 
+/// Waits for the work of the queue in a producer's attribute `sycl_queue`, if it has one.
+void wait_for_work_on(nb::handle producer);
+
 }  // namespace usm_dlpack::python

@@ -164,10 +164,10 @@ def from_dlpack(
 
     Notes
     -----
-    The call does not wait for the producer's work. The tensor's ``sycl_queue`` is the queue in
-    ``device``, or else the producer's, by its attribute ``sycl_queue`` or the C exchange API;
-    exports and copies of the tensor are ordered behind it. If the producer names no queue, its work
-    must have finished. Copies made here are complete.
+    The call waits for the producer's work only if it copies. The tensor's ``sycl_queue`` is the
+    queue in ``device``, or else the producer's, by its attribute ``sycl_queue`` or the C exchange
+    API; exports and copies of the tensor are ordered behind it. If the producer names no queue, its
+    work must have finished. Copies made here are complete.
 
     Examples
     --------

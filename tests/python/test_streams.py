@@ -322,6 +322,14 @@ class Producer:
         return self.foreign.capsule()
 
 
+class Copying(Producer):
+    """A producer that copies when asked, before its work is done: dpnp's copies do not wait."""
+
+    def __dlpack__(self, *, max_version: Any = None, copy: Any = None) -> Any:
+        array = OldArray(self.foreign.capsule())
+        return from_dlpack(array).__dlpack__(max_version=max_version, copy=copy)
+
+
 class Compiled(Producer):
     """A producer of whose keywords nothing is known, and which takes none."""
 
@@ -363,9 +371,8 @@ def ours(memory: Any, queue: Any) -> Any:
     return to_dlpack_tensor(source, dtype="i4", queue=queue)
 
 
-of_each_kind = pytest.mark.parametrize(
-    "kind", [ours, tabled, Producer, Compiled, Instance, proxy], ids=lambda kind: kind.__name__
-)
+KINDS = [ours, tabled, Producer, Copying, Compiled, Instance, proxy]
+of_each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 @of_each_kind
