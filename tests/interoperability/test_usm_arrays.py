@@ -122,6 +122,8 @@ def test_their_asarray_shares_our_memory_but_that_of_dpnp_copies(xp: Any) -> Non
     else:
         with pytest.raises(ValueError, match="copy=False"):
             xp.asarray(ours, copy=False)
+    with pytest.raises(ValueError, match="accommodate"):  # the interface's negative strides
+        xp.asarray(usm_dlpack.from_dlpack(xp.arange(8)[::-1]))
 
 
 @pytest.mark.parametrize("order", ["{0}, usm_dlpack", "usm_dlpack, {0}"])
