@@ -70,7 +70,7 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
         ("`validate` of a tensor / `from_dlpack` of a tensor", 2, partial(validate, ours), take),
         ("a C++ function takes a tensor as a view / as `nb::ndarray`", 1,
          partial(extension.take_view, ours), partial(extension.take_ndarray, ours)),
-        ("its second overload, the first is of another dtype", 1,
+        ("a C++ function takes it by its second overload, as a view / as `nb::ndarray`", 1,
          partial(extension.overloaded_view, ours), partial(extension.overloaded_ndarray, ours)),
         ("a C++ function takes a foreign array as a view / as `nb::ndarray`, not validated", None,
          partial(extension.take_view, foreign), partial(extension.take_ndarray, foreign)),
