@@ -86,6 +86,11 @@ std::optional<sycl::queue> queue_of(nb::handle object) {
   return capsule.is_valid() ? find_queue(capsule) : std::nullopt;
 }
 
+/// The queue in an attribute `sycl_queue`, which may also be an address.
+std::optional<sycl::queue> queue_in(nb::handle attribute, const queue_place& place) {
+  return is_integer(attribute) ? queue_at(attribute, place) : queue_of(attribute);
+}
+
 sycl::queue make_queue(std::int32_t device_id) {
   return {default_context(device_id), root_device(device_id),
           sycl::property_list{sycl::property::queue::in_order()}};
@@ -151,9 +156,6 @@ consumer_stream read_stream(nb::handle stream) {
   if (stream.is_none()) {
     return {};
   }
-  if (auto queue = queue_of(stream)) {
-    return {std::move(queue), false};
-  }
   if (is_integer(stream)) {
     int overflow = 0;
     if (PyLong_AsLongLongAndOverflow(stream.ptr(), &overflow) == -1 && overflow == 0) {
@@ -161,11 +163,12 @@ consumer_stream read_stream(nb::handle stream) {
     }
     return {queue_at(stream, in_stream), false};
   }
-  const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
-  if (attribute.is_valid() && is_integer(attribute)) {
-    return {queue_at(attribute, in_stream), false};
+  std::optional<sycl::queue> queue = queue_of(stream);
+  if (!queue) {
+    const nb::object attribute = find_attribute(stream, "sycl_queue", PyExc_Exception);
+    queue = attribute.is_valid() ? queue_in(attribute, in_stream) : std::nullopt;
   }
-  if (auto queue = attribute.is_valid() ? queue_of(attribute) : std::nullopt) {
+  if (queue) {
     return {std::move(queue), false};
   }
   refuse_queue(in_stream, stream);
@@ -176,10 +179,7 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer) {
   if (!found.is_valid() || found.is_none()) {
     return std::nullopt;
   }
-  if (is_integer(found)) {
-    return queue_at(found, in_producer);
-  }
-  if (auto queue = queue_of(found)) {
+  if (auto queue = queue_in(found, in_producer)) {
     return queue;
   }
   refuse_queue(in_producer, found);

@@ -47,9 +47,10 @@ struct consumer_stream {
 /// @throws nb::value_error for anything else, whatever it raised
 consumer_stream read_stream(nb::handle stream);
 
-/// The queue in a producer's attribute `sycl_queue`, in any form that a stream may have; none
-/// if there is no such attribute, or None. Queries the object and not its type, because
-/// `__getattr__` or the object itself may provide it.
+/// The queue in a producer's attribute `sycl_queue`: a `dpctl.SyclQueue`, a capsule, an object
+/// with `_get_capsule()`, or an address, which is trusted. None if there is no such attribute,
+/// or None in it. Queries the object and not its type, because `__getattr__` or the object
+/// itself may provide it.
 /// @throws nb::value_error for anything else; nb::python_error for any error of the attribute
 ///         but AttributeError
 std::optional<sycl::queue> queue_attribute(nb::handle producer);

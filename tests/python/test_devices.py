@@ -31,8 +31,8 @@ def test_an_id_that_is_no_integer_is_a_type_error():
 BEGIN = """
 import dpctl, dpctl.memory, numpy
 import usm_dlpack
-from capsules import IS_COPIED, OldArray, content_of
-from memory_sources import TypedArray, allocate as make_memory, new_queue
+from capsules import IS_COPIED, ForeignTensor, OldArray, content_of
+from memory_sources import TypedArray, address_of, allocate as make_memory, new_queue
 from refusals import refused
 from usm_dlpack import device_id, from_dlpack, root_device, to_dlpack_tensor, validate
 
@@ -144,4 +144,37 @@ for start, end in ((0, 1), (1, 0)):
         queue = new_queue(devices[end])
         call = lambda: from_dlpack(tensor, device=queue).numpy().tolist()
         assert answer_behind(pending, call) == VALUES
+""")
+
+
+def test_the_id_of_another_device_is_refused_unless_host_memory_is_of_its_platform(run):
+    run("""
+for kind in KINDS:
+    memory = allocate(1, kind)
+    foreign = ForeignTensor(address_of(memory))
+    capsule = foreign.capsule()
+    foreign.tensor.device_id = 1
+    assert validate(capsule).device_id == 1
+    foreign.tensor.device_id = 0
+    if kind not in OF_A_ROOT:
+        assert validate(capsule).device_id == 0
+        continue
+    for act in (validate, lambda capsule: from_dlpack(OldArray(capsule))):
+        with refused("device_mismatch", "device.device_id", expected="1 (the root", found="0"):
+            act(capsule)
+""")
+
+
+def test_a_queue_or_context_of_another_device_is_refused(run):
+    run("""
+memory, queue = allocate(1), new_queue(devices[0])
+with refused("queue_device_mismatch", "queue"):
+    to_dlpack_tensor(memory, queue=queue)
+claims = TypedArray(memory, syclobj=queue)
+if one_platform:  # of one context, which knows the memory
+    assert to_dlpack_tensor(claims).device == (14, 1)
+else:
+    with refused("pointer_unknown", "data"):
+        to_dlpack_tensor(claims)
+assert to_dlpack_tensor(memory, queue=new_queue(devices[1])).device == (14, 1)
 """)
