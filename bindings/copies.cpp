@@ -288,14 +288,8 @@ void copy_free::operator()(void* address) noexcept {
     std::free(address);
     return;
   }
-  if (process_is_forked() || interpreter_gate::is_closed()) {
-    // The parent has the runtime and the memory; or the process ends, and work may wait for a
-    // Python that does not run any more. So the queues are not destroyed either.
-    new (std::nothrow) std::shared_ptr<memory_users>(std::move(users));
-    return;
-  }
   // Also if the queues are idle: the backend's free waits for kernels of any queue.
-  run_waiting([address, context = *context, users = std::move(users)] {
+  free_memory([address, context = *context, users = std::move(users)] {
     if (!users->wait()) {
       return;
     }

@@ -13,15 +13,14 @@ constexpr const char* export_doc =
     "    tensor's own queue (`sycl_queue`) has already; a queue of another context makes the\n"
     "    host wait. A `dpctl.SyclQueue`, a capsule \"SyclQueueRef\", an object that has\n"
     "    ``_get_capsule()`` or ``sycl_queue``, or the address of a ``sycl::queue`` as an int.\n"
-    "    None and -1: USM that is not copied is not synchronised; wait for the\n"
-    "    producer's queue before the memory is used.\n"
+    "    None: the host waits for the tensor's own queue, so that the memory is ready. -1: USM\n"
+    "    that is not copied is not synchronised.\n"
     "max_version\n"
     "    The newest DLPack version that the consumer knows; a legacy capsule is made for None\n"
     "    and below 1.0.\n"
     "dl_device\n"
     "    None or the tensor's own device; (14, device_id) of another root device for a copy\n"
-    "    there; (1, 0) for the host: without a copy for host and shared USM, after waiting for\n"
-    "    the tensor's own queue unless `stream` is -1.\n"
+    "    there; (1, 0) for the host: without a copy for host and shared USM.\n"
     "copy\n"
     "    True always copies, False never does, None copies where it must. A copy is of the same\n"
     "    USM kind, waits for the tensor's own queue, and is complete when this returns. It\n"
@@ -105,15 +104,15 @@ nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
-/// Orders the consumer behind the tensor's queue.
-void synchronise(const tensor& source, const consumer_stream& consumer, bool on_host) {
+/// Orders the consumer behind the tensor's queue, or waits for it if the consumer names none.
+void synchronise(const tensor& source, const consumer_stream& consumer) {
   if (!source.queue() || consumer.unsynchronised) {
     return;
   }
-  if (on_host) {
-    wait_for(*source.queue());
-  } else if (consumer.queue) {
+  if (consumer.queue) {
     hand_over(*source.queue(), *consumer.queue);
+  } else {
+    wait_for(*source.queue());
   }
 }
 
@@ -154,7 +153,7 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   described.device = to;
   nb::object made = finish(described, versioned, source.flags() & ~flag::is_copied,
                            python_reference(self.inc_ref().ptr()));
-  synchronise(source, consumer, on_host);
+  synchronise(source, consumer);
   if (source.users() != nullptr && consumer.queue) {
     source.users()->add(*consumer.queue);
   }

@@ -165,7 +165,20 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
 }
 
 void free_after_work(const sycl::queue& queue, void* address) noexcept {
-  run_waiting([queue, address] { detail::free_after_work(queue, address); });
+  free_memory([queue, address] { detail::free_after_work(queue, address); });
+}
+
+std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
+  try {
+    run_unlocked([&queue] { detail::wait_in_turn(queue); });
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+int check_usable() noexcept {
+  return guarded([] { check_process(); });
 }
 
 void drop(PyObject* object) noexcept { const python_reference last(object); }
@@ -179,6 +192,8 @@ void register_package_interface(nb::module_& module) {
                                            &make_known_tensor,
                                            &drop,
                                            &free_after_work,
+                                           &wait_for_work,
+                                           &check_usable,
                                            &set_error,
                                            &set_argument_error};
   module.attr("_package_interface") = checked(PyCapsule_New(

@@ -104,17 +104,19 @@ void interpreter_gate::close() {
 }
 
 bool has_gil() noexcept {
-  const interpreter_gate gate;
-  if (!gate.open()) {
-    return false;
-  }
   static const state_query current = find_state_query();
   // Before Python 3.12 this is the state of the thread that has the GIL.
   PyThreadState* state = current();
   return state != nullptr && state == PyGILState_GetThisThreadState();
 }
 
-bool only_drops() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }
+freeing how_to_free() noexcept {
+  if (process_is_forked() || interpreter_gate::is_closed()) {
+    return freeing::never;
+  }
+  const bool only_drops = has_gil() && PyEval_GetGlobals() == nullptr;
+  return only_drops ? freeing::elsewhere : freeing::here;
+}
 
 void run_elsewhere(std::function<void()> function) {
   static std::mutex guard;

@@ -70,33 +70,49 @@ class without_gil {
   PyThreadState* state_;
 };
 
-/// Whether this thread has the GIL. Does not wait for it.
+/// Whether this thread has the GIL, as the interpreter reports it. Does not wait for it.
 bool has_gil() noexcept;
-
-/// Whether this thread has the GIL and runs no Python code: it only drops an object.
-bool only_drops() noexcept;
 
 /// Runs a function on another thread, after those given before. The interpreter's end waits
 /// for the one that runs; the others are dropped.
 void run_elsewhere(std::function<void()> function);
 
-/// Runs a function that waits for queues and frees memory, without the GIL. Elsewhere on a
-/// thread that only drops an object: dpctl's host tasks do so, and would wait for the task
-/// that they are in. If there is no thread, memory leaks.
+/// Runs a function that waits for queues, without the GIL if this thread has it.
 template <class Function>
-void run_waiting(Function&& function) noexcept {
-  if (only_drops()) {
-    try {
-      run_elsewhere(function);
-    } catch (...) {  // std::bad_alloc, or std::system_error
-    }
-    return;
-  }
+void run_unlocked(Function&& function) {
   std::optional<without_gil> unlocked;
   if (has_gil()) {
     unlocked.emplace();
   }
   function();
+}
+
+/// How a thread that drops the last owner of memory can free it.
+enum class freeing {
+  here,
+  /// On another thread: this one has the GIL and runs no Python code, so it only drops an
+  /// object. dpctl's host tasks do that, and would wait for the task that they are in.
+  elsewhere,
+  /// Never. In a child of fork() the memory and the work are the parent's. After the exit
+  /// handlers have begun, work may wait for a Python that does not run any more.
+  never,
+};
+freeing how_to_free() noexcept;
+
+/// Runs a function that waits for queues and frees memory. All frees go through here. What is
+/// not freed leaks with all that the function holds, queues too: destroying one may wait.
+template <class Function>
+void free_memory(Function&& function) noexcept {
+  using kept = std::decay_t<Function>;
+  switch (how_to_free()) {
+    case freeing::here: run_unlocked(function); return;
+    case freeing::elsewhere: try { run_elsewhere(function);
+      } catch (...) {  // std::bad_alloc, or std::system_error: leaks
+        new (std::nothrow) kept(std::forward<Function>(function));
+      }
+      return;
+    case freeing::never: new (std::nothrow) kept(std::forward<Function>(function)); return;
+  }
 }
 
 /// Takes the GIL to drop a reference. Does nothing once the interpreter is finishing.

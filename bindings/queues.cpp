@@ -113,18 +113,6 @@ sycl::queue take_idle(std::int32_t device_id) {
   return make_queue(device_id);
 }
 
-/// Returns at once, even if the producer has a host task. A barrier alone orders later
-/// commands of its own queue.
-void order_by_event(sycl::queue& producer, sycl::queue& consumer) {
-  const sycl::event pending = producer.ext_oneapi_submit_barrier();
-  if (producer != consumer) {
-    consumer.submit([&](sycl::handler& handler) {
-      handler.depends_on(pending);
-      handler.ext_oneapi_barrier();
-    });
-  }
-}
-
 }  // namespace
 
 sycl::queue& package_queue(std::int32_t device_id) {
@@ -187,7 +175,7 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer) {
 
 void order_behind(sycl::queue producer, sycl::queue consumer) {
   const without_gil unlocked;
-  detail::ask_runtime("stream", [&] { order_by_event(producer, consumer); });
+  detail::ask_runtime("stream", [&] { detail::order_by_event(producer, consumer); });
 }
 
 void hand_over(sycl::queue producer, sycl::queue consumer) {
@@ -200,7 +188,7 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
     if (producer.get_context() != consumer.get_context()) {
       detail::wait_in_turn(producer);
     } else if (same || consumer.is_in_order()) {
-      order_by_event(producer, consumer);
+      detail::order_by_event(producer, consumer);
     } else {
       // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
       // overtake a barrier that depends on one (DPC++ 2026.2).

@@ -164,9 +164,16 @@ nb::tuple device_tuple(const tensor& self) {
   return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
 }
 
-// `data` is the first element, `offset` 0, strides in elements.
-nb::object array_interface(const tensor& self) {
+// `data` is the first element, `offset` 0, strides in elements. A consumer of it names no
+// queue, so the memory is made ready.
+nb::object array_interface(nb::handle_t<tensor> object) {
+  check_process();
+  const nb::object kept = nb::borrow(object);  // while other threads run
+  const tensor& self = *nb::inst_ptr<tensor>(object);
   const DLTensor described = self.get();
+  if (self.queue()) {
+    wait_for(*self.queue());
+  }
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());

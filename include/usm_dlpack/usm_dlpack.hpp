@@ -15,6 +15,8 @@
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/queues.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
+#include <usm_dlpack/sycl/ordered_section.hpp>
 #include <usm_dlpack/sycl/kernel_source.hpp>
 // clang-format on

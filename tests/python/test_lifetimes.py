@@ -175,6 +175,46 @@ def test_the_end_waits_for_out_of_order_queues_of_opencl(in_order, make, succeed
     assert succeed(code) == f"{in_order}\n"
 
 
+DROPPED_AT_THE_END = """
+import atexit, faulthandler, threading, time
+
+faulthandler.dump_traceback_later(20, exit=True)
+
+def finish():  # before the package, hence called after its own handlers
+    go_on.set()
+    time.sleep(0.3)  # meanwhile another thread drops the last reference
+    pending.open()
+    time.sleep(0.3)
+
+atexit.register(finish)
+go_on = threading.Event()
+
+from dpctl.memory import as_usm_memory
+import extension_under_test
+from memory_sources import new_queue
+from pending_work import PendingFill
+
+queue = new_queue(in_order=True)
+held = [extension_under_test.load().zeros(queue, 12)]
+pending = PendingFill(queue, into=as_usm_memory(held[0]))
+pending.memory = None
+
+def drop():
+    go_on.wait()
+    held.clear()
+"""
+
+DROPPED_BY = {
+    "a daemon thread": "threading.Thread(target=drop, daemon=True).start()",
+    "a host task": "queue._submit_keep_args_alive([held.pop()], [pending.event])",
+}
+
+
+@pytest.mark.parametrize("who", DROPPED_BY)
+def test_an_array_of_an_extension_goes_while_exit_handlers_run(who, succeed):
+    assert succeed(DROPPED_AT_THE_END + DROPPED_BY[who]) == ""
+
+
 AFTER_PYTHON = """
 import ctypes, sys
 import dpctl.memory, usm_dlpack

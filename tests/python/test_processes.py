@@ -157,7 +157,7 @@ assert foreign.deletions == 1
 from pending_work import PendingFill
 pending = PendingFill(dpctl.SyclQueue())
 tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
-capsule = tensor.__dlpack__()
+capsule = tensor.__dlpack__(stream=-1)
 
 def act():
     global tensor, capsule
@@ -185,6 +185,48 @@ def act():
 fork(act)
 pending.end()
 queue.wait()
+""",
+    "what an extension owns dies without waiting": """
+import extension_under_test
+from dpctl.memory import as_usm_memory
+from pending_work import PendingFill
+
+ext = extension_under_test.load()
+queue = dpctl.SyclQueue(device, property="in_order")
+field = ext.Field(queue, 12)
+array = ext.zeros(queue, 12)
+ext.keep(ext.zeros(queue, 12))
+pending = PendingFill(queue, into=as_usm_memory(field.values))
+waiting = [lambda: ext.zeros(queue, 12), lambda: field.values]
+
+def act():
+    global array, field
+    del pending.queue, pending.memory, array, field
+    gc.collect()
+    ext.drop_on_a_thread()
+
+fork(act)
+pending.end()
+""",
+    "functions of an extension refuse SYCL objects": """
+import extension_under_test
+from pending_work import PendingFill
+
+ext = extension_under_test.load()
+pending = PendingFill(queue)
+
+def act():
+    refused(lambda: ext.zeros(queue, 12))
+    refused(lambda: ext.has_queue(queue))
+    refused(lambda: ext.cast_to_queue(queue))
+    refused(lambda: ext.device_of(queue.sycl_context))
+    refused(lambda: ext.queue_on(device))
+    refused(lambda: ext.wait_for(pending.event))
+    assert ext.has_queue(None) is False
+
+fork(act)
+pending.end()
+ext.wait_for(pending.event)
 """,
     "it ends after a refusal": "fork(lambda: refusal_of(use), leave=sys.exit)",
     "a child of a child is refused": "fork(lambda: fork(lambda: refused(tensor.__dlpack__)))",

@@ -113,15 +113,38 @@ def test_every_form_of_a_queue_is_handed_over_in_a_legacy_capsule_too(form, pend
     check_order(consumer, pending)
 
 
-@pytest.mark.parametrize("stream", [None, -1])
-def test_without_the_hand_over_the_consumer_sees_unfinished_values(stream, consumer, pending):
+def test_with_minus_one_the_consumer_sees_unfinished_values(consumer, pending):
     tensor = tensor_of(pending)
-    tensor.__dlpack__(stream=stream, max_version=NEWEST)
-    taken = from_dlpack(OldArray(tensor.__dlpack__()))
+    tensor.__dlpack__(stream=-1, max_version=NEWEST)
+    taken = from_dlpack(OldArray(tensor.__dlpack__(stream=-1)))
     assert taken.sycl_queue is None  # a capsule does not say which it is
     taken.__dlpack__(stream=consumer)
     assert Reader(consumer, pending.memory).seen == ZEROS
     assert pending.is_pending
+
+
+SAYING_NOTHING: dict[str, Callable[[DLPackTensor], Any]] = {
+    "no keyword": lambda tensor: tensor.__dlpack__(),
+    "stream=None": lambda tensor: tensor.__dlpack__(stream=None, max_version=NEWEST),
+    "the own device": lambda tensor: tensor.__dlpack__(dl_device=tensor.device, copy=False),
+    "the array interface": lambda tensor: tensor.__sycl_usm_array_interface__,
+    "dpctl.memory": dpctl_memory.as_usm_memory,
+}
+
+
+@pytest.mark.parametrize("way", SAYING_NOTHING)
+def test_a_consumer_that_says_nothing_of_queues_gets_finished_values(way, producer, start):
+    pending = start(producer)
+    answer_behind(pending, partial(SAYING_NOTHING[way], tensor_of(pending)))
+    assert Reader(new_queue(in_order=True), pending.memory).seen == VALUES
+
+
+def test_the_wait_needs_no_gil_for_the_host_tasks_of_dpctl(producer, start):
+    """Such a task, one after each kernel, takes it."""
+    pending = start(producer)
+    last = pending.keep_alive()
+    answer_behind(pending, tensor_of(pending).__dlpack__)
+    assert is_complete(last)
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order, by a kernel"])
@@ -201,7 +224,7 @@ def on_host(capsule: Any) -> list[int]:
 
 def now(tensor: Any) -> list[int]:
     """Return the int32 in a tensor as they are now: nothing that it knows of is pending."""
-    seen = from_dlpack(OldArray(tensor.__dlpack__()))
+    seen = from_dlpack(OldArray(tensor.__dlpack__(stream=-1)))
     assert seen.sycl_queue is None
     values: list[int] = seen.numpy().tolist()
     return values

@@ -99,6 +99,17 @@ const Object* find_sycl(nb::handle object) {
   return static_cast<const Object*>(held);
 }
 
+/// Finds the SYCL object of an argument.
+/// @throws nb::python_error also in a child of fork(), where nothing can be done with it
+template <class Object>
+const Object* find_argument(nb::handle object) {
+  const Object* found = find_sycl<Object>(object);
+  if (found != nullptr && package_interface::get().check_process() != 0) {
+    throw nb::python_error();
+  }
+  return found;
+}
+
 template <class Object>
 nb::object make_dpctl(const Object& object) {
   PyObject* made = dpctl_class<Object>::found().make(&object);
@@ -119,7 +130,7 @@ class dpctl_caster : public kept_argument<Object> {
     this->value.reset();
     if (is_cast(flags)) {
       return this->take_or_leave_error([&] {
-        const Object* found = find_sycl<Object>(source);
+        const Object* found = find_argument<Object>(source);
         if (found == nullptr) {
           PyErr_Format(PyExc_TypeError,
                        "object: expected a dpctl.Sycl%s, found another; pass dpctl's",
@@ -136,7 +147,7 @@ class dpctl_caster : public kept_argument<Object> {
       return false;
     }
     try {
-      const Object* found = find_sycl<Object>(source);
+      const Object* found = find_argument<Object>(source);
       if (found != nullptr) {
         this->value = *found;
       } else {

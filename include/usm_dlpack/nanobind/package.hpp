@@ -31,7 +31,7 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 6;
+  static constexpr std::uint32_t known_version = 7;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -49,6 +49,11 @@ struct package_interface {
   /// Frees USM after the work of its queue, without the GIL, and with waits for one queue in
   /// turn in all extensions. Does not query the queue, which a host task must not.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
+  /// Waits for the present work of a queue, likewise. Returns what the runtime threw, or null.
+  std::exception_ptr (*wait)(const sycl::queue& queue) noexcept;
+  /// Returns 0, or -1 with the Python error set in a child of fork(), where the SYCL runtime
+  /// would wait forever.
+  int (*check_process)() noexcept;
   /// Sets the Python error of a refusal, by the name of its code. If making the error raises
   /// (an interrupt, for example), sets that instead.
   void (*set_error)(const char* code, const char* field, const char* expected,
@@ -69,6 +74,13 @@ struct package_interface {
       table = find();
       kept.store(table, std::memory_order_release);
       free_behind_work.store(table->free_after_work, std::memory_order_release);
+      wait_for_work.store(
+          [](const sycl::queue& queue) {
+            if (const std::exception_ptr thrown = get().wait(queue)) {
+              std::rethrow_exception(thrown);
+            }
+          },
+          std::memory_order_release);
     }
     return *table;
   }

@@ -359,6 +359,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("same_queue", [](const sycl::queue& q) { return q; });
   m.def("context_of", [](sycl::queue q) { return q.get_context(); }, "queue"_a);
   m.def("device_of", [](const sycl::context* c) { return c->get_devices().front(); });
+  m.def("wait_for", [](sycl::event e) { e.wait(); }, nb::call_guard<nb::gil_scoped_release>());
   m.def("has_queue", [](const sycl::queue* q) { return q != nullptr; }, "queue"_a.none());
   m.def(
       "fill_after",

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One line at the top of a function that submits work on arrays, so that callers who say
+// nothing of queues get right values.
+#pragma once
+
+#include <usm_dlpack/sycl/usm_array.hpp>
+
+namespace usm_dlpack {
+namespace detail {
+
+/// Whether an argument knows a queue: an `owned_view` or a `usm_array`.
+template <class Argument, class = void>
+inline constexpr bool knows_queue = false;
+template <class Argument>
+inline constexpr bool
+    knows_queue<Argument, std::void_t<decltype(std::declval<const Argument&>().view()),
+                                      decltype(std::declval<const Argument&>().queue())>> =
+        true;
+
+template <class Argument>
+decltype(auto) view_of_argument(const Argument& argument) {
+  if constexpr (knows_queue<Argument>) {
+    return argument.view();
+  } else {
+    return (argument);
+  }
+}
+
+/// Whether an argument's memory may be the caller's: a `usm_array` is the function's own.
+template <class Argument>
+inline constexpr bool is_callers = true;
+template <class View>
+inline constexpr bool is_callers<usm_array<View>> = false;
+
+template <class Argument>
+inline constexpr bool is_writable_by = !has_const_elements<
+    std::decay_t<decltype(detail::view_of_argument(std::declval<const Argument&>()))>>;
+
+}  // namespace detail
+
+/// Orders the work that a function submits to a queue behind the work on its arguments before
+/// the call, and before the caller's next work on them. Libraries such as dpnp and dpctl order
+/// their work by events of their own, not by the queue, so a caller who says nothing of queues
+/// gets right values only if the host waits where the queue is out of order:
+///
+///     usm_dlpack::ordered_section work(queue, x, out);
+///
+/// The constructor checks the queue as `check_queue` does. It waits for the work that an
+/// out-of-order queue has so far, and for the other queues that arguments know. The destructor
+/// waits for the queue's work if an argument of the caller is writable, if the queue is out of
+/// order, or if an argument knows another queue. Between two in-order queues of one context,
+/// events do both, without waiting.
+///
+/// So a function that only reads its arguments, on an in-order queue, returns while it works:
+/// its result must keep what the work reads (`owned_view(usm_array, kept...)`). A `usm_array`
+/// is the function's own; exporting it waits. A plain view knows no queue: take an
+/// `owned_view` if another queue than the function's may work on the array.
+///
+/// In a Python extension the waits release the GIL.
+class ordered_section {
+ public:
+  /// @param arguments views, `owned_view`s or `usm_array`s: all that the work uses
+  /// @throws conversion_error as `check_queue`; sycl::exception of work that failed
+  template <class... Arguments>
+  explicit ordered_section(const sycl::queue& queue, const Arguments&... arguments)
+      : ordered_section(true, queue, arguments...) {}
+
+  /// Makes a section that never waits within one context, for callers who order their own work
+  /// by the queue. An out-of-order queue gets barriers at the start and at the end. They do
+  /// not hold back everything (DPC++ 2026.2): `queue::memcpy` on an out-of-order queue
+  /// overtakes a barrier that is behind a pending host task, so submit copies by a handler. A
+  /// barrier may also miss a host task that already runs, and dpnp ignores the order of queues
+  /// in many operations.
+  template <class... Arguments>
+  [[nodiscard]] static ordered_section unwaited(const sycl::queue& queue,
+                                                const Arguments&... arguments) {
+    return ordered_section(false, queue, arguments...);
+  }
+
+  ordered_section(const ordered_section&) = delete;
+  ordered_section& operator=(const ordered_section&) = delete;
+  /// @throws sycl::exception of work that failed, unless another exception ends the section
+  ~ordered_section() noexcept(false) {
+    try {
+      end();
+    } catch (...) {
+      if (std::uncaught_exceptions() == exceptions_before_) {
+        throw;
+      }
+    }
+  }
+
+ private:
+  template <class... Arguments>
+  ordered_section(bool waits, const sycl::queue& queue, const Arguments&... arguments)
+      : queue_(queue), waits_(waits), is_in_order_(queue.is_in_order()) {
+    usm_dlpack::check_queue(queue, detail::view_of_argument(arguments)...);
+    waits_at_end_ = waits_ && ((detail::is_callers<Arguments> &&
+                                (detail::is_writable_by<Arguments> || !is_in_order_)) ||
+                               ...);
+    (begin_behind(arguments), ...);
+    if (!is_in_order_ && waits_) {
+      wait(queue_);
+    } else if (!is_in_order_) {
+      queue_.ext_oneapi_submit_barrier();
+    }
+  }
+
+  static void wait(const sycl::queue& queue) {
+    detail::wait_for_work.load(std::memory_order_acquire)(queue);
+  }
+
+  template <class Argument>
+  void begin_behind(const Argument& argument) {
+    if constexpr (detail::knows_queue<Argument>) {
+      const std::optional<sycl::queue> known = argument.queue();
+      if (!known || *known == queue_) {
+        return;
+      }
+      if (known->get_context() == queue_.get_context() &&
+          (!waits_ || (known->is_in_order() && is_in_order_))) {
+        detail::order_by_event(*known, queue_);
+        others_.push_back(*known);
+      } else {
+        wait(*known);
+        waits_at_end_ = true;
+      }
+    }
+  }
+
+  void end() {
+    if (waits_at_end_) {
+      wait(queue_);
+      return;
+    }
+    if (!waits_ && !is_in_order_) {
+      queue_.ext_oneapi_submit_barrier();
+    }
+    for (const sycl::queue& other : others_) {
+      detail::order_by_event(queue_, other);
+    }
+  }
+
+  sycl::queue queue_;
+  bool waits_;
+  bool is_in_order_;
+  bool waits_at_end_ = false;
+  std::vector<sycl::queue> others_;  ///< that events order
+  int exceptions_before_ = std::uncaught_exceptions();
+};
+
+}  // namespace usm_dlpack
