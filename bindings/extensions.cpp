@@ -170,6 +170,7 @@ void free_after_work(const sycl::queue& queue, void* address) noexcept {
 
 std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
   try {
+    check_process();
     run_unlocked([&queue] { detail::wait_in_turn(queue); });
     return nullptr;
   } catch (...) {

@@ -50,12 +50,21 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
     matrix = extension.Matrix(queue)
     take = partial(from_dlpack, ours)
     take_theirs = partial(peer.from_dlpack, theirs)
-    export, export_theirs, export_host = (
-        partial(array.__dlpack__, max_version=(1, 3)) for array in (ours, theirs, host)
+    idle = dpctl.SyclQueue(root_device(0), property="in_order")
+    queueless = from_dlpack(host, device=(14, 0))
+    assert queueless.sycl_queue is None
+    export, export_in_order, export_out_of_order, export_theirs, export_host = (
+        partial(array.__dlpack__, max_version=(1, 3))
+        for array in (queueless, to_dlpack_tensor(ours, queue=idle), ours, theirs, host)
     )
     return [
-        ("`__dlpack__` of a tensor / of the peer's array", 1 / 15, export, export_theirs),
-        ("`__dlpack__` of a tensor / of a NumPy array", None, export, export_host),
+        ("`__dlpack__` of a tensor without a queue / of the peer's array", 1 / 15,
+         export, export_theirs),
+        ("of a tensor that waits for its idle in-order queue / of the peer's array", None,
+         export_in_order, export_theirs),
+        ("of a tensor that waits for its idle out-of-order queue / of the peer's array", None,
+         export_out_of_order, export_theirs),
+        ("`__dlpack__` of a tensor without a queue / of a NumPy array", None, export, export_host),
         ("`from_dlpack` of a tensor / the peer's of its own array", 1 / 40, take, take_theirs),
         ("`from_dlpack` of the peer's array / the peer's of it", 1 / 3,
          partial(from_dlpack, theirs), take_theirs),

@@ -42,39 +42,43 @@ const usm_dlpack::kernel_source kernels(R"(
   }
 )");
 
-// Into an array, behind what the queue has so far. Nobody waits: the caller keeps both alive
-// until the event is complete.
-sycl::event laplacian(sycl::queue& queue, grid<const float> x, grid<float> out) {
-  usm_dlpack::check_queue(queue, x, out);
-  if (x.extents() != out.extents()) {
-    throw std::invalid_argument("laplacian: out: expected the shape of x, found another");
-  }
-  if (x.data_handle() < out.data_handle() + out.size() &&
-      out.data_handle() < x.data_handle() + x.size()) {  // the kernel reads neighbours
-    throw std::invalid_argument("laplacian: out: expected memory apart from x, found shared");
-  }
+void launch(sycl::queue& queue, grid<const float> x, grid<float> out) {
   const sycl::kernel kernel = kernels.find(queue, "laplacian");
   const auto rows = static_cast<std::size_t>(x.extent(0));
   const auto columns = (static_cast<std::size_t>(x.extent(1)) + 63) / 64 * 64;
-  // The default queue is out of order: without this, kernels may run in any order.
-  const sycl::event before = queue.ext_oneapi_submit_barrier();
-  return queue.submit([&](sycl::handler& handler) {
-    handler.depends_on(before);
+  queue.submit([&](sycl::handler& handler) {
     handler.set_args(x.data_handle(), out.data_handle(), x.extent(0), x.extent(1));
     handler.parallel_for(sycl::nd_range<2>({rows, columns}, {1, 64}), kernel);
   });
 }
 
-// To a new array on the queue of x. Nobody waits: the result keeps x.
-owned_view<grid<float>> new_laplacian(owned_view<grid<const float>> x) {
+// Into an array.
+void laplacian_into(sycl::queue& queue, const owned_view<grid<const float>>& x,
+                    const owned_view<grid<float>>& out) {
+  usm_dlpack::ordered_section work(queue, x, out);  // behind the work on x and out
+  const auto from = x.view();
+  const auto to = out.view();
+  if (from.extents() != to.extents()) {
+    throw std::invalid_argument("laplacian: out: expected the shape of x, found another");
+  }
+  if (from.data_handle() < to.data_handle() + to.size() &&
+      to.data_handle() < from.data_handle() + from.size()) {  // the kernel reads neighbours
+    throw std::invalid_argument("laplacian: out: expected memory apart from x, found shared");
+  }
+  launch(queue, from, to);
+}  // `work` waits: the caller may use out at once
+
+// To a new array on the queue of x. The result keeps x.
+owned_view<grid<float>> laplacian(owned_view<grid<const float>> x) {
   if (!x.queue()) {
     throw std::invalid_argument(
         "laplacian: x: expected an array with a sycl_queue, found one without; pass "
         "usm_dlpack.from_dlpack(x, device=dpctl.SyclQueue())");
   }
   sycl::queue queue = *x.queue();
+  usm_dlpack::ordered_section work(queue, x);
   usm_dlpack::usm_array<grid<float>> out(queue, x.view().extents());
-  laplacian(queue, x.view(), out.view());
+  launch(queue, x.view(), out.view());
   return {std::move(out), std::move(x)};
 }
 
@@ -84,7 +88,7 @@ NB_MODULE(grid_kernels, m) {
   usm_dlpack::load_package();
   // Other Python threads run while the kernels are built.
   using unlocked = nb::call_guard<nb::gil_scoped_release>;
-  m.def("laplacian", &laplacian, "queue"_a, "x"_a, "out"_a, unlocked());
-  m.def("laplacian", &new_laplacian, "x"_a, unlocked());
+  m.def("laplacian", &laplacian_into, "queue"_a, "x"_a, "out"_a, unlocked());
+  m.def("laplacian", &laplacian, "x"_a, unlocked());
   usm_dlpack::explain_refusals(m);  // at the end
 }

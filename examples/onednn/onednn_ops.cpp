@@ -11,7 +11,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -30,46 +29,29 @@ using product = usm_dlpack::device_mdspan<Kokkos::mdspan<Element, extents>>;
 
 /// Where primitives run.
 struct place {
-  sycl::queue of;     ///< the queue that was passed
-  sycl::queue queue;  ///< the same, or an in-order queue that is made for it
+  sycl::queue queue;
   dnnl::engine engine;
   dnnl::stream stream;
 };
 
 /// The place of a queue, kept for the life of the process: work of a CPU engine refers to its
 /// stream, and a queue must not be destroyed before its work is done.
-///
-/// A primitive of a CPU engine is a host task. In an out-of-order queue DPC++ 2026.2 lets
-/// `queue::memcpy` overtake a barrier behind it, so results are made on an in-order queue.
 const place& place_of(const sycl::queue& queue) {
   static auto& mutex = *new std::mutex;
   static auto& places = *new std::list<place>;
   const std::lock_guard lock(mutex);
   for (const place& known : places) {
-    if (known.of == queue) {
+    if (known.queue == queue) {
       return known;
     }
   }
-  const sycl::queue used = queue.is_in_order()
-                               ? queue
-                               : sycl::queue(queue.get_context(), queue.get_device(),
-                                             sycl::property::queue::in_order());
   dnnl::engine engine = onednn_dlpack::make_engine(usm_dlpack::device_id(queue.get_device()));
-  dnnl::stream stream = onednn_dlpack::make_stream(engine, used);
-  return places.emplace_back(place{queue, used, std::move(engine), std::move(stream)});
+  dnnl::stream stream = onednn_dlpack::make_stream(engine, queue);
+  return places.emplace_back(place{queue, std::move(engine), std::move(stream)});
 }
 
-/// Adds what a place's queue must wait for: the work that an array's queue has so far.
-template <class View>
-void wait_for(const owned_view<View>& array, const place& where,
-              std::vector<sycl::event>& before) {
-  if (array.queue() && *array.queue() != where.queue) {
-    before.push_back(sycl::queue(*array.queue()).ext_oneapi_submit_barrier());
-  }
-}
-
-/// On the queue that is passed, or else on that of `a`, behind what the queues of both have so
-/// far. Nobody waits: the result keeps both, and knows its queue.
+/// On the queue that is passed, or else on that of `a`. The result keeps both arrays, and
+/// knows its queue.
 template <class Element>
 owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
                                     owned_view<matrix<Element>> b, const sycl::queue* queue) {
@@ -85,6 +67,7 @@ owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
         "b: expected the shape (k, n) for the shape (m, k) of a, found another; "
         "reshape the arrays");
   }
+  usm_dlpack::ordered_section work(where.queue, a, b);  // behind the work on both
   usm_dlpack::usm_array<product<Element>> made(
       where.queue, extents(a.view().extent(0), b.view().extent(1)));
   if (a.view().extent(1) == 0) {  // oneDNN would write nothing
@@ -92,17 +75,13 @@ owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
   } else {
     const auto out = usm_dlpack::to_dlpack_tensor(made.view(), where.queue);
     const memory z = onednn_dlpack::make_memory(out.get(), where.engine);
-    std::vector<sycl::event> before;
-    wait_for(a, where, before);
-    wait_for(b, where, before);
     onednn_dlpack::detail::ask_onednn(
         "matmul", "dtypes, shapes and strides that oneDNN implements together on this device",
         "reorder to a compact float32 array first", [&] {
           const dnnl::matmul primitive(
               {where.engine, x.get_desc(), y.get_desc(), z.get_desc()});
-          return dnnl::sycl_interop::execute(
-              primitive, where.stream,
-              {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, y}, {DNNL_ARG_DST, z}}, before);
+          primitive.execute(where.stream,
+                            {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, y}, {DNNL_ARG_DST, z}});
         });
   }
   return {std::move(made), std::move(a), std::move(b)};
@@ -110,7 +89,7 @@ owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
 
 template <class... Elements>
 void add(nb::module_& m) {
-  // Without the GIL: the runtime may wait for the work of another queue.
+  // Without the GIL: oneDNN compiles its kernels on first use.
   (m.def("matmul", &matmul<Elements>, "a"_a, "b"_a, nb::kw_only(),
          "queue"_a.none() = nb::none(), nb::call_guard<nb::gil_scoped_release>()),
    ...);

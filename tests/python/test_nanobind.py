@@ -23,7 +23,7 @@ import usm_dlpack
 from capsules import IS_COPIED, READ_ONLY, VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
-from pending_work import PendingFill
+from pending_work import PendingFill, answer_behind
 from refusals import check_refusal, refused, wrong_argument
 from test_exchange_api import Table
 from test_types import checked_by
@@ -1018,6 +1018,12 @@ def test_events_order_work(ext, queue):
 
 
 # --- nanobind's arrays ----------------------------------------------------------------------------
+
+
+def test_an_ndarray_knows_no_queue_so_its_making_waits(ext, queue):
+    pending = PendingFill(queue)
+    tensor = to_dlpack_tensor(pending.memory, dtype="f4", shape=(3, 4), queue=queue)
+    answer_behind(pending, lambda: ext.to_ndarray(tensor))
 
 
 def test_an_ndarray_becomes_a_view_and_is_made_of_one(ext, queue, floats):

@@ -115,7 +115,8 @@ template <class View, class... Traits>
 
 /// Makes an `nb::ndarray` that takes over a view with an owner. The compiler compares dtype,
 /// rank, device and `nb::ro` for const elements with the view's type; extents, order and
-/// read-only memory are checked at run time.
+/// read-only memory are checked at run time. An `nb::ndarray` knows no queue, so this waits
+/// for the work of the view's queue, without the GIL.
 /// @tparam Array an `nb::ndarray<...>` of the device `nb::device::oneapi`
 /// @throws conversion_error `request_unsupported` if `from` was moved from or released,
 ///         `read_only`, `extent_mismatch`, `layout_mismatch`; `from` is then untouched
@@ -133,6 +134,9 @@ template <class Array, class View>
   const auto known = detail::read_strides<View::rank()>(from.managed()->dl_tensor);
   detail::check_extents_said<Array>(known);
   detail::check_order_said<Array>(known);
+  if (from.queue()) {
+    detail::wait_for_work.load(std::memory_order_acquire)(*from.queue());
+  }
   managed_tensor held = std::move(from).release();
   DLManagedTensorVersioned* owned = held.get();
   const nanobind::capsule owner(owned, [](void* managed) noexcept {

@@ -21,11 +21,9 @@ using view = md::mdspan<short, md::dextents<short, 1>>;
 using vector = usm_dlpack::device_mdspan<view>;
 
 // A kernel of the page about extensions. Only icpx makes it run.
-sycl::event twice(sycl::queue& queue, vector x) {
-  usm_dlpack::check_queue(queue, x);
-  const sycl::event before = queue.ext_oneapi_submit_barrier();
-  return queue.parallel_for(sycl::range<1>(x.size()), before,
-                            [=](sycl::id<1> i) { x(i[0]) *= 2; });
+void twice(sycl::queue& queue, vector x) {
+  usm_dlpack::ordered_section work(queue, x);
+  queue.parallel_for(sycl::range<1>(x.size()), [=](sycl::id<1> i) { x(i[0]) *= 2; });
 }
 
 TEST(UsmAccessor, HostCodeOfASingleSourceCompilerMeetsDeviceUsmAtRunTime) {

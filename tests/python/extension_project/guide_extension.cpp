@@ -13,20 +13,24 @@
 using row = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
 using vector = usm_dlpack::device_mdspan<row>;
 
-sycl::event fill(sycl::queue& queue, vector x, float value) {
-  usm_dlpack::check_queue(queue, x);
+// An argument, and the queue that may still work on it.
+using vector_argument = usm_dlpack::owned_view<vector>;
+
+void submit(sycl::queue& queue, vector x, float value) {
   usm_dlpack::usm_array<usm_dlpack::host_mdspan<row>> values(queue, x.extents());
   std::fill_n(values.data(), x.size(), value);
-  const sycl::event before = queue.ext_oneapi_submit_barrier();  // `queue` may be out of order
-  return queue.memcpy(x.data_handle(), values.data(), values.size_bytes(), before);
+  queue.memcpy(x.data_handle(), values.data(), values.size_bytes());
 }  // waits for the copy, then frees `values`
 
 NB_MODULE(guide_extension, m) {
   usm_dlpack::load_package();
-  m.def("fill", &fill);  // returns a dpctl.SyclEvent
+  m.def("fill", [](sycl::queue& queue, const vector_argument& x, float value) {
+    usm_dlpack::ordered_section work(queue, x);  // behind the work on `x`
+    submit(queue, x.view(), value);
+  });  // `work` waits: the caller may use `x` at once
   m.def("filled", [](sycl::queue& queue, int size, float value) {
     usm_dlpack::usm_array<vector> made(queue, Kokkos::dextents<int, 1>(size));
-    fill(queue, made.view(), value);
+    submit(queue, made.view(), value);
     return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
   });
   usm_dlpack::explain_refusals(m);  // at the end, for all functions
