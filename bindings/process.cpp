@@ -67,6 +67,36 @@ state_query find_state_query() noexcept {
   return nullptr;
 }
 
+/// What waits for `run_later`'s runners. Never destroyed.
+struct later_functions {
+  std::mutex guard;
+  std::queue<std::function<void()>> waiting;
+  bool main_is_asked = false;
+  std::chrono::steady_clock::time_point asked_at;
+  bool has_thread = false;
+};
+auto& later = *new later_functions;
+
+/// Runs all that wait. @param runner tells that this one has ended, under the lock
+void run_waiting(bool later_functions::* runner) {
+  const interpreter_gate gate;
+  std::unique_lock<std::mutex> held(later.guard);
+  while (!later.waiting.empty() && gate.open()) {
+    std::function<void()> next = std::move(later.waiting.front());
+    later.waiting.pop();
+    held.unlock();
+    next();
+    next = nullptr;
+    held.lock();
+  }
+  later.*runner = false;
+}
+
+int run_waiting_on_main(void*) noexcept {
+  run_unlocked([] { run_waiting(&later_functions::main_is_asked); });
+  return 0;
+}
+
 }  // namespace
 
 bool process_is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
@@ -115,32 +145,22 @@ freeing how_to_free() noexcept {
     return freeing::never;
   }
   const bool only_drops = has_gil() && PyEval_GetGlobals() == nullptr;
-  return only_drops ? freeing::elsewhere : freeing::here;
+  return only_drops ? freeing::later : freeing::here;
 }
 
-void run_elsewhere(std::function<void()> function) {
-  static std::mutex guard;
-  static auto& waiting = *new std::queue<std::function<void()>>;  // never destroyed
-  static bool has_thread = false;
-  const std::lock_guard<std::mutex> lock(guard);
-  waiting.push(std::move(function));
-  if (has_thread) {
-    return;
+void run_later(std::function<void()> function) {
+  constexpr auto longest = std::chrono::seconds(1);
+  const std::lock_guard<std::mutex> held(later.guard);
+  later.waiting.push(std::move(function));
+  const auto now = std::chrono::steady_clock::now();
+  if (!later.main_is_asked) {
+    later.main_is_asked = Py_AddPendingCall(&run_waiting_on_main, nullptr) == 0;
+    later.asked_at = now;
   }
-  std::thread([] {
-    const interpreter_gate gate;
-    std::unique_lock<std::mutex> held(guard);
-    while (!waiting.empty() && gate.open()) {
-      std::function<void()> next = std::move(waiting.front());
-      waiting.pop();
-      held.unlock();
-      next();
-      next = nullptr;
-      held.lock();
-    }
-    has_thread = false;
-  }).detach();
-  has_thread = true;
+  if (!later.has_thread && (!later.main_is_asked || now - later.asked_at > longest)) {
+    std::thread(&run_waiting, &later_functions::has_thread).detach();
+    later.has_thread = true;
+  }
 }
 
 void reference_drop::operator()(PyObject* object) const noexcept {

@@ -73,9 +73,13 @@ class without_gil {
 /// Whether this thread has the GIL, as the interpreter reports it. Does not wait for it.
 bool has_gil() noexcept;
 
-/// Runs a function on another thread, after those given before. The interpreter's end waits
-/// for the one that runs; the others are dropped.
-void run_elsewhere(std::function<void()> function);
+/// Runs a function soon, on the main thread between two steps of its Python code. So in a
+/// program of one thread nobody submits to a queue that another thread waits for: that may
+/// hang beside dpctl, which submits with the GIL, and crash the OpenCL CPU driver (2026.2). If
+/// the main thread runs no Python code for a second, a thread of its own runs what waits. The
+/// interpreter's end waits for the function that runs, and drops the others.
+/// @pre the GIL is held
+void run_later(std::function<void()> function);
 
 /// Runs a function that waits for queues, without the GIL if this thread has it.
 template <class Function>
@@ -90,9 +94,9 @@ void run_unlocked(Function&& function) {
 /// How a thread that drops the last owner of memory can free it.
 enum class freeing {
   here,
-  /// On another thread: this one has the GIL and runs no Python code, so it only drops an
+  /// By `run_later`: this thread has the GIL and runs no Python code, so it only drops an
   /// object. dpctl's host tasks do that, and would wait for the task that they are in.
-  elsewhere,
+  later,
   /// Never. In a child of fork() the memory and the work are the parent's. After the exit
   /// handlers have begun, work may wait for a Python that does not run any more.
   never,
@@ -106,7 +110,7 @@ void free_memory(Function&& function) noexcept {
   using kept = std::decay_t<Function>;
   switch (how_to_free()) {
     case freeing::here: run_unlocked(function); return;
-    case freeing::elsewhere: try { run_elsewhere(function);
+    case freeing::later: try { run_later(function);
       } catch (...) {  // std::bad_alloc, or std::system_error: leaks
         new (std::nothrow) kept(std::forward<Function>(function));
       }

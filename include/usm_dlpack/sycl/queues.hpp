@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 namespace usm_dlpack::detail {
@@ -41,7 +43,30 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
-/// Waits for a queue, for each queue on one thread after the other: the OpenCL CPU driver
+/// Waits until the present work of an in-order queue is complete, by looking at its last
+/// command again and again. `queue::wait` holds a lock of the runtime while it waits for a
+/// command behind a host task (DPC++ 2026.2). dpctl submits with the GIL held, and would wait
+/// for that lock, while its host task waits for the GIL.
+/// @returns false, without waiting, for another queue and for one that records a graph
+inline bool watch_last_command(const sycl::queue& queue) {
+  using sycl::ext::oneapi::experimental::queue_state;
+  using sycl::info::event_command_status;
+  using clock = std::chrono::steady_clock;
+  if (!queue.is_in_order() || queue.ext_oneapi_get_state() != queue_state::executing) {
+    return false;
+  }
+  const std::optional<sycl::event> last = queue.ext_oneapi_get_last_event();
+  const auto begin = clock::now();
+  while (last && last->get_info<sycl::info::event::command_execution_status>() !=
+                     event_command_status::complete) {
+    // A sixteenth of the time since the begin, a millisecond at most.
+    std::this_thread::sleep_for(
+        std::min<clock::duration>((clock::now() - begin) / 16, std::chrono::milliseconds(1)));
+  }
+  return true;
+}
+
+/// Waits for a queue. Threads that wait for the same queue take turns: the OpenCL CPU driver
 /// crashes if several wait for one out-of-order queue (intel-opencl-rt 2026.2).
 inline void wait_in_turn(sycl::queue queue) {
   static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
@@ -54,7 +79,8 @@ inline void wait_in_turn(sycl::queue queue) {
   lock.unlock();
   std::exception_ptr thrown;
   try {
-    queue.wait();
+    watch_last_command(queue);
+    queue.wait();  // reports errors
   } catch (...) {
     thrown = std::current_exception();
   }
@@ -71,7 +97,9 @@ inline void wait_in_turn(sycl::queue queue) {
 /// (DPC++ 2026.2). If waiting fails, the memory is not freed: a kernel may still write to it.
 inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
   try {
-    wait_in_turn(queue);
+    if (!watch_last_command(queue)) {
+      wait_in_turn(queue);
+    }
     sycl::free(address, queue.get_context());
   } catch (...) {  // a destructor cannot report it
   }
