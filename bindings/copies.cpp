@@ -242,47 +242,6 @@ bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure) 
   return structure.empty || dimensions_outside(tensor, run) == 0;
 }
 
-void memory_users::add(const sycl::queue& queue) noexcept {
-  constexpr std::size_t many = 16;
-  const std::lock_guard<std::mutex> lock(guard_);
-  if (std::find(queues_.begin(), queues_.end(), queue) != queues_.end()) {
-    return;
-  }
-  if (queues_.size() >= many) {
-    queues_.erase(std::remove_if(queues_.begin(), queues_.end(), &detail::is_idle),
-                  queues_.end());
-  }
-  try {
-    queues_.push_back(queue);
-  } catch (const std::bad_alloc&) {
-    is_missing_one_ = true;
-  }
-}
-
-bool memory_users::wait() noexcept {
-  std::vector<sycl::queue> queues;
-  {
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (is_missing_one_) {
-      return false;
-    }
-    queues.swap(queues_);
-  }
-  return std::all_of(queues.begin(), queues.end(), [](const sycl::queue& queue) {
-    try {
-      detail::wait_in_turn(queue);
-      return true;
-    } catch (...) {
-      return false;
-    }
-  });
-}
-
-std::vector<sycl::queue> memory_users::queues() const {
-  const std::lock_guard<std::mutex> lock(guard_);
-  return queues_;
-}
-
 void copy_free::operator()(void* address) noexcept {
   if (!context) {
     std::free(address);

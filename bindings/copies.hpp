@@ -5,9 +5,7 @@
 // the elements neither overlap nor have gaps; otherwise the copy is compact in C order.
 #pragma once
 
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include <mutex>
+#include "memory_users.hpp"
 
 namespace usm_dlpack::python {
 
@@ -26,23 +24,6 @@ struct copy_source {
 /// Whether the elements are in C order without gaps; strides of one element do not matter.
 /// @param structure of `tensor`, whose strides are not null
 bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure);
-
-/// The queues that use memory of this package. All tensors of the memory share them, also
-/// through capsules, so that it is freed after the work of all.
-class memory_users {
- public:
-  /// Adds a queue. If there are many, forgets those without work.
-  void add(const sycl::queue& queue) noexcept;
-  /// Waits until all queues are idle, and forgets them. False: a queue may have work, and the
-  /// memory must not be freed. @pre the GIL is not held
-  bool wait() noexcept;
-  std::vector<sycl::queue> queues() const;
-
- private:
-  mutable std::mutex guard_;
-  std::vector<sycl::queue> queues_;
-  bool is_missing_one_ = false;  ///< a queue could not be remembered
-};
 
 /// Frees the memory of a copy: USM after the work of its queues, without the GIL, which that
 /// work may need. USM leaks rather than being freed under a kernel if a queue cannot be waited

@@ -263,30 +263,23 @@ void wait_for_out_of_order_work() {
   if (process_is_forked()) {
     return;
   }
-  memory_users working;
-  const auto add = [&](const sycl::queue& queue) {
-    if (!queue.is_in_order()) {
-      working.add(queue);
-    }
-  };
+  queue_set queues = memory_users::all();
   const nb::object gc = nb::module_::import_("gc");
   gc.attr("unfreeze")();  // get_objects omits frozen tensors
   for (nb::handle object : gc.attr("get_objects")()) {
-    if (!is_tensor(object)) {
-      continue;
-    }
-    const tensor& living = *nb::inst_ptr<tensor>(object);
-    if (living.queue()) {
-      add(*living.queue());
-    }
-    if (living.users() != nullptr) {
-      for (const sycl::queue& queue : living.users()->queues()) {
-        add(queue);
-      }
+    if (is_tensor(object) && nb::inst_ptr<tensor>(object)->queue()) {
+      queues.insert(*nb::inst_ptr<tensor>(object)->queue());
     }
   }
   const without_gil unlocked;
-  working.wait();
+  for (const sycl::queue& queue : queues) {
+    try {
+      if (!queue.is_in_order()) {
+        detail::wait_in_turn(queue);
+      }
+    } catch (...) {  // the others are waited for nevertheless
+    }
+  }
 }
 
 void register_tensor(nb::module_& module) {

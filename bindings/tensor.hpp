@@ -116,9 +116,10 @@ nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
                        std::uint64_t flags, tensor::owner_type owner,
                        std::optional<sycl::queue> queue);
 
-/// Waits for the out-of-order queues of living tensors. For the end of the interpreter, which
-/// keeps their memory and queues: the OpenCL CPU driver aborts a process that ends while such
-/// a queue works (intel-opencl-rt 2026.2). In-order queues do not need it.
+/// Waits for the out-of-order queues of living tensors and of memory of this package. For the
+/// end of the interpreter, which keeps memory and queues: the OpenCL CPU driver aborts a
+/// process that ends while such a queue works (intel-opencl-rt 2026.2). In-order queues do not
+/// need it.
 void wait_for_out_of_order_work();
 
 }  // namespace usm_dlpack::python

@@ -102,6 +102,14 @@ def test_memory_goes_after_the_work_on_it(ways, last, work, succeed, project_roo
     assert succeed(arguments=(program, ways, work)).endswith(f"\n{last}\n")
 
 
+@pytest.mark.parametrize(
+    "what", ["growth", "frees", pytest.param("queries", marks=pytest.mark.extended)]
+)
+def test_memory_of_many_queues(what, succeed, project_root):
+    program = str(project_root / "tests" / "python" / "many_queues.py")
+    assert succeed(arguments=(program, what)).endswith("\nall\n")
+
+
 PENDING = """
 import threading
 import numpy as np
@@ -167,6 +175,7 @@ if not {in_order}:
         "x = from_dlpack(zeros, device=queue)",
         "import gc; x = from_dlpack(zeros, device=queue); gc.freeze()",
         "x = from_dlpack(zeros, device=(14, 0)); exported = x.__dlpack__(stream=queue)",
+        "x = from_dlpack(zeros, device=(14, 0)); copy = x.__dlpack__(copy=True, stream=queue)",
     ],
 )
 def test_the_end_waits_for_out_of_order_queues_of_opencl(in_order, make, succeed):

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory_users.hpp"
+
+#include <unordered_map>
+
+namespace usm_dlpack::python {
+namespace {
+
+constexpr std::size_t few = 16;
+
+/// What is known of a queue that uses memory.
+struct queue_use {
+  std::unordered_set<queue_set*> memories;  ///< the sets that have a handle of it
+  // In calls of `add`.
+  std::uint64_t since;
+  std::uint64_t next_query;
+};
+
+// Never destroyed: threads may outlive the statics.
+std::mutex guard;
+auto& uses = *new std::unordered_map<sycl::queue, queue_use>;
+std::uint64_t now = 0;
+std::size_t most = few;
+
+/// Whether all handles of a queue are ours. SYCL has no query of that.
+bool is_ours_alone(const sycl::queue& queue, const queue_use& use) noexcept {
+  const long handles = sycl::detail::getSyclObjImpl(queue).use_count();
+  if (handles != static_cast<long>(1 + use.memories.size())) {
+    return false;
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);  // others let go of theirs before
+  return true;
+}
+
+/// Whether a queue is empty, if it is time to query that.
+/// @pre all handles are ours, because on OpenCL the query crashes while another thread submits
+///      to the queue (DPC++ 2026.2)
+bool is_empty(const sycl::queue& queue, queue_use& use) noexcept {
+  using sycl::ext::oneapi::experimental::queue_state;
+  if (now < use.next_query) {
+    return false;
+  }
+  // On OpenCL each query adds a command to the queue, whose ends nest: thousands behind work
+  // that is held back overflow the stack of the CPU driver. So the next is after twice the
+  // time.
+  use.next_query = now + (now - use.since);
+  try {
+    return queue.ext_oneapi_get_state() == queue_state::executing && queue.ext_oneapi_empty();
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Forgets the queues that can have no work, and returns their last handles.
+/// @pre `guard` is locked
+std::vector<sycl::queue> take_finished() {
+  std::vector<sycl::queue> finished;
+  finished.reserve(uses.size());
+  for (auto place = uses.begin(); place != uses.end();) {
+    auto& [queue, use] = *place;
+    if (!is_ours_alone(queue, use) || !is_empty(queue, use)) {
+      ++place;
+      continue;
+    }
+    finished.push_back(queue);
+    for (queue_set* memory : use.memories) {
+      memory->erase(finished.back());
+    }
+    place = uses.erase(place);
+  }
+  most = 2 * uses.size() + few;
+  return finished;
+}
+
+/// Removes a memory from what is known of its queues, and returns them.
+queue_set take_all(queue_set& memory) noexcept {
+  const std::lock_guard<std::mutex> lock(guard);
+  for (const sycl::queue& queue : memory) {
+    const auto found = uses.find(queue);
+    if (found != uses.end() && found->second.memories.erase(&memory) != 0 &&
+        found->second.memories.empty()) {
+      uses.erase(found);
+    }
+  }
+  return std::move(memory);
+}
+
+}  // namespace
+
+memory_users::~memory_users() {
+  if (!queues_.empty()) {
+    take_all(queues_);
+  }
+}
+
+void memory_users::add(const sycl::queue& queue) noexcept {
+  std::vector<sycl::queue> finished;
+  try {
+    const std::lock_guard<std::mutex> lock(guard);
+    if (!queues_.insert(queue).second) {
+      return;
+    }
+    ++now;
+    uses.try_emplace(queue, queue_use{{}, now, now}).first->second.memories.insert(&queues_);
+    if (uses.size() > most) {
+      finished = take_finished();
+    }
+  } catch (const std::bad_alloc&) {
+    is_missing_one_ = true;
+  }
+  for (sycl::queue& last : finished) {
+    try {
+      // Returns at once. The OpenCL CPU driver hangs if a queue goes right behind its work
+      // (intel-opencl-rt 2026.2).
+      last.wait();
+    } catch (...) {
+      new (std::nothrow) sycl::queue(last);  // never destroyed
+    }
+  }
+}
+
+bool memory_users::wait() noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(guard);
+    if (is_missing_one_) {
+      return false;
+    }
+  }
+  const queue_set queues = take_all(queues_);
+  return std::all_of(queues.begin(), queues.end(), [](const sycl::queue& queue) {
+    try {
+      detail::wait_in_turn(queue);
+      return true;
+    } catch (...) {
+      return false;
+    }
+  });
+}
+
+queue_set memory_users::all() {
+  queue_set queues;
+  const std::lock_guard<std::mutex> lock(guard);
+  for (const auto& [queue, use] : uses) {
+    queues.insert(queue);
+  }
+  return queues;
+}
+
+}  // namespace usm_dlpack::python

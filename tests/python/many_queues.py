@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process in which many queues work on memory of this package, each for one call.
+
+With the argument ``growth``, the process must keep none of them, also while the first has work.
+With ``frees``, the memory must go behind the work of the first queue, whoever has that. With
+``queries``, the first must bear that the others come and go for long while its work is held back.
+Prints the ways that it went.
+"""
+
+import faulthandler
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import dpctl
+import numpy as np
+from c_exchange_api import ExchangeAPI
+from capsules import OldArray
+from dpctl.memory import as_usm_memory
+from memory_sources import new_queue
+from pending_frees import HERE, is_usm, zeros
+from pending_work import PendingFill, is_complete
+from resident_memory import report_growth, resident_bytes
+from usm_dlpack import DLPackTensor, from_dlpack, root_device
+
+api = ExchangeAPI(DLPackTensor)
+
+
+def short_lived_queue(in_order: bool) -> Any:
+    return dpctl.SyclQueue(root_device(0), property="in_order" if in_order else "default")
+
+
+def borrowed(x: Any, other: Any, queue: Any) -> None:
+    """Lend a tensor of another queue and one without a queue, as a call of a consumer does."""
+    api.borrow(x)
+    api.borrow(from_dlpack(other, device=queue))
+    assert api.stream(0)
+
+
+# What is done with the memory, and with other memory of this package, for a queue.
+WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "tensor": lambda x, other, queue: from_dlpack(x, device=queue),
+    "tensors of two memories": lambda x, other, queue: [
+        from_dlpack(each, device=queue) for each in (x, other)
+    ],
+    "capsule": lambda x, other, queue: x.__dlpack__(stream=queue),
+    "capsule, taken": lambda x, other, queue: from_dlpack(
+        OldArray(x.__dlpack__(stream=queue)), device=queue
+    ),
+    "borrowed": borrowed,
+}  # fmt: skip
+
+
+def use_many(x: Any, other: Any, way: str, in_order: bool, count: int) -> None:
+    for _ in range(count):
+        WAYS[way](x, other, short_lived_queue(in_order))
+
+
+def started(x: Any, queue: Any, **keywords: Any) -> PendingFill:
+    """Start work on the memory that keeps neither the memory nor the queue."""
+    pending = PendingFill(queue, into=as_usm_memory(x), **keywords)
+    pending.memory = pending.queue = None
+    return pending
+
+
+def growth(way: str, in_order: bool) -> bool:
+    """Return whether the process stays small."""
+    x, other = (from_dlpack(np.zeros(12, np.int32), device=HERE) for _ in range(2))
+    pending = started(x, from_dlpack(x, device=short_lived_queue(in_order)).sycl_queue)
+    use_many(x, other, way, in_order, 300)
+    before = resident_bytes()
+    use_many(x, other, way, in_order, 3000)
+    is_flat = report_growth(before, resident_bytes())
+    pending.open()
+    return is_flat
+
+
+def queries() -> None:
+    """On OpenCL a query of a queue is a command; the ends of thousands of them nest."""
+    x = from_dlpack(np.zeros(12, np.int32), device=HERE)
+    pending = started(x, from_dlpack(x, device=short_lived_queue(False)).sycl_queue)
+    use_many(x, None, "tensor", False, 300_000)
+    pending.end()
+
+
+def frees(way: str, in_order: bool) -> bool:
+    return all(is_freed_after_work(way, in_order, is_held) for is_held in (True, False))
+
+
+def is_freed_after_work(way: str, in_order: bool, is_held: bool) -> bool:
+    """Return whether memory waits for the first queue, for which a consumer has a capsule.
+
+    If the consumer keeps the queue, it is idle while the others come. Otherwise it has work then,
+    and the consumer is gone.
+    """
+    x, other = (from_dlpack(zeros, device=HERE) for _ in range(2))
+    queue = (new_queue if is_held else short_lived_queue)(in_order=in_order)
+    capsule = x.__dlpack__(stream=queue)
+    if is_held:
+        use_many(x, other, way, in_order, 100)
+    pending = started(x, queue, behind_host_task=True)
+    if not is_held:
+        del capsule, queue
+        use_many(x, other, way, in_order, 100)
+    address = x.data
+    seen = []
+
+    def let_it_go_on() -> None:
+        time.sleep(0.3)
+        seen.extend([is_usm(address), pending.is_pending])
+        pending.open()
+
+    thread = threading.Thread(target=let_it_go_on)
+    thread.start()
+    capsule = None
+    del x
+    seen.append(is_complete(pending.event))
+    thread.join()
+    return (seen, is_usm(address)) == ([True, True, True], False)
+
+
+def main() -> int:
+    faulthandler.dump_traceback_later(60, exit=True)
+    if sys.argv[1] == "queries":
+        queries()
+    else:
+        is_good = {"growth": growth, "frees": frees}[sys.argv[1]]
+        for way, in_order in itertools.product(WAYS, (True, False)):
+            print(f"{way}, in order: {in_order}", flush=True)
+            if not is_good(way, in_order):
+                return 1
+    print("\nall")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
