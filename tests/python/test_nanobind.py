@@ -8,7 +8,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -899,6 +901,24 @@ def test_a_kept_view_keeps_a_foreign_tensor(ext, shared):
     assert foreign.deletions == 1
 
 
+def test_a_python_object_that_owns_is_dropped_by_any_thread(ext, queue):
+    owner = object()
+    before = sys.getrefcount(owner)
+    ext.drop_owners(queue, owner, 50_000)
+    assert sys.getrefcount(owner) == before
+
+
+def test_an_object_owns_what_it_shows_and_one_that_is_none_does_not(ext, queue):
+    made = ext.SelfOwned(queue, 3)
+    gone, tensor = weakref.ref(made), made.values
+    del made
+    assert gone() is not None
+    del tensor
+    assert gone() is None
+    with refused("request_unsupported", "owner", found="none"):
+        ext.result_of_nobody(queue)
+
+
 def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext, queue):
     forwards = shared_floats(queue, [5, 6, 7])
     before = to_dlpack_tensor(forwards, shape=(3,), strides=(-1,), byte_offset=8)
@@ -1245,7 +1265,7 @@ def test_type_checkers_know_the_extension(folder, checker, tmp_path):
     assert "is not defined" not in done.stdout, done.stdout
 
 
-def test_an_ndarray_that_cannot_show_a_view_does_not_compile(folder):
+def test_what_can_never_be_right_does_not_compile(folder):
     commands = json.loads(Path(folder, "compile_commands.json").read_text())
     source = extension_under_test.PROJECT / "refused_extension.cpp"
     command = shlex.split(next(c["command"] for c in commands if "guide_extension" in c["file"]))
@@ -1256,6 +1276,7 @@ def test_an_ndarray_that_cannot_show_a_view_does_not_compile(folder):
     assert done.returncode != 0
     sentences = re.findall(r"static assertion failed: (\w+: expected .*)", done.stderr)
     assert sorted(sentence.split(" found ")[1].split(";")[0] for sentence in sentences) == [
+        "a Python handle, which needs the GIL",
         "a writable one",
         *["another"] * 3,
         "fewer, of which an nb::ndarray does not say whether they are padded",

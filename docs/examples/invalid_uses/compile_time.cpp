@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Invalid uses of the C++ interface that the compiler refuses, one for each macro.
-#if defined(view_without_an_owner) || defined(array_as_a_parameter)
+#if defined(view_without_an_owner) || defined(array_as_a_parameter) || \
+    defined(python_object_as_owner)
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
@@ -49,6 +50,11 @@ void check(const sycl::queue& queue, const matrix& view, float factor) {
 #elif defined(view_without_an_owner)
 void add_rows(nanobind::module_& module) {
   module.def("rows", [](usm_dlpack::device_mdspan<matrix> view) { return view; });
+}
+
+#elif defined(python_object_as_owner)
+auto exported(const matrix& view, nanobind::object self) {
+  return usm_dlpack::to_managed_tensor(view, device, self);
 }
 
 #elif defined(array_as_a_parameter)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invalid uses of a function of an extension: ``fill`` of docs/how-to/nanobind.md.
 
-It takes a queue, a view of float32 in one dimension of device USM, and a number. The last five uses
+It takes a queue, a view of float32 in one dimension of device USM, and a number. The last six uses
 are of functions of tests/python/extension_project/extension_under_test_module.cpp.
 """
 
@@ -42,6 +42,10 @@ def array_in_another_kind_of_usm() -> None:
 
 def result_that_was_released() -> None:
     extension_under_test_module.released(values)
+
+
+def result_whose_owner_is_no_object() -> None:
+    extension_under_test_module.result_of_nobody(queue)
 
 
 def array_that_was_released() -> None:

@@ -105,9 +105,22 @@ constexpr std::uint64_t flags_of() {
                                                            : 0U);
 }
 
+/// Whether a type has the interface of a Python handle of nanobind or pybind11.
+template <class Owner, class = void>
+inline constexpr bool is_python_handle = false;
+template <class Owner>
+inline constexpr bool
+    is_python_handle<Owner, std::void_t<decltype(std::declval<const Owner&>().ptr()),
+                                        decltype(std::declval<const Owner&>().inc_ref()),
+                                        decltype(std::declval<const Owner&>().dec_ref())>> =
+        true;
+
 /// Makes every managed tensor. The owner is moved last: only its constructor can fail then.
 template <class Managed, class Owner>
 auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
+  static_assert(!is_python_handle<std::decay_t<Owner>>,
+                "owner: expected one that any thread may destroy, found a Python handle, "
+                "which needs the GIL; pass usm_dlpack::python_owner(object)");
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   check_flags(flags, "clear the bits that DLPack 1.3 does not define");
@@ -134,8 +147,9 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
 /// in); the data must live as long as `owner`. For kDLOneAPI, `data` is at or below the view's
 /// lowest address and `byte_offset` leads to the first element. For kDLCPU, `data` is the
 /// first element and `byte_offset` is 0, as in NumPy. Other device types keep both.
-/// @param owner movable, keeps the data alive; the deleter destroys it once, on any thread;
-///        its destructor must not throw
+/// @param owner movable, keeps the data alive; the deleter destroys it once, on any thread, in
+///        Python with the GIL or without; its destructor must not throw, and not need the GIL,
+///        as a handle of a Python object does: pass a `python_owner` (nanobind.hpp)
 /// @param flags bits of `flag`
 /// @throws conversion_error if the tensor is not well formed; `owner` is then untouched
 template <class Owner>

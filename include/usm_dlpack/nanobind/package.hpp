@@ -138,11 +138,33 @@ nb::handle made_or_error(Make&& make) noexcept {
   return {};
 }
 
-struct reference_drop {
-  void operator()(PyObject* object) const noexcept { package_interface::get().drop(object); }
-};
-/// Owns one reference to a Python object; any thread may destroy it.
-using python_owner = std::unique_ptr<PyObject, reference_drop>;
-
 }  // namespace detail
+
+/// Keeps a Python object alive that owns memory: `python_owner(self)` is the owner that
+/// nanobind's `self` is not. Any thread may destroy it, with the GIL or without, because it
+/// takes the GIL. At the end of the interpreter the object is left alone. Movable, not
+/// copyable.
+class python_owner {
+ public:
+  /// Adds a reference. @pre the GIL is held
+  /// @throws nb::python_error as `load_package`; conversion_error `request_unsupported` for
+  ///         none, as `nb::find` gives of what Python does not have
+  explicit python_owner(nanobind::handle object) {
+    static_cast<void>(detail::package_interface::get());  // the destructor must not import
+    if (!object.is_valid()) {
+      detail::refuse(errc::request_unsupported, "owner", "a Python object", "none",
+                     "pass the object that has the memory");
+    }
+    object_.reset(object.inc_ref().ptr());
+  }
+
+ private:
+  struct drop {
+    void operator()(PyObject* object) const noexcept {
+      detail::package_interface::get().drop(object);
+    }
+  };
+  std::unique_ptr<PyObject, drop> object_;
+};
+
 }  // namespace usm_dlpack

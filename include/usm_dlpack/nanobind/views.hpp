@@ -130,6 +130,17 @@ class array_offer {
   nb::object owner_;
 };
 
+/// An owner that any thread may destroy: a `python_owner` of a Python handle, or else the
+/// owner.
+template <class Owner>
+decltype(auto) any_thread_owner(Owner&& owner) {
+  if constexpr (std::is_convertible_v<Owner, nb::handle>) {
+    return python_owner(owner);
+  } else {
+    return std::forward<Owner>(owner);
+  }
+}
+
 }  // namespace usm_dlpack::detail
 
 namespace usm_dlpack {
@@ -147,8 +158,10 @@ class owned_view {
   /// Makes a result. Python proves it: `validate` refuses memory that is not USM of the
   /// queue's root device.
   /// @param queue works on the memory; the DLPackTensor's `sycl_queue`
-  /// @param owner anything movable that keeps the memory alive; its destructor must not throw,
-  ///        and runs on any thread, with the GIL or without
+  /// @param owner anything movable that keeps the memory alive: for example a Python object,
+  ///        which is dropped with the GIL. Any other owner's destructor runs on any thread,
+  ///        with the GIL or without; it must not throw, and not need the GIL. What is in it is
+  ///        not looked at: put a `python_owner` in it, not an `nb::object`
   /// @throws conversion_error `context_not_default`, `device_without_id`, and as
   ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
   template <class Owner>
@@ -156,13 +169,13 @@ class owned_view {
       : view_(view),
         queue_(queue),
         managed_(usm_dlpack::to_managed_tensor(
-            view, DLDevice{kDLOneAPI, detail::export_id(queue)}, std::forward<Owner>(owner))) {
-  }
+            view, DLDevice{kDLOneAPI, detail::export_id(queue)},
+            detail::any_thread_owner(std::forward<Owner>(owner)))) {}
 
   /// Makes a result of an array that owns its memory, and whose view converts to this type.
   /// The array's destructor waits, without the GIL.
   /// @param kept objects that the work on the array's queue reads, for example other views
-  ///        with owners; destroyed after the array, so after that work
+  ///        with owners; destroyed after the array, so after that work, as an `owner` is
   template <class Made, class... Kept,
             std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
   owned_view(usm_array<Made>&& array, Kept&&... kept)
@@ -199,9 +212,11 @@ class owned_view {
   static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
     const View view(array.view());
     const DLDevice device{kDLOneAPI, array.device_id()};
-    return usm_dlpack::to_managed_tensor(view, device,
-                                         array_and_kept<Made, std::decay_t<Kept>...>{
-                                             {std::forward<Kept>(kept)...}, std::move(array)});
+    using owner_type = array_and_kept<
+        Made, std::decay_t<decltype(detail::any_thread_owner(std::declval<Kept>()))>...>;
+    return usm_dlpack::to_managed_tensor(
+        view, device,
+        owner_type{{detail::any_thread_owner(std::forward<Kept>(kept))...}, std::move(array)});
   }
 
   View view_;
@@ -342,8 +357,9 @@ owned_view<View> own_array(const View& view, array_offer& array) {
   std::optional<sycl::queue> queue = array.queue();
   const DLTensor tensor = array.tensor();
   const std::uint64_t flags = array.flags() & ~flag::is_copied;
-  return {view, std::move(queue),
-          usm_dlpack::to_managed_tensor(tensor, python_owner(array.release()), flags)};
+  return {
+      view, std::move(queue),
+      usm_dlpack::to_managed_tensor(tensor, python_owner(nb::steal(array.release())), flags)};
 }
 
 }  // namespace detail

@@ -41,6 +41,7 @@ using relaxed_view = array_view<Element, Rank, layout_relaxed>;
 using row = array_view<float, 1>;
 using const_row = array_view<const float, 1>;
 using extents = Kokkos::dextents<int, 1>;
+using vector = device_mdspan<row>;
 
 /// Address, extents and strides: what a view is.
 template <class View>
@@ -113,6 +114,33 @@ owned_view<View> twos(sycl::queue& queue, const counter& c, sycl::usm::alloc kin
   return {View(memory.get(), extents(3)), queue, std::make_pair(memory, c.alive)};
 }
 
+/// An array whose views the Python object itself owns, if there is one.
+struct self_owned {
+  usm_array<vector> values;
+
+  self_owned(const sycl::queue& queue, int size) : values(queue, extents(size)) {}
+  owned_view<vector> view() const { return {values.view(), values.queue(), nb::find(this)}; }
+};
+
+/// Lets two threads without the GIL drop what a Python object owns or keeps, each `count`
+/// times in every way.
+void drop_owners(sycl::queue& queue, nb::object owner, int count) {
+  static float memory[3];
+  const row view(memory, 3);
+  std::array<std::vector<managed_tensor>, 2> of_thread;
+  for (auto& owned : of_thread) {
+    for (int i = 0; i < count; ++i) {
+      owned.push_back(owned_view<row>(view, queue, owner).release());
+      owned.push_back(to_managed_tensor(view, DLDevice{kDLCPU, 0}, python_owner(owner)));
+    }
+    owned.push_back(owned_view<row>(usm_array<row>(queue, extents(3)), owner).release());
+  }
+  const nb::gil_scoped_release unlocked;
+  std::thread other([&] { of_thread[0].clear(); });
+  of_thread[1].clear();
+  other.join();
+}
+
 /// An nb::ndarray whose type names some things.
 template <class View, class... Said>
 auto show(owned_view<View> x) {
@@ -134,8 +162,6 @@ struct row_sums {
     double value;
   };
 };
-
-using vector = device_mdspan<row>;
 
 // A class that keeps an array, and gives Python a tensor of it whenever that is asked for.
 struct field {
@@ -336,6 +362,11 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("empty_result_at_null", [](sycl::queue& q) {
     return owned_view(device_mdspan<row>(nullptr, extents(0)), q, 0);
   });
+  nb::class_<self_owned>(m, "SelfOwned", nb::is_weak_referenceable())
+      .def(nb::init<const sycl::queue&, int>())
+      .def_prop_ro("values", &self_owned::view);
+  m.def("result_of_nobody", [](const sycl::queue& q) { return self_owned(q, 3).view(); });
+  m.def("drop_owners", &drop_owners, "queue"_a, "owner"_a, "count"_a);
   m.def("copied", [](owned_view<const_row> x, const counter& c) {
     sycl::queue queue = x.queue().value();
     usm_array<row> made(queue, x.view().extents());

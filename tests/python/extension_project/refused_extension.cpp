@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an nb::ndarray cannot say of a view; each line breaks one rule, and does not compile.
+// What an nb::ndarray cannot say of a view, and an owner that needs the GIL; each line breaks
+// one rule, and does not compile.
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
@@ -47,5 +48,8 @@ NB_MODULE(refused_extension, m) {
   m.def("device", &show<vector_view, nb::device::cpu>);
   m.def("look", [](const nb::ndarray<nb::ro>& x) {
     static_cast<void>(usm_dlpack::to_mdspan<nibble_pair_view>(x));
+  });
+  m.def("owner", [](nb::object self) {
+    static_cast<void>(usm_dlpack::to_managed_tensor(vector_view(), DLDevice{}, self));
   });
 }
