@@ -170,12 +170,20 @@ def empty_numpy(tensor: DLPackTensor) -> tuple[Any, int]:
     return values, values.ctypes.data
 
 
+def is_exported_by_numpy(x: Any) -> bool:
+    """Return whether NumPy itself exports an array: a class may export others than it has."""
+    return isinstance(x, np.ndarray) and type(x).__dlpack__ is np.ndarray.__dlpack__
+
+
 def bits_of_ml_array(x: Any) -> tuple[Element | None, Any]:
-    """Return dtype and bits of a NumPy array of ml_dtypes; no dtype of any other array."""
-    if not isinstance(x, np.ndarray) or x.dtype.type.__module__ != "ml_dtypes":
+    """Return dtype and bits of a NumPy array of ml_dtypes; no dtype of any other array.
+
+    NumPy itself exports the bits, so that a tensor of them may get the dtype.
+    """
+    if not is_exported_by_numpy(x) or x.dtype.type.__module__ != "ml_dtypes":
         return None, x
     if not x.dtype.isnative:
         expected = "a number in native byte order"
         remedy = "convert the array, or reinterpret its memory"
         raise ConversionError("dtype_unsupported", "dtype", expected, shown(x.dtype), remedy)
-    return of_numpy(x.dtype), x.view(f"u{x.dtype.itemsize}")
+    return of_numpy(x.dtype), np.asarray(x).view(f"u{x.dtype.itemsize}")

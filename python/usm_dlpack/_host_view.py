@@ -62,7 +62,7 @@ class HostView:
 
 
 def host_values(host: Any, tensor: DLPackTensor) -> tuple[Any, Element | None]:
-    """Return an array that exports the values of `host`, and their dtype if NumPy knows it."""
+    """Return an array that exports the values of `host`, and their dtype if that says more."""
     if not hasattr(host, "__dlpack__"):
         try:
             host = np.asarray(host if hasattr(host, "__array_interface__") else memoryview(host))
@@ -70,12 +70,9 @@ def host_values(host: Any, tensor: DLPackTensor) -> tuple[Any, Element | None]:
             expected = "an array in host memory"
             found = f"an object of type {type_name(host)}"
             refuse(TypeError, "host", expected, found, "pass for example a NumPy array")
-    if not isinstance(host, np.ndarray):
-        return host, None
-    element = _dtypes.of_numpy(host.dtype)
-    if element is None:
+    if _dtypes.is_exported_by_numpy(host) and _dtypes.of_numpy(host.dtype) is None:
         remedy = "convert the values with astype"
         found = shown(host.dtype)
         raise ConversionError("dtype_mismatch", "dtype", str(tensor.dtype), found, remedy)
-    _, exported = _dtypes.bits_of_ml_array(host)
+    element, exported = _dtypes.bits_of_ml_array(host)
     return exported, element

@@ -63,6 +63,28 @@ def test_dtypes_of_numpy_and_ml_dtypes_are_read(name, memory):
     assert tensor.numpy().tobytes() == values.tobytes()
 
 
+class Exporting(np.ndarray):  # type: ignore[type-arg]
+    """A NumPy array whose own ``__dlpack__`` exports others."""
+
+    exported: Any
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.exported.__dlpack__(**keywords)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"), [("f8", "float32"), ("f4", "int32"), (ml_dtypes.bfloat16, "uint16")]
+)
+def test_the_dtype_of_an_export_counts_and_not_that_of_the_array(dtype, said, memory):
+    values = np.zeros(6, dtype).view(Exporting)
+    values.exported = np.arange(6, dtype=said)
+    with refused("dtype_mismatch", "dtype", found=said):
+        to_dlpack_tensor(memory, shape=6, dtype=dtype).copy_from(values)
+    tensor = to_dlpack_tensor(memory, shape=6, dtype=said)
+    tensor.copy_from(values)
+    assert tensor.numpy().tolist() == [0, 1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("legacy", [False, True])
 def test_a_foreign_tensor_is_read_and_let_go(legacy, memory):
     values = np.arange(12, dtype=np.float32)
@@ -121,12 +143,14 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
     with refused("context_not_default", "queue", binding=True):
         tensor.copy_from(source, queue=foreign_queue)
     assert source.asked == []
-    foreign.tensor.shape, foreign.tensor.bits = foreign.array((3, 5)), 64
+    foreign.tensor.shape = foreign.array((3, 5))
+    foreign.tensor.bits, foreign.tensor.lanes = 64, 2
     for field, value, code, named, found in (
         ("device_type", 1, "device_type_unsupported", "device.device_type", "kDLOneAPI (14)"),
         ("ndim", 2, "rank_mismatch", "ndim", "1"),
         ("byte_offset", 0, "data_misaligned", "byte_offset", ""),
         ("bits", 32, "dtype_mismatch", "dtype", "float64"),
+        ("lanes", 1, "dtype_mismatch", "dtype", "float32x2"),
         ("shape", foreign.array((3, 4)), "extent_mismatch", "shape[1]", "5"),
     ):
         foreign.tensor.ndim = 2 if field not in ("device_type", "ndim") else 1
@@ -136,7 +160,7 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
         setattr(foreign.tensor, field, value)
     assert bytes(memory.copy_to_host()) == bytes(range(48))
     assert name_of(source.given) == foreign.name
-    assert foreign.deletions == 4  # of the capsules that the source dropped before
+    assert foreign.deletions == 5  # of the capsules that the source dropped before
 
 
 def test_padded_and_packed_elements_are_not_mixed(memory):

@@ -266,13 +266,18 @@ def test_numpy_gives_a_new_compact_array_that_may_be_written(memory):
     assert bytes(memory.copy_to_host()) == bytes(range(48))
 
 
+def export_zeros(_: Any, **keywords: Any) -> Any:
+    return np.zeros(3, np.float32).__dlpack__(**keywords)
+
+
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e8m0fnu", "float6_e2m3fn", "int4"])
 def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     bits = np.arange(24 * dtype.itemsize, dtype=np.uint8) % 4
     whole = np.ndarray((4, 6), dtype, bits.tobytes())
     asked = new_queue()
-    for values in (whole, whole[::-1, 1::2], whole[1, 2, ...]):
+    viewing = whole.view(type("Viewing", (np.ndarray,), {"view": lambda *_: np.zeros(3)}))
+    for values in (whole, whole[::-1, 1::2], whole[1, 2, ...], viewing):
         made = from_dlpack(values, device=asked)
         for tensor in (made, from_dlpack(made)):
             back = tensor.numpy()
@@ -280,6 +285,8 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
             assert (back.shape, back.tobytes()) == (values.shape, values.tobytes())
     with pytest.raises(BufferError):  # NumPy's own
         from_dlpack(whole)
+    exporting = whole.view(type("Exporting", (np.ndarray,), {"__dlpack__": export_zeros}))
+    assert from_dlpack(exporting, device=asked).dtype == np.float32
     with refused("dtype_unsupported", "dtype", expected="native byte order", remedy="convert"):
         from_dlpack(np.zeros(3, np.dtype(ml_dtypes.bfloat16).newbyteorder(">")), device=HERE)
 
