@@ -7,7 +7,8 @@ from typing import Any
 
 from capsules import DLManagedTensorVersioned, DLTensor, get_pointer, new_capsule
 from dpctl.memory import MemoryUSMHost
-from usm_dlpack import to_dlpack_tensor
+from memory_sources import new_queue
+from usm_dlpack import root_device, to_dlpack_tensor
 
 _Pointer = ctypes.c_void_p
 _Out = ctypes.POINTER(ctypes.c_void_p)
@@ -95,8 +96,9 @@ class ExchangeAPI:
         assert self.table.current_work_stream(device_type, device_id, out) == 0
         return out.value
 
-    def queue(self) -> Any:
-        address = self.stream(0)
+    def queue(self, device_id: int = 0) -> Any:
+        address = self.stream(device_id)
         assert address is not None
         capsule = new_capsule(address, b"SyclQueueRef")
-        return to_dlpack_tensor(MemoryUSMHost(4), queue=capsule).sycl_queue
+        memory = MemoryUSMHost(4, queue=new_queue(root_device(device_id)))
+        return to_dlpack_tensor(memory, queue=capsule).sycl_queue

@@ -147,6 +147,19 @@ for start, end in ((0, 1), (1, 0)):
 """)
 
 
+def test_each_device_has_a_work_stream_of_its_own(run):
+    run("""
+from c_exchange_api import ExchangeAPI
+api = ExchangeAPI(usm_dlpack.DLPackTensor)
+numbers = range(len(devices))
+assert [api.queue(number).sycl_device for number in numbers] == devices
+queues = [new_queue(device) for device in devices]
+for number, queue in enumerate(queues):
+    api.borrow(to_dlpack_tensor(allocate(number), queue=queue))
+assert [api.queue(number) for number in numbers] == queues
+""")
+
+
 def test_the_id_of_another_device_is_refused_unless_host_memory_is_of_its_platform(run):
     run("""
 for kind in KINDS:

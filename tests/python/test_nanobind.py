@@ -1063,6 +1063,13 @@ def test_an_ndarray_becomes_a_view_and_is_made_of_one(ext, queue, floats):
         assert from_dlpack(ext.to_readonly_ndarray(array)).readonly
 
 
+def test_an_ndarray_of_a_reversed_view_begins_at_its_first_element(ext, shared):
+    reverse = to_dlpack_tensor(shared, shape=(2, 2), strides=(-2, -1), byte_offset=12)
+    back = from_dlpack(ext.to_relaxed_ndarray(reverse))
+    assert (back.data, back.strides) == (reverse.data, (-2, -1))
+    assert back.numpy().tolist() == [[3, 2], [1, 0]]
+
+
 def test_an_ndarray_has_the_extents_and_the_order_that_its_type_names(ext, floats):
     right = to_dlpack_tensor(floats, shape=(3, 4))
     left = to_dlpack_tensor(floats, shape=(3, 4), strides=(1, 3))

@@ -121,4 +121,23 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfALegacyManagedTensorTheEarlierIsRefused) {
       legacy_rules, structure_rules<owned_tensor>);
 }
 
+struct breakable_const_view : breakable_view {
+  using element_type = const float;
+  using data_handle_type = const float*;
+  using accessor_type = odd::plain_accessor<const float>;
+  static accessor_type accessor() { return {}; }
+};
+struct exported_const_view {
+  breakable_const_view view;
+};
+
+TEST(OrderOfChecks, ALegacyManagedTensorRefusesConstElementsBeforeItLooksAtTheView) {
+  for (const auto& rule : view_rules<exported_const_view>) {
+    exported_const_view broken;
+    rule.break_it(broken);
+    EXPECT_REFUSAL(to_legacy_managed_tensor(broken.view, some_device, 0), errc::read_only,
+                   "flags");
+  }
+}
+
 }  // namespace

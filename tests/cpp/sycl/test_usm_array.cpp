@@ -292,6 +292,13 @@ TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {
   EXPECT_EQ(kind_at(address, queue_of_new), alloc::unknown);
 }
 
+TEST(TwoDevicesUsmArray, AnAssignedArrayHasTheIdAndTheKindOfTheOther) {
+  usm_array<view> array(queue_on(0), extents(4, 6), alloc::shared);
+  array = usm_array<view>(queue_on(1), extents(2, 3), alloc::host);
+  EXPECT_EQ(array.device_id(), 1);
+  EXPECT_EQ(array.usm_type(), alloc::host);
+}
+
 TEST(UsmArray, WhatWaitsIsFreedByTheFunctionThatIsSetUnpooled) {
   sycl::queue queue = queue_on();
   std::atomic<bool> begun{false};

@@ -407,6 +407,7 @@ NB_MODULE(extension_under_test_module, m) {
     return describe(to_mdspan<strided_view<const float, 2>>(x));
   });
   m.def("to_ndarray", &show<strided_view<float, 2>, float>);
+  m.def("to_relaxed_ndarray", &show<relaxed_view<float, 2>, float>);
   m.def("to_readonly_ndarray", &show<const_row, nb::ro>);
   m.def("to_right_ndarray",
         &show<strided_view<float, 2>, float, nb::shape<-1, 4>, nb::c_contig>);
