@@ -2,7 +2,9 @@
 """What every Python test shares: a real device, its memory, kernels, and new processes."""
 
 import hashlib
+import os
 import runpy
+import signal
 import subprocess
 import sys
 import textwrap
@@ -16,6 +18,7 @@ pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "pendin
 
 import clean_environment  # noqa: E402
 import dpctl  # noqa: E402
+import time_limit  # noqa: E402
 import usm_dlpack  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from memory_sources import allocate, new_queue  # noqa: E402
@@ -32,6 +35,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("suite")
+
+
+def pytest_configure() -> None:
+    time_limit.show_on(os.dup(2))  # before pytest captures what a test writes there
+
+
+@pytest.fixture(autouse=True)
+def _time_limit_of_one_test() -> Iterator[None]:
+    yield
+    signal.alarm(0)
 
 
 @pytest.fixture(scope="session")
@@ -113,7 +126,7 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     """Return a function that runs Python code, or arguments, in a process of its own.
 
     Keywords are environment variables; only those decide which devices the process has. Code may
-    import the modules beside this one.
+    import the modules beside this one, and has a time limit.
     """
     folder = tmp_path_factory.mktemp("process")
 
@@ -121,7 +134,8 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
         code: str | None = None, *, arguments: tuple[str, ...] = (), **variables: str
     ) -> subprocess.CompletedProcess[str]:
         if code is not None:
-            arguments = ("-c", textwrap.dedent(code), *arguments)
+            code = "import time_limit\ntime_limit.begin()\n" + textwrap.dedent(code)
+            arguments = ("-c", code, *arguments)
             variables = {"PYTHONPATH": str(Path(__file__).parent)} | variables
         command = (sys.executable, "-W", "error", *arguments)
         return clean_environment.run(*command, cwd=folder, **variables)

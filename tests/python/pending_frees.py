@@ -6,7 +6,6 @@ needs, and so does a host task of dpctl. Prints the ways that it went: ``copies`
 """
 
 import ctypes
-import faulthandler
 import gc
 import sys
 import threading
@@ -170,7 +169,6 @@ def go(name: str, in_order: bool, host_task: bool) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(100, exit=True)
     gc.disable()
     copies, host_task = sys.argv[1] == "copies", sys.argv[2] == "host-task"
     for number, name in enumerate(COPIES if copies else LENT):

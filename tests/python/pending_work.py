@@ -24,6 +24,7 @@ from typing import Any
 
 import dpctl
 import numpy as np
+import time_limit
 from capsules import new_capsule
 from dpctl import memory, program
 from memory_sources import KINDS, new_queue
@@ -57,7 +58,8 @@ def _gates() -> ctypes.CDLL:
         flags = ["-std=c++17", "-shared", "-fPIC", "-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
         places = ["-isystem", prefix / "include", "-L", prefix / "lib", f"-Wl,-rpath,{prefix}/lib"]
         command = ["g++", *flags, *places, source, "-lsycl", "-ldl", "-o", partial]
-        subprocess.run(command, check=True)
+        with time_limit.paused():
+            subprocess.run(command, check=True)
         partial.replace(library)
     loaded = ctypes.CDLL(str(library))
     loaded.new_gate.restype = ctypes.c_void_p
@@ -94,7 +96,9 @@ class PendingFill:
             self.memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
         self._opener = ctypes.c_void_p()
         holding = queue if has_kernels(queue) else new_queue(queue.sycl_device)
-        gate = _gates().new_gate(holding.addressof_ref(), ctypes.byref(self._opener))
+        gates = _gates()
+        time_limit.begin()
+        gate = gates.new_gate(holding.addressof_ref(), ctypes.byref(self._opener))
         before = dpctl.SyclEvent(new_capsule(gate, b"SyclEventRef"))
         if behind_host_task:
             before = queue._submit_keep_args_alive([object()], [before])
@@ -184,6 +188,7 @@ class Waiting:
     """A call in a thread of its own, which is expected to wait."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
+        time_limit.begin()
         self._running = ThreadPoolExecutor(1).submit(call)
 
     def is_waiting(self) -> bool:

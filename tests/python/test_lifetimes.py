@@ -137,8 +137,6 @@ def test_a_copy_goes_without_the_gil_whatever_kernel_works(succeed):
 
 
 IN_A_HOST_TASK = """
-import faulthandler
-faulthandler.dump_traceback_later(20, exit=True)
 for in_order in (True, False):
     queue = new_queue(in_order=in_order)
     x = from_dlpack(np.zeros(12, np.int32), device=queue)
@@ -185,9 +183,7 @@ def test_the_end_waits_for_out_of_order_queues_of_opencl(in_order, make, succeed
 
 
 DROPPED_AT_THE_END = """
-import atexit, faulthandler, threading, time
-
-faulthandler.dump_traceback_later(20, exit=True)
+import atexit, threading, time
 
 def finish():  # before the package, hence called after its own handlers
     go_on.set()

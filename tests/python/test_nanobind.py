@@ -1147,9 +1147,8 @@ print(flat.numpy()[0])
 
 
 _BEHIND_A_TASK_THAT_NEEDS_THE_GIL = """
-import faulthandler, threading
+import threading
 from pending_work import PendingFill
-faulthandler.dump_traceback_later(60, exit=True)
 
 def go(before, act):
     kept = [before()]

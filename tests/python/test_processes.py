@@ -14,7 +14,7 @@ warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # of fork
 def fork(act, leave=os._exit):
     pid = os.fork()
     if pid == 0:
-        signal.alarm(60)  # ends it, instead of hanging
+        signal.alarm(30)  # ends it, instead of hanging
         try:
             act()
         except BaseException:

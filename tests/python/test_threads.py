@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import time_limit
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter, consume
@@ -22,6 +23,7 @@ from usm_dlpack._producers import _read_signature
 
 @pytest.fixture(autouse=True)
 def _switching_often() -> Iterator[None]:
+    time_limit.begin()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import time_limit
+
 THREADS = 8
 
 
@@ -17,6 +19,7 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
         begin.wait()
         return work(number)
 
+    time_limit.begin()
     with ThreadPoolExecutor(THREADS) as pool:
         futures = [pool.submit(run, number) for number in range(THREADS)]
         return [future.exception() or future.result() for future in futures]

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A limit for what waits: a process above it shows where its threads stand, and ends.
+
+By an alarm, which a child of fork() may set too; a timer of faulthandler would hang its end.
+"""
+
+import faulthandler
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def show_on(stream: int) -> None:
+    """Choose the file descriptor that gets the tracebacks."""
+    faulthandler.register(signal.SIGALRM, file=stream, chain=True)
+
+
+def begin() -> None:
+    signal.alarm(30)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Give a compiler the time that it takes."""
+    left = signal.alarm(0)
+    yield
+    signal.alarm(left)
+
+
+show_on(2)
