@@ -18,8 +18,9 @@ constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
     case sycl::usm::alloc::host: return "host";
     case sycl::usm::alloc::device: return "device";
     case sycl::usm::alloc::shared: return "shared";
-    default: return "unknown";
+    case sycl::usm::alloc::unknown: break;
   }
+  return "unknown";
 }
 
 /// How the root device of the memory is known.
