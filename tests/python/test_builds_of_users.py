@@ -72,6 +72,16 @@ def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(tmp_path, fla
     assert f"#error {sentence}" in said
 
 
+@pytest.mark.parametrize("name", ["dlpack.h", "ATen/dlpack.h"])
+def test_a_dlpack_header_of_another_name_is_taken_if_it_is_included_first(tmp_path, name):
+    carried = Path(usm_dlpack.get_include(), "../share/usm_dlpack/third_party/dlpack/dlpack")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    shutil.copy(carried / "dlpack.h", tmp_path / name)
+    source = tmp_path / "user.cpp"
+    source.write_text(f"#include <{name}>\n#include <usm_dlpack/core.hpp>\n")
+    succeed("g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", f"-I{tmp_path}", source)
+
+
 def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(tmp_path, bare_python):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"

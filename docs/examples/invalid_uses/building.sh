@@ -55,6 +55,12 @@ case "$1" in
     echo "#include <usm_dlpack/core.hpp>" >program.cpp
     g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iold program.cpp
     ;;
+  older_dlpack_included_first)
+    echo "#define DLPACK_DLPACK_H_" >old/dlpack/dlpack.h
+    echo "#include <dlpack/dlpack.h> // as in another library's header" >program.cpp
+    echo "#include <usm_dlpack/core.hpp>" >>program.cpp
+    g++ -std=c++17 -fsyntax-only -I"$INCLUDE" -Iold program.cpp
+    ;;
   compiler_with_dlpack_2)
     echo "#define DLPACK_MAJOR_VERSION 2" >old/dlpack/dlpack.h
     echo "#include <usm_dlpack/core.hpp>" >program.cpp

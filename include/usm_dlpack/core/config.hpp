@@ -21,16 +21,23 @@ build with one of these
 remove that flag, because every refusal is an exception
 #endif
 
+// A dlpack.h that is included before, by any name, is the one that counts: its include guard
+// keeps others out.
+#if !defined(DLPACK_DLPACK_H_) && !defined(DLPACK_MAJOR_VERSION)
 #if !__has_include(<dlpack/dlpack.h>)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
 add its folder to the include path
 #endif
 #include <dlpack/dlpack.h>
-
 #if !defined(DLPACK_MAJOR_VERSION)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; \
 point the include path to a newer one
-#elif DLPACK_MAJOR_VERSION != 1
+#endif
+#elif !defined(DLPACK_MAJOR_VERSION)
+#error dlpack.h: expected version 1.0 or newer, found an older one that is included before; \
+include usm_dlpack first, or point the include path to a newer one
+#endif
+#if defined(DLPACK_MAJOR_VERSION) && DLPACK_MAJOR_VERSION != 1
 #error dlpack/dlpack.h: expected major version 1, found another; \
 point the include path to a 1.x one
 #endif
