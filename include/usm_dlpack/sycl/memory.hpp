@@ -31,7 +31,7 @@ enum class device_proof {
   none,         ///< host USM or no memory: there is no single device
 };
 
-/// How it is known that every byte of a view belongs to one allocation.
+/// How far it is known that a view lies in one allocation.
 enum class bounds_proof {
   allocation,  ///< exactly: the backend reports base and size of SYCL's allocation
   chunk,       ///< libumf reports the end of the pool's chunk: the allocation, rounded up

@@ -324,10 +324,9 @@ void import_managed(const Managed& managed, const requirements& wanted, usm_allo
 /// Checks, in this order (docs/checks.md): `device_type` is kDLOneAPI; `check_structure`;
 /// dtype, `ndim`, no overlap and the device, if required; `device_id` names a working root
 /// device of an accepted backend; its platform's default context knows the pointer; the USM
-/// kind is accepted; the memory is on the named root device; every byte of the view lies in
-/// one allocation, as far as the backend reports it (`bounds_proof`). For an empty tensor, the
-/// kind of USM at its pointer is reported if it is accepted and on the named device; otherwise
-/// `usm_type()` is unknown.
+/// kind is accepted; the memory is on the named root device; the view lies in one allocation,
+/// as far as it is known (`bounds_proof`). For an empty tensor, the kind of USM at its pointer
+/// is reported if it is accepted and on the named device; otherwise `usm_type()` is unknown.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
 /// @throws conversion_error of the first broken rule; the tensor stays the caller's
 inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {

@@ -59,7 +59,7 @@ _IMPORT: tuple[Rule, ...] = (
     ("device", "the memory's root device is the one named",
      "work would be sent to a device that cannot reach the memory", _BACKEND,
      "{device}; the tensor names {device_id}", ("true", "named", "kind", "device_proof")),
-    ("bounds", "every byte of the view lies in one allocation",
+    ("bounds", "the view lies in one allocation, as far as it is known",
      "a query of a pointer looks at one byte",
      "the backend, for the memory's base and size",
      "the {bounds_proof} has {size} bytes; the view takes {from_base} to {to_base}",
