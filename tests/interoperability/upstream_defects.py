@@ -22,7 +22,8 @@ EXPLANATIONS: dict[str, tuple[str, ...]] = {
     "PyTorch has no read-only tensors, and drops the flag READ_ONLY.": (
         "PyTorch CPU, through a capsule | ours to theirs | read-only",
     ),
-    "jax.dlpack.from_dlpack knows no kDLOneAPI and asks for no `dl_device`; go through NumPy.": (
+    "jax.dlpack.from_dlpack takes kDLOneAPI only of Intel GPUs, with JAX 0.11 and "
+    "jax-oneapi-plugin, and asks for no `dl_device`; go through NumPy.": (
         "JAX CPU | ours to theirs | *",
         "JAX CPU | keyword* | *",
     ),
