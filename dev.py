@@ -242,9 +242,9 @@ def lint() -> int:
     require_debian_packages([p for p in missing_for_python() if p.endswith("-venv")])
     environment = make_environment("lint")
     environment.install("-r", "requirements/lint.txt")
-    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.hpp", "*.cpp"]
-    listed = subprocess.check_output(listing, cwd=ROOT, text=True).splitlines()
-    sources = [file for file in listed if (ROOT / file).exists()]
+    folders = ("benchmarks", "bindings", "docs", "examples", "include", "tests")
+    files = (file.relative_to(ROOT) for name in folders for file in (ROOT / name).rglob("*.[ch]pp"))
+    sources = sorted(file for file in files if "build" not in file.parts)
     statuses = [
         environment.run("clang-format", "--dry-run", "-Werror", *sources, check=False),
         environment.run("ruff", "check", check=False),

@@ -33,10 +33,13 @@ def lines_of(text: str) -> str:
 @functools.cache
 def sources() -> str:
     """Return the lines of all files that are built or run."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *BUILT_OR_RUN]
-    listed = subprocess.check_output(command, cwd=ROOT, text=True).splitlines()
-    files = [ROOT / name for name in listed]
-    return "".join(lines_of(file.read_text(errors="replace")) for file in files if file.is_file())
+    files = [file for name in BUILT_OR_RUN for file in (ROOT / name).rglob("*") if file.is_file()]
+    generated = {"build", "__pycache__"}
+    return "".join(
+        lines_of(file.read_text(errors="replace"))
+        for file in files
+        if not generated.intersection(file.relative_to(ROOT).parts)
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
