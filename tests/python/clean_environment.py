@@ -19,6 +19,8 @@ HIDDEN = {
     *("PYTHONPATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "usm_dlpack_DIR"),
     "PYTHONUNBUFFERED",  # what is buffered is lost, or written at the end
 }
+# Where a container has no /sys, the CPU driver's hwloc writes to stderr that it found none.
+ADDED = {"HWLOC_HIDE_ERRORS": "2"}
 
 
 def run(
@@ -29,7 +31,7 @@ def run(
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     return subprocess.run(
         [str(word) for word in command],
-        env=kept | {"PATH": tools} | variables,
+        env=kept | ADDED | {"PATH": tools} | variables,
         cwd=cwd,
         capture_output=True,
         text=True,
