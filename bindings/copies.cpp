@@ -217,11 +217,14 @@ tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevic
   return made;
 }
 
-/// Whether a root device can access another one's memory.
+/// Whether a root device is known to access another one's memory. On OpenCL the query would
+/// end the process (DPC++ 2026.2).
 bool are_peers(std::int32_t device_id, std::int32_t other) {
   try {
-    return default_context(device_id) == default_context(other) &&
-           root_device(device_id).ext_oneapi_can_access_peer(root_device(other));
+    sycl::device device = root_device(device_id);
+    return device.get_backend() != sycl::backend::opencl &&
+           default_context(device_id) == default_context(other) &&
+           device.ext_oneapi_can_access_peer(root_device(other));
   } catch (const sycl::exception&) {  // the backend does not know
     return false;
   }
