@@ -205,11 +205,9 @@ USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empt
     const platform_entry& entry = device_table::get().platform_of(root);
     opencl_platform asked = entry.opencl;
     asked.context = context;
-    cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
-    if (asked.query != nullptr) {
-      asked.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type);
-    }
-    if (kind_of(type) == sycl::usm::alloc::unknown && !empty) {
+    const bool known =
+        asked.query != nullptr && asked.find_kind(pointer) != sycl::usm::alloc::unknown;
+    if (!known && !empty) {
       refuse_opencl_pointer(pointer);
     }
     platform = name_of(entry.platform);
@@ -224,13 +222,13 @@ inline std::string name_of(cl_device_id device, std::int32_t root) {
 }
 
 /// Checks the last rule: a given device is the one that the memory is on, or its root. Host
-/// USM and unknown memory, for which OpenCL names no device, accept the platform's devices.
+/// USM and unknown memory accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          std::int32_t root) {
   const opencl_platform& native = entry.opencl;
   cl_device_id true_device = nullptr;
   if (native.query != nullptr) {
-    native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, true_device);
+    native.find(pointer, true_device);
   }
   const std::int32_t true_root = root_id_of(native, true_device);
   const bool known = true_root >= 0;

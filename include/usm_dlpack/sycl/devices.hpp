@@ -48,6 +48,15 @@ std::int32_t find_id(const std::vector<Handle>& devices, Handle device) noexcept
              : static_cast<std::int32_t>(found - devices.begin());
 }
 
+constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noexcept {
+  switch (type) {
+    case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
+    case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
+    case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
+    default: return sycl::usm::alloc::unknown;
+  }
+}
+
 /// The OpenCL objects of a platform's default context, and the USM query that SYCL lacks. The
 /// handles are retained for the life of the process.
 struct opencl_platform {
@@ -55,6 +64,23 @@ struct opencl_platform {
   clGetMemAllocInfoINTEL_fn query = nullptr;  ///< null: not OpenCL, or without USM
   std::vector<cl_device_id> devices;          ///< by device id; null for other platforms
   decltype(&clGetDeviceInfo) device_info = nullptr;
+
+  /// The USM kind; unknown for other memory.
+  sycl::usm::alloc find_kind(const void* pointer) const noexcept {
+    cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
+    return get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type) ? kind_of(type)
+                                                       : sycl::usm::alloc::unknown;
+  }
+
+  /// The USM kind and the true device; null for host USM, which is on no single device. Some
+  /// drivers name one all the same: PoCL 7.1 the first of the context.
+  sycl::usm::alloc find(const void* pointer, cl_device_id& device) const noexcept {
+    const sycl::usm::alloc kind = find_kind(pointer);
+    if (kind == sycl::usm::alloc::device || kind == sycl::usm::alloc::shared) {
+      get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device);
+    }
+    return kind;
+  }
 
   /// Base address and size in bytes of the allocation of `pointer`.
   /// @returns false if unknown
@@ -91,15 +117,6 @@ inline opencl_platform make_opencl_platform(const sycl::platform& platform,
   made.query =
       reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find(native, "clGetMemAllocInfoINTEL"));
   return made;
-}
-
-constexpr sycl::usm::alloc kind_of(cl_unified_shared_memory_type_intel type) noexcept {
-  switch (type) {
-    case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
-    case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
-    case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
-    default: return sycl::usm::alloc::unknown;
-  }
 }
 
 /// The id of an OpenCL device's root device, or -1.

@@ -59,16 +59,8 @@ struct allocation_range {
 
 inline void find_by_opencl(const void* pointer, const opencl_platform& native,
                            allocation& found) {
-  cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
-  if (!native.get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type)) {
-    return;
-  }
-  found.kind = kind_of(type);
   cl_device_id device = nullptr;
-  if ((found.kind != sycl::usm::alloc::device && found.kind != sycl::usm::alloc::shared) ||
-      !native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
-    return;
-  }
+  found.kind = native.find(pointer, device);
   found.device_id = root_id_of(native, device);
   found.device = found.device_id < 0 ? device_proof::none : device_proof::backend;
   if (found.device_id >= 0 &&
@@ -138,6 +130,12 @@ struct located_memory {
   /// The id of its root device; for host USM, the first of its platform.
   std::int32_t device_id() const noexcept {
     return found.device_id < 0 ? entry->first_device : found.device_id;
+  }
+
+  /// Whether it is on a root device; host USM is on each of its platform.
+  bool is_on(std::int32_t id) const noexcept {
+    return found.device_id < 0 ? entry == &device_table::get().platform_of(id)
+                               : found.device_id == id;
   }
 };
 

@@ -50,10 +50,10 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
     refuse_null();
   }
   const std::vector<located_memory> places = locate(pointer);
-  const bool on_queue =
-      std::any_of(places.begin(), places.end(),
-                  [&](const located_memory& place) { return place.device_id() == queue_id; });
-  if (!places.empty() && queue_id >= 0 && !on_queue) {
+  const bool elsewhere =
+      queue_id >= 0 && std::none_of(places.begin(), places.end(),
+                                    [&](const auto& place) { return place.is_on(queue_id); });
+  if (!places.empty() && elsewhere) {
     refuse_queue(ids_of(places), queue_id);
   }
   refuse_pointer("the given context",
@@ -102,22 +102,18 @@ struct memory_place {
   DLDevice device;  ///< the root device
 };
 
-/// Finds the memory's device: with one query for most device and shared USM. Its kind is
-/// queried only if the view's type names one.
+/// Finds the memory's device. On an OpenCL platform with one root device, one query suffices.
 /// @param kind unknown for a view of any kind or without elements
 /// @param preferred device id for memory that belongs to no single device, or -1
 /// @pre `entry.context` is not null
 inline memory_place find_place(const void* pointer, const platform_entry& entry,
                                sycl::usm::alloc kind, std::int32_t preferred) {
-  const opencl_platform& native = entry.opencl;
-  cl_device_id device = nullptr;
-  if (kind == sycl::usm::alloc::unknown && native.query != nullptr &&
-      native.get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device)) {
-    if (const std::int32_t id = root_id_of(native, device); id >= 0) {
-      return {true, {kDLOneAPI, id}};
-    }
+  allocation found;
+  if (entry.opencl.query != nullptr && entry.device_count == 1) {
+    found.kind = entry.opencl.find_kind(pointer);
+  } else {
+    found = find_allocation(pointer, entry);
   }
-  const allocation found = find_allocation(pointer, entry);
   check_kind(found, kind);
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
   return {found.kind != sycl::usm::alloc::unknown,

@@ -58,14 +58,13 @@ queries queries_of(const Call& call) {
 constexpr cl_mem_info_intel type = CL_MEM_ALLOC_TYPE_INTEL;
 constexpr cl_mem_info_intel device = CL_MEM_ALLOC_DEVICE_INTEL;
 
-TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce) {
+TEST(OpenclBackendQueries, AnExportAsksForTheKindAndAnImportForEverythingOnce) {
   const sycl::queue queue = queue_on(0);
   for (const alloc kind : {alloc::device, alloc::shared}) {
     const usm_floats memory(kind, queue);
     EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue.get_context()); }),
-              queries{device});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
-              queries{device});
+              queries{type});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }), queries{type});
     EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }),
               (queries{type, device}));
 
@@ -73,14 +72,19 @@ TEST(OpenclBackendQueries, AnExportAsksForTheDeviceAndAnImportForEverythingOnce)
     EXPECT_EQ(queries_of([&] { return validate(tensor.get()); }),
               (queries{type, device, CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL}));
   }
-  // The kind is asked for where it is needed: host USM has no device, or the type names one.
   const usm_floats on_host(alloc::host, queue);
-  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(on_host.view, queue); }),
-            (queries{device, type}));
-  const usm_memory memory(alloc::device, 64, queue);
-  const device_mdspan<row_view<float>> of_kind(memory.as<float>(), 16);
-  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(of_kind, queue); }),
-            (queries{type, device}));
+  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(on_host.view, queue); }), queries{type});
+}
+
+TEST(OpenclBackendQueries, AmongSeveralRootDevicesOnlyHostMemoryIsNotAskedForItsDevice) {
+  const sycl::queue queue = queue_on(0);
+  const changed_table several(
+      [](device_table& table) { table.platforms[0].device_count = 2; });
+  for (const alloc kind : usm_kinds) {
+    const usm_floats memory(kind, queue);
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
+              kind == alloc::host ? queries{type} : (queries{type, device}));
+  }
 }
 
 TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {
@@ -90,8 +94,7 @@ TEST(ThreeDevicesOpenclBackendQueries, WithoutAContextEachPlatformIsAsked) {
     queries each(3, type);  // and the one that knows it, for the device
     each.insert(each.begin() + id + 1, device);
     EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }), each);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
-              queries{device});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }), queries{type});
   }
 }
 
