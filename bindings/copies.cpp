@@ -8,16 +8,15 @@
 namespace usm_dlpack::python {
 namespace {
 
-constexpr std::size_t copy_alignment = 256;
-
 [[noreturn]] void refuse_memory(const std::string& bytes) {
   detail::refuse(errc::copy_needed, "copy", "memory for a copy of " + bytes + " bytes", "none",
                  "free some, or export without a copy");
 }
 
 copy_memory allocate_host(std::uint64_t nbytes) {
-  const std::uint64_t rounded = (nbytes / copy_alignment + 1) * copy_alignment;
-  void* memory = std::aligned_alloc(copy_alignment, rounded);
+  constexpr std::size_t alignment = 256;
+  const std::uint64_t rounded = (nbytes / alignment + 1) * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) {
     refuse_memory(std::to_string(nbytes));
   }
@@ -271,10 +270,8 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
   }
   const sycl::device device = root_device(device_id);
   copy_memory memory(nullptr, {context, std::make_shared<memory_users>()});
-  memory.reset(detail::ask_runtime(field, [&] {
-    return sycl::aligned_alloc(copy_alignment, nbytes == 0 ? 1 : nbytes, device, context,
-                               kind);
-  }));
+  memory.reset(detail::ask_runtime(
+      field, [&] { return sycl::malloc(nbytes == 0 ? 1 : nbytes, device, context, kind); }));
   return memory;
 }
 

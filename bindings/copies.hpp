@@ -37,8 +37,8 @@ struct copy_free {
 using copy_memory = std::unique_ptr<void, copy_free>;
 
 /// Allocates USM (device USM for an unknown kind) in the default context of a root device,
-/// aligned to 256 bytes; at least one byte, so that the address is valid. The address is null
-/// if there is no memory.
+/// aligned as any element needs it; at least one byte, so that the address is valid. The
+/// address is null if there is no memory.
 /// @param field named in the error if the runtime fails
 /// @throws conversion_error as `root_device`
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,

@@ -87,24 +87,37 @@ inline std::int32_t export_id(const sycl::queue& queue) {
 
 struct usm_free {
   sycl::queue queue;
-  void operator()(void* address) const noexcept {
-    free_behind_work.load(std::memory_order_acquire)(queue, address);
+  void* base;  ///< of the allocation, which the array may begin within
+  void operator()(void*) const noexcept {
+    free_behind_work.load(std::memory_order_acquire)(queue, base);
   }
 };
 /// Owns one USM allocation of a queue's device and context. Null after a move.
 using usm_block = std::unique_ptr<void, usm_free>;
 
+/// Allocates aligned memory, within a larger allocation if the backend does not align it.
 inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
                           std::size_t alignment, std::size_t size) {
-  void* const address = ask_runtime("data", [&] {
-    return sycl::aligned_alloc(alignment, size, queue.get_device(), queue.get_context(), kind);
-  });
+  const sycl::device device = queue.get_device();
+  const sycl::context context = queue.get_context();
+  std::size_t space = size;
+  void* base = ask_runtime(
+      "data", [&] { return sycl::aligned_alloc(alignment, space, device, context, kind); });
+  void* address = base;
+  // CUDA returns null above 512 bytes, Level Zero above 64 KiB; PoCL 7.1 does not align.
+  if (base == nullptr || std::align(alignment, size, address, space) == nullptr) {
+    usm_block(base, usm_free{queue, base}).reset();
+    space = size + alignment;
+    base = ask_runtime("data", [&] { return sycl::malloc(space, device, context, kind); });
+    address = base;
+    address = std::align(alignment, size, address, space);
+  }
   if (address == nullptr) {
     refuse(errc::data_null, "data",
            digits(size) + " bytes of " + to_string(kind) + " USM for the array",
            "null: the SYCL runtime had none to give", "free other memory, or use less");
   }
-  return usm_block(address, usm_free{queue});
+  return usm_block(address, usm_free{queue, base});
 }
 
 }  // namespace usm_dlpack::detail
