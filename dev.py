@@ -266,10 +266,10 @@ def interoperability(*options: str) -> int:
 
 
 def gpu(*options: str) -> int:
-    """Run the tests on Intel's GPU drivers, simulated: Level Zero without a GPU."""
+    """Run the tests on Intel's GPU drivers, simulated, and on PoCL: no GPU is needed."""
     require_python(11)  # for tomllib
     require_debian_packages(absent(GOOGLETEST))
-    return run_program("tests/level_zero/run.py", *options)
+    return run_program("tests/drivers/run.py", *options)
 
 
 class Leg(NamedTuple):

@@ -176,12 +176,15 @@ def driver_copies(driver: Path, project_root: Path, request: pytest.FixtureReque
 def several_devices(request: pytest.FixtureRequest) -> Callable[[int], dict[str, str]]:
     """Return a function that gives the variables of a process with two or three root devices.
 
-    Their platforms are as many; simulated devices have one platform, and one default context.
+    Their platforms are as many; devices that are simulated, or PoCL's, have one platform, and one
+    default context.
     """
 
     def variables(count: int) -> dict[str, str]:
         if clean_environment.IS_SIMULATED:
             return {"CreateMultipleRootDevices": str(count)}
+        if clean_environment.IS_POCL:
+            return {"POCL_DEVICES": " ".join(["cpu"] * count)}
         copies = request.getfixturevalue("driver_copies")
         drivers = [request.getfixturevalue("driver"), copies["second"], copies["third"]]
         return {"OCL_ICD_FILENAMES": ":".join(map(str, drivers[:count]))}

@@ -140,7 +140,7 @@ def test_every_exception_is_a_house_sentence():
         assert SENTENCE.search(use.sentence.replace("&lt;", "<").replace("&gt;", ">")), use
 
 
-# It needs an OpenCL GPU beside Level Zero: tests/level_zero/.
+# It needs an OpenCL GPU beside Level Zero: tests/drivers/.
 NOT_ON_THE_CPU = {"context_ambiguous"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Root devices on one platform of Level Zero: two cards, or four tiles of two cards."""
+"""Root devices on one platform: two cards, four tiles of two cards, or three devices of PoCL."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ import dpctl
 import numpy as np
 import usm_dlpack
 from capsules import OldArray
+from offers import offered, usm
 from refusals import refused
-from simulated import offered, usm
 from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
 
 
 def test_memory_goes_with_its_own_root_and_host_memory_with_any(
     devices: list[Any], usm_type: str
 ) -> None:
-    assert len(devices) in (2, 4)
+    assert len(devices) > 1
     assert len({device.sycl_platform for device in devices}) == 1
     for device_id, device in enumerate(devices):
         assert usm_dlpack.root_device(device_id) == device
@@ -39,8 +39,9 @@ def test_memory_goes_with_its_own_root_and_host_memory_with_any(
 
 def test_copies_reach_every_root_and_come_back(devices: list[Any], usm_type: str) -> None:
     # Tiles of one card are peers: one call copies. Others are none, and such a call would crash.
-    assert devices[0].can_access_peer(devices[1]) is (len(devices) == 4)
-    assert not devices[0].can_access_peer(devices[-1])
+    if devices[0].backend == dpctl.backend_type.level_zero:  # on OpenCL the question would crash
+        assert devices[0].can_access_peer(devices[1]) is (len(devices) == 4)
+        assert not devices[0].can_access_peer(devices[-1])
     values = np.arange(1000, dtype=np.float32)
     source = from_dlpack(values, device=(14, 0), usm_type=usm_type)
     for device_id in range(1, len(devices)):

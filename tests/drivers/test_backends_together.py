@@ -10,8 +10,8 @@ from typing import Any
 import dpctl
 import pytest
 import usm_dlpack
+from offers import offered, usm
 from refusals import refused
-from simulated import offered, usm
 from usm_dlpack import to_dlpack_tensor, validate
 
 OPENCL_GPU, OPENCL_CPU, LEVEL_ZERO = "opencl gpu", "opencl cpu", "level_zero gpu"

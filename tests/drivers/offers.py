@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory on simulated devices, and processes with other variables."""
+"""Memory, arrays that offer it with any id, and processes with other variables."""
 
 import os
 import subprocess

@@ -9,8 +9,8 @@ from typing import Any
 
 import dpctl
 import pytest
+from offers import output_of, usm
 from refusals import refused
-from simulated import output_of, usm
 from usm_dlpack import to_dlpack_tensor
 
 

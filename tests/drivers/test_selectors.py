@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from simulated import output_of
+from offers import output_of
 
 SELECTORS = {
     "tiles": {
@@ -21,7 +21,12 @@ SELECTORS = {
         "opencl:*;level_zero:0": 3,
         "!level_zero:gpu": 2,
     },
-}[os.environ["LEVEL_ZERO_CONFIGURATION"]]
+    "pocl-beside": {
+        "*:*": 4,
+        "opencl:2,1": 2,
+        "opencl:1": 1,
+    },
+}[os.environ["DRIVER_CONFIGURATION"]]
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
@@ -29,7 +34,7 @@ def test_ids_are_the_positions_among_the_devices_that_are_left(selector: str) ->
     printed = output_of(
         """
         import dpctl, usm_dlpack
-        from simulated import usm
+        from offers import usm
         devices = dpctl.get_devices()
         for number, device in enumerate(devices):
             assert usm_dlpack.device_id(device) == number
