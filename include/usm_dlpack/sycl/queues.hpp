@@ -43,25 +43,31 @@ inline bool is_idle(const sycl::queue& queue) noexcept {
   }
 }
 
-/// Waits until the present work of an in-order queue is complete, by looking at its last
+/// Waits for the present work of an in-order queue for a second, by looking at its last
 /// command again and again. `queue::wait` holds a lock of the runtime while it waits for a
 /// command behind a host task (DPC++ 2026.2). dpctl submits with the GIL held, and would wait
 /// for that lock, while its host task waits for the GIL.
-/// @returns false, without waiting, for another queue and for one that records a graph
+/// @returns whether that work is done; false at once for another queue, for one that records a
+///          graph, and on other backends than OpenCL, where a status may stay as it is until
+///          somebody waits
 inline bool watch_last_command(const sycl::queue& queue) {
   using sycl::ext::oneapi::experimental::queue_state;
   using sycl::info::event_command_status;
   using clock = std::chrono::steady_clock;
-  if (!queue.is_in_order() || queue.ext_oneapi_get_state() != queue_state::executing) {
+  if (!queue.is_in_order() || queue.get_backend() != sycl::backend::opencl ||
+      queue.ext_oneapi_get_state() != queue_state::executing) {
     return false;
   }
   const std::optional<sycl::event> last = queue.ext_oneapi_get_last_event();
   const auto begin = clock::now();
   while (last && last->get_info<sycl::info::event::command_execution_status>() !=
                      event_command_status::complete) {
-    // A sixteenth of the time since the begin, a millisecond at most.
+    const clock::duration spent = clock::now() - begin;
+    if (spent > std::chrono::seconds(1)) {
+      return false;
+    }
     std::this_thread::sleep_for(
-        std::min<clock::duration>((clock::now() - begin) / 16, std::chrono::milliseconds(1)));
+        std::min<clock::duration>(spent / 16, std::chrono::milliseconds(1)));
   }
   return true;
 }
