@@ -177,7 +177,7 @@ TEST(OrderedSection, AQueueIsRefusedAsByCheckQueue) {
       "an allocation unknown to it, for view 2");
 }
 
-TEST(OrderedSection, WorkThatFailedIsReportedUnlessAnExceptionIs) {
+TEST(OrderedSection, AFailedWaitIsReportedUnlessAnExceptionIs) {
   sycl::queue queue = new_queue(true);
   const memory_of_two two(queue);
   sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
