@@ -44,18 +44,18 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
     queue = dpctl.SyclQueue(root_device(0))
     memory = dpctl.memory.MemoryUSMDevice(64, queue=queue)
     ours = to_dlpack_tensor(memory, shape=(4, 4), dtype="float32")
-    foreign = OnlyDLPack(ours)
     theirs = peer.zeros((4, 4), dtype="float32", sycl_queue=queue)
     host = np.zeros((4, 4), np.float32)
     matrix = extension.Matrix(queue)
     take = partial(from_dlpack, ours)
     take_theirs = partial(peer.from_dlpack, theirs)
     idle = dpctl.SyclQueue(root_device(0), property="in_order")
-    queueless = from_dlpack(host, device=(14, 0))
-    assert queueless.sycl_queue is None
+    plain = from_dlpack(host, device=(14, 0))
+    assert plain.sycl_queue is None
+    foreign = OnlyDLPack(plain)
     export, export_in_order, export_out_of_order, export_theirs, export_host = (
         partial(array.__dlpack__, max_version=(1, 3))
-        for array in (queueless, to_dlpack_tensor(ours, queue=idle), ours, theirs, host)
+        for array in (plain, to_dlpack_tensor(ours, queue=idle), ours, theirs, host)
     )
     return [
         ("`__dlpack__` of a tensor without a queue / of the peer's array", 1 / 15,
@@ -78,9 +78,9 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
          partial(to_dlpack_tensor, ours), take),
         ("`validate` of a tensor / `from_dlpack` of a tensor", 2, partial(validate, ours), take),
         ("a C++ function takes a tensor as a view / as `nb::ndarray`", 1,
-         partial(extension.take_view, ours), partial(extension.take_ndarray, ours)),
+         partial(extension.take_view, plain), partial(extension.take_ndarray, plain)),
         ("a C++ function takes it by its second overload, as a view / as `nb::ndarray`", 1,
-         partial(extension.overloaded_view, ours), partial(extension.overloaded_ndarray, ours)),
+         partial(extension.overloaded_view, plain), partial(extension.overloaded_ndarray, plain)),
         ("a C++ function takes a foreign array as a view / as `nb::ndarray`, not validated", None,
          partial(extension.take_view, foreign), partial(extension.take_ndarray, foreign)),
         ("a C++ function returns an `owned_view` / an `nb::ndarray`", None,
