@@ -275,6 +275,16 @@ bool says_queue(nb::handle x, const producer_type& type) {
   return type.may_say_queue || PyObject_HasAttr(x.ptr(), name) == 1;
 }
 
+/// Hands over to an out-of-order queue before its array does, by a barrier that is behind host
+/// tasks: dpctl and dpnp do. `queue::memcpy` overtakes it, and one that follows it too.
+void hand_over_before(nb::handle x, const producer_type& type, const sycl::queue& consumer) {
+  if (!consumer.is_in_order() && says_queue(x, type)) {
+    if (const std::optional<sycl::queue> known = queue_attribute(x)) {
+      hand_over(*known, consumer);
+    }
+  }
+}
+
 /// Exports our own tensor without the C exchange API, which would change the queue for this
 /// thread's consumers.
 producer_tensor offer_own(nb::handle x) {
@@ -297,6 +307,9 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
     const bool asks = type.says_device && !type.is_usm && !request.anywhere;
     if (asks && is_on_host(x, request.host)) {
       type.takes_stream = false;
+    }
+    if (request.queue && type.takes_stream) {
+      hand_over_before(x, type, *request.queue);
     }
     offered = producer_tensor{call_dlpack(x, type, request), {}};
     if (request.queue && type.takes_stream) {

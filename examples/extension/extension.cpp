@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <utility>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -68,19 +67,19 @@ void laplacian_into(sycl::queue& queue, const owned_view<grid<const float>>& x,
   launch(queue, from, to);
 }  // `work` waits: the caller may use out at once
 
-// To a new array on the queue of x. The result keeps x.
-owned_view<grid<float>> laplacian(owned_view<grid<const float>> x) {
+// To a new array on the queue of x.
+usm_dlpack::usm_array<grid<float>> laplacian(const owned_view<grid<const float>>& x) {
   if (!x.queue()) {
     throw std::invalid_argument(
         "laplacian: x: expected an array with a sycl_queue, found one without; pass "
         "usm_dlpack.from_dlpack(x, device=dpctl.SyclQueue())");
   }
   sycl::queue queue = *x.queue();
-  usm_dlpack::ordered_section work(queue, x);
   usm_dlpack::usm_array<grid<float>> out(queue, x.view().extents());
+  usm_dlpack::ordered_section work(queue, x);
   launch(queue, x.view(), out.view());
-  return {std::move(out), std::move(x)};
-}
+  return out;
+}  // `work` waits: the caller may write to x at once
 
 }  // namespace
 

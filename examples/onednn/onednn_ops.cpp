@@ -67,10 +67,10 @@ owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
         "b: expected the shape (k, n) for the shape (m, k) of a, found another; "
         "reshape the arrays");
   }
-  usm_dlpack::ordered_section work(where.queue, a, b);  // behind the work on both
   usm_dlpack::usm_array<product<Element>> made(
       where.queue, extents(a.view().extent(0), b.view().extent(1)));
-  if (a.view().extent(1) == 0) {  // oneDNN would write nothing
+  usm_dlpack::ordered_section work(where.queue, a, b);  // behind the work on both
+  if (a.view().extent(1) == 0) {                        // oneDNN would write nothing
     sycl::queue(where.queue).memset(made.data(), 0, made.size_bytes());
   } else {
     const auto out = usm_dlpack::to_dlpack_tensor(made.view(), where.queue);
@@ -84,8 +84,8 @@ owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
                             {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, y}, {DNNL_ARG_DST, z}});
         });
   }
-  return {std::move(made), std::move(a), std::move(b)};
-}
+  return made;
+}  // `work` waits
 
 template <class... Elements>
 void add(nb::module_& m) {

@@ -6,9 +6,12 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 using opener = std::function<void()>;
 
@@ -37,12 +40,24 @@ sycl::event new_host_task(sycl::queue queue, opener& open) {
 
 /// A new event for the capsule of a `dpctl.SyclEvent`.
 /// @param queue occupied by the event if it is a host task
-/// @param open gets the argument of `open_gate`, which is called once
+/// @param open gets the argument of `open_gate`
 extern "C" sycl::event* new_gate(const sycl::queue* queue, opener** open) noexcept {
-  *open = new opener;
-  return new sycl::event(queue->get_backend() == sycl::backend::opencl
-                             ? new_user_event(queue->get_context(), **open)
-                             : new_host_task(*queue, **open));
+  opener once;
+  auto* made = new sycl::event(queue->get_backend() == sycl::backend::opencl
+                                   ? new_user_event(queue->get_context(), once)
+                                   : new_host_task(*queue, once));
+  *open = new opener([once, flag = std::make_shared<std::once_flag>()] {
+    std::call_once(*flag, once);
+  });
+  return made;
 }
 
 extern "C" void open_gate(const opener* open) noexcept { (*open)(); }
+
+/// Opens a gate after some time, even if a thread of Python then waits for it with the GIL.
+extern "C" void open_gate_later(const opener* open, double seconds) {
+  std::thread([=] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    open_gate(open);
+  }).detach();
+}

@@ -66,6 +66,8 @@ def _gates() -> ctypes.CDLL:
     loaded.new_gate.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
     loaded.open_gate.argtypes = [ctypes.c_void_p]
     loaded.open_gate.restype = None
+    loaded.open_gate_later.argtypes = [ctypes.c_void_p, ctypes.c_double]
+    loaded.open_gate_later.restype = None
     return loaded
 
 
@@ -85,10 +87,16 @@ def is_complete(event: Any) -> bool:
 
 
 class PendingFill:
-    """Fills twelve int32 of a memory with ``FINISHED``, once the gate is opened; before, zeros."""
+    """Fills twelve int32 of a memory with a value, once the gate is opened; before, zeros."""
 
     def __init__(
-        self, queue: Any, usm: str = "device", *, behind_host_task: bool = False, into: Any = None
+        self,
+        queue: Any,
+        usm: str = "device",
+        *,
+        behind_host_task: bool = False,
+        into: Any = None,
+        value: int = FINISHED,
     ) -> None:
         self.queue = queue
         self.memory = KINDS[usm](4 * COUNT, queue=queue) if into is None else into
@@ -103,12 +111,12 @@ class PendingFill:
         if behind_host_task:
             before = queue._submit_keep_args_alive([object()], [before])
         if has_kernels(queue):
-            arguments = [self.memory, ctypes.c_int(FINISHED)]
+            arguments = [self.memory, ctypes.c_int(value)]
             self.event = queue.submit_async(
                 _kernel(queue, "fill"), arguments, [1], dEvents=[before]
             )
         else:
-            self._values = _on_host(queue, FINISHED)
+            self._values = _on_host(queue, value)
             self.event = queue.memcpy_async(self.memory, self._values, 4 * COUNT, dEvents=[before])
 
     @property
@@ -121,6 +129,10 @@ class PendingFill:
         The task takes the GIL, to let go of the arguments.
         """
         return self.queue._submit_keep_args_alive([self.memory], [self.event])
+
+    def open_later(self, seconds: float) -> None:
+        """Open the gate after some time, even if a thread waits for the work with the GIL."""
+        _gates().open_gate_later(self._opener, seconds)
 
     def open(self) -> None:
         if self._opener:

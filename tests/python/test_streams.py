@@ -187,6 +187,7 @@ HANDING: dict[str, Callable[[Any, Any], Any]] = {
     "__dlpack__": lambda x, queue: tensor_of(x).__dlpack__(stream=queue, max_version=NEWEST),
     "from_dlpack of ours": lambda x, queue: from_dlpack(tensor_of(x), device=queue),
     "from_dlpack": lambda x, queue: from_dlpack(Producer(x.memory, x.queue), device=queue),
+    "stream": lambda x, queue: from_dlpack(WithBarrier(x.memory, x.queue), device=queue),
 }
 
 
@@ -205,12 +206,13 @@ def test_a_hand_over_behind_a_host_task_returns_at_once(way, producer, start):
     assert is_complete(last)
 
 
-def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(producer, start):
+@pytest.mark.parametrize("way", HANDING)
+def test_a_hand_over_to_an_out_of_order_queue_waits_for_a_host_task(way, producer, start):
     """There `queue::memcpy` would overtake a barrier that waits for one (DPC++ 2026.2)."""
     consumer = new_queue()
     pending = start(producer)
     last = pending.keep_alive()
-    answer_behind(pending, lambda: HANDING["__dlpack__"](pending, consumer))
+    answer_behind(pending, lambda: HANDING[way](pending, consumer))
     assert is_complete(last)
     assert Reader(consumer, pending.memory, copies=True).seen == VALUES
 
@@ -342,6 +344,14 @@ class Producer:
         return self._sycl_queue
 
     def __dlpack__(self, *, max_version: Any = None) -> Any:
+        return self.foreign.capsule()
+
+
+class WithBarrier(Producer):
+    """A producer that hands over by itself, as dpctl and dpnp do."""
+
+    def __dlpack__(self, *, max_version: Any = None, stream: Any = None) -> Any:
+        stream.submit_barrier([self.sycl_queue.submit_barrier()])
         return self.foreign.capsule()
 
 

@@ -56,13 +56,13 @@ def laplacian(x: Any) -> Any:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("shape", [(3, 4), (65, 130), (0, 5)])
-def test_a_new_array_keeps_what_it_is_computed_from(
+def test_a_new_array_is_on_the_queue_of_the_argument(
     queue: Any, shape: tuple[int, int], library: str
 ) -> None:
     values = numbers(*shape)
     result = grid_kernels.laplacian(make(values, queue, library))
     assert (result.usm_type, result.sycl_queue) == ("device", queue)
-    assert np.array_equal(result.numpy(), laplacian(values))  # waits for the queue
+    assert np.array_equal(result.numpy(), laplacian(values))
 
 
 SLOW_FILL = """
@@ -91,7 +91,10 @@ def test_nothing_need_be_said_of_queues(queue: Any, library: str) -> None:
     ones = np.ones((200, 200), "float32")
     for _ in range(20):
         x = make(ones, queue, library)
-        total = total_of(grid_kernels.laplacian(x), library)
+        result = grid_kernels.laplacian(x)
+        if library == "dpnp":
+            x[...] = 0
+        total = total_of(result, library)
         out = make(ones, queue, library)
         grid_kernels.laplacian(queue, x, out)
         assert (total, total_of(out, library)) == (-800, -800)

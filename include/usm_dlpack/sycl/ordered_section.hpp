@@ -33,10 +33,6 @@ inline constexpr bool is_callers = true;
 template <class View>
 inline constexpr bool is_callers<usm_array<View>> = false;
 
-template <class Argument>
-inline constexpr bool is_writable_by = !has_const_elements<
-    std::decay_t<decltype(detail::view_of_argument(std::declval<const Argument&>()))>>;
-
 }  // namespace detail
 
 /// Orders the work that a function submits to a queue behind the work on its arguments before
@@ -47,15 +43,12 @@ inline constexpr bool is_writable_by = !has_const_elements<
 ///     usm_dlpack::ordered_section work(queue, x, out);
 ///
 /// The constructor checks the queue as `check_queue` does. It waits for the work that an
-/// out-of-order queue has so far, and for the other queues that arguments know. The destructor
-/// waits for the queue's work if an argument of the caller is writable, if the queue is out of
-/// order, or if an argument knows another queue. Between two in-order queues of one context,
-/// events do both, without waiting.
-///
-/// So a function that only reads its arguments, on an in-order queue, returns while it works:
-/// its result must keep what the work reads (`owned_view(usm_array, kept...)`). A `usm_array`
-/// is the function's own; exporting it waits. A plain view knows no queue: take an
-/// `owned_view` if another queue than the function's may work on the array.
+/// out-of-order queue has so far, and for the other queues that arguments know; between two
+/// in-order queues of one context an event orders the work instead. The destructor waits for
+/// the queue's work if an argument is the caller's, who may write to it next, even to one that
+/// the work only reads. A `usm_array` is the function's own; exporting it waits. A plain view
+/// knows no queue: take an `owned_view` if another queue than the function's may work on the
+/// array.
 ///
 /// In a Python extension the waits release the GIL.
 class ordered_section {
@@ -96,9 +89,7 @@ class ordered_section {
   ordered_section(bool waits, const sycl::queue& queue, const Arguments&... arguments)
       : queue_(queue), waits_(waits), is_in_order_(queue.is_in_order()) {
     usm_dlpack::check_queue(queue, detail::view_of_argument(arguments)...);
-    waits_at_end_ = waits_ && ((detail::is_callers<Arguments> &&
-                                (detail::is_writable_by<Arguments> || !is_in_order_)) ||
-                               ...);
+    waits_at_end_ = waits_ && (detail::is_callers<Arguments> || ...);
     (begin_behind(arguments), ...);
     if (!is_in_order_ && waits_) {
       wait(queue_);

@@ -148,6 +148,31 @@ auto show(owned_view<View> x) {
       std::move(x));
 }
 
+using events = std::vector<sycl::event>;
+
+/// Copies x into memory of the caller, behind events by which a test holds the copy back.
+sycl::event copy_into_behind(sycl::queue& queue, const owned_view<const_row>& x,
+                             const owned_view<row>& out, const events& depends,
+                             bool in_section) {
+  std::optional<ordered_section> work;
+  if (in_section) {
+    work.emplace(queue, x, out);
+  }
+  return queue.copy(x.view().data_handle(), out.view().data_handle(), x.view().size(), depends);
+}
+
+/// Copies x into a new array.
+owned_view<row> copied_behind(sycl::queue& queue, owned_view<const_row> x,
+                              const events& depends, bool in_section) {
+  usm_array<row> made(queue, x.view().extents());
+  std::optional<ordered_section> work;
+  if (in_section) {
+    work.emplace(queue, x, made);
+  }
+  queue.copy(x.view().data_handle(), made.data(), x.view().size(), depends);
+  return {std::move(made), std::move(x)};
+}
+
 struct row_sums {
   double total = 0;
   static double of(shared_mdspan<const_row> row) {
@@ -373,6 +398,10 @@ NB_MODULE(extension_under_test_module, m) {
     queue.copy(x.view().data_handle(), made.data(), x.view().size());
     return owned_view<const_row>(std::move(made), std::move(x), c.alive);
   });
+  m.def("copied_behind", &copied_behind, "queue"_a, "x"_a, "depends"_a = events(),
+        "in_section"_a = true);
+  m.def("copy_into_behind", &copy_into_behind, "queue"_a, "x"_a, "out"_a,
+        "depends"_a = events(), "in_section"_a = true);
   m.def("given_back", [](owned_view<const_row> x) { return x; });
   m.def("device_given_back", [](owned_view<device_mdspan<row>> x) { return x; });
   m.def("released", [](held x) {
