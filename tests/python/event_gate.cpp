@@ -46,9 +46,8 @@ extern "C" sycl::event* new_gate(const sycl::queue* queue, opener** open) noexce
   auto* made = new sycl::event(queue->get_backend() == sycl::backend::opencl
                                    ? new_user_event(queue->get_context(), once)
                                    : new_host_task(*queue, once));
-  *open = new opener([once, flag = std::make_shared<std::once_flag>()] {
-    std::call_once(*flag, once);
-  });
+  *open = new opener(
+      [once, flag = std::make_shared<std::once_flag>()] { std::call_once(*flag, once); });
   return made;
 }
 

@@ -158,7 +158,8 @@ sycl::event copy_into_behind(sycl::queue& queue, const owned_view<const_row>& x,
   if (in_section) {
     work.emplace(queue, x, out);
   }
-  return queue.copy(x.view().data_handle(), out.view().data_handle(), x.view().size(), depends);
+  return queue.copy(x.view().data_handle(), out.view().data_handle(), x.view().size(),
+                    depends);
 }
 
 /// Copies x into a new array.
