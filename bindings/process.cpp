@@ -8,6 +8,7 @@
 #include <usm_dlpack/core/error.hpp>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <queue>
@@ -67,33 +68,62 @@ state_query find_state_query() noexcept {
   return nullptr;
 }
 
-/// What waits for `run_later`'s runners. Never destroyed.
+/// The functions of `run_later`, and the thread that runs them. Never destroyed.
 struct later_functions {
   std::mutex guard;
+  std::condition_variable changed;
   std::queue<std::function<void()>> waiting;
   bool main_is_asked = false;
   std::chrono::steady_clock::time_point asked_at;
   bool has_thread = false;
+  bool is_running = false;  ///< the thread is to run all that wait
 };
 auto& later = *new later_functions;
 
-/// Runs all that wait. @param runner tells that this one has ended, under the lock
-void run_waiting(bool later_functions::* runner) {
-  const interpreter_gate gate;
+constexpr auto longest_wait = std::chrono::seconds(1);
+
+void run_waiting() {
   std::unique_lock<std::mutex> held(later.guard);
-  while (!later.waiting.empty() && gate.open()) {
-    std::function<void()> next = std::move(later.waiting.front());
-    later.waiting.pop();
-    held.unlock();
-    next();
-    next = nullptr;
-    held.lock();
+  while (true) {
+    later.changed.wait(held, [] { return later.is_running; });
+    while (!later.waiting.empty()) {
+      const interpreter_gate gate;
+      if (!gate.open()) {
+        return;
+      }
+      std::function<void()> next = std::move(later.waiting.front());
+      later.waiting.pop();
+      held.unlock();
+      next();
+      next = nullptr;
+      held.lock();
+    }
+    later.is_running = false;
+    later.changed.notify_all();
   }
-  later.*runner = false;
 }
 
-int run_waiting_on_main(void*) noexcept {
-  run_unlocked([] { run_waiting(&later_functions::main_is_asked); });
+/// @pre `later.guard` is locked
+/// @throws std::system_error if there is no thread; what waits then waits for the next call
+void start_running() {
+  if (!later.has_thread) {
+    std::thread(&run_waiting).detach();
+    later.has_thread = true;
+  }
+  later.is_running = true;
+  later.changed.notify_all();
+}
+
+int wait_on_main(void*) noexcept {
+  run_unlocked([] {
+    std::unique_lock<std::mutex> held(later.guard);
+    later.main_is_asked = false;
+    try {
+      start_running();
+      later.changed.wait_for(held, longest_wait, [] { return !later.is_running; });
+    } catch (const std::system_error&) {
+    }
+  });
   return 0;
 }
 
@@ -149,17 +179,15 @@ freeing how_to_free() noexcept {
 }
 
 void run_later(std::function<void()> function) {
-  constexpr auto longest = std::chrono::seconds(1);
   const std::lock_guard<std::mutex> held(later.guard);
   later.waiting.push(std::move(function));
   const auto now = std::chrono::steady_clock::now();
   if (!later.main_is_asked) {
-    later.main_is_asked = Py_AddPendingCall(&run_waiting_on_main, nullptr) == 0;
+    later.main_is_asked = Py_AddPendingCall(&wait_on_main, nullptr) == 0;
     later.asked_at = now;
   }
-  if (!later.has_thread && (!later.main_is_asked || now - later.asked_at > longest)) {
-    std::thread(&run_waiting, &later_functions::has_thread).detach();
-    later.has_thread = true;
+  if (!later.main_is_asked || now - later.asked_at > longest_wait) {
+    start_running();
   }
 }
 

@@ -73,11 +73,12 @@ class without_gil {
 /// Whether this thread has the GIL, as the interpreter reports it. Does not wait for it.
 bool has_gil() noexcept;
 
-/// Runs a function soon, on the main thread between two steps of its Python code. So in a
-/// program of one thread nobody submits to a queue that another thread waits for: that may
-/// hang beside dpctl, which submits with the GIL, and crash the OpenCL CPU driver (2026.2). If
-/// the main thread runs no Python code for a second, a thread of its own runs what waits. The
-/// interpreter's end waits for the function that runs, and drops the others.
+/// Runs a function soon, on a thread of its own, while the main thread waits for it between
+/// two steps of its Python code. So in a program of one thread nobody submits to a queue that
+/// another thread waits for: that may hang beside dpctl, which submits with the GIL, and crash
+/// the OpenCL CPU driver (2026.2). The main thread waits for a second at most, because the
+/// work may need it; the function does not wait longer than that for the main thread either.
+/// The interpreter's end waits for the function that runs, and drops the others.
 /// @pre the GIL is held
 void run_later(std::function<void()> function);
 

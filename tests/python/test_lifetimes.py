@@ -151,6 +151,27 @@ def test_a_copy_goes_in_a_host_task_of_its_queue(succeed):
     assert succeed(PENDING + IN_A_HOST_TASK) == ""
 
 
+BESIDE_WORK_THAT_NEEDS_THE_MAIN_THREAD = """
+import time
+queue = new_queue(in_order=True)
+x = from_dlpack(np.zeros(12, np.int32), device=queue)
+other = MemoryUSMDevice(48, queue=queue)
+before = PendingFill(queue, into=other)
+queue._submit_keep_args_alive([x], [before.event])
+del x
+behind = PendingFill(queue, into=other)
+before.open()
+for _ in range(30):
+    time.sleep(0.01)  # meanwhile the task drops the last reference
+behind.open()
+queue.wait()
+"""
+
+
+def test_the_main_thread_goes_on_if_what_a_host_task_dropped_waits_for_it(succeed):
+    assert succeed(PENDING + BESIDE_WORK_THAT_NEEDS_THE_MAIN_THREAD) == ""
+
+
 WAITED_FOR_AT_THE_END = """
 import atexit
 atexit.register(lambda: print(pending.is_pending))  # before the package: called after its handlers
