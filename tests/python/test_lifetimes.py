@@ -151,6 +151,23 @@ def test_a_copy_goes_in_a_host_task_of_its_queue(succeed):
     assert succeed(PENDING + IN_A_HOST_TASK) == ""
 
 
+DROPPED_WHILE_THE_MAIN_THREAD_SUBMITS = """
+import extension_under_test
+
+extension, queue = extension_under_test.load(), new_queue(in_order=True)
+for _ in range(2000):
+    x = extension.zeros(queue, 12)
+    queue._submit_keep_args_alive([x], [])
+    del x
+queue.wait()
+"""
+
+
+def test_nobody_waits_while_the_main_thread_submits_to_opencl(succeed):
+    """A submission of dpctl, with the GIL, would wait for a lock that the wait holds."""
+    assert succeed(PENDING + DROPPED_WHILE_THE_MAIN_THREAD_SUBMITS) == ""
+
+
 BESIDE_WORK_THAT_NEEDS_THE_MAIN_THREAD = """
 import time
 queue = new_queue(in_order=True)

@@ -38,7 +38,7 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// Orders the work that a function submits to a queue behind the work on its arguments before
 /// the call, and before the caller's next work on them. Libraries such as dpnp and dpctl order
 /// their work by events of their own, not by the queue, so a caller who says nothing of queues
-/// gets right values only if the host waits where the queue is out of order:
+/// gets right values only if the host waits:
 ///
 ///     usm_dlpack::ordered_section work(queue, x, out);
 ///
