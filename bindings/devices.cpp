@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Root devices and platforms, and what SYCL itself says of a pointer, for `explain` and
-// `devices`; Python reports what these queries throw.
+// Root devices and their ids.
 #include "module.hpp"
 
 #include <nanobind/stl/pair.h>
@@ -33,18 +32,6 @@ std::pair<std::uint32_t, std::vector<const char*>> partitions(std::int32_t id) {
           rules};
 }
 
-/// The USM kind of a pointer by SYCL's query in a context, and its device.
-nb::tuple ask_pointer(std::uintptr_t address, nb::handle place) {
-  check_process();
-  const sycl::context context = to_context(place);
-  const void* pointer = reinterpret_cast<const void*>(address);
-  const sycl::usm::alloc kind = sycl::get_pointer_type(pointer, context);
-  return nb::make_tuple(to_string(kind),
-                        kind == sycl::usm::alloc::unknown
-                            ? nb::none()
-                            : to_dpctl(sycl::get_pointer_device(pointer, context)));
-}
-
 /// The device table for Python's `devices`.
 nb::list device_rows() {
   check_process();
@@ -56,17 +43,6 @@ nb::list device_rows() {
         entry.failure.empty() ? nb::none() : nb::object(nb::str(entry.failure.c_str()));
     row["sycl_device"] = to_dpctl(entry.device);
     rows.append(row);
-  }
-  return rows;
-}
-
-/// Of each platform the default context or None, the backend, and the first device id.
-nb::list platforms() {
-  check_process();
-  nb::list rows;
-  for (const detail::platform_entry& entry : detail::device_table::get().platforms) {
-    rows.append(nb::make_tuple(entry.context ? to_dpctl(*entry.context) : nb::none(),
-                               to_string(entry.platform.get_backend()), entry.first_device));
   }
   return rows;
 }
@@ -91,11 +67,6 @@ void register_devices(nb::module_& module) {
   module.def("device_rows", &device_rows,
              nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
   module.def("partitions", &partitions, nb::arg("device_id"));
-  module.def("ask_pointer", &ask_pointer, nb::arg("address"), nb::arg("place"));
-  module.def("platforms", &platforms);
-  module.def(
-      "context_of", [](nb::handle place) { return to_dpctl(to_context(place)); },
-      nb::arg("place").none());
   module.def("default_context", [](std::int32_t id) {
     check_process();
     return to_dpctl(default_context(id));

@@ -42,7 +42,6 @@ NB_MODULE(_core_of_main, module) {
   register_validate(module);
   register_to_dlpack_tensor(module);
   register_from_dlpack(module);
-  register_observer(module);
   register_devices(module);
   register_package_interface(module);
 }

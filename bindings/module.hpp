@@ -73,47 +73,6 @@ producer_tensor ask_producer(nb::handle x, const import_request& request);
 /// Forgets the cached types. @pre the GIL is held
 void forget_producers() noexcept;
 
-// observer.cpp: one call of `validate` or `to_dlpack_tensor`, recorded for Python's `explain`.
-
-/// The steps that a call began, and its findings. Holds copies and no Python objects, because
-/// making a Python object may run code that takes the capsule.
-class call_observer : public detail::step_observer {
- public:
-  call_observer() noexcept : detail::step_observer{&append} {}
-
-  /// Copies the fields of a managed tensor that its version and flags make readable.
-  void read(const capsule_content& content);
-  /// Copies the tensor of an export.
-  void read(const DLTensor& tensor);
-  nb::dict to_dict() const;
-
-  std::vector<std::string> steps;
-  usm_allocation proof;  ///< of an import
-  std::optional<tensor_structure> structure;
-  // Of an export: the device, the context and the address that the object names, and the begin
-  // and end of the object's bytes.
-  std::optional<std::int32_t> device_id;
-  std::optional<sycl::context> context;
-  std::optional<std::uintptr_t> origin;
-  std::optional<std::pair<std::uintptr_t, std::uintptr_t>> object;
-
- private:
-  static void append(detail::step_observer& self, const char* step) {
-    static_cast<call_observer&>(self).steps.push_back(step);
-  }
-
-  const char* name_ = nullptr;  ///< of the capsule
-  std::optional<DLPackVersion> version_;
-  std::optional<std::uint64_t> flags_;
-  std::optional<DLTensor> tensor_;
-  std::optional<std::vector<std::int64_t>> shape_;
-  std::optional<std::vector<std::int64_t>> strides_;
-};
-
-/// Takes the observer of this thread's next call of `validate` or `to_dlpack_tensor`, or null.
-/// Nested calls, by a producer, get none.
-call_observer* take_observer() noexcept;
-
 // The protocols of export and import.
 
 /// Python's `to_dlpack_tensor`, whose docstring describes the arguments.
@@ -179,6 +138,5 @@ void register_from_dlpack(nb::module_& module);
 /// Adds the table of functions for extensions that include <usm_dlpack/nanobind/views.hpp>.
 void register_package_interface(nb::module_& module);
 void register_tensor(nb::module_& module);
-void register_observer(nb::module_& module);
 
 }  // namespace usm_dlpack::python

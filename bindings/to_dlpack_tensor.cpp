@@ -193,9 +193,6 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
 
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {
-  call_observer* const observer = take_observer();
-  call_observer unseen;
-  call_observer& seen = observer == nullptr ? unseen : *observer;
   memory_view view = read_view(obj, shape, dtype, strides, byte_offset);
   const std::uint64_t flags =
       (view.readonly ? flag::read_only : 0) |
@@ -207,39 +204,27 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   described.strides = view.strides ? view.strides->data() : nullptr;
   described.dtype = view.element.dtype;
   check_process();
-  if (observer != nullptr) {
-    observer->read(described);
-  }
-  seen.origin = view.data;
-  seen.object = view.bytes;
-  detail::begin_step(observer, "structure");
   const tensor_structure structure = check_structure(described, view.element.storage);
-  seen.structure = structure;
-  detail::begin_step(observer, "context");
   sycl_place place = find_sycl_place(obj, view);
-  seen.context = place.context;
   const bool empty = structure.empty;
   // Looks up the object's own address: shape and offset may lead out of the object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::export_device(pointer, empty, place.context,
                                            detail::device_table::get().find(place.context),
-                                           sycl::usm::alloc::unknown, -1, observer);
-  seen.device_id = described.device.device_id;
-  detail::begin_step(observer, "queue");
+                                           sycl::usm::alloc::unknown, -1);
   if (!queue.is_none()) {
     place.queue = to_queue(queue);
     described.device =
         device_for_queue(pointer, empty, described.device, place.context, *place.queue);
   }
-  detail::begin_step(observer, "bounds");
   check_within(structure, view.bytes);
   if (!empty && structure.first != view.data) {
     check_offset(structure.first, view.data, described.device);
   }
-  seen.proof = detail::import_tensor(described, {}, view.element.storage);
+  const usm_allocation proof = detail::import_tensor(described, {}, view.element.storage);
   nb::object owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
                                           : nb::borrow(obj);
-  return make_tensor(described, seen.proof, flags, std::move(owner), std::move(place.queue));
+  return make_tensor(described, proof, flags, std::move(owner), std::move(place.queue));
 }
 
 void register_to_dlpack_tensor(nb::module_& module) {

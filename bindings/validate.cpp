@@ -32,18 +32,11 @@ struct allocation_object {
 };
 
 allocation_object validate_content(const capsule_content& content, const requirements& wanted,
-                                   bool padded, call_observer* observer) {
-  usm_allocation own;
-  usm_allocation& proof = observer == nullptr ? own : observer->proof;
-  if (observer != nullptr) {
-    observer->read(content);
-  }
-  std::visit(
-      [&](const auto* managed) { detail::import_managed(*managed, wanted, proof, observer); },
-      content);
+                                   bool padded) {
+  const usm_allocation proof =
+      std::visit([&](const auto* managed) { return validate(*managed, wanted); }, content);
   const std::uint64_t flags = view_of(content).flags;
   if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
-    detail::begin_step(observer, "requirements");
     const std::string name = to_string(*wanted.dtype);
     detail::refuse(errc::dtype_mismatch, "dtype", name + " with a byte for each element",
                    "packed elements", "convert the array");
@@ -60,7 +53,6 @@ allocation_object validate_array(nb::handle x, const std::optional<name_list>& u
                                  std::optional<std::int32_t> ndim,
                                  std::optional<bool> readonly, std::optional<bool> overlapping,
                                  std::optional<std::int32_t> device_id) {
-  call_observer* observer = take_observer();
   check_process();
   requirements wanted;
   wanted.writable = readonly == false;
@@ -78,16 +70,13 @@ allocation_object validate_array(nb::handle x, const std::optional<name_list>& u
   if (backends) {
     wanted.backends = to_accepted("backends", detail::known_backends, *backends);
   }
-  detail::begin_step(observer, "producer");
   const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
   const producer_tensor offered =
       is_capsule ? producer_tensor{nb::borrow(x), {}} : ask_producer(x, {});
-  detail::begin_step(observer, "capsule");
   const nb::ft_object_guard alone(offered.capsule);
   const allocation_object found =
-      validate_content(read_capsule(offered.capsule), wanted, padded, observer);
+      validate_content(read_capsule(offered.capsule), wanted, padded);
   if (offered.pending) {
-    detail::begin_step(observer, "pointer");  // again, with the producer's queue
     detail::check_context(found.proof(), *offered.pending);
   }
   return found;

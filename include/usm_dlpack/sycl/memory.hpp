@@ -212,18 +212,5 @@ inline allocation_range find_range(const void* first, std::uintptr_t lowest,
   return {};
 }
 
-/// Receives the name of each protocol step as it begins, the refusing one included: for
-/// Python's `explain`.
-struct step_observer {
-  void (*begin)(step_observer& self, const char* step);
-};
-
-/// @param observer may be null
-inline void begin_step(step_observer* observer, const char* step) {
-  if (observer != nullptr) {
-    observer->begin(*observer, step);
-  }
-}
-
 }  // namespace detail
 }  // namespace usm_dlpack

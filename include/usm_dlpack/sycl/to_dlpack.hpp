@@ -66,8 +66,8 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
 
 /// Refuses other contexts than default ones: a consumer can find no other by a device id.
 USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
-                                           const sycl::context& context, std::int32_t queue_id,
-                                           step_observer* observer = nullptr) {
+                                           const sycl::context& context,
+                                           std::int32_t queue_id) {
   const bool known =
       empty || ask_runtime("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
@@ -75,7 +75,6 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
   if (!known) {
     refuse_unknown(pointer, queue_id);
   }
-  begin_step(observer, "default");
   const std::size_t count =
       ask_runtime("context", [&] { return context.get_devices().size(); });
   refuse(errc::context_not_default, "context",
@@ -125,18 +124,14 @@ inline memory_place find_place(const void* pointer, const platform_entry& entry,
 /// @param queue_id device id of the queue, or -1 if only a context was given
 inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
                               const platform_entry* entry, sycl::usm::alloc kind,
-                              std::int32_t queue_id, step_observer* observer = nullptr) {
-  begin_step(observer, "pointer");
+                              std::int32_t queue_id) {
   if (entry == nullptr) {
-    refuse_context(pointer, empty, context, queue_id, observer);
+    refuse_context(pointer, empty, context, queue_id);
   }
   const memory_place found = find_place(pointer, *entry, kind, queue_id);
   if (!found.known && !empty) {
     refuse_unknown(pointer, queue_id);
   }
-  begin_step(observer, "default");
-  begin_step(observer, "device");
-  begin_step(observer, "root");
   return found.device;
 }
 

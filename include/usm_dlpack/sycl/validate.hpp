@@ -126,19 +126,14 @@ struct import_protocol {
   const DLTensor& tensor;
   const requirements& wanted;
   usm_allocation& result;
-  step_observer* observer;
 
   void run(subbyte storage) {
-    begin("device_type");
     detail::check_device_type(tensor);
-    begin("structure");
     result.structure_ = usm_dlpack::check_structure(tensor, storage);
-    begin("requirements");
     if (wanted.dtype || wanted.ndim || wanted.unique) {
       check_wanted_description();
     }
     const platform_entry& entry = check_device_id();
-    begin("pointer");
     if (result.structure_.empty && result.structure_.first == 0) {
       return;
     }
@@ -154,19 +149,14 @@ struct import_protocol {
     if (result.found_.kind == sycl::usm::alloc::unknown) {
       refuse_unknown();
     }
-    begin("kind");
     check_usm_type(result.found_.kind, wanted);
-    begin("device");
     if (is_elsewhere()) {
       refuse_device(digits(result.found_.device_id), result.device_id_);
     }
-    begin("bounds");
     check_bounds(entry);
   }
 
  private:
-  void begin(const char* step) const { begin_step(observer, step); }
-
   // Out of line: most consumers have no such requirements.
   [[gnu::noinline]] void check_wanted_description() const {
     if (wanted.dtype && !usm_dlpack::same_data_type(*wanted.dtype, tensor.dtype)) {
@@ -191,9 +181,7 @@ struct import_protocol {
              digits(*wanted.device_id) + ", as asked for", digits(id),
              "copy the array to that device first");
     }
-    begin("root");
     const platform_entry& entry = working_platform(id);
-    begin("backend");
     if (!wanted.backends.contains(entry.backend)) {
       const std::string names = names_of(wanted.backends, known_backends);
       refuse(
@@ -264,7 +252,7 @@ struct import_protocol {
 inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
                                     subbyte storage) {
   usm_allocation result;
-  import_protocol{tensor, wanted, result, nullptr}.run(storage);
+  import_protocol{tensor, wanted, result}.run(storage);
   return result;
 }
 
@@ -302,21 +290,6 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
   }
 }
 
-/// Runs the import protocol for a managed tensor.
-/// @tparam Managed `DLManagedTensorVersioned`, or `DLManagedTensor` without version and flags
-/// @param result after a refusal, holds the results of the steps before
-template <class Managed>
-void import_managed(const Managed& managed, const requirements& wanted, usm_allocation& result,
-                    step_observer* observer) {
-  begin_step(observer, "header");
-  subbyte storage = subbyte::packed;
-  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
-    check_managed(managed, wanted);
-    storage = detail::storage_of(managed.flags);
-  }
-  import_protocol{managed.dl_tensor, wanted, result, observer}.run(storage);
-}
-
 }  // namespace detail
 
 /// Checks, by the import protocol, that this process can use a tensor's USM as described.
@@ -337,9 +310,8 @@ inline usm_allocation validate(const DLTensor& tensor, const requirements& wante
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
                                const requirements& wanted = {}) {
-  usm_allocation result;
-  detail::import_managed(managed, wanted, result, nullptr);
-  return result;
+  detail::check_managed(managed, wanted);
+  return detail::import_tensor(managed.dl_tensor, wanted, detail::storage_of(managed.flags));
 }
 
 /// Checks a legacy managed tensor, which has no version or flags. Calls no deleter.

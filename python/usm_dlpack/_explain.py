@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`explain`: the steps of an export or an import, up to the one that refuses."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+from usm_dlpack import _core, _public
+from usm_dlpack._arguments import check_name, refuse
+from usm_dlpack._arrays import SyclDevice, SyclQueue
+from usm_dlpack._core import DLPackTensor, UsmAllocation
+from usm_dlpack._errors import ConversionError, error_text, type_name
+from usm_dlpack._terminal import styled
+
+__all__ = ["Explanation", "explain"]
+
+Direction = Literal["import", "export"]
+Facts = dict[str, Any]
+
+_STRUCTURE = (
+    *("ndim_out_of_range", "shape_null", "dtype_unsupported", "shape_negative"),
+    *("data_null", "span_overflow", "data_misaligned"),
+)
+# The steps, which docs/explanation/*_protocol.md describe, with the codes of their refusals. A code
+# that two steps can raise stands at the first of them, and all other errors belong to the first
+# step: so no step is called "ok" that the call did not pass.
+_STEPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "export": {
+        "interface": (),
+        "structure": _STRUCTURE,
+        "context": ("pointer_unknown", "context_not_default"),
+        "queue": ("queue_device_mismatch",),
+        "bounds": ("out_of_bounds",),
+    },
+    "import": {
+        "producer": (),
+        "structure": _STRUCTURE,
+        "requirements": ("dtype_mismatch", "rank_mismatch", "overlapping", "device_not_accepted"),
+        "device": ("device_id_out_of_range", "device_failed"),
+        "backend": ("backend_not_accepted",),
+        "memory": (
+            *("pointer_unknown", "usm_type_not_accepted", "device_mismatch"),
+            "context_not_default",
+        ),
+        "bounds": ("out_of_bounds",),
+    },
+}
+_STYLES = {"ok": "green", "refused": "red", "unknown": "faint"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a protocol, as `Explanation.steps` describes it."""
+
+    direction: str
+    name: str
+    outcome: str
+    facts: Facts
+    error: Exception | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an array can be exchanged, or which step refuses it. Its text is for people.
+
+    Attributes
+    ----------
+    subject
+        What was explained: "an object of type ...".
+    steps
+        The steps of the export, of the import, or of both. Each has a ``direction`` ("export" or
+        "import"), a ``name``, and an ``outcome``: "ok", "refused", or "unknown" for a step after the
+        refusal. ``facts`` is a dictionary of what was found, if nothing was refused; ``error`` is
+        the exception of the step that refused, or None.
+    """
+
+    subject: str
+    steps: tuple[Step, ...]
+
+    __module__ = "usm_dlpack"
+
+    @property
+    def error(self) -> Exception | None:
+        """The exception of the first step that refused, or None."""
+        return next((step.error for step in self.steps if step.error is not None), None)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, *, colour: bool = False) -> str:
+        """Return the text, with the escape sequences of a terminal if `colour`."""
+        return "\n".join(self._lines(colour))
+
+    def _lines(self, colour: bool) -> Iterator[str]:
+        direction = None
+        for step in self.steps:
+            if step.direction != direction:
+                direction = step.direction
+                yield styled(f"{direction.capitalize()} of {self.subject}", "bold", colour)
+            facts = ", ".join(f"{name} {value}" for name, value in step.facts.items())
+            outcome = styled(f"{step.outcome:7}", _STYLES[step.outcome], colour)
+            yield f"  {outcome}  {step.name:12}  {facts}".rstrip()
+            if step.error is not None:
+                yield f"           {type(step.error).__name__}: {error_text(step.error)}"
+                if isinstance(step.error, ConversionError):
+                    yield f"           {step.error.code}: {step.error.page}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as dictionaries, lists, texts and numbers."""
+        steps = [vars(step) | {"error": _error_as_dict(step.error)} for step in self.steps]
+        return {"subject": self.subject, "passed": self.error is None, "steps": steps}
+
+
+def _error_as_dict(error: Exception | None) -> Facts | None:
+    """Convert an exception for JSON; errors of other libraries have no parts."""
+    if error is None:
+        return None
+    parts = ("code", "field", "expected", "found", "remedy", "page")
+    described = {part: getattr(error, part) for part in parts if isinstance(error, ConversionError)}
+    return {"type": type(error).__name__, "text": error_text(error)} | described
+
+
+def explain(
+    x: Any,
+    /,
+    *,
+    direction: Direction | None = None,
+    dtype: Any = None,
+    usm_types: Sequence[str] | str | None = None,
+    backends: Sequence[str] | str | None = None,
+    ndim: int | None = None,
+    readonly: bool | None = None,
+    overlapping: bool | None = None,
+    device: SyclDevice | tuple[int, int] | str | None = None,
+    shape: Sequence[int] | int | None = None,
+    strides: Sequence[int] | None = None,
+    byte_offset: int | None = None,
+    queue: SyclQueue | None = None,
+) -> Explanation:
+    """Say step by step whether an array can be exchanged, and which step refuses it.
+
+    Calls `validate` for an import and `to_dlpack_tensor` for an export. Nothing is consumed or
+    waited for: an array is asked for one capsule, and a capsule that is passed stays as it is.
+
+    Parameters
+    ----------
+    x
+        An array with ``__dlpack__`` or a DLPack capsule, whose import is explained; an object with
+        ``__sycl_usm_array_interface__``, whose export is; or an array with both.
+    direction
+        "import" or "export"; None goes by the other keywords, else by what `x` has, maybe both.
+    dtype
+        As in `validate` or in `to_dlpack_tensor`, whichever is called.
+    usm_types, backends, ndim, readonly, overlapping, device
+        As in `validate`; None asks nothing.
+    shape, strides, byte_offset, queue
+        As in `to_dlpack_tensor`.
+
+    Returns
+    -------
+    :
+        The steps. Its ``error`` is the exception of the function that was called, or None.
+
+    Raises
+    ------
+    ValueError
+        If the keywords are not of one direction.
+
+    Examples
+    --------
+    >>> import dpctl.memory, usm_dlpack
+    >>> why = usm_dlpack.explain(dpctl.memory.MemoryUSMDevice(48), shape=(5, 4), dtype="f4")
+    >>> [step.name for step in why.steps if step.outcome == "refused"]
+    ['bounds']
+    >>> print(why.error)  # doctest: +ELLIPSIS
+    shape: expected a view within the 48 bytes of the object, found one of bytes 0 to 79; ...
+    >>> usm_dlpack.explain(why, direction="both")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: direction: expected None, "import" or "export", found 'both'; ...
+    """
+    imports = _given(
+        usm_types=usm_types, backends=backends, ndim=ndim, readonly=readonly,
+        overlapping=overlapping, device=device,
+    )  # fmt: skip
+    exports = _given(shape=shape, strides=strides, byte_offset=byte_offset, queue=queue)
+    both = _given(dtype=dtype)
+    steps: list[Step] = []
+    for way in _directions(x, direction, imports, exports):
+        if way == "export":
+            steps += _steps(way, _public.to_dlpack_tensor, x, exports | both)
+        else:
+            steps += _steps(way, _public.validate, x, imports | both)
+    return Explanation(f"an object of type {type_name(x)}", tuple(steps))
+
+
+def _given(**keywords: Any) -> Facts:
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+def _directions(x: object, direction: object, imports: Facts, exports: Facts) -> list[str]:
+    check_name("direction", direction, ["import", "export"])
+    given = {"export": exports, "import": imports}
+    implied = [way for way, keywords in given.items() if keywords or way == direction]
+    if len(implied) > 1:
+        expected, found = "keywords of validate or of to_dlpack_tensor", [*imports, *exports]
+        remedy = "explain one direction at a time"
+        refuse(ValueError, "direction", expected, ", ".join(found), remedy)
+    names = {"export": "__sycl_usm_array_interface__", "import": "__dlpack__"}
+    # Reading the interface of a tensor would wait for its queue.
+    missing = object()
+    offered = [n for n in names if inspect.getattr_static(x, names[n], missing) is not missing]
+    return implied or offered or ["import"]
+
+
+def _steps(direction: str, call: Callable[..., Any], x: Any, keywords: Facts) -> Iterator[Step]:
+    """Make the call, and give each of its steps."""
+    error: Exception | None = None
+    facts: dict[str, Facts] = {}
+    refusing = None
+    try:
+        facts = _facts_of(call(x, **keywords))
+    except Exception as raised:
+        error = raised
+        refusing = _step_of(direction, raised)
+        _forget_frames(raised)  # they would keep the array alive
+    outcome = "ok"
+    for name in _STEPS[direction]:
+        if name == refusing:
+            yield Step(direction, name, "refused", {}, error)
+            outcome = "unknown"
+        else:
+            yield Step(direction, name, outcome, facts.get(name, {}), None)
+
+
+def _step_of(direction: str, error: Exception) -> str:
+    """Return the step that raised an error."""
+    first, *later = _STEPS[direction]
+    if not isinstance(error, ConversionError) or _passed_foreign_code(error.__traceback__):
+        return first
+    if error.field == "queue":
+        return "queue"
+    return next((step for step in later if error.code in _STEPS[direction][step]), first)
+
+
+def _passed_foreign_code(place: TracebackType | None) -> bool:
+    """Return whether an error came through the Python code of a producer."""
+    package = __name__.partition(".")[0]
+    while place is not None:
+        if str(place.tb_frame.f_globals.get("__name__")).partition(".")[0] != package:
+            return True
+        place = place.tb_next
+    return False
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    while error is not None and error.__traceback__ is not None:
+        error = error.with_traceback(None).__cause__ or error.__context__
+
+
+def _facts_of(proof: DLPackTensor | UsmAllocation) -> dict[str, Facts]:
+    """Return what was found, by the name of the step that found it."""
+    base, size, lowest, nbytes, _ = _core.bounds_of(proof)
+    facts: dict[str, Facts] = {"structure": {"nbytes": nbytes}}
+    facts["bounds"] = {"size": size, "begin": lowest - base} if size else {}
+    if isinstance(proof, DLPackTensor):
+        facts["structure"] |= {"shape": proof.shape, "strides": proof.strides}
+        facts["structure"] |= {"dtype": str(proof.dtype)}
+        facts["context"] = {"usm_type": proof.usm_type, "device_id": proof.device[1]}
+        return facts
+    facts["producer"] = {"readonly": proof.readonly}
+    facts["structure"] |= {"overlapping": proof.overlapping}
+    facts["device"] = {"device_id": proof.device_id}
+    facts["memory"] = {"usm_type": proof.usm_type, "device_proof": proof.device_proof}
+    facts["bounds"] |= {"proof": proof.bounds}
+    return facts
