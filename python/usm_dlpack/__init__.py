@@ -12,33 +12,32 @@ _register_cpu_driver()  # before anything can ask the runtime for its devices
 
 from usm_dlpack import _cli  # noqa: E402
 
-if not _cli.is_doctor():
-    try:
-        from usm_dlpack import _callbacks  # noqa: F401 (_core calls them)
-        from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
-        from usm_dlpack._card import card as _card_of
-        from usm_dlpack._core import DLPackTensor, UsmAllocation
-        from usm_dlpack._core import version as _version
-        from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError
-        from usm_dlpack._explain import Explanation, explain
-        from usm_dlpack._paths import get_cmake_dir, get_include
-        from usm_dlpack._public import (
-            device_id,
-            from_dlpack,
-            root_device,
-            to_dlpack_tensor,
-            validate,
-        )
-    except ImportError as _failure:
-        _cli.failure = _failure  # the commands report it in one sentence
-        if not _cli.is_this_package():
-            raise ImportError(
-                _cli.sentence(_failure), name=_failure.name, path=_failure.path
-            ) from _failure
-    else:
-        __version__ = _version
-        for _kind in (DLPackTensor, UsmAllocation, Explanation):
-            setattr(_kind, "_repr_html_", _card_of)  # noqa: B010 (the stub has no such method)
+try:
+    from usm_dlpack import _callbacks  # noqa: F401 (_core calls them)
+    from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
+    from usm_dlpack._card import card as _card_of
+    from usm_dlpack._core import DLPackTensor, UsmAllocation
+    from usm_dlpack._core import version as _version
+    from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError
+    from usm_dlpack._explain import Explanation, explain
+    from usm_dlpack._paths import get_cmake_dir, get_include
+    from usm_dlpack._public import (
+        device_id,
+        from_dlpack,
+        root_device,
+        to_dlpack_tensor,
+        validate,
+    )
+except ImportError as _failure:
+    _cli.failure = _failure  # the commands report it in one sentence
+    if not _cli.is_this_package():
+        raise ImportError(
+            _cli.sentence(_failure), name=_failure.name, path=_failure.path
+        ) from _failure
+else:
+    __version__ = _version
+    for _kind in (DLPackTensor, UsmAllocation, Explanation):
+        setattr(_kind, "_repr_html_", _card_of)  # noqa: B010 (the stub has no such method)
 
 __all__ = [
     "ArgumentError",

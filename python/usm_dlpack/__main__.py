@@ -30,11 +30,11 @@ Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
 """
 _DEVICES = """\
 The root devices in the order of their DLPack ids; which contexts, USM kinds and sub-devices each
-has; and what ONEAPI_DEVICE_SELECTOR changes, found out by listing without it.
+has; and the variables that may hide devices.
 """
 _EXPLAIN = """\
-Walks the export and the import protocol of an array step by step: what was asked of whom, what the
-answer was, and where it stops. The array is the value of EXPR in the namespace of MODULE.
+Lists the steps of the export and of the import of an array, and says which of them refuses it. The
+array is the value of EXPR in the namespace of MODULE.
 """
 _EXPLAIN_EXAMPLES = """\
 examples:
@@ -48,9 +48,8 @@ Without a code, the codes of all errors and their meanings. With one, its page: 
 do, and examples of what it refuses.
 """
 _DOCTOR = """\
-Looks for problems of this environment: the SYCL runtime and its versions, mixed libsycl, the CPU
-driver, selectors, releases that do not fit each other. Each problem has the command that mends it.
-Runs even where usm_dlpack itself cannot be imported.
+Looks for problems of this environment: versions, several libsycl, the OpenCL driver, the devices
+and what hides them. Runs even where usm_dlpack itself cannot be imported.
 """
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -73,7 +72,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     devices = add("devices", "the root devices and their DLPack ids", _DEVICES)
     explain = add("explain", "why an array can be exchanged or not", _EXPLAIN, _EXPLAIN_EXAMPLES)
     errors = add("errors", "the codes of all errors, or the page of one", _ERRORS)
-    doctor = add("doctor", "what is wrong with this environment, and what mends it", _DOCTOR)
+    doctor = add("doctor", "what is wrong with this environment", _DOCTOR)
     for command in (devices, explain, doctor):
         command.add_argument("--json", action="store_true", help="for machines")
         told = "colour the text (default: auto, which is on a terminal)"
@@ -81,7 +80,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         command.add_argument("--color", choices=choices, default="auto", help=told)
     told = "a module or a .py file, and an expression in it"
     explain.add_argument("target", metavar="MODULE:EXPR", help=told)
-    told = "one protocol only (default: those that the array has)"
+    told = "one direction only (default: those that the array has)"
     explain.add_argument("--direction", choices=("import", "export"), help=told)
     errors.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
     return parser.parse_args(arguments)

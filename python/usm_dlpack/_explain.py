@@ -71,9 +71,9 @@ class Explanation:
         What was explained: "an object of type ...".
     steps
         The steps of the export, of the import, or of both. Each has a ``direction`` ("export" or
-        "import"), a ``name``, and an ``outcome``: "ok", "refused", or "unknown" for a step after the
-        refusal. ``facts`` is a dictionary of what was found, if nothing was refused; ``error`` is
-        the exception of the step that refused, or None.
+        "import"), a ``name``, and an ``outcome``: "ok", "refused", or "unknown" after a refusal.
+        ``facts`` is a dictionary of what the step found, empty if a step refused; ``error`` is the
+        exception of the step that refused, or None.
     """
 
     subject: str
@@ -139,7 +139,7 @@ def explain(
     byte_offset: int | None = None,
     queue: SyclQueue | None = None,
 ) -> Explanation:
-    """Say step by step whether an array can be exchanged, and which step refuses it.
+    """List the steps of an exchange of an array, and say which of them refuses it.
 
     Calls `validate` for an import and `to_dlpack_tensor` for an export. Nothing is consumed or
     waited for: an array is asked for one capsule, and a capsule that is passed stays as it is.

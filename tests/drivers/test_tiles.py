@@ -32,33 +32,9 @@ def test_the_demonstration_needs_no_kernel() -> None:
     assert printed.endswith("All of this happened on this machine.\n")
 
 
-@pytest.mark.parametrize("selector", ["level_zero:0.*", "level_zero:*;level_zero:0.*"])
-def test_of_listed_sub_devices_no_id_without_the_selector_is_told(selector: str) -> None:
-    told = json.loads(program("devices", "--json", ONEAPI_DEVICE_SELECTOR=selector))
-    assert told["selector"]["failure"].startswith("it names sub-devices")
-    assert told["selector"]["hidden"] == []
-    assert {device["device_id_without_selector"] for device in told["devices"]} == {None}
-
-
-@pytest.mark.parametrize("mask", ["0.1", "0,1.0"])
-def test_what_a_mask_of_tiles_hides_is_not_guessed(mask: str) -> None:
-    told = json.loads(program("devices", "--json", ZE_AFFINITY_MASK=mask))
-    (other,) = told["selector"]["others"]
-    assert other == {"name": "ZE_AFFINITY_MASK", "value": mask, "hides": None}
-    printed = program("devices", ZE_AFFINITY_MASK=mask)
-    assert f"ZE_AFFINITY_MASK={mask} names sub-devices: what it hides" in printed
-    assert "every root device is listed" not in printed
-
-
-def test_a_mask_of_root_devices_hides_the_others() -> None:
-    told = json.loads(program("devices", "--json", ZE_AFFINITY_MASK="1"))
-    (other,) = told["selector"]["others"]
-    assert other == {"name": "ZE_AFFINITY_MASK", "value": "1", "hides": 1}
-
-
-def test_a_selector_of_root_devices_says_which_are_hidden() -> None:
-    told = json.loads(program("devices", "--json", ONEAPI_DEVICE_SELECTOR="level_zero:1"))
-    (device,) = told["devices"]
-    first = len(told["selector"]["hidden"]) - 1  # other backends' devices may stand before
-    assert device["device_id_without_selector"] == first + 1
-    assert told["selector"]["hidden"][first]["backend"] == "level_zero"
+@pytest.mark.parametrize("variable", ["ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK"])
+def test_a_variable_that_may_hide_tiles_is_shown(variable: str) -> None:
+    value = "level_zero:0.*" if variable == "ONEAPI_DEVICE_SELECTOR" else "0.1"
+    told = json.loads(program("devices", "--json", **{variable: value}))
+    assert told["variables"][variable] == value
+    assert f"\n{variable}={value} is set" in program("devices", **{variable: value})

@@ -13,10 +13,8 @@ from pending_work import VALUES, answer_behind
 from refusals import refused
 from usm_dlpack import (
     UsmBindingError,
-    explain,
     from_dlpack,
     root_device,
-    to_dlpack_tensor,
     validate,
 )
 
@@ -151,18 +149,3 @@ def test_it_waits_for_the_queue_of_the_array_before_the_producer_copies(foreign_
     array = ContextArray(pending.memory, refuse)
     taken = answer_behind(pending, lambda: from_dlpack(array, device=HERE))
     assert taken.numpy().view("i4").ravel().tolist() == VALUES
-
-
-def test_explain_names_the_way_through_the_host(foreign_queue, memory):
-    owner = allocate("device", 48, foreign_queue)
-    call = "usm_dlpack.from_dlpack(x, device=x.__dlpack_device__())"
-    way = f"{call} copies it through the host, if its producer exports it there"
-    for export in EXPORTS.values():
-        explanation = explain(ContextArray(owner, export))
-        assert [walk.instead for walk in explanation.walks] == [way, way]
-        assert way in " ".join(str(explanation).split())
-        assert explanation.to_dict()["walks"][0]["instead"] == way
-    for x in (owner, memory, to_dlpack_tensor(memory), BYTES):  # no __dlpack__, or no need
-        assert not any(walk.instead for walk in explain(x).walks)
-        assert "through the host" not in str(explain(x))
-    assert not any(walk.instead for walk in explain(to_dlpack_tensor(memory), dtype="zz").walks)

@@ -50,52 +50,24 @@ def test_devices_as_a_table_and_as_json(succeed):
         "failure": None,
         "default_context": {"available": True, "device_ids": [0], "failure": None},
         "usm": usm,
-        "device_id_without_selector": 0,
     }
-    assert (listed["ONEAPI_DEVICE_SELECTOR"], listed["selector"]["others"]) == (None, [])
+    assert listed["variables"] == {}
     table = succeed(arguments=(*MAIN, "devices"))
     assert f"\n  0   opencl:cpu:0   opencl   {name}\n" in table
     assert f"\n  USM              {', '.join(kind for kind in kinds if usm[kind])}\n" in table
-    assert table.endswith("\nONEAPI_DEVICE_SELECTOR is not set: every root device is listed.\n")
+    assert "_SELECTOR" not in table
 
 
-@pytest.mark.parametrize(
-    ("selector", "without", "hidden", "text"),
-    [
-        ("opencl:0,2", [0, 2], [1], "hides what without it would be device 1 (opencl:cpu:1)."),
-        ("!level_zero:*", [0, 1, 2], [], "changes nothing: it hides no device."),
-        ("opencl:1;!level_zero:*", None, [], "be told from each other."),
-        ("level_zero:*", [], [0, 1, 2], "hides what without it would be device 0 (opencl:cpu:0)"),
-    ],
-)
-def test_what_a_selector_hides_and_moves_is_said(
-    new_process, several_devices, selector, without, hidden, text
-):
-    chosen = several_devices(3) | {"ONEAPI_DEVICE_SELECTOR": selector}
-    listed = json.loads(new_process(arguments=DEVICES, **chosen).stdout)
-    assert listed["selector"]["without"] == without
-    assert [device["device_id"] for device in listed["selector"]["hidden"]] == hidden
-    ids = [device["device_id_without_selector"] for device in listed["devices"]]
-    assert ids == (without if without is not None else [None] * len(ids))
-    done = new_process(arguments=(*MAIN, "devices"), **chosen)
-    assert done.returncode == (selector == "level_zero:*")
-    assert text in " ".join(done.stdout.split())
-    assert ("without it, this device would be 2" in done.stdout) is (without == [0, 2])
-
-
-def test_other_variables_are_spoken_of_only_if_they_have_an_effect(new_process):
-    variables = {
-        "SYCL_DEVICE_FILTER": "gpu",  # which this runtime no longer reads
-        "SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu",
-        "ZE_AFFINITY_MASK": "0.1",  # there is no device of Level Zero
-    }
-    (other,) = json.loads(new_process(arguments=DEVICES, **variables).stdout)["selector"]["others"]
-    assert other == {"name": "SYCL_DEVICE_ALLOWLIST", "value": "DeviceType:gpu", "hides": 1}
-    printed = new_process(arguments=(*MAIN, "devices"), **variables).stdout
-    assert printed.endswith(
-        "\nONEAPI_DEVICE_SELECTOR is not set: it hides no device.\n"
-        "SYCL_DEVICE_ALLOWLIST=DeviceType:gpu hides 1 of the root devices.\n"
+def test_variables_that_may_hide_devices_are_shown(new_process):
+    variables = {"ONEAPI_DEVICE_SELECTOR": "opencl:*", "SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu"}
+    done = new_process(arguments=DEVICES, **variables)
+    assert (done.returncode, json.loads(done.stdout)) == (
+        1,
+        {"variables": variables, "devices": []},
     )
+    printed = new_process(arguments=(*MAIN, "devices"), **variables).stdout
+    for name, value in variables.items():
+        assert f"\n{name}={value} is set: it may hide devices" in printed
 
 
 def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
@@ -150,24 +122,19 @@ foreign = MemoryUSMDevice(48, queue=dpctl.SyclQueue(dpctl.SyclContext([device]),
 """
 
 
-def test_explain_loads_a_file_as_python_loads_a_program_and_its_status_is_the_answer(
+def test_explain_loads_a_file_with_its_neighbours_and_its_status_is_the_answer(
     new_process, tmp_path
 ):
     (tmp_path / "neighbour.py").write_text(_ARRAYS)
     file = tmp_path / "explained_file.py"
-    file.write_text(
-        "import sys\n"
-        "from neighbour import foreign, good\n"
-        f"assert sys.argv == [{str(file)!r}], sys.argv\n"
-        "assert vars(sys.modules[__name__]) is globals()\n"
-    )
+    file.write_text("from neighbour import foreign, good\n")
     done = new_process(arguments=(*MAIN, "explain", f"{file}:good"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Export of an object of type MemoryUSMDevice\n")
-    assert done.stdout.count("\n  ok  ") == 10
+    assert done.stdout.count("\n  ok ") == 5
     done = new_process(arguments=(*MAIN, "explain", f"{file}:foreign"))
     assert (done.returncode, done.stderr) == (1, "")
-    assert "\n  stop  6. that context is its platform's default\n" in done.stdout
+    assert "\n  refused  context\n" in done.stdout
 
 
 def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(succeed):
@@ -176,25 +143,22 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(s
     options = ("--direction", "import", "--json")
     told = json.loads(succeed(arguments=(*MAIN, "explain", target, *options)))
     assert told["passed"] is True
-    assert [walk["direction"] for walk in told["walks"]] == ["import"]
+    assert {step["direction"] for step in told["steps"]} == {"import"}
 
 
 @pytest.mark.parametrize(
     ("code", "part", "remedy"),
     [
-        (None, "FileNotFoundError", "correct the name"),
-        ("raise ValueError('no')", "ValueError", "correct what it raises"),
-        ("import no_such_module", "ModuleNotFoundError", "correct what it raises"),
-        ("raise SystemExit(0)", "SystemExit", "correct what it raises"),
-        ("def x(): return 1 / 0", "ZeroDivisionError", "correct what it raises"),
-        ("from usm_dlpack import *; from_dlpack(3)", "TypeError: x", "pass an array"),
+        (None, "FileNotFoundError", "correct it, or run `python -m usm_dlpack doctor`"),
+        ("raise ValueError('no')", "ValueError: no", "correct it"),
+        ("import no_such_module", "ModuleNotFoundError", "correct it"),
+        ("raise SystemExit(0)", "SystemExit", "correct it"),
+        ("def x(): return 1 / 0", "ZeroDivisionError", "correct it"),
         ("from usm_dlpack import *; root_device(99)", "ConversionError", "check"),
         ("def x(): return lambda: 1", "found a function", "call it: "),
     ],
 )
-def test_what_explain_cannot_find_is_told_from_what_raises(
-    new_process, tmp_path, code, part, remedy
-):
+def test_a_target_without_a_value_is_refused(new_process, tmp_path, code, part, remedy):
     if code is not None:
         (tmp_path / "mine.py").write_text(code)
     done = new_process(arguments=(*MAIN, "explain", f"{tmp_path}/mine.py:x()"))
@@ -208,26 +172,20 @@ def test_what_explain_cannot_find_is_told_from_what_raises(
 def test_what_the_users_code_prints_is_not_read_as_the_explanation(new_process, tmp_path):
     loud = tmp_path / "loud.py"
     loud.write_text(f"""{_ARRAYS}
-import ctypes, subprocess, sys
-
 class Loud:
     @property
     def __sycl_usm_array_interface__(self):
-        print("walked")
+        print("explained")
         return good.__sycl_usm_array_interface__
 
-subprocess.run([sys.executable, "-c", "print('of a subprocess')"], check=True)
-ctypes.CDLL(None).puts(b"of C")
-print("loaded", flush=True)
+print("loaded")
 x = Loud()
 """)
     done = new_process(arguments=(*MAIN, "explain", f"{loud}:print('evaluated') or x", "--json"))
     assert done.returncode == 0
     assert json.loads(done.stdout)["passed"] is True
-    said = done.stderr.splitlines()
-    said.remove("of C")  # written when C's buffer goes
-    assert said[:3] == ["of a subprocess", "loaded", "evaluated"]
-    assert set(said[3:]) == {"walked"}
+    assert done.stderr.splitlines()[:2] == ["loaded", "evaluated"]
+    assert set(done.stderr.splitlines()[2:]) == {"explained"}
 
 
 def test_a_file_gets_colours_only_if_it_is_told_to(succeed):

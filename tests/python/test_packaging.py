@@ -85,7 +85,7 @@ def test_the_examples_of_a_module_run(module):
 
 def test_what_is_installed_is_python_headers_and_one_extension(project_root):
     own = [file for file in FILES if file.parts[0] == "usm_dlpack" and file.suffix != ".pyc"]
-    packages = set() if EDITABLE else {"_cli", "_explain"}
+    packages = set() if EDITABLE else {"_cli"}
     folders = {file.parts[1] for file in own if len(file.parts) > 2}
     assert folders == {"errors", "include", "share"} | packages
     from_sources = set() if EDITABLE else {".py", ".typed"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typed_consumer
 import usm_dlpack
-from usm_dlpack._explain._explanation import Step, Walk
+from usm_dlpack._explain import Step
 from usm_dlpack._host_view import HostView
 
 CONSUMER = Path(typed_consumer.__file__)
@@ -70,7 +70,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
 
 @pytest.mark.parametrize(
     "owner",
-    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), HostView, Step, Walk],
+    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), HostView, Step],
     ids=lambda owner: getattr(owner, "__name__", str(owner)),
 )
 def test_help_quotes_no_annotation(owner):

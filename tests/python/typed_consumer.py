@@ -104,13 +104,10 @@ def why(array: Any) -> list[str]:
     assert_type(explanation.error, "Exception | None")
     said: list[str] = [explanation.subject, str(explanation), explanation.to_text(colour=True)]
     assert_type(explanation.to_dict(), dict[str, Any])
-    said += [explanation.as_json(indent=None)]
     for step in explanation.steps:
-        assert_type(step.number, int)
-        said += [step.direction, step.name, step.title, step.reason]
-        said += [step.question, step.answer, step.outcome]
+        said += [step.direction, step.name, step.outcome]
         assert_type(step.facts, dict[str, Any])
-    said += [walk.stop.name for walk in explanation.walks if walk.stop is not None]
+        assert_type(step.error, "Exception | None")
     return said
 
 
@@ -127,7 +124,7 @@ def run(memory: SupportsSyclUsm) -> None:
     assert describe(exchange(tensor))["values"] is not None
     assert prove(tensor).nbytes == 48
     assert refusal(memory).code == "out_of_bounds"
-    assert "kind" in why(tensor)
+    assert "memory" in why(tensor)
     views: list[UsmArray] = [tensor, memory]  # which an extension function takes
     assert len(views) == 2
     assert call_refused(lambda: None) == ()

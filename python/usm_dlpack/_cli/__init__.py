@@ -16,11 +16,6 @@ def is_this_package() -> bool:
     return sys.argv[:1] == ["-m"] and given[-1:] in (["usm_dlpack"], ["-musm_dlpack"])
 
 
-def is_doctor() -> bool:
-    """Return whether this is the doctor's command: imports may crash the process it examines."""
-    return is_this_package() and sys.argv[1:2] == ["doctor"]
-
-
 def sentence(cause: ImportError) -> str:
     """Return the error sentence of a failed import, which names the doctor.
 
@@ -30,5 +25,5 @@ def sentence(cause: ImportError) -> str:
         return str(cause)
     return (
         f"usm_dlpack: expected its compiled module and what it needs, found {cause}; "
-        "run `python -m usm_dlpack doctor`, which says what mends it"
+        "run `python -m usm_dlpack doctor`, which looks for the cause"
     )

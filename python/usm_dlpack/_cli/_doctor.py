@@ -1,186 +1,188 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m usm_dlpack doctor``: what is wrong with an environment, and what fixes it.
+"""``python -m usm_dlpack doctor``: what is wrong with an environment, and what to do.
 
-This process does not import the runtime, because the package itself may be broken.
+Works where the package cannot be imported: then the error of the import is the first finding.
 """
 
 import importlib.metadata
-import importlib.util
 import json
 import os
 import re
-import shlex
-import subprocess
 import sys
 import textwrap
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import usm_dlpack
-from usm_dlpack import _cpu_driver
-from usm_dlpack._cli import _checks
-from usm_dlpack._cli._checks import PIP, REINSTALL, Finding, fine, first_command, refused
-from usm_dlpack._cli._child import Probe, import_in_child, list_with
-from usm_dlpack._terminal import Progress, styled, wants_colour
+from usm_dlpack import _cli, _cpu_driver
+from usm_dlpack._terminal import styled, wants_colour
 
-_PEERS = ("dpctl", "dpnp", "torch", "sklearnex")
-_MAJOR = re.compile(r"libsycl\.so\.(\d+)")
-_NEWEST_MAJOR = 9
+_PACKAGES = re.compile(
+    r"usm-dlpack|dpctl|dpnp|numpy|nanobind|torch|jax|apache-tvm-ffi|ml-dtypes"
+    r"|intel-(sycl|opencl|cmplr)-.*|dpcpp-.*|onemkl-.*|mkl|onednn"
+)
+_LIBSYCL = re.compile(r"/.*/(libsycl\.so\.\d+)[.\d]*")
+_WHEEL = "the wheel intel-opencl-rt"
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
-# libsycl.so.9 came with the releases of 2026.
-_YEAR_OF_MAJOR_0 = 2017
 
 
-def _module_file() -> Path | None:
-    folders = map(Path, usm_dlpack.__path__)
-    return next((file for folder in folders for file in sorted(folder.glob("_core*.so"))), None)
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check; `level` is "ok", "warning" or "problem"."""
+
+    name: str
+    level: str
+    sentence: str
 
 
-def _major(text: str) -> int | None:
-    match = _MAJOR.search(text)
-    return int(match[1]) if match else None
+def fine(name: str, sentence: str) -> Finding:
+    return Finding(name, "ok", sentence)
 
 
-def libsycl_files() -> list[Path]:
-    """Return each libsycl in the folders that the loader or the package searches."""
+def refused(
+    name: str, expected: str, found: object, remedy: str, *, field: str = "", level: str = "problem"
+) -> Finding:
+    """Return a finding in the form of our errors."""
+    sentence = f"{field or name}: expected {expected}, found {found}; {remedy}"
+    return Finding(name, level, sentence)
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of the packages that work together, by their normal names."""
+    found: dict[str, str] = {}
+    for distribution in importlib.metadata.distributions():
+        name = re.sub(r"[-_.]+", "-", str(distribution.metadata["Name"])).lower()
+        if _PACKAGES.fullmatch(name) and distribution.version:  # a damaged record has none
+            found.setdefault(name, distribution.version)
+    return dict(sorted(found.items()))
+
+
+def check_package() -> Iterator[Finding]:
+    failure = _cli.failure
+    if failure is None:
+        yield fine("package", "usm_dlpack is imported")
+        return
+    remedy = "install what is missing, or build usm_dlpack again for what is installed"
+    found = f"{type(failure).__name__}: {failure}"
+    yield refused("package", "a package that can be imported", found, remedy)
+
+
+def needed_libsycl() -> str | None:
+    """Return the name of the libsycl that the compiled module is linked with."""
+    for folder in usm_dlpack.__path__:
+        for file in Path(folder).glob("_core*.so"):
+            if match := re.search(rb"libsycl\.so\.\d+", file.read_bytes()):
+                return match[0].decode()
+    return None
+
+
+def libsycl_files() -> list[str]:
+    """Return each libsycl of this process, and of the folders that the loader searches."""
     folders = _cpu_driver.library_folders()
     folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)))
-    files = [file for folder in folders for file in sorted(folder.glob("libsycl.so.*"))]
-    found = {file.resolve(): file for file in files if re.fullmatch(_MAJOR, file.name)}
-    return list(found.values())
+    files = {str(file) for folder in folders for file in folder.glob("libsycl.so.*")}
+    files |= set(Path("/proc/self/maps").read_text(errors="replace").split())
+    return sorted(filter(_LIBSYCL.fullmatch, files))
 
 
-def _command_for_libsycl(major: int) -> str:
-    """Return the command that installs a libsycl, even if its wheel is recorded without files."""
-    year = major + _YEAR_OF_MAJOR_0
-    wheel = f'"{_checks.RUNTIME}=={year}.*"'
-    version = _checks.installed_versions().get(_checks.RUNTIME, "")
-    if version.startswith(f"{year}."):
-        return f"{REINSTALL} {wheel}"
-    return f"{PIP} {wheel} dpctl"
+def check_libsycl(needed: str | None, files: list[str]) -> Iterator[Finding]:
+    """Check whether there is one major version: two in one process do not work together."""
+    majors = {match[1] for match in map(_LIBSYCL.fullmatch, files) if match}
+    listed = ", ".join(files) or "none"
+    if len(majors) == 1 and needed in (None, *majors):
+        yield fine("libsycl", f"one major version of libsycl: {listed}")
+        return
+    expected = f"{needed} alone, which usm_dlpack needs" if needed else "one major version"
+    remedy = "install a SYCL runtime of that major version alone, and check LD_LIBRARY_PATH"
+    yield refused("libsycl", expected, listed, remedy)
 
 
-def _source_of_package() -> str | None:
-    """Return the source that pip installed this package from, if recorded and still there."""
+def check_driver() -> Iterator[Finding]:
+    """Say which OpenCL driver the loader was told, and whether a file that is named is missing."""
+    library = _cpu_driver.find_cpu_driver()
+    icds = sorted(_cpu_driver._SYSTEM_DRIVERS.glob("*.icd"))
+    named = os.environ.get("OCL_ICD_FILENAMES")
+    if named == str(library):
+        told = f"{library}, of {_WHEEL}, which usm_dlpack registered"
+    elif named is not None:
+        told = f"OCL_ICD_FILENAMES={named}"
+    elif "OCL_ICD_VENDORS" in os.environ:
+        told = f"OCL_ICD_VENDORS={os.environ['OCL_ICD_VENDORS']}"
+    elif icds:
+        told = f"of the system: {', '.join(map(str, icds))}"
+    elif library is None:
+        told = f"none, because {_WHEEL} is not in this environment"
+    else:
+        told = "none, because USM_DLPACK_CPU_DRIVER=0"
+    yield fine("driver", f"OpenCL driver: {told}")
+    registered = [(str(icd), icd.read_text(errors="replace").strip()) for icd in icds]
+    registered += [("OCL_ICD_FILENAMES", file) for file in filter(None, (named or "").split(":"))]
+    for field, file in registered:
+        if file.startswith("/") and not Path(file).is_file():
+            remedy = "correct the path, or remove it"
+            yield refused(
+                "driver", "a driver that is there", file, remedy, field=field, level="warning"
+            )
+
+
+def check_devices(found: dict[str, Any]) -> Iterator[Finding]:
+    """List the devices into what was found, and check whether there are any that work."""
+    if _cli.failure is not None:
+        return
+    from usm_dlpack._cli import _devices  # needs the compiled module
+
     try:
-        text = importlib.metadata.distribution("usm-dlpack").read_text("direct_url.json")
-        record = json.loads(text or "")
-        url = str(record["url"])
-        if vcs := record.get("vcs_info"):
-            url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
-    except (importlib.metadata.PackageNotFoundError, KeyError, TypeError, ValueError):
-        return None
-    if url.startswith("file:") and not Path(url2pathname(urlsplit(url).path)).exists():
-        return None
-    return url
+        devices = found["devices"] = _devices.list_devices()
+    except usm_dlpack.ConversionError as error:  # the runtime cannot list them
+        yield Finding("devices", "problem", str(error))
+        return
+    if not devices:
+        yield _why_no_device(_devices.hiding_variables())
+        return
+    works = [device["usable"] for device in devices]
+    level = "warning" if any(works) else "problem"
+    for device in devices:
+        if not device["usable"]:
+            expected = "a device that the SYCL runtime can use"
+            remedy = "repair its driver, or hide it with ONEAPI_DEVICE_SELECTOR"
+            field = f"device {device['device_id']}"
+            yield refused("devices", expected, device["failure"], remedy, field=field, level=level)
+    yield fine("devices", f"{sum(works)} of {len(works)} root devices work")
 
 
-def check_package(file: Path | None, major: int | None, probe: Probe) -> list[Finding]:
-    if probe.failure is None:
-        return [fine("package", f"usm_dlpack is built for libsycl.so.{major}, and is imported")]
-    if major is None or "signal" in probe.failure or "_core" in probe.failure:
-        source = _source_of_package()
-        found = "none" if file is None else f"one that cannot be loaded: {probe.failure}"
-        expected = "a compiled module that needs libsycl"
-        expected += "" if source else ", which pip builds in a clone of the repository"
-        return [refused("package", expected, found, f"{REINSTALL} {shlex.quote(source or '.')}")]
-    there = {_major(path.name): path for path in libsycl_files()}
-    command = _command_for_libsycl(major)
-    if major in there:
-        command = f"{PIP} --force-reinstall numpy dpctl"
-        if f"libsycl.so.{major}:" in probe.failure:  # the loader does not find it
-            command = f"export LD_LIBRARY_PATH={there[major].parent}"
-    expected = f"a module built for libsycl.so.{major} that can be imported"
-    libraries = ", ".join(sorted(path.name for path in there.values())) or "no libsycl"
-    return [refused("package", expected, f"{libraries}, and {probe.failure}", command)]
+def _why_no_device(hiding: dict[str, str]) -> Finding:
+    expected = "at least one root device"
+    if not hiding and _cpu_driver.remedy_of_late_import():
+        found = "none, because devices were queried before usm_dlpack was imported"
+        remedy = (
+            "import usm_dlpack first; here a sitecustomize module or a .pth file made the query"
+        )
+        return refused("devices", expected, found, remedy)
+    library = str(_cpu_driver.find_cpu_driver())  # whose variable was not set by the user
+    names = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER")
+    hiding = hiding | {n: os.environ[n] for n in names if os.environ.get(n, library) != library}
+    remedy = f"install a driver, such as {_WHEEL}"
+    if not hiding:
+        return refused("devices", expected, "none", remedy)
+    found = f"none with {', '.join(f'{name}={value}' for name, value in hiding.items())}"
+    remedy = f"unset or correct {' and '.join(hiding)}, or {remedy}"
+    return refused("devices", expected, found, remedy)
 
 
-def check_libsycl(major: int, probes: dict[str, Probe]) -> list[Finding]:
-    """Check whether there is one libsycl: in the environment, and in each process."""
-    files, findings = libsycl_files(), []
-    command = _command_for_libsycl(major)
-    if odd := [file for file in files if _major(file.name) != major]:
-        variable = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-        outside = any(str(file.parent) in variable for file in odd)
-        expected = f"libsycl.so.{major} alone, for which usm_dlpack is built"
-        mends = "unset LD_LIBRARY_PATH" if outside else command
-        findings.append(refused("libsycl", expected, ", ".join(map(str, odd)), mends))
-    for name, probe in probes.items():
-        loaded = {str(Path(path).resolve()) for path in probe.libraries}
-        if len(loaded) > 1:
-            expected = f"one libsycl in a process that imports {name}"
-            findings.append(refused("libsycl", expected, ", ".join(sorted(loaded)), command))
-    loaded = {path for probe in probes.values() for path in probe.libraries}
-    one = ", ".join(map(str, files)) or ", ".join(sorted(loaded))
-    if not one:
-        expected = "one libsycl, for which usm_dlpack is built"
-        findings.append(refused("libsycl", expected, "none", command))
-    return findings or [fine("libsycl", f"one libsycl: {one}")]
-
-
-def check_peers(probes: dict[str, Probe], earlier: list[Finding]) -> list[Finding]:
-    findings = []
-    for name, probe in probes.items():
-        if probe.failure is None:
-            findings.append(fine("peers", f"{name} is imported"))
-            continue
-        command = first_command(earlier) or f"{PIP} --force-reinstall {name}"
-        findings.append(refused("peers", f"{name} to be imported", probe.failure, command))
-    return findings
-
-
-def _import_all(peers: list[str], progress: Progress) -> dict[str, Probe]:
-    """Import the package and its peers in one process; one by one only if that fails."""
-    names = ["usm_dlpack", *peers]
-    progress.show("importing usm_dlpack and its peers")
-    together = import_in_child(names)
-    if together.failure is None:
-        return dict.fromkeys(names, together)
-    probes = {}
-    for name in names:
-        progress.show(f"importing {name}")
-        probes[name] = import_in_child([name])
-    return probes
-
-
-def examine(progress: Progress) -> dict[str, Any]:
+def examine() -> dict[str, Any]:
     """Look through the environment; return all that was found, for JSON."""
-    versions = _checks.installed_versions()
-    peers = [name for name in _PEERS if name in versions or importlib.util.find_spec(name)]
-    file = _module_file()
-    # The compiled module names the libsycl that it needs.
-    major = _major(file.read_bytes().decode("latin-1")) if file else None
-    probes = _import_all(peers, progress)
-    progress.show("listing devices")
-    devices, failure = [], None
-    try:
-        devices = list_with({})
-    except RuntimeError as error:
-        failure = str(error)
-    findings = check_package(file, major, probes["usm_dlpack"])
-    findings += check_libsycl(major or _NEWEST_MAJOR, probes)
-    findings += _checks.check_releases(versions)
-    progress.show("asking pip")
-    try:
-        findings += _checks.check_requirements()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        findings.append(fine("requirements", f"not asked: {error}"))
-    driver = _checks.check_driver()
-    cause = first_command(findings + driver if failure else driver)
-    findings += driver + _checks.check_devices(devices, failure, cause)
-    del probes["usm_dlpack"]
-    findings += check_peers(probes, findings)  # last: dpnp needs a device
-    return {
+    needed, files = needed_libsycl(), libsycl_files()
+    found: dict[str, Any] = {
         "python": sys.executable,
-        "versions": versions,
-        "module": {"file": None if file is None else str(file), "libsycl": major},
-        "libsycl": [str(path) for path in libsycl_files()],
-        "devices": devices,
-        "findings": [asdict(finding) for finding in findings],
+        "versions": installed_versions(),
+        "libsycl": {"needed": needed, "files": files},
+        "devices": [],
     }
+    findings = [*check_package(), *check_libsycl(needed, files), *check_driver()]
+    findings += check_devices(found)
+    return found | {"findings": [asdict(finding) for finding in findings]}
 
 
 def _print(found: dict[str, Any], colour: bool) -> None:
@@ -191,19 +193,17 @@ def _print(found: dict[str, Any], colour: bool) -> None:
         print(f"  {line}")
     for finding in found["findings"]:
         level = styled(f"{finding['level']:8}", _STYLES[finding["level"]], colour)
-        sentence = finding["sentence"].rsplit("; run `", 1)[0]
-        lines = textwrap.wrap(sentence, 86, break_long_words=False, break_on_hyphens=False)
+        lines = textwrap.wrap(
+            finding["sentence"], 86, break_long_words=False, break_on_hyphens=False
+        )
         print(f"{level} " + f"\n{'':9}".join(lines))
-        if finding["command"] is not None:
-            print(f"{'':9}run: {styled(finding['command'], 'cyan', colour)}")
     problems = sum(finding["level"] == "problem" for finding in found["findings"])
     counted = {0: "No problem", 1: "1 problem"}.get(problems, f"{problems} problems")
     print(styled(f"{counted} found.", "bold", colour))
 
 
 def show(*, as_json: bool, colour: str) -> int:
-    with Progress() as progress:
-        found = examine(progress)
+    found = examine()
     if as_json:
         print(json.dumps(found, indent=2))
     else:
