@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m usm_dlpack``: devices, a round trip, refusals; exit status 0 only if all is real."""
 
-import fcntl
 import io
 import json
-import os
 import re
-import struct
 import sys
-import termios
 
 import clean_environment
 import dpctl
 import pytest
 from refusals import SENTENCE
-from usm_dlpack._terminal import Progress, wants_colour
+from usm_dlpack._terminal import wants_colour
 
 MAIN = ("-m", "usm_dlpack")
 DEVICES = (*MAIN, "devices", "--json")
@@ -219,24 +215,6 @@ def test_colours_follow_the_option_then_the_variables(
     assert wants_colour(Terminal(), choice) is on_terminal
     assert wants_colour(io.StringIO(), choice) is elsewhere
     assert wants_colour(None, choice) is elsewhere
-
-
-@pytest.mark.parametrize("columns", [20, 0])
-def test_a_progress_line_fits_the_terminal_of_standard_error(monkeypatch, columns):
-    # A longer line would wrap, and only its last row be erased. Standard output is elsewhere.
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    monkeypatch.setenv("TERM", "xterm")
-    wanted = f"\r\x1b[2K{'x' * ((columns or 80) - 3)} …\r\x1b[2K".encode()
-    shown = b""
-    with os.fdopen(theirs, "w") as stream, monkeypatch.context() as patched:
-        patched.setattr(sys, "stderr", stream)
-        with Progress() as progress:
-            progress.show("x" * 99)
-        while len(shown) < len(wanted):
-            shown += os.read(ours, 999)
-    os.close(ours)
-    assert shown == wanted
 
 
 def test_help_says_the_exit_statuses(succeed):

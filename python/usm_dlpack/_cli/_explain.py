@@ -13,7 +13,7 @@ from typing import Any
 
 from usm_dlpack import ConversionError, explain
 from usm_dlpack._errors import error_text, type_name
-from usm_dlpack._terminal import Progress, say_error, wants_colour
+from usm_dlpack._terminal import say_error, wants_colour
 
 
 class _UnusableError(Exception):
@@ -59,11 +59,8 @@ def find_object(target: str) -> Any:
 def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
     try:
         # What the user's code prints must not mix with the explanation.
-        with Progress() as progress, redirect_stdout(sys.stderr):
-            progress.show(f"importing {target.partition(':')[0]}")
-            found = find_object(target)
-            progress.show("")
-            explanation = explain(found, direction=direction)
+        with redirect_stdout(sys.stderr):
+            explanation = explain(find_object(target), direction=direction)
     except _UnusableError as unusable:
         say_error(unusable)
         return 2
