@@ -19,19 +19,6 @@ void set_functions(nb::handle module, nb::kwargs given) {
   functions = given.ptr();
 }
 
-/// Sets the exception that a function makes; if it raises, sets that.
-template <class... Arguments>
-void set_made_by(const char* name, const Arguments&... arguments) noexcept {
-  try {
-    const nb::object made = call_python(name, arguments...);
-    PyErr_SetObject(made.type().ptr(), made.ptr());
-  } catch (nb::python_error& raised) {
-    raised.restore();
-  } catch (...) {
-    PyErr_NoMemory();
-  }
-}
-
 [[noreturn]] void refuse_type(const char* field, const char* expected, nb::handle found) {
   refuse_argument(nb::exception_type::type_error, field, expected, text_of_type(found),
                   "pass one of dpctl's objects");
@@ -74,13 +61,14 @@ void register_python_objects(nb::module_& module) {
 
 void set_error(const char* code, const char* field, const char* expected, const char* found,
                const char* remedy) noexcept {
-  set_made_by("from_parts", code, field, expected, found, remedy);
-}
-
-void set_argument_error(const char* function, PyObject* signatures, PyObject* args,
-                        PyObject* kwargs, PyObject* refusals, PyObject* taken) noexcept {
-  set_made_by("from_arguments", function, nb::handle(signatures), nb::handle(args),
-              nb::handle(kwargs), nb::handle(refusals), nb::handle(taken));
+  try {
+    const nb::object made = call_python("from_parts", code, field, expected, found, remedy);
+    PyErr_SetObject(made.type().ptr(), made.ptr());
+  } catch (nb::python_error& raised) {
+    raised.restore();
+  } catch (...) {
+    PyErr_NoMemory();
+  }
 }
 
 void set_python_error() noexcept {

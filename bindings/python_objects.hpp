@@ -25,12 +25,9 @@ nb::object call_python(const char* name, const Arguments&... arguments) {
 /// Defines the tables `error_table` and `type_codes`, and `_set_functions`.
 void register_python_objects(nb::module_& module);
 
-/// Sets the Python error of a refusal, by the name of its code.
+/// Sets the Python error of a refusal, by the name of its code. If making it raises, sets that.
 void set_error(const char* code, const char* field, const char* expected, const char* found,
                const char* remedy) noexcept;
-/// Sets the error of a call that no overload of an extension's function took.
-void set_argument_error(const char* function, PyObject* signatures, PyObject* args,
-                        PyObject* kwargs, PyObject* refusals, PyObject* taken) noexcept;
 
 /// Sets the Python error of the exception that is being handled.
 void set_python_error() noexcept;

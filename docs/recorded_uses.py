@@ -21,7 +21,6 @@ PATTERNS = {
 
 # The pages that are about no code, and what they show: exceptions of Python, or a file.
 SHOWN_ON = {
-    "argument_error": ("extension.py",),
     "building": ("building.sh",),
     "commands": ("commands.sh",),
     "compile_time": ("compile_time.cpp",),

@@ -100,5 +100,4 @@ void add(nb::module_& m) {
 NB_MODULE(onednn_ops, m) {
   usm_dlpack::load_package();
   add<float, sycl::half, sycl::ext::oneapi::bfloat16, double>(m);
-  usm_dlpack::explain_refusals(m);
 }

@@ -9,19 +9,21 @@
 // dpctl and the Python package usm_dlpack, whose DLPackTensor the results are.
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
-// the call. A wrong Python type, dtype, rank, static extent or layout lets the next overload
-// try; a wrong device, context, USM kind, bounds or a read-only array raises
-// `usm_dlpack.ConversionError`. Containers (std::optional, std::vector) must not throw during
-// conversion, so a refused array in one is reported by the last overload (see
-// `explain_refusals`); for a view that may be None, prefer `const View*` with `"x"_a.none()`.
-// Nothing is converted, copied or synchronised (docs/how-to/nanobind.md).
+// the call. A wrong dtype, rank, static extent or layout lets the next overload try, and is
+// raised if none takes the array; a wrong device, context, USM kind, bounds or a read-only
+// array is raised at once, each as `usm_dlpack.ConversionError`. In containers (std::optional,
+// std::variant, std::vector), nanobind's own message replaces it; for a view that may be None,
+// prefer `const View*` with `"x"_a.none()`. Nothing is converted, copied or synchronised
+// (docs/how-to/nanobind.md).
 #pragma once
 
 // clang-format off: the order says which header may include which
 #include <usm_dlpack/usm_dlpack.hpp>
 #include <usm_dlpack/nanobind/package.hpp>
-#include <usm_dlpack/nanobind/overloads.hpp>
+#include <usm_dlpack/nanobind/load.hpp>
+#include <usm_dlpack/nanobind/argument.hpp>
 #include <usm_dlpack/nanobind/dpctl.hpp>
+#include <usm_dlpack/nanobind/owned_view.hpp>
 #include <usm_dlpack/nanobind/views.hpp>
 #include <usm_dlpack/nanobind/ndarray.hpp>
 // clang-format on

@@ -18,7 +18,7 @@ try:
     from usm_dlpack._card import card as _card_of
     from usm_dlpack._core import DLPackTensor, UsmAllocation
     from usm_dlpack._core import version as _version
-    from usm_dlpack._errors import ArgumentError, ConversionError, UsmBindingError
+    from usm_dlpack._errors import ConversionError, UsmBindingError
     from usm_dlpack._explain import Explanation, explain
     from usm_dlpack._paths import get_cmake_dir, get_include
     from usm_dlpack._public import (
@@ -40,7 +40,6 @@ else:
         setattr(_kind, "_repr_html_", _card_of)  # noqa: B010 (the stub has no such method)
 
 __all__ = [
-    "ArgumentError",
     "ConversionError",
     "DLPackTensor",
     "Explanation",

@@ -3,7 +3,6 @@
 
 from usm_dlpack import (
     _arguments,
-    _call_errors,
     _core,
     _dtypes,
     _errors,
@@ -38,7 +37,6 @@ def describe_tensor(tensor: DLPackTensor) -> str:
 
 _core._set_functions(
     from_parts=_errors.from_parts,
-    from_arguments=_call_errors.from_arguments,
     index=_arguments.index,
     truth=_arguments.truth,
     shown=_errors.shown,

@@ -80,35 +80,6 @@ class UsmBindingError(ConversionError, TypeError):
     __module__ = "usm_dlpack"
 
 
-class ArgumentError(ConversionError, TypeError):
-    """None of an extension function's overloads took its arguments.
-
-    The attributes are those of the first reason.
-
-    Attributes
-    ----------
-    reasons
-        A `ConversionError` for each refusal of an argument, in the order of the overloads; or one
-        for an argument that is missing or of another Python type, if the sentence names it.
-    """
-
-    __module__ = "usm_dlpack"
-
-    def __init__(self, text: str, reasons: tuple[ConversionError, ...]) -> None:
-        parts = ("request_unsupported", "arguments", "", "", "")
-        super().__init__(*(reasons[0]._parts() if reasons else parts))
-        self.args = (text,)
-        self.reasons = reasons
-
-    @property
-    def page(self) -> str:
-        """The command for the page about calls that no overload took; each reason has its own."""
-        return command_for_page("argument_error")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.reasons)
-
-
 def error_text(error: Exception) -> str:
     """Return the text of an exception, even if its `__str__` raises."""
     try:
@@ -136,6 +107,4 @@ _CLASSES = classes_of(_core.error_table())
 def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
     if code == "no_device":
         remedy = _cpu_driver.remedy_of_late_import() or remedy
-    if found == "kDLCPU (1)" and remedy == "move the array to a SYCL device first":
-        remedy += ": from_dlpack(x, device=...) copies it"
     return _CLASSES.get(code, ConversionError)(code, field, expected, found, remedy)

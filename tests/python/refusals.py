@@ -14,11 +14,17 @@ BINDING = {"context_not_default", "device_without_id", "pointer_unknown", "devic
 
 
 def check_refusal(
-    error: Any, code: str, field: str, *, binding: bool | None = None, place: str = "", **parts: str
+    error: Any,
+    code: str,
+    field: str,
+    *,
+    binding: bool | None = None,
+    wanted: str | None = "",
+    **parts: str,
 ) -> None:
     """Require the refusal by one rule, whose ``expected``, ``found`` or ``remedy`` hold words.
 
-    Its text begins with the `place` of an argument, which only an extension's function names.
+    Of a parameter of an extension, its text begins with the view that was `wanted`; None: perhaps.
     """
     is_binding = code in BINDING if binding is None else binding
     assert type(error) is (UsmBindingError if is_binding else ConversionError)
@@ -26,7 +32,7 @@ def check_refusal(
     for name, words in parts.items():
         assert words in getattr(error, name)
     sentence = f"{field}: expected {error.expected}, found {error.found}; {error.remedy}"
-    assert str(error) == place + sentence
+    assert str(error).endswith(sentence) if wanted is None else str(error) == wanted + sentence
     assert SENTENCE.fullmatch(sentence)
     assert "0x" not in str(error)
 

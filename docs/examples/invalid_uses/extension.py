@@ -27,14 +27,6 @@ def array_of_another_rank() -> None:
     guide_extension.fill(queue, matrix, 1.5)
 
 
-def argument_of_another_name() -> None:
-    guide_extension.fill(queue, x=values, value=1.5)
-
-
-def number_for_an_array() -> None:
-    guide_extension.fill(queue, 1.5, 1.5)
-
-
 def array_in_another_kind_of_usm() -> None:
     in_host_usm = usm_dlpack.from_dlpack(values, usm_type="host")
     guide_extension.fill(queue, in_host_usm, 1.5)

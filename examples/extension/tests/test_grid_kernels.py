@@ -99,9 +99,9 @@ def test_nothing_need_be_said_of_queues(queue: Any, library: str) -> None:
 
 
 def test_an_array_of_another_dtype_is_refused(queue: Any) -> None:
-    with pytest.raises(usm_dlpack.ArgumentError) as refused:
+    with pytest.raises(usm_dlpack.ConversionError, match="float32 view of rank 2") as refused:
         grid_kernels.laplacian(make(np.ones((3, 4), "int32"), queue))
-    assert "dtype_mismatch" in [reason.code for reason in refused.value.reasons]
+    assert refused.value.code == "dtype_mismatch"
 
 
 def test_a_queue_of_another_context_is_refused(queue: Any) -> None:
@@ -147,7 +147,8 @@ def test_two_threads_launch_the_same_kernel() -> None:
 def test_a_copy_keeps_the_queue(queue: Any) -> None:
     columns = make(numbers(4, 3), queue)
     view = usm_dlpack.to_dlpack_tensor(columns, shape=(3, 4), strides=(1, 3))
-    with pytest.raises(usm_dlpack.ArgumentError, match="order='C'"):
+    with pytest.raises(usm_dlpack.ConversionError) as refused:
         grid_kernels.laplacian(view)
+    assert refused.value.code == "layout_mismatch"
     rows = usm_dlpack.from_dlpack(view, order="C")
     assert np.array_equal(grid_kernels.laplacian(rows).numpy(), laplacian(view.numpy()))

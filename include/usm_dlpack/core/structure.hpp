@@ -37,10 +37,13 @@ inline std::string device_type_name(std::int32_t type) {
 }
 
 inline void check_device_type(const DLTensor& tensor) {
-  if (tensor.device.device_type != kDLOneAPI) {
+  const auto type = static_cast<std::int32_t>(tensor.device.device_type);
+  if (type != kDLOneAPI) {
     refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
-           device_type_name(static_cast<std::int32_t>(tensor.device.device_type)),
-           "move the array to a SYCL device first");
+           device_type_name(type),
+           type == kDLCPU ? "move the array to a SYCL device first; in Python, "
+                            "from_dlpack(x, device=...) copies it"
+                          : "move the array to a SYCL device first");
   }
 }
 

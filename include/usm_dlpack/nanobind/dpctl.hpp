@@ -4,7 +4,16 @@
 // without its headers or Cython; and nanobind's casters, for which Python has dpctl's objects.
 #pragma once
 
-#include <usm_dlpack/nanobind/overloads.hpp>
+#include <usm_dlpack/nanobind/argument.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <type_traits>
 
 namespace usm_dlpack::detail {
 
@@ -127,37 +136,15 @@ class dpctl_caster : public kept_argument<Object> {
 
   bool from_python(nb::handle source, std::uint32_t flags,
                    nb::detail::cleanup_list* call) noexcept {
-    this->value.reset();
-    if (is_cast(flags)) {
-      return this->take_or_leave_error([&] {
-        const Object* found = find_argument<Object>(source);
-        if (found == nullptr) {
-          PyErr_Format(PyExc_TypeError,
-                       "object: expected a dpctl.Sycl%s, found another; pass dpctl's",
-                       dpctl_name<Object>.text);
-          throw nb::python_error();
-        }
-        this->value = *found;
-      });
-    }
-    if (source.is_none()) {
-      return true;
-    }
-    if (search_ended(flags, call)) {
-      return false;
-    }
-    try {
+    static constexpr auto sentence = nb::detail::const_name("object: expected a ") + Name +
+                                     nb::detail::const_name(", found another; pass dpctl's");
+    return this->keep(source, flags, call, sentence.text, [&] {
       const Object* found = find_argument<Object>(source);
       if (found != nullptr) {
         this->value = *found;
-      } else {
-        record_refusal(source, call);
       }
       return found != nullptr;
-    } catch (...) {
-      this->error = std::current_exception();
-      return true;
-    }
+    });
   }
 
   static nb::handle from_cpp(const Object& object, nb::rv_policy,

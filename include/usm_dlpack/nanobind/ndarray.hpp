@@ -3,9 +3,26 @@
 // Conversions between views and nanobind's nb::ndarray.
 #pragma once
 
-#include <usm_dlpack/nanobind/views.hpp>
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/nanobind/owned_view.hpp>
+#include <usm_dlpack/sycl/queues.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 
 namespace usm_dlpack {
 namespace detail {

@@ -5,12 +5,23 @@
 // table up on first use, so it needs the package at run time, but does not link to it.
 #pragma once
 
-#include <usm_dlpack/sycl/usm_array.hpp>
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/queues.hpp>
 
 #include <nanobind/nanobind.h>
 
-namespace usm_dlpack {
-namespace detail {
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
@@ -31,7 +42,7 @@ enum class offer { made, no_array, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 7;
+  static constexpr std::uint32_t known_version = 8;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -58,11 +69,6 @@ struct package_interface {
   /// (an interrupt, for example), sets that instead.
   void (*set_error)(const char* code, const char* field, const char* expected,
                     const char* found, const char* remedy) noexcept;
-  /// Sets the error of a call that no overload took.
-  /// @param refusals as `refused_argument::parts` makes them
-  /// @param taken arguments that an overload took
-  void (*set_argument_error)(const char* function, PyObject* signatures, PyObject* args,
-                             PyObject* kwargs, PyObject* refusals, PyObject* taken) noexcept;
 
   /// The table of the installed package, which the first call imports. From then on, waits in
   /// this module's arrays release the GIL.
@@ -99,7 +105,7 @@ struct package_interface {
       PyErr_SetString(
           PyExc_ImportError,
           ("usm_dlpack: expected a package with the interface " + digits(known_version) +
-           ", found " + found + "; build the extension with the installed package")
+           ", found " + found + "; build the extension again, with the installed package")
               .c_str());
       throw nb::python_error();
     }
@@ -138,33 +144,4 @@ nb::handle made_or_error(Make&& make) noexcept {
   return {};
 }
 
-}  // namespace detail
-
-/// Keeps a Python object alive that owns memory: `python_owner(self)` is the owner that
-/// nanobind's `self` is not. Any thread may destroy it, with the GIL or without, because it
-/// takes the GIL. At the end of the interpreter the object is left alone. Movable, not
-/// copyable.
-class python_owner {
- public:
-  /// Adds a reference. @pre the GIL is held
-  /// @throws nb::python_error as `load_package`; conversion_error `request_unsupported` for
-  ///         none, as `nb::find` gives of what Python does not have
-  explicit python_owner(nanobind::handle object) {
-    static_cast<void>(detail::package_interface::get());  // the destructor must not import
-    if (!object.is_valid()) {
-      detail::refuse(errc::request_unsupported, "owner", "a Python object", "none",
-                     "pass the object that has the memory");
-    }
-    object_.reset(object.inc_ref().ptr());
-  }
-
- private:
-  struct drop {
-    void operator()(PyObject* object) const noexcept {
-      detail::package_interface::get().drop(object);
-    }
-  };
-  std::unique_ptr<PyObject, drop> object_;
-};
-
-}  // namespace usm_dlpack
+}  // namespace usm_dlpack::detail

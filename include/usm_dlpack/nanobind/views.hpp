@@ -5,9 +5,30 @@
 // view with an owner or a usm_array as a DLPackTensor.
 #pragma once
 
-#include <usm_dlpack/nanobind/overloads.hpp>
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/nanobind/argument.hpp>
+#include <usm_dlpack/nanobind/owned_view.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
-#include <tuple>
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace usm_dlpack::detail {
 
@@ -130,102 +151,6 @@ class array_offer {
   nb::object owner_;
 };
 
-/// An owner that any thread may destroy: a `python_owner` of a Python handle, or else the
-/// owner.
-template <class Owner>
-decltype(auto) any_thread_owner(Owner&& owner) {
-  if constexpr (std::is_convertible_v<Owner, nb::handle>) {
-    return python_owner(owner);
-  } else {
-    return std::forward<Owner>(owner);
-  }
-}
-
-}  // namespace usm_dlpack::detail
-
-namespace usm_dlpack {
-
-/// A view with an owner. Returned from a function, it becomes a `usm_dlpack.DLPackTensor` that
-/// shares the memory. As a parameter, or made of a Python object by `nb::cast`, it keeps the
-/// array's memory alive for as long as it lives, on any thread. Movable, not copyable.
-///
-/// Nothing here waits: wait for pending work, or order your work behind it.
-template <class View>
-class owned_view {
- public:
-  using view_type = View;
-
-  /// Makes a result. Python proves it: `validate` refuses memory that is not USM of the
-  /// queue's root device.
-  /// @param queue works on the memory; the DLPackTensor's `sycl_queue`
-  /// @param owner anything movable that keeps the memory alive: for example a Python object,
-  ///        which is dropped with the GIL. Any other owner's destructor runs on any thread,
-  ///        with the GIL or without; it must not throw, and not need the GIL. What is in it is
-  ///        not looked at: put a `python_owner` in it, not an `nb::object`
-  /// @throws conversion_error `context_not_default`, `device_without_id`, and as
-  ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
-  template <class Owner>
-  owned_view(const View& view, const sycl::queue& queue, Owner&& owner)
-      : view_(view),
-        queue_(queue),
-        managed_(usm_dlpack::to_managed_tensor(
-            view, DLDevice{kDLOneAPI, detail::export_id(queue)},
-            detail::any_thread_owner(std::forward<Owner>(owner)))) {}
-
-  /// Makes a result of an array that owns its memory, and whose view converts to this type.
-  /// The array's destructor waits, without the GIL.
-  /// @param kept objects that the work on the array's queue reads, for example other views
-  ///        with owners; destroyed after the array, so after that work, as an `owner` is
-  template <class Made, class... Kept,
-            std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
-  owned_view(usm_array<Made>&& array, Kept&&... kept)
-      : view_(array.view()),
-        queue_(array.queue()),
-        managed_(own(std::move(array), std::forward<Kept>(kept)...)) {}
-
-  /// Holds a proved import. Const elements make the tensor read-only for later consumers.
-  /// @pre `view` was made of `managed`
-  owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
-      : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {
-    if (managed_ != nullptr) {
-      managed_.get()->flags |= detail::flags_of<View>();
-    }
-  }
-
-  const View& view() const noexcept { return view_; }
-  /// The queue that may still work on the memory; none if the array reports none.
-  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
-  /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
-  const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
-  /// Gives the managed tensor away; null after `release`.
-  managed_tensor release() && noexcept { return std::move(managed_); }
-
- private:
-  // The array is destroyed first, because its destructor waits.
-  template <class Made, class... Kept>
-  struct array_and_kept {
-    std::tuple<Kept...> kept;
-    usm_array<Made> array;
-  };
-
-  template <class Made, class... Kept>
-  static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
-    const View view(array.view());
-    const DLDevice device{kDLOneAPI, array.device_id()};
-    using owner_type = array_and_kept<
-        Made, std::decay_t<decltype(detail::any_thread_owner(std::declval<Kept>()))>...>;
-    return usm_dlpack::to_managed_tensor(
-        view, device,
-        owner_type{{detail::any_thread_owner(std::forward<Kept>(kept))...}, std::move(array)});
-  }
-
-  View view_;
-  std::optional<sycl::queue> queue_;
-  managed_tensor managed_;
-};
-
-namespace detail {
-
 /// Makes a proved DLPackTensor; a null handle with the Python error set if that fails.
 /// @param result an `owned_view` or a `usm_array`
 template <class View, class Result>
@@ -246,109 +171,76 @@ nb::handle to_python(Result&& result) noexcept {
   });
 }
 
+/// Whether a rule depends on the view's type, so that another overload may accept the array.
+constexpr bool is_of_type(errc rule) noexcept {
+  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
+         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
+         rule == errc::layout_mismatch;
+}
+
+/// The Python error of a refused argument. Its text begins with what the function takes,
+/// because nanobind does not tell the names of the function and the argument.
+template <class View>
+nb::python_error refusal_of_parameter(const conversion_error& refused) {
+  static constexpr auto wanted = dtype_text<element_of<View>>() +
+                                 nb::detail::const_name(" view of rank ") +
+                                 nb::detail::const_name<View::rank()>();
+  set_error(refused);
+  nb::python_error error;
+  if (error.matches(PyExc_BufferError)) {  // not an interrupt
+    error.value().attr("args") =
+        nb::make_tuple(nb::str("{}: {}").format(wanted.text, error.value()));
+  }
+  return error;
+}
+
 /// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
-/// next overload try; every other error is kept, and raised after all parameters of this
-/// overload have taken their arguments.
+/// next overload try in the first round, and in the second if another one took the array
+/// before; every other error is kept, and raised when the function would take its arguments.
 /// @tparam Made the parameter's type: the view, or the view with an owner
 template <class Made, class View>
 class view_parameter : public kept_argument<Made> {
  protected:
-  /// @param keep takes the view and the offer if both are good
+  /// @param use takes the view and the offer if both are good
   /// @return whether this overload accepts the object
-  template <class Keep>
-  bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* cleanup,
-            Keep&& keep) noexcept {
+  template <class Use>
+  bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* call,
+            Use&& use) noexcept {
     const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
-    this->value.reset();
-    if (is_cast(flags)) {
-      return this->take_or_leave_error([&] {
-        array_offer array(object);
-        if (!array.is_array()) {
-          PyErr_SetString(PyExc_TypeError,
-                          "x: expected an array with __dlpack__ or USM, "
-                          "found another object; pass the array itself");
-          throw nb::python_error();
+    const char* sentence =
+        "x: expected an array with __dlpack__ or USM, found another object; pass the array "
+        "itself";
+    return this->keep(object, flags, call, sentence, [&] {
+      array_offer array(object);
+      const bool may_leave =
+          !is_cast(flags) && (is_first_round(flags) || was_taken(object, *call));
+      if (!array.is_array() || (may_leave && is_of_other_type(array.tensor()))) {
+        return false;
+      }
+      try {
+        use(array.template view<View>(), array);
+      } catch (const conversion_error& refused) {
+        if (is_cast(flags)) {
+          throw;
         }
-        keep(array.template view<View>(), array);
-      });
-    }
-    if (object.is_none()) {
+        if (may_leave && is_of_type(refused.code())) {
+          return false;
+        }
+        throw refusal_of_parameter<View>(refused);
+      }
+      if (call != nullptr && is_first_round(flags)) {
+        note_taken(object, *call);
+      }
       return true;
-    }
-    if (search_ended(flags, cleanup)) {
-      return false;
-    }
-    if (const auto call = recorded_calls().find(cleanup); call != recorded_calls().end()) {
-      this->error = call->second.raised;  // an interrupt in the first round
-      if (this->error != nullptr) {
-        return true;
-      }
-    }
-    try {
-      return try_to_take(object, cleanup, keep);
-    } catch (const conversion_error& refused) {
-      set_error(refused);
-      this->error = std::make_exception_ptr(nb::python_error());
-      end_search(flags, cleanup);
-    } catch (const nb::python_error& raised) {
-      this->error = std::current_exception();
-      if (is_refusal(raised)) {
-        end_search(flags, cleanup);
-      }
-    } catch (...) {
-      this->error = std::current_exception();
-    }
-    return true;
+    });
   }
 
  private:
-  void end_search(std::uint32_t flags, nb::detail::cleanup_list* cleanup) noexcept {
-    this->ends_search = last_overload_raises(flags, cleanup) ? cleanup : nullptr;
-  }
-
-  /// Whether a producer, or the reader of its array interface, refuses the array.
-  static bool is_refusal(const nb::python_error& raised) {
-    return raised.matches(PyExc_BufferError) || raised.matches(PyExc_TypeError) ||
-           raised.matches(PyExc_ValueError);
-  }
-
-  template <class Keep>
-  static bool try_to_take(nb::handle object, nb::detail::cleanup_list* cleanup, Keep& keep) {
-    try {
-      array_offer array(object);
-      if (!array.is_array()) {
-        record_refusal(object, cleanup);
-        return false;
-      }
-      const DLTensor& tensor = array.tensor();
-      const subbyte storage = storage_of(array.flags());
-      constexpr DLDataType wanted = data_type_v<typename View::element_type>;
-      if (!same_data_type(tensor.dtype, wanted) ||
-          static_cast<std::size_t>(tensor.ndim) != View::rank()) {
-        // Another overload is likely to take it, so no exception is made yet.
-        record_refusal(object, cleanup, [tensor, storage] {
-          detail::check_element_type<View>(tensor, storage);
-          detail::check_rank<View>(tensor);
-        });
-        return false;
-      }
-      keep(array.template view<View>(), array);
-      record_taken(object, cleanup);
-      return true;
-    } catch (const conversion_error& refused) {
-      record_refusal(object, cleanup, [refused] { throw conversion_error(refused); });
-      if (!is_of_type(refused.code())) {
-        throw;
-      }
-      return false;
-    } catch (const nb::python_error& raised) {
-      if (is_refusal(raised)) {
-        record_refusal(object, cleanup, [raised] { throw nb::python_error(raised); });
-      } else if (cleanup != nullptr && record_of(cleanup).raised == nullptr) {
-        record_of(cleanup).raised = std::current_exception();
-      }
-      throw;
-    }
+  /// Another overload is likely to take such an array, so no exception is made.
+  static bool is_of_other_type(const DLTensor& tensor) noexcept {
+    return !usm_dlpack::same_data_type(tensor.dtype,
+                                       data_type_v<typename View::element_type>) ||
+           static_cast<std::size_t>(tensor.ndim) != View::rank();
   }
 };
 
@@ -362,24 +254,7 @@ owned_view<View> own_array(const View& view, array_offer& array) {
       usm_dlpack::to_managed_tensor(tensor, python_owner(nb::steal(array.release())), flags)};
 }
 
-}  // namespace detail
-
-/// Imports the Python package usm_dlpack, which registers the CPU driver of a wheel before the
-/// first device query, and translates a thrown `conversion_error` to
-/// `usm_dlpack.ConversionError`. Call it once, at the beginning of `NB_MODULE`.
-/// @throws nb::python_error ImportError for no package, or another interface version
-inline void load_package() {
-  detail::package_interface::get();
-  nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const conversion_error& error) {
-      detail::set_error(error);
-    }
-  });
-}
-
-}  // namespace usm_dlpack
+}  // namespace usm_dlpack::detail
 
 namespace nanobind::detail {
 
@@ -391,13 +266,15 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
-      if (usm_dlpack::detail::is_cast(flags) || cleanup == nullptr) {  // nb::isinstance
+      if (usm_dlpack::detail::is_cast(flags)) {
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "cast to an owned_view");
       }
       this->value.emplace(view);
-      cleanup->append(array.release());
+      if (cleanup != nullptr) {  // nb::isinstance has none
+        cleanup->append(array.release());
+      }
     });
   }
 

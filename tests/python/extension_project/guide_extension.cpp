@@ -33,6 +33,5 @@ NB_MODULE(guide_extension, m) {
     submit(queue, made.view(), value);
     return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
   });
-  usm_dlpack::explain_refusals(m);  // at the end, for all functions
 }
 // [end extension]

@@ -10,5 +10,4 @@ NB_MODULE(mine, m) {
   usm_dlpack::load_package();
   using vector = usm_dlpack::device_mdspan<Kokkos::mdspan<float, Kokkos::dextents<int, 1>>>;
   m.def("size", [](vector x) { return x.extent(0); });
-  usm_dlpack::explain_refusals(m);
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caster keeps of an argument: the value, or an error that is raised when the function
+// would take it. Casters must not throw, and nanobind may still choose another overload.
+#pragma once
+
+#include <usm_dlpack/nanobind/package.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace usm_dlpack::detail {
+
+namespace nb = nanobind;
+
+/// Whether nanobind is in the first of its two rounds over the overloads, or was told
+/// `"x"_a.noconvert()`. A function without overloads has only the second round.
+inline bool is_first_round(std::uint32_t flags) noexcept {
+  return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0;
+}
+
+/// Whether an object is converted by `nb::cast`, and not as an argument.
+inline bool is_cast(std::uint32_t flags) noexcept {
+  return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::manual)) != 0;
+}
+
+/// Notes in a call's cleanup list that an overload took an object in the first round. The None
+/// before it tells a note from what only keeps an array alive.
+inline void note_taken(nb::handle object, nb::detail::cleanup_list& call) noexcept {
+  call.append(nb::none().release().ptr());
+  call.append(object.inc_ref().ptr());
+}
+
+/// Whether an overload took an object in the first round.
+inline bool was_taken(nb::handle object, const nb::detail::cleanup_list& call) noexcept {
+  for (std::size_t i = 2; i < call.size(); ++i) {
+    if (call[i] == object.ptr() && nb::handle(call[i - 1]).is_none()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Raises an interrupt that nobody raised, as soon as this thread runs Python code again.
+/// @pre the GIL is held
+inline void raise_interrupt(const std::exception_ptr& dropped) noexcept {
+  try {
+    std::rethrow_exception(dropped);
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), error.type().ptr());
+    }
+  } catch (...) {  // no interrupt
+  }
+}
+
+/// What a caster keeps of an argument until the function takes it: a value, nothing for None,
+/// or an error.
+template <class Value>
+class kept_argument {
+ public:
+  template <class T>
+  using Cast = nb::detail::movable_cast_t<T>;
+
+  /// Containers query this: whether the conversion throws nothing.
+  template <class>
+  bool can_cast() const noexcept {
+    return error_ == nullptr && value.has_value();
+  }
+
+  explicit operator Value&() { return get(); }
+  explicit operator Value&&() { return std::move(get()); }
+  /// Null for None, which a parameter accepts with `"x"_a.none()`.
+  explicit operator Value*() {
+    check();
+    return value ? &*value : nullptr;
+  }
+
+ protected:
+  kept_argument() = default;
+  kept_argument(const kept_argument&) = delete;
+  kept_argument& operator=(const kept_argument&) = delete;
+  ~kept_argument() {
+    if (leaves_error_ && PyErr_Occurred() != nullptr) {  // nb::try_cast ignores it
+      error_ = std::make_exception_ptr(nb::python_error());
+    }
+    if (error_ != nullptr) {
+      raise_interrupt(error_);
+    }
+  }
+
+  /// Does what `from_python` of a caster must do.
+  /// @param call null for `nb::isinstance`, which is told false where `nb::cast` would throw
+  /// @param sentence the TypeError of `nb::cast` for what `take` does not take
+  /// @param take sets `value`, and returns whether it took the object
+  template <class Take>
+  bool keep(nb::handle object, std::uint32_t flags, const nb::detail::cleanup_list* call,
+            const char* sentence, Take&& take) noexcept {
+    const bool is_argument = call != nullptr && !is_cast(flags);
+    value.reset();
+    if (is_argument && object.is_none()) {
+      return true;
+    }
+    try {
+      if (take()) {
+        return true;
+      }
+      if (!is_cast(flags)) {
+        return false;
+      }
+      PyErr_SetString(PyExc_TypeError, sentence);
+      throw nb::python_error();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    if (is_cast(flags)) {
+      made_or_error(
+          [&]() -> nb::object { std::rethrow_exception(std::exchange(error_, nullptr)); });
+      leaves_error_ = true;
+    }
+    return is_argument;
+  }
+
+  std::optional<Value> value;  // reset first: a container takes all elements with one caster
+
+ private:
+  void check() {
+    if (error_ != nullptr) {
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+  }
+  Value& get() {
+    check();
+    if (!value) {  // None
+      throw nb::next_overload();
+    }
+    return *value;
+  }
+
+  bool leaves_error_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace usm_dlpack::detail

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views with an owner, and Python objects that own.
+#pragma once
+
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack {
+
+/// Keeps a Python object alive that owns memory: `python_owner(self)` is the owner that
+/// nanobind's `self` is not. Any thread may destroy it, with the GIL or without, because it
+/// takes the GIL. At the end of the interpreter the object is left alone. Movable, not
+/// copyable.
+class python_owner {
+ public:
+  /// Adds a reference. @pre the GIL is held
+  /// @throws nb::python_error as `load_package`; conversion_error `request_unsupported` for
+  ///         none, as `nb::find` gives of what Python does not have
+  explicit python_owner(nanobind::handle object) {
+    static_cast<void>(detail::package_interface::get());  // the destructor must not import
+    if (!object.is_valid()) {
+      detail::refuse(errc::request_unsupported, "owner", "a Python object", "none",
+                     "pass the object that has the memory");
+    }
+    object_.reset(object.inc_ref().ptr());
+  }
+
+ private:
+  struct drop {
+    void operator()(PyObject* object) const noexcept {
+      detail::package_interface::get().drop(object);
+    }
+  };
+  std::unique_ptr<PyObject, drop> object_;
+};
+
+namespace detail {
+
+/// An owner that any thread may destroy: a `python_owner` of a Python handle, or else the
+/// owner.
+template <class Owner>
+decltype(auto) any_thread_owner(Owner&& owner) {
+  if constexpr (std::is_convertible_v<Owner, nb::handle>) {
+    return python_owner(owner);
+  } else {
+    return std::forward<Owner>(owner);
+  }
+}
+
+}  // namespace detail
+
+/// A view with an owner. Returned from a function, it becomes a `usm_dlpack.DLPackTensor` that
+/// shares the memory. As a parameter, or made of a Python object by `nb::cast`, it keeps the
+/// array's memory alive for as long as it lives, on any thread. Movable, not copyable.
+///
+/// Nothing here waits: wait for pending work, or order your work behind it.
+template <class View>
+class owned_view {
+ public:
+  using view_type = View;
+
+  /// Makes a result. Python proves it: `validate` refuses memory that is not USM of the
+  /// queue's root device.
+  /// @param queue works on the memory; the DLPackTensor's `sycl_queue`
+  /// @param owner anything movable that keeps the memory alive: for example a Python object,
+  ///        which is dropped with the GIL. Any other owner's destructor runs on any thread,
+  ///        with the GIL or without; it must not throw, and not need the GIL. What is in it is
+  ///        not looked at: put a `python_owner` in it, not an `nb::object`
+  /// @throws conversion_error `context_not_default`, `device_without_id`, and as
+  ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
+  template <class Owner>
+  owned_view(const View& view, const sycl::queue& queue, Owner&& owner)
+      : view_(view),
+        queue_(queue),
+        managed_(usm_dlpack::to_managed_tensor(
+            view, DLDevice{kDLOneAPI, detail::export_id(queue)},
+            detail::any_thread_owner(std::forward<Owner>(owner)))) {}
+
+  /// Makes a result of an array that owns its memory, and whose view converts to this type.
+  /// The array's destructor waits, without the GIL.
+  /// @param kept objects that the work on the array's queue reads, for example other views
+  ///        with owners; destroyed after the array, so after that work, as an `owner` is
+  template <class Made, class... Kept,
+            std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
+  owned_view(usm_array<Made>&& array, Kept&&... kept)
+      : view_(array.view()),
+        queue_(array.queue()),
+        managed_(own(std::move(array), std::forward<Kept>(kept)...)) {}
+
+  /// Holds a proved import. Const elements make the tensor read-only for later consumers.
+  /// @pre `view` was made of `managed`
+  owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
+      : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {
+    if (managed_ != nullptr) {
+      managed_.get()->flags |= detail::flags_of<View>();
+    }
+  }
+
+  const View& view() const noexcept { return view_; }
+  /// The queue that may still work on the memory; none if the array reports none.
+  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+  /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
+  const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
+  /// Gives the managed tensor away; null after `release`.
+  managed_tensor release() && noexcept { return std::move(managed_); }
+
+ private:
+  // The array is destroyed first, because its destructor waits.
+  template <class Made, class... Kept>
+  struct array_and_kept {
+    std::tuple<Kept...> kept;
+    usm_array<Made> array;
+  };
+
+  template <class Made, class... Kept>
+  static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
+    const View view(array.view());
+    const DLDevice device{kDLOneAPI, array.device_id()};
+    using owner_type = array_and_kept<
+        Made, std::decay_t<decltype(detail::any_thread_owner(std::declval<Kept>()))>...>;
+    return usm_dlpack::to_managed_tensor(
+        view, device,
+        owner_type{{detail::any_thread_owner(std::forward<Kept>(kept))...}, std::move(array)});
+  }
+
+  View view_;
+  std::optional<sycl::queue> queue_;
+  managed_tensor managed_;
+};
+
+}  // namespace usm_dlpack
