@@ -25,7 +25,8 @@ nb::object call_python(const char* name, const Arguments&... arguments) {
 /// Defines the tables `error_table` and `type_codes`, and `_set_functions`.
 void register_python_objects(nb::module_& module);
 
-/// Sets the Python error of a refusal, by the name of its code. If making it raises, sets that.
+/// Sets the Python error of a refusal, by the name of its code; if making it raises, sets
+/// that.
 void set_error(const char* code, const char* field, const char* expected, const char* found,
                const char* remedy) noexcept;
 

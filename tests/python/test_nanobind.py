@@ -593,6 +593,16 @@ def test_an_object_owns_what_it_shows_and_one_that_is_none_does_not(ext, queue):
         ext.result_of_nobody(queue)
 
 
+def test_nanobind_keeps_the_array_alive_that_an_overload_took(ext, memory):
+    array = TypedArray(memory)
+    gone = weakref.ref(array)
+    kept = ext.kept_alive(array)
+    del array
+    assert gone() is not None
+    del kept
+    assert gone() is None
+
+
 def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext, queue):
     forwards = shared_floats(queue, [5, 6, 7])
     before = to_dlpack_tensor(forwards, shape=(3,), strides=(-1,), byte_offset=8)

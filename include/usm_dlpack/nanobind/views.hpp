@@ -187,10 +187,8 @@ nb::python_error refusal_of_parameter(const conversion_error& refused) {
                                  nb::detail::const_name<View::rank()>();
   set_error(refused);
   nb::python_error error;
-  if (error.matches(PyExc_BufferError)) {  // not an interrupt
-    error.value().attr("args") =
-        nb::make_tuple(nb::str("{}: {}").format(wanted.text, error.value()));
-  }
+  error.value().attr("args") =
+      nb::make_tuple(nb::str("{}: {}").format(wanted.text, error.value()));
   return error;
 }
 

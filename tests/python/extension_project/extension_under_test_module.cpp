@@ -350,6 +350,8 @@ NB_MODULE(extension_under_test_module, m) {
   nb::class_<self_owned>(m, "SelfOwned", nb::is_weak_referenceable())
       .def(nb::init<const sycl::queue&, int>())
       .def_prop_ro("values", &self_owned::view);
+  m.def("kept_alive", [](const_row) { return counter(); }, nb::keep_alive<0, 1>());
+  m.def("kept_alive", [](integers) { return counter(); }, nb::keep_alive<0, 1>());
   m.def("result_of_nobody", [](const sycl::queue& q) { return self_owned(q, 3).view(); });
   m.def("drop_owners", &drop_owners, "queue"_a, "owner"_a, "count"_a);
   m.def("copied", [](owned_view<const_row> x, const counter& c) {
