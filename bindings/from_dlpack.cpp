@@ -133,6 +133,52 @@ nb::object import_offered(producer_tensor offered, const destination& wanted) {
   return made;
 }
 
+/// Whether the exception that is being handled refuses USM that only its producer can read.
+bool is_out_of_reach(nb::handle x) {
+  try {
+    throw;
+  } catch (const conversion_error& refusal) {
+    const auto& row = detail::error_table[static_cast<std::size_t>(refusal.code()) - 1];
+    return row.raised == detail::python_class::binding_error;
+  } catch (const nb::python_error& refusal) {  // the producer's own
+    return refusal.matches(PyExc_Exception) && reports_usm(x);
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Imports an array that was refused through host memory. If that fails too, raises the
+/// refusal, with the second error as its cause.
+nb::object import_through_host(nb::handle x, const destination& wanted,
+                               nb::python_error refusal) {
+  try {
+    return import_offered(ask_for_host(x), wanted);
+  } catch (...) {
+    set_python_error();
+    nb::python_error second;
+    if (!second.matches(PyExc_Exception)) {
+      throw second;
+    }
+    const nb::object cause = nb::steal(PyException_GetCause(refusal.value().ptr()));
+    if (!cause.is_valid()) {
+      PyException_SetCause(refusal.value().ptr(), second.value().inc_ref().ptr());
+    }
+  }
+  throw refusal;
+}
+
+nb::object import_array(nb::handle x, const destination& wanted) {
+  try {
+    return import_offered(ask_producer(x, wanted.request), wanted);
+  } catch (...) {
+    if (!wanted.device_id || wanted.request.copy == false || !is_out_of_reach(x)) {
+      throw;
+    }
+    set_python_error();
+  }
+  return import_through_host(x, wanted, nb::python_error());
+}
+
 /// Makes a new tensor of another's memory, proved again. Uses no capsule, which would hide the
 /// owner from the garbage collector.
 nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
@@ -177,7 +223,7 @@ nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::
       return share(x, own.dtype(), own.flags(), wanted.request.queue, c_order);
     }
   }
-  return import_offered(ask_producer(x, wanted.request), wanted);
+  return import_array(x, wanted);
 }
 
 /// Refuses values whose dtype or shape is not the tensor's.
@@ -304,8 +350,6 @@ void register_from_dlpack(nb::module_& module) {
              nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
                      "queue: SyclQueue | None = None, copy: bool | None = None, "
                      "usm_type: str | None = None, c_order: bool = False) -> DLPackTensor"));
-  module.def("wait_for_work_on", &wait_for_work_on, nb::arg("x"),
-             nb::sig("def wait_for_work_on(x: typing.Any) -> None"));
   module.def(
       "reinterpret",
       [](nb::handle_t<tensor> x, const element_parts& dtype) {

@@ -34,7 +34,6 @@ NB_MODULE(_core_of_main, module) {
   const nb::object at_exit = nb::module_::import_("atexit").attr("register");
   at_exit(nb::cpp_function(&interpreter_gate::close));
   at_exit(nb::cpp_function(&wait_for_out_of_order_work));  // runs before
-  at_exit(nb::cpp_function(&forget_producers));
   module.def("check_process", &check_process);
   register_python_objects(module);
   register_tensor(module);

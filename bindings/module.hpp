@@ -46,11 +46,11 @@ nb::object make_capsule(managed_tensor managed);
 nb::object make_capsule(legacy_managed_tensor managed);
 
 // producer.cpp: exports of other libraries' arrays, by the C exchange API of their type, or by
-// __dlpack__ with the keywords that it takes.
+// __dlpack__.
 
 /// The request of `from_dlpack` to a producer.
 struct import_request {
-  std::optional<bool> copy;  ///< as DLPack's keyword
+  std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
   /// For an extension: neither the device before the export, nor the queue is queried.
   bool anywhere = false;
@@ -65,13 +65,17 @@ struct producer_tensor {
   std::optional<sycl::queue> pending;
 };
 
-/// Exports an array. Its work is ordered before the request's queue if the producer takes a
-/// stream, or reports its own queue.
+/// Exports an array. Its work is ordered before the request's queue if the producer reports
+/// its own queue, or else takes a stream.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 producer_tensor ask_producer(nb::handle x, const import_request& request);
 
-/// Forgets the cached types. @pre the GIL is held
-void forget_producers() noexcept;
+/// Whether an array reports that its memory is USM; false if it fails to.
+bool reports_usm(nb::handle x);
+
+/// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
+/// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
+producer_tensor ask_for_host(nb::handle x);
 
 // The protocols of export and import.
 

@@ -1,72 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.hpp"
 
-#include <unordered_map>
-
 namespace usm_dlpack::python {
 namespace {
 
-/// A weak reference, or the object itself if it has none, as a method of a compiled type,
-/// which lives as long as its type.
-nb::object weakly(nb::handle object) {
-  nb::object reference = nb::steal(PyWeakref_NewRef(object.ptr(), nullptr));
-  PyErr_Clear();
-  return reference.is_valid() ? reference : nb::borrow(object);
-}
-
-bool refers_to(nb::handle reference, nb::handle object) noexcept {
-  return reference.is(object) || (PyWeakref_Check(reference.ptr()) != 0 &&
-                                  PyWeakref_GetObject(reference.ptr()) == object.ptr());
-}
-
-/// The cached properties of a type that has __dlpack__.
-struct producer_type {
-  nb::object type;    ///< as `weakly` keeps it
-  nb::object method;  ///< the same
-  bool takes_stream = false;
-  nb::object version;  ///< ours, if it takes max_version
-  bool takes_copy = false;
-  bool is_guessed = false;  ///< the keywords are unknown
-  bool says_device = false;
-  bool may_say_queue = false;  ///< if false, only an object's own dictionary can have one
-  bool is_usm = false;
-  bool is_lazy = false;  ///< arrays may be an unresolved conjugate or negative
-  bool tracks_gradients = false;
-  const DLPackExchangeAPI* api = nullptr;
+/// Interned names and values; never destroyed.
+struct array_names {
+  nb::handle dlpack = PyUnicode_InternFromString("__dlpack__");
+  nb::handle dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+  nb::handle exchange_api = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+  nb::handle max_version = PyUnicode_InternFromString("max_version");
+  nb::handle stream = PyUnicode_InternFromString("stream");
+  nb::handle copy = PyUnicode_InternFromString("copy");
+  nb::handle dl_device = PyUnicode_InternFromString("dl_device");
+  nb::handle newest_version =  ///< that we know
+      nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release();
+  nb::handle is_conj = PyUnicode_InternFromString("is_conj");
+  nb::handle is_neg = PyUnicode_InternFromString("is_neg");
+  nb::handle requires_grad = PyUnicode_InternFromString("requires_grad");
 };
 
-/// The types that were read, keyed by address; weak references detect entries of types that
-/// are gone. Locked if there is no GIL, but never while objects are dropped or made, which may
-/// run Python code that enters here again. Never destroyed.
-using producer_types = std::unordered_map<PyObject*, producer_type>;
-constexpr std::size_t most_types = 256;
-nb::ft_mutex known_guard;
-auto& known_types = *new producer_types;
-
-std::optional<producer_type> find_type(nb::handle type, nb::handle method) {
-  const nb::ft_lock_guard lock(known_guard);
-  const auto found = known_types.find(type.ptr());
-  if (found == known_types.end() || !refers_to(found->second.type, type) ||
-      !refers_to(found->second.method, method)) {
-    return std::nullopt;
-  }
-  return found->second;
+const array_names& names() {
+  static const array_names interned;
+  return interned;
 }
 
-void keep_type(nb::handle type, producer_type made) {
-  producer_types dropped;  // destroyed after the lock, like the old value in `made`
-  const nb::ft_lock_guard lock(known_guard);
-  if (known_types.size() >= most_types) {
-    dropped.swap(known_types);
+/// @throws nb::type_error for an object without `__dlpack__`; that of a class belongs to its
+///         instances
+nb::object dlpack_method(nb::handle x) {
+  nb::object method =
+      PyType_Check(x.ptr()) == 0 ? find_attribute(x, names().dlpack) : nb::object();
+  if (!method.is_valid() || PyCallable_Check(method.ptr()) == 0) {
+    refuse_argument(
+        nb::exception_type::type_error, "x", "an array with __dlpack__", text_of_type(x),
+        "pass an array of NumPy, dpnp or another library, or use to_dlpack_tensor for memory");
   }
-  std::swap(known_types[type.ptr()], made);
+  return method;
 }
 
-/// A type's C exchange API of our major version, or null.
-const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
-  const nb::object capsule = find_attribute(type, "__dlpack_c_exchange_api__");
+using keyword_list = std::initializer_list<std::pair<nb::handle, nb::handle>>;
+
+/// Calls `__dlpack__` with the keywords that have a value.
+/// @return an invalid object, with the Python error set, if it raises
+nb::object call_dlpack(nb::handle method, keyword_list keywords) {
+  nb::dict given;
+  for (const auto& [name, value] : keywords) {
+    if (value.is_valid()) {
+      given[name] = value;
+    }
+  }
+  return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), given.ptr()));
+}
+
+/// How a queue is passed: JAX and PyTorch want an address.
+enum class stream_form { none, queue, address };
+
+/// The keywords of a call of `__dlpack__`.
+struct dlpack_request {
+  stream_form stream;
+  bool version;
+};
+/// In the order in which they are tried.
+constexpr dlpack_request dlpack_requests[] = {
+    {stream_form::queue, true},    {stream_form::address, true}, {stream_form::queue, false},
+    {stream_form::address, false}, {stream_form::none, true},    {stream_form::none, false},
+};
+
+nb::object stream_in(stream_form form, const import_request& request) {
+  switch (form) {
+    case stream_form::none: return {};
+    case stream_form::queue: return request.stream;
+    case stream_form::address: break;
+  }
+  // Of the caller's object, which lives longer than our copy.
+  const auto* queue = detail::find_sycl<sycl::queue>(request.stream);
+  return checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(queue)));
+}
+
+nb::object context_of(const nb::python_error& error) {
+  return nb::steal(PyException_GetContext(error.value().ptr()));
+}
+
+/// Exports by `__dlpack__`: tries the next keywords if the producer raises a TypeError. The
+/// last error is raised, with the first one as its context if it has no other.
+/// @param gives_stream whether to pass the request's queue, if it has one
+producer_tensor ask_by_dlpack(nb::handle method, const import_request& request,
+                              bool gives_stream) {
+  std::optional<nb::python_error> first;
+  for (const auto& [form, with_version] : dlpack_requests) {
+    const bool with_stream = form != stream_form::none;
+    if (with_stream && !(gives_stream && request.queue)) {
+      continue;
+    }
+    for (const bool with_copy : {true, false}) {
+      if (with_copy && request.copy != false) {  // copies are made here
+        continue;
+      }
+      if (first) {
+        PyErr_Clear();
+      } else if (PyErr_Occurred() != nullptr) {
+        first.emplace();
+      }
+      const nb::object stream = stream_in(form, request);
+      nb::object capsule = call_dlpack(
+          method,
+          {{names().max_version, with_version ? names().newest_version.ptr() : nullptr},
+           {names().stream, stream},
+           {names().copy, with_copy ? Py_False : nullptr}});
+      if (capsule.is_valid()) {
+        // A producer that took a stream ordered its work before that queue.
+        return {std::move(capsule), with_stream ? request.queue : std::nullopt};
+      }
+      if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+        throw nb::python_error();
+      }
+    }
+  }
+  nb::python_error last;
+  if (first && !first->value().is(last.value()) && context_of(*first).is(context_of(last))) {
+    PyException_SetContext(last.value().ptr(), first->value().inc_ref().ptr());
+  }
+  throw last;
+}
+
+/// The C exchange API of our major version that a type has, or null: also for a class that
+/// overrides `__dlpack__` alone, which an inherited API does not know.
+const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
+  if (!may_have(x, names().exchange_api)) {
+    return nullptr;
+  }
+  const nb::object capsule = find_attribute(x.type(), names().exchange_api);
   if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") == 0) {
     return nullptr;
+  }
+  for (nb::handle base : nb::borrow<nb::tuple>(x.type().attr("__mro__"))) {
+    const nb::object defined = base.attr("__dict__");
+    if (PySequence_Contains(defined.ptr(), names().exchange_api.ptr()) == 1) {
+      break;
+    }
+    if (PySequence_Contains(defined.ptr(), names().dlpack.ptr()) == 1) {
+      return nullptr;
+    }
   }
   const auto* header = static_cast<const DLPackExchangeAPIHeader*>(
       PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
@@ -78,103 +152,6 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle type) {
                         api->managed_tensor_from_py_object_no_sync != nullptr &&
                         api->current_work_stream != nullptr;
   return complete ? api : nullptr;
-}
-
-/// Reads a type, or an array with its own `__dlpack__`, by Python's `read_producer`; nothing
-/// for a type that has the method of its metaclass.
-std::optional<producer_type> read_producer(nb::handle owner, nb::handle method) {
-  const nb::object words = call_python("read_producer", owner, method);
-  if (words.is_none()) {
-    return std::nullopt;
-  }
-  const auto says = [&](const char* word) {
-    return PySequence_Contains(words.ptr(), nb::str(word).ptr()) == 1;
-  };
-  producer_type made;
-  made.takes_stream = says("stream");
-  if (says("max_version")) {
-    made.version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
-  }
-  made.takes_copy = says("copy");
-  made.is_guessed = says("guessed");
-  made.says_device = says("device");
-  made.may_say_queue = says("queue");
-  made.is_usm = says("usm");
-  made.is_lazy = says("lazy");
-  made.tracks_gradients = says("gradients");
-  made.api = says("exchange_api") ? exchange_api_of(owner) : nullptr;
-  return made;
-}
-
-bool is_callable(nb::handle method) {
-  return method.is_valid() && PyCallable_Check(method.ptr()) != 0;
-}
-
-/// Reads an array with its own `__dlpack__`, like a proxy; not cached. The `__dlpack__` of a
-/// class belongs to its instances.
-producer_type read_object(nb::handle x) {
-  const nb::object method =
-      PyType_Check(x.ptr()) == 0 ? find_attribute(x, "__dlpack__") : nb::object();
-  if (!is_callable(method)) {
-    refuse_argument(
-        nb::exception_type::type_error, "x", "an array with __dlpack__", text_of_type(x),
-        "pass an array of NumPy, dpnp or another library, or use to_dlpack_tensor for memory");
-  }
-  return *read_producer(x, method);
-}
-
-/// @throws nb::type_error for an array without __dlpack__
-producer_type type_of(nb::handle x) {
-  const nb::handle type = x.type();
-  const nb::object method = find_attribute(type, "__dlpack__");
-  if (!is_callable(method)) {
-    return read_object(x);
-  }
-  if (std::optional<producer_type> known = find_type(type, method)) {
-    return *std::move(known);
-  }
-  // Runs Python code, which may come here again.
-  std::optional<producer_type> made = read_producer(type, method);
-  if (!made) {
-    return read_object(x);
-  }
-  made->type = weakly(type);
-  made->method = weakly(method);
-  keep_type(type, *made);
-  return *std::move(made);
-}
-
-/// Calls x.__dlpack__ with the requested keywords that it takes. If its keywords are unknown,
-/// tries again without any.
-nb::object call_dlpack(nb::handle x, const producer_type& type,
-                       const import_request& request) {
-  nb::kwargs keywords;
-  if (type.version.is_valid()) {
-    keywords["max_version"] = type.version;
-  }
-  if (request.copy && type.takes_copy) {
-    keywords["copy"] = *request.copy;
-    if (*request.copy) {
-      wait_for_work_on(x);  // copies by dpctl and dpnp overtake work of out-of-order queues
-    }
-  }
-  if (request.queue && type.takes_stream) {
-    keywords["stream"] = request.stream;
-  }
-  const nb::object method = x.attr("__dlpack__");
-  try {
-    return method(**keywords);
-  } catch (const nb::python_error& error) {
-    if (type.is_guessed && error.matches(PyExc_TypeError)) {
-      return method();
-    }
-    if (request.copy != true || !type.takes_copy || !error.matches(PyExc_BufferError)) {
-      throw;
-    }
-  }
-  // tvm-ffi takes the keyword but refuses True: the copy is made here.
-  PyDict_DelItemString(keywords.ptr(), "copy");
-  return method(**keywords);
 }
 
 /// Raises the error of the C exchange API, which may have failed without setting one.
@@ -210,7 +187,7 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
 /// The device that an array reports, if any.
 /// @throws conversion_error for an answer that is not a device
 std::optional<DLDevice> device_said_by(nb::handle x) {
-  const nb::object method = find_attribute(x, "__dlpack_device__");
+  const nb::object method = find_attribute(x, names().dlpack_device);
   if (!method.is_valid() || method.is_none()) {
     return std::nullopt;
   }
@@ -238,50 +215,44 @@ bool is_on_host(nb::handle x, bool host) {
   return false;
 }
 
+/// Refuses an array whose elements are computed when they are read.
+void check_computed(nb::handle x, nb::handle query, const char* found, const char* remedy) {
+  if (!may_have(x, query)) {
+    return;
+  }
+  const nb::object method = find_attribute(x, query);
+  if (method.is_valid() && PyCallable_Check(method.ptr()) != 0 && method().is(Py_True)) {
+    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory", found, remedy);
+  }
+}
+
 /// Refuses an array whose memory does not hold its elements: PyTorch conjugates or negates
 /// them on reading. Its C exchange API reports neither, its `__dlpack__` only the first.
 void check_resolved(nb::handle x) {
-  if (nb::getattr(x, "is_conj")().is(Py_True)) {
-    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
-                   "conjugates that are not computed", "pass x.resolve_conj()");
-  }
-  if (nb::getattr(x, "is_neg")().is(Py_True)) {
-    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
-                   "negatives that are not computed", "pass x.resolve_neg()");
-  }
+  check_computed(x, names().is_conj, "conjugates that are not computed",
+                 "pass x.resolve_conj()");
+  check_computed(x, names().is_neg, "negatives that are not computed", "pass x.resolve_neg()");
 }
 
 /// Exports by the C exchange API, if there is one; nothing if `__dlpack__` gives a better
 /// error: PyTorch's C functions export arrays that its `__dlpack__` refuses because they
 /// require gradients, and fail in words about its source.
-std::optional<producer_tensor> try_exchange_api(nb::handle x, const producer_type& type) {
-  if (type.api == nullptr ||
-      (type.tracks_gradients && nb::getattr(x, "requires_grad").is(Py_True))) {
+std::optional<producer_tensor> try_exchange_api(nb::handle x) {
+  const DLPackExchangeAPI* api = exchange_api_of(x);
+  if (api == nullptr) {
+    return std::nullopt;
+  }
+  const nb::object requires_grad = find_attribute(x, names().requires_grad);
+  if (requires_grad.is_valid() && requires_grad.is(Py_True)) {
     return std::nullopt;
   }
   try {
-    return call_exchange_api(x, *type.api);
+    return call_exchange_api(x, *api);
   } catch (const nb::python_error& error) {
-    if (!type.tracks_gradients || !error.matches(PyExc_RuntimeError)) {
+    if (!requires_grad.is_valid() || !error.matches(PyExc_RuntimeError)) {
       throw;
     }
     return std::nullopt;
-  }
-}
-
-/// Whether to query an array's queue. `PyObject_HasAttr` is cheaper than a failing lookup.
-bool says_queue(nb::handle x, const producer_type& type) {
-  static PyObject* const name = PyUnicode_InternFromString("sycl_queue");
-  return type.may_say_queue || PyObject_HasAttr(x.ptr(), name) == 1;
-}
-
-/// Hands over to an out-of-order queue before its array does, by a barrier that is behind host
-/// tasks: dpctl and dpnp do. `queue::memcpy` overtakes it, and one that follows it too.
-void hand_over_before(nb::handle x, const producer_type& type, const sycl::queue& consumer) {
-  if (!consumer.is_in_order() && says_queue(x, type)) {
-    if (const std::optional<sycl::queue> known = queue_attribute(x)) {
-      hand_over(*known, consumer);
-    }
   }
 }
 
@@ -298,27 +269,17 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
   }
-  producer_type type = type_of(x);
-  if (type.is_lazy) {
-    check_resolved(x);
-  }
-  std::optional<producer_tensor> offered = try_exchange_api(x, type);
+  const nb::object method = dlpack_method(x);
+  check_resolved(x);
+  std::optional<producer_tensor> offered = try_exchange_api(x);
   if (!offered) {
-    const bool asks = type.says_device && !type.is_usm && !request.anywhere;
-    if (asks && is_on_host(x, request.host)) {
-      type.takes_stream = false;
+    std::optional<sycl::queue> own = request.anywhere ? std::nullopt : queue_attribute(x);
+    if (!own) {
+      const bool on_host = !request.anywhere && is_on_host(x, request.host);
+      return ask_by_dlpack(method, request, !on_host);
     }
-    if (request.queue && type.takes_stream) {
-      hand_over_before(x, type, *request.queue);
-    }
-    offered = producer_tensor{call_dlpack(x, type, request), {}};
-    if (request.queue && type.takes_stream) {
-      offered->pending = request.queue;  // the producer ordered its work before that queue
-      return *std::move(offered);
-    }
-    if (!request.anywhere && says_queue(x, type)) {
-      offered->pending = queue_attribute(x);
-    }
+    offered = ask_by_dlpack(method, request, false);
+    offered->pending = std::move(own);
   }
   if (request.queue && offered->pending) {
     hand_over(*offered->pending, *request.queue);
@@ -326,10 +287,31 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
   return *std::move(offered);
 }
 
-void forget_producers() noexcept {
-  producer_types dropped;
-  const nb::ft_lock_guard lock(known_guard);
-  dropped.swap(known_types);
+bool reports_usm(nb::handle x) {
+  try {
+    const std::optional<DLDevice> device = device_said_by(x);
+    return (device && device->device_type == kDLOneAPI) ||
+           find_attribute(x, "__sycl_usm_array_interface__", PyExc_AttributeError).is_valid();
+  } catch (const conversion_error&) {
+    return false;
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
+    return false;
+  }
+}
+
+producer_tensor ask_for_host(nb::handle x) {
+  // The producer waits for its own work, and not for what others submitted to its queue.
+  if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
+    wait_for(*queue);
+  }
+  const nb::object method = dlpack_method(x);
+  nb::object capsule =
+      call_dlpack(method, {{names().max_version, names().newest_version},
+                           {names().dl_device, nb::make_tuple(int{kDLCPU}, 0)}});
+  return {checked(capsule.release().ptr()), {}};
 }
 
 }  // namespace usm_dlpack::python

@@ -95,6 +95,22 @@ nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored
   return checked_unless(ignored, PyObject_GetAttrString(object.ptr(), name));
 }
 
+nb::object find_attribute(nb::handle object, nb::handle name) {
+  const bool is_of_type = PyObject_HasAttr(object.type().ptr(), name.ptr()) == 1;
+  if (!is_of_type && !may_have(object, name)) {
+    return {};
+  }
+  PyObject* found = PyObject_GetAttr(object.ptr(), name.ptr());
+  return is_of_type ? checked(found) : checked_unless(PyExc_AttributeError, found);
+}
+
+bool may_have(nb::handle object, nb::handle name) {
+  auto* type = reinterpret_cast<PyTypeObject*>(object.type().ptr());
+  const bool computes = PyType_GetSlot(type, Py_tp_getattro) !=
+                        reinterpret_cast<void*>(&PyObject_GenericGetAttr);
+  return computes || PyObject_HasAttr(object.ptr(), name.ptr()) == 1;
+}
+
 nb::object checked(PyObject* made) {
   if (made == nullptr) {
     throw nb::python_error();

@@ -47,8 +47,15 @@ int guarded(Function&& function) noexcept {
 
 /// An attribute, or an invalid object if it raises `ignored`.
 /// @throws nb::python_error any other error
-nb::object find_attribute(nb::handle object, const char* name,
-                          PyObject* ignored = PyExc_AttributeError);
+nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored);
+/// An attribute, or an invalid object if there is none. An AttributeError that is raised
+/// inside a property of the object's type is an error like others.
+/// @param name a string of Python
+/// @throws nb::python_error whatever a property or `__getattr__` raises
+nb::object find_attribute(nb::handle object, nb::handle name);
+/// Whether an object may have an attribute: true if its type computes attributes, otherwise
+/// only for one that can be read. Much cheaper than a lookup that fails.
+bool may_have(nb::handle object, nb::handle name);
 
 /// Takes a new reference. @throws nb::python_error the error that is set, for null
 nb::object checked(PyObject* made);

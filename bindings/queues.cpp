@@ -163,7 +163,8 @@ consumer_stream read_stream(nb::handle stream) {
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
-  const nb::object found = find_attribute(producer, "sycl_queue");
+  static PyObject* const name = PyUnicode_InternFromString("sycl_queue");
+  const nb::object found = find_attribute(producer, nb::handle(name));
   if (!found.is_valid() || found.is_none()) {
     return std::nullopt;
   }
@@ -200,12 +201,6 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
 void wait_for(const sycl::queue& queue) {
   const without_gil unlocked;
   detail::ask_runtime("queue", [&] { detail::wait_in_turn(queue); });
-}
-
-void wait_for_work_on(nb::handle producer) {
-  if (const std::optional<sycl::queue> queue = queue_attribute(producer)) {
-    wait_for(*queue);
-  }
 }
 
 }  // namespace usm_dlpack::python

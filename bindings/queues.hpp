@@ -51,8 +51,7 @@ consumer_stream read_stream(nb::handle stream);
 /// with `_get_capsule()`, or an address, which is trusted. None if there is no such attribute,
 /// or None in it. Queries the object and not its type, because `__getattr__` or the object
 /// itself may provide it.
-/// @throws nb::value_error for anything else; nb::python_error for any error of the attribute
-///         but AttributeError
+/// @throws nb::value_error for anything else; nb::python_error for an error of the attribute
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders later work of `consumer` behind the present work of `producer`. Within one context
@@ -70,8 +69,5 @@ void order_behind(sycl::queue producer, sycl::queue consumer);
 /// Waits for a queue's present work, without the GIL.
 /// @throws conversion_error `runtime_error`
 void wait_for(const sycl::queue& queue);
-
-/// Waits for the work of the queue in a producer's attribute `sycl_queue`, if it has one.
-void wait_for_work_on(nb::handle producer);
 
 }  // namespace usm_dlpack::python

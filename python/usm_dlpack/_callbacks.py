@@ -8,7 +8,6 @@ from usm_dlpack import (
     _errors,
     _host_view,
     _interface,
-    _producers,
 )
 from usm_dlpack._core import DLPackTensor, UsmAllocation
 
@@ -42,7 +41,6 @@ _core._set_functions(
     shown=_errors.shown,
     type_name=_errors.type_name,
     read_view=_interface.read_view,
-    read_producer=_producers.read_producer,
     common_dtypes=_dtypes.COMMON,
     to_numpy=_dtypes.to_numpy,
     to_typestr=_dtypes.to_typestr,

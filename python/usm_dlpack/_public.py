@@ -7,7 +7,7 @@ from typing import Any, Literal
 from usm_dlpack import _arguments, _core, _dtypes
 from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, SyclDevice, SyclQueue
 from usm_dlpack._core import DLPackTensor, UsmAllocation
-from usm_dlpack._errors import ConversionError, UsmBindingError, shown
+from usm_dlpack._errors import ConversionError, shown
 
 _USM_TYPES = ("host", "device", "shared")
 
@@ -86,31 +86,6 @@ def to_dlpack_tensor(
     return _core.to_dlpack_tensor(obj, shape, dtype, strides, byte_offset, queue)
 
 
-class _OnHost:
-    """An array that its producer exports for the host, after all work on its ``sycl_queue``."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-
-    def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> Any:
-        # The producer waits for its own work, and not for what others submitted to its queue.
-        _core.wait_for_work_on(self._array)
-        return self._array.__dlpack__(max_version=max_version, dl_device=(1, 0))
-
-
-def is_out_of_reach(x: Any, refusal: Exception) -> bool:
-    """Return whether an array was refused because only its producer can read its USM."""
-    if isinstance(refusal, ConversionError):
-        return isinstance(refusal, UsmBindingError) and refusal.field != "queue"
-    try:
-        has_usm = hasattr(x, "__sycl_usm_array_interface__") or _arguments.is_usm(
-            x.__dlpack_device__()
-        )
-        return has_usm and hasattr(x, "__dlpack__")
-    except Exception:  # the array does not say where it is: the refusal stands
-        return False
-
-
 def from_dlpack(
     x: SupportsDLPack,
     /,
@@ -125,21 +100,19 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``, which gets the keywords of its signature, or whose type has
-        the C exchange API. Its memory is USM, or with ``device`` host memory, also of a NumPy array
-        of ml_dtypes, which NumPy does not export.
+        An array with ``__dlpack__``. Its memory is USM, or with ``device`` host memory, also of a
+        NumPy array of ml_dtypes, which NumPy does not export.
     device
         Where the tensor must be: ``(14, device_id)``, a device, a filter string or a queue; a
         sub-device means its root. An array in host memory or on another root device is copied. USM
         of another context or of a sub-device is copied through the host, if its producer exports it
-        there, after all work on its ``sycl_queue``. A queue must be of the default context; the
-        producer gets it as ``stream``, and it becomes the tensor's ``sycl_queue``. None takes the
-        array where it is.
+        there, after all work on its ``sycl_queue``. A queue must be of the default context, and
+        becomes the tensor's ``sycl_queue``: it is ordered behind the ``sycl_queue`` of the array;
+        an array without one gets it as ``stream``. None takes the array where it is.
     copy
-        True always copies: the producer does, or this package if the producer cannot, refuses, or
-        makes elements that overlap. False never copies. None copies if `device`, `usm_type` or
-        `order` needs it, or the producer does so. Our copies keep positive strides without overlap
-        or gaps; all others become C order.
+        True always copies; this package makes the copy, which keeps positive strides without
+        overlap or gaps and is in C order otherwise. False never copies. None copies if `device`,
+        `usm_type` or `order` needs it, or the producer does so.
     usm_type
         "host", "device" or "shared": the array is copied if its USM is of another kind. None
         keeps the kind of USM; what comes through the host becomes device USM.
@@ -196,15 +169,7 @@ def from_dlpack(
     wanted = (number, queue, copy, usm_type, order is not None)
     if element is not None:
         return _core.reinterpret(_core.from_dlpack(values, *wanted), element)
-    try:
-        return _core.from_dlpack(x, *wanted)
-    except Exception as refusal:
-        if copy is False or not is_out_of_reach(x, refusal):
-            raise
-        try:
-            return _core.from_dlpack(_OnHost(x), *wanted)
-        except Exception as second:
-            raise refusal from refusal.__cause__ or second
+    return _core.from_dlpack(x, *wanted)
 
 
 def validate(

@@ -459,10 +459,11 @@ def test_a_class_that_overrides_dlpack_is_asked_by_it(table):
 
 
 @pytest.mark.parametrize("offers", [False, True], ids=["capsules", "table"])
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(("bit", "found"), [("is_conj", "conjugates"), ("is_neg", "negatives")])
-def test_elements_that_are_not_those_in_memory_are_refused(table, offers, bit, found):
+def test_elements_that_are_not_those_in_memory_are_refused(table, offers, bit, alone, found):
     """As PyTorch's, which may be computed when they are read."""
-    said = {"is_conj": lambda self: False, "is_neg": lambda self: False}
+    said = {name: lambda self: False for name in ("is_conj", "is_neg") if name == bit or not alone}
     capsule = None if offers else 5
     assert from_dlpack(table.array(capsule, **said)).shape == (3, 4)
     table.calls.clear()

@@ -134,56 +134,6 @@ def test_a_copy_of_read_only_memory_may_be_written(memory):
     assert not from_dlpack(tensor, copy=True).readonly
 
 
-def test_a_producer_that_copies_when_asked_is_not_copied_again(memory):
-    foreign = ForeignTensor(address_of(memory))
-    array = ForeignArray(foreign)
-    assert from_dlpack(array, copy=True).data != address_of(memory)
-    foreign.managed.flags = IS_COPIED
-    assert from_dlpack(array, copy=True).data == address_of(memory)
-    # unless elements overlap, as those of dpctl's and dpnp's copies of a broadcast
-    foreign.tensor.strides = foreign.array((0, 1))
-    made = from_dlpack(array, copy=True)
-    assert made.data != address_of(memory)
-    assert (made.strides, made.byte_extent) == ((4, 1), 48)
-    assert from_dlpack(array).data == address_of(memory)
-
-
-@pytest.mark.parametrize("device_type", [1, 14])
-def test_what_the_producer_refuses_to_copy_is_copied_here(device_type, memory, queue):
-    host = np.frombuffer(bytes(range(48)), np.float32).copy()
-    foreign = ForeignTensor(host.ctypes.data if device_type == 1 else address_of(memory))
-    foreign.tensor.device_type = device_type
-
-    class NoCopies(ForeignArray):
-        def __dlpack__(self, **keywords):
-            capsule = super().__dlpack__(**keywords)
-            if keywords.get("copy"):
-                raise BufferError("copy not yet supported")  # as tvm-ffi does
-            return capsule
-
-    array = NoCopies(foreign, (device_type, 0))
-    for device in (HERE, queue):
-        array.asked.clear()
-        made = from_dlpack(array, device=device, copy=True)
-        assert [asked.get("copy") for asked in array.asked] == [True, None]
-        assert made.data not in (address_of(memory), host.ctypes.data)
-        assert made.numpy().tobytes() == bytes(range(48))
-
-
-def test_what_the_producer_refuses_with_and_without_a_copy_is_its_own_refusal():
-    asked = []
-
-    class Refusing:
-        def __dlpack__(self, *, max_version=None, copy=None):
-            asked.append(copy)
-            raise BufferError("not to be shared")
-
-    for copy in (True, False):
-        with pytest.raises(BufferError, match="not to be shared"):
-            from_dlpack(Refusing(), copy=copy)
-    assert asked == [True, None, False]
-
-
 def test_an_empty_array_of_any_extents_is_in_c_order(memory):
     huge = to_dlpack_tensor(memory, shape=(0, 2**62, 2**62), strides=(1, 2**62, 1), dtype="i2")
     assert from_dlpack(huge, order="C", copy=False).shape == huge.shape

@@ -133,14 +133,20 @@ def test_other_refusals_are_not_answered_by_asking_again(memory):
         from_dlpack(on_host, device=HERE)
     assert len(array.asked) == len(on_host.asked) == 1
 
+
+@pytest.mark.parametrize(
+    ("error", "raised"), [(LookupError, CreationError), (KeyboardInterrupt, KeyboardInterrupt)]
+)
+def test_an_array_that_does_not_say_where_it_is_keeps_its_refusal(error, raised):
     class Nowhere:
         def __dlpack__(self, **keywords):
             raise CreationError
 
-        def __getattr__(self, name):
-            raise LookupError(name)
+        @property
+        def __sycl_usm_array_interface__(self):
+            raise error
 
-    with pytest.raises(CreationError):
+    with pytest.raises(raised):
         from_dlpack(Nowhere(), device=HERE)
 
 

@@ -4,7 +4,6 @@
 import dpctl
 import pytest
 import usm_dlpack
-from capsules import ForeignArray, ForeignTensor
 from memory_sources import address_of
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
@@ -55,28 +54,6 @@ def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same():
         usm_dlpack.device_id(Thing())
     with refused("capsule_unusable", "capsule", found="Thing"):
         from_dlpack(Thing())
-
-
-def test_keywords_are_those_of_the_method_that_is_there_now(memory):
-    class Odd(type):
-        __hash__ = None
-
-    class Unhashable(metaclass=Odd):
-        def __dlpack__(self, *, max_version=None):
-            return to_dlpack_tensor(memory).__dlpack__(max_version=max_version)
-
-    class Replaced(ForeignArray):
-        pass
-
-    assert from_dlpack(Unhashable()).data == address_of(memory)
-    array = Replaced(ForeignTensor(address_of(memory)))
-    assert from_dlpack(array).data == address_of(memory)
-
-    def old(self):
-        return to_dlpack_tensor(memory).__dlpack__()
-
-    Replaced.__dlpack__ = old
-    assert from_dlpack(array).data == address_of(memory)
 
 
 @pytest.mark.extended

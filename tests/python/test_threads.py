@@ -6,7 +6,6 @@ import gc
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter
 from memory_sources import address_of, allocate, new_queue, owned
 from threads_at_once import THREADS, at_once
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
-from usm_dlpack._producers import _read_signature
 
 
 @pytest.fixture(autouse=True)
@@ -61,28 +59,6 @@ def test_threads_exchange_their_own_by_every_way(queue):
         return foreign.deletions
 
     assert at_once(work) == [100] * THREADS
-
-
-def test_producers_of_new_types_and_of_one_type_are_told_apart(memory):
-    address = address_of(memory)
-
-    class New:
-        def __dlpack__(self, *, max_version=None):
-            assert max_version is not None
-            return ForeignTensor(address).capsule()
-
-    class Old:
-        def __dlpack__(self):
-            return ForeignTensor(address, legacy=True).capsule()
-
-    def work(number):
-        for turn in range(300):  # of which 256 are remembered
-            base: Any = (New, Old)[(number + turn) % 2]
-            assert from_dlpack(type("Array", (base,), {})()).data == address
-            assert from_dlpack(New()).data == address
-            assert from_dlpack(Old()).data == address
-
-    assert at_once(work) == [None] * THREADS
 
 
 def test_one_capsule_is_taken_by_one_thread(memory):
@@ -151,26 +127,3 @@ assert results[1] == 0
 def test_the_first_use_of_everything_may_be_at_once(succeed):
     for _ in range(5):
         assert succeed(FIRST_USE) == ""
-
-
-def test_signatures_are_read_by_one_thread_at_a_time():
-    """Python's parser, which reads those of compiled code, fails where two threads use it at once.
-
-    It has the GIL, but the garbage collector may run in it, with callbacks that let others have it.
-    """
-
-    def let_others(phase, info):
-        time.sleep(0)
-
-    def work(number):
-        return all(_read_signature(np.ndarray.__dlpack__) == wanted for _ in range(20))
-
-    wanted = _read_signature(np.ndarray.__dlpack__)
-    threshold = gc.get_threshold()
-    gc.callbacks.append(let_others)
-    gc.set_threshold(20)
-    try:
-        assert at_once(work) == [True] * THREADS
-    finally:
-        gc.set_threshold(*threshold)
-        gc.callbacks.remove(let_others)

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `from_dlpack` asks of a producer: stand-ins for all that producers are known to do."""
+
+import itertools
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import dpctl
+import numpy as np
+import pytest
+from capsules import IS_COPIED, NEWEST, ForeignArray, ForeignTensor, OldArray, new_capsule
+from memory_sources import address_of, new_queue
+from pending_work import COUNT, VALUES, answer_behind, check_order
+from refusals import wrong_argument
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+KEYWORDS = ("stream", "max_version", "dl_device", "copy")
+SUBSETS = [subset for count in range(5) for subset in itertools.combinations(KEYWORDS, count)]
+SIGNATURES = {
+    "keywords": "self, *, {}",
+    "by position or keyword": "self, {}",
+    "by position": "self, {}, /",
+}
+
+
+def method_of(signature: str) -> Any:
+    """Return a function of a signature, which gives `give` all its keywords that are not None."""
+    names = [name for name in KEYWORDS if f"{name}=" in signature]
+    given = ", ".join(f"{name}={name}" for name in names)
+    defined: dict[str, Any] = {}
+    exec(f"def __dlpack__({signature}): return self.give({given})", defined)
+    return defined["__dlpack__"]
+
+
+class StandIn:
+    """An array whose ``__dlpack__`` a test chooses, and which notes what it is asked for."""
+
+    def __init__(self, foreign: ForeignTensor) -> None:
+        self.foreign = foreign
+        self.asked: list[dict[str, Any]] = []
+
+    def give(self, **keywords: Any) -> Any:
+        self.asked.append({name: value for name, value in keywords.items() if value is not None})
+        return self.foreign.capsule()
+
+
+@pytest.fixture
+def foreign(memory: Any) -> ForeignTensor:
+    return ForeignTensor(address_of(memory))
+
+
+@pytest.mark.parametrize("has_queue", [True, False])
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("signature", SIGNATURES)
+@pytest.mark.parametrize("subset", SUBSETS, ids=" ".join)
+def test_a_producer_gets_the_keywords_that_it_takes(
+    foreign, queue, subset, signature, copy, has_queue
+):
+    parameters = ", ".join(f"{name}=None" for name in subset)
+    method = method_of(SIGNATURES[signature].format(parameters) if subset else "self")
+    array = type("Array", (StandIn,), {"__dlpack__": method})(foreign)
+    taken = from_dlpack(array, device=queue if has_queue else None, copy=copy)
+    wanted: dict[str, Any] = {"max_version": NEWEST}
+    if has_queue:
+        wanted["stream"] = queue
+    if copy is False:
+        wanted["copy"] = False
+    takes = () if signature == "by position" else subset
+    assert array.asked == [{name: wanted[name] for name in takes if name in wanted}]
+    assert (taken.data == foreign.tensor.data) is (copy is not True)
+    assert taken.sycl_queue == (queue if has_queue else None)
+    assert taken.numpy().tobytes() == bytes(range(48))
+
+
+class Refusing:
+    """A producer that notes what it is asked for, and refuses it."""
+
+    def __init__(self, *errors: BaseException) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.errors = list(errors)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        self.asked.append(keywords)
+        raise self.errors.pop(0) if self.errors else TypeError(len(self.asked))
+
+
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("has_queue", [True, False])
+def test_the_order_of_the_requests(queue, copy, has_queue):
+    address = queue.addressof_ref()
+    version, by_queue, by_address = {"max_version": NEWEST}, {"stream": queue}, {"stream": address}
+    requests: list[dict[str, Any]] = [version, {}]
+    if has_queue:
+        requests = [version | by_queue, version | by_address, by_queue, by_address, *requests]
+    if copy is False:
+        requests = [each for asked in requests for each in (asked | {"copy": False}, asked)]
+    array = Refusing()
+    with pytest.raises(TypeError) as caught:
+        from_dlpack(array, copy=copy, device=queue if has_queue else None)
+    assert array.asked == requests
+    # The last error, and the first one, which an unexpected keyword may have hidden.
+    assert caught.value.args == (len(requests),)
+    assert caught.value.__context__ is not None
+    assert caught.value.__context__.args == (1,)
+
+
+@pytest.mark.parametrize("error", [BufferError, ValueError, KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_an_error_of_another_kind_than_type_error_ends_the_requests(queue, error, before):
+    array, refusal = Refusing(*[TypeError()] * before), error("no")
+    array.errors.append(refusal)
+    with pytest.raises(error) as caught:
+        from_dlpack(array, device=queue)
+    assert caught.value is refusal
+    assert len(array.asked) == before + 1
+
+
+def test_an_error_keeps_the_context_that_it_has(queue):
+    one = TypeError("one")
+    with pytest.raises(TypeError) as caught:
+        from_dlpack(Refusing(*[one] * 6), device=queue)
+    assert caught.value is one
+    assert one.__context__ is None
+
+    class Chained:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            try:
+                raise LookupError(len(keywords))
+            except LookupError as error:
+                raise TypeError("chained") from error
+
+    with pytest.raises(TypeError) as caught:
+        from_dlpack(Chained(), device=queue)
+    assert isinstance(caught.value.__context__, LookupError)
+
+
+def test_a_type_error_from_inside_is_what_the_caller_sees(queue):
+    class Broken:
+        def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
+            return len(5)  # type: ignore[arg-type]
+
+    class Narrow:
+        def __dlpack__(self, *, max_version: Any) -> Any:
+            return len(5)  # type: ignore[arg-type]
+
+    for device in (queue, None):
+        with pytest.raises(TypeError, match="object of type 'int' has no len"):
+            from_dlpack(Broken(), device=device)
+    with pytest.raises(TypeError, match="missing 1 required") as caught:
+        from_dlpack(Narrow())
+    assert "object of type 'int' has no len" in str(caught.value.__context__)
+
+
+# --- producers that take a stream
+
+
+class WithQueue(ForeignArray):
+    """A producer that hands over by itself, and does not say its queue."""
+
+    def __init__(self, foreign: ForeignTensor, own: Any) -> None:
+        super().__init__(foreign)
+        self.own = own
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        capsule = super().__dlpack__(stream=stream, **keywords)
+        if stream is not None:
+            stream.submit_barrier([self.own.submit_barrier()])
+        return capsule
+
+
+class WithAddress(WithQueue):
+    """A producer that wants an int, as JAX and PyTorch do."""
+
+    def __dlpack__(self, *, stream: int | None = None, **keywords: Any) -> Any:
+        if stream is None:
+            return super().__dlpack__(**keywords)
+        if type(stream) is not int:
+            raise TypeError("stream must be an int")
+        queue = dpctl.SyclQueue(new_capsule(stream, b"SyclQueueRef"))
+        return super().__dlpack__(stream=queue, **keywords)
+
+
+class WithoutVersion(WithAddress):
+    """A producer from before ``max_version`` that wants an int."""
+
+    def __dlpack__(self, *, stream: int | None = None) -> Any:  # type: ignore[override]
+        return super().__dlpack__(stream=stream)
+
+
+TAKING = pytest.mark.parametrize("kind", [WithQueue, WithAddress, WithoutVersion])
+
+
+@TAKING
+def test_a_producer_orders_its_work_before_the_queue_that_it_is_given(kind, consumer, start):
+    pending = start(new_queue())
+    foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
+    taken = from_dlpack(kind(foreign, pending.queue), device=consumer)
+    assert (taken.data, taken.sycl_queue) == (address_of(pending.memory), consumer)
+    check_order(consumer, pending)
+
+
+@TAKING
+def test_a_copy_waits_for_the_queue_that_the_producer_was_given(kind, start):
+    consumer = new_queue(in_order=True)
+    pending = start(new_queue())
+    foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
+    array = kind(foreign, pending.queue)
+    copied = answer_behind(pending, lambda: from_dlpack(array, device=consumer, copy=True))
+    assert copied.numpy().tolist() == VALUES
+
+
+@pytest.mark.parametrize("kind", [WithQueue, WithAddress])
+def test_a_producer_that_says_its_queue_is_given_none(kind, foreign, consumer, start):
+    pending = start(new_queue())
+    array = kind(foreign, pending.queue)
+    array.foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
+    array.sycl_queue = pending.queue
+    assert from_dlpack(array, device=consumer).sycl_queue == consumer
+    assert array.asked == [{"max_version": NEWEST}]
+    check_order(consumer, pending)
+
+
+def test_what_a_producer_in_host_memory_is_asked_for(queue):
+    values = np.arange(12, dtype=np.float32)
+    foreign = ForeignTensor(values.ctypes.data)
+    foreign.tensor.device_type = 1
+    array = ForeignArray(foreign, device=(1, 0))
+    assert from_dlpack(array, device=queue).numpy().ravel().tolist() == values.tolist()
+    assert array.asked == [{"max_version": NEWEST}]
+
+
+# --- copies
+
+
+@pytest.mark.parametrize("strides", [(4, 1), (0, 1)], ids=["unique", "overlapping"])
+def test_a_copy_that_the_producer_made_unasked_is_the_copy(memory, strides):
+    """Unless elements overlap, as those of dpctl's and dpnp's copies of a broadcast."""
+    foreign = ForeignTensor(address_of(memory), strides=strides)
+    foreign.managed.flags = IS_COPIED
+    array = ForeignArray(foreign)
+    made = from_dlpack(array, copy=True)
+    assert (made.data == address_of(memory)) is (strides == (4, 1))
+    assert (made.strides, made.byte_extent) == ((4, 1), 48)
+    assert from_dlpack(array).data == address_of(memory)
+    assert array.asked == [{"max_version": NEWEST}] * 2
+
+
+def test_no_copy_is_refused_by_the_producer_where_it_can_be(foreign):
+    class Copying(ForeignArray):
+        def __dlpack__(self, *, copy: Any = None, **keywords: Any) -> Any:
+            capsule = super().__dlpack__(copy=copy, **keywords)
+            if copy is False:
+                raise BufferError("not without a copy")
+            return capsule
+
+    array = Copying(foreign)
+    with pytest.raises(BufferError, match="not without a copy"):
+        from_dlpack(array, copy=False)
+    assert array.asked == [{"max_version": NEWEST, "copy": False}]
+
+
+# --- what an array is
+
+
+def raising(error: type[BaseException]) -> Any:
+    @property  # type: ignore[misc]
+    def attribute(self: Any) -> Any:
+        raise error("of the property")
+
+    return attribute
+
+
+PROPERTIES = ["__dlpack__", "__dlpack_device__", "sycl_queue"]
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("call", [from_dlpack, validate])
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_what_a_property_raises_reaches_the_caller(foreign, name, call, error):
+    """Also an AttributeError, which does not mean that there is no such attribute."""
+    array = type("Array", (ForeignArray,), {name: raising(error)})(foreign)
+    with pytest.raises(error, match="of the property") as caught:
+        call(array)
+    assert type(caught.value) is error
+
+
+def test_what_getattr_gives_counts_where_a_property_fails(foreign, queue):
+    members = {"sycl_queue": raising(AttributeError), "__getattr__": lambda self, name: queue}
+    array = type("Array", (ForeignArray,), members)(foreign)
+    assert from_dlpack(array).sycl_queue == queue
+
+
+def test_a_proxy_without_a_queue_has_none(foreign):
+    own = ForeignArray(foreign)
+
+    class Proxy:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(own, name)
+
+    assert from_dlpack(Proxy()).sycl_queue is None
+
+
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_what_the_getattr_of_a_proxy_raises_reaches_the_caller(foreign, name, error):
+    own = ForeignArray(foreign)
+
+    class Proxy:
+        def __getattr__(self, asked: str) -> Any:
+            if asked == name:
+                raise error("of the proxy")
+            return getattr(own, asked)
+
+    with pytest.raises(error, match="of the proxy"):
+        from_dlpack(Proxy())
+
+
+def test_what_the_device_of_an_array_raises_reaches_the_caller(foreign):
+    def lost(self: Any) -> Any:
+        raise OSError("lost")
+
+    array = type("Array", (ForeignArray,), {"__dlpack_device__": lost})(foreign)
+    for call in (from_dlpack, validate):
+        with pytest.raises(OSError, match="lost"):
+            call(array)
+
+
+def test_a_method_that_is_replaced_is_the_one_that_counts(foreign):
+    class Array(StandIn):
+        def __dlpack__(self, *, max_version: Any = None) -> Any:
+            return self.give(max_version=max_version)
+
+    array = Array(foreign)
+    assert from_dlpack(array).data == foreign.tensor.data
+    Array.__dlpack__ = lambda self, stream=None: self.give(stream=stream)
+    assert from_dlpack(array).data == foreign.tensor.data
+    del Array.__dlpack__
+    with wrong_argument(TypeError, "x", "found an object of type Array"):
+        from_dlpack(array)
+    array.__dlpack__ = array.give
+    assert from_dlpack(array).data == foreign.tensor.data
+    assert array.asked == [{"max_version": NEWEST}, {}, {}]
+
+
+STRANGERS: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "a memoryview": lambda: memoryview(b"ab"),
+    "a method that cannot be called": type("Array", (), {"__dlpack__": 5}),
+    "its own, that cannot be called": lambda: types.SimpleNamespace(__dlpack__=5),
+    # whose method is that of its instances
+    "our class": lambda: DLPackTensor,
+    "NumPy's class": lambda: np.ndarray,
+    "a class": lambda: OldArray,
+}
+
+
+@pytest.mark.parametrize("call", [from_dlpack, validate])
+@pytest.mark.parametrize("name", STRANGERS)
+def test_what_has_no_dlpack_to_call_is_a_type_error(name, call):
+    x = STRANGERS[name]()
+    with wrong_argument(TypeError, "x", f"found an object of type {type(x).__name__}"):
+        call(x)
+
+
+def holder(tensor: DLPackTensor) -> Any:
+    return types.SimpleNamespace(
+        __dlpack__=tensor.__dlpack__, __dlpack_device__=tensor.__dlpack_device__
+    )
+
+
+@pytest.mark.parametrize("keywords", [{}, {"device": (14, 0)}, {"copy": False}], ids=str)
+@pytest.mark.parametrize("kind", [holder, weakref.proxy])
+def test_an_object_may_have_the_protocol_itself(memory, kind, keywords):
+    tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype="f4", strides=(1, 3))
+    x = kind(tensor)
+    taken = from_dlpack(x, **keywords)
+    assert (taken.data, taken.shape, taken.strides) == (tensor.data, (3, 4), (1, 3))
+    assert validate(x).data == tensor.data
