@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copies.hpp"
-#include "python_objects.hpp"
+#include "process.hpp"
 #include "queues.hpp"
 
 #include <cstring>

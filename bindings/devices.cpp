@@ -50,6 +50,9 @@ nb::list device_rows() {
 }  // namespace
 
 void register_devices(nb::module_& module) {
+  module.def("dtype_name", [](std::uint8_t code, std::uint8_t bits, std::uint16_t lanes) {
+    return dtype_name({code, bits, lanes});
+  });
   module.def(
       "device_id",
       [](nb::handle device) {
@@ -59,11 +62,16 @@ void register_devices(nb::module_& module) {
       nb::arg("device").none(), nb::sig("def device_id(device: SyclDevice) -> int"));
   module.def(
       "root_device",
-      [](std::int32_t id) {
+      [](nb::handle id) {
+        const std::int64_t number = read_integer("device_id", id);
+        if (number < INT32_MIN || number > INT32_MAX) {
+          detail::refuse(errc::device_id_out_of_range, "device.device_id", "an int32_t",
+                         text_of(id), "pass an id of usm_dlpack.device_id");
+        }
         check_process();
-        return to_dpctl(root_device(id));
+        return to_dpctl(root_device(static_cast<std::int32_t>(number)));
       },
-      nb::arg("device_id"), nb::sig("def root_device(device_id: int) -> SyclDevice"));
+      nb::arg("device_id").none(), nb::sig("def root_device(device_id: int) -> SyclDevice"));
   module.def("device_rows", &device_rows,
              nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
   module.def("partitions", &partitions, nb::arg("device_id"));

@@ -76,12 +76,12 @@ std::optional<bool> read_copy(nb::handle copy) {
   if (copy.is_none()) {
     return std::nullopt;
   }
-  const nb::object says = call_python("truth", copy);
-  if (says.is_none()) {
+  const std::optional<bool> read = find_truth(copy);
+  if (!read) {
     detail::refuse(errc::request_unsupported, "copy", "None, True or False", text_of(copy),
                    "pass one of these");
   }
-  return says.is(Py_True);
+  return read;
 }
 
 template <class Owner>

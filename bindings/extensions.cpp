@@ -195,7 +195,7 @@ void register_package_interface(nb::module_& module) {
                                            &free_after_work,
                                            &wait_for_work,
                                            &check_usable,
-                                           &set_error};
+                                           &set_conversion_error};
   module.attr("_package_interface") = checked(PyCapsule_New(
       const_cast<package_interface*>(&table), package_interface::capsule_name, nullptr));
 }

@@ -12,6 +12,7 @@ struct destination {
   std::optional<std::int32_t> device_id;     ///< a root device
   std::optional<sycl::usm::alloc> usm_type;  ///< of a copy
   bool c_order = false;                      ///< elements are in C order, without gaps
+  std::optional<element_type> element;       ///< of an array whose export has only the bits
   import_request request;
 };
 
@@ -52,8 +53,12 @@ nb::object import_copy_of(const producer_tensor& offered, const capsule_content&
   const content_view view = view_of(content);
   std::vector<std::int64_t> arrays;
   const DLTensor described = filled(*view.described, arrays);
-  const copy_source source{described,       structure, view.flags,
-                           offered.pending, proof,     wanted.c_order};
+  copy_source source{described,       structure, view.flags,
+                     offered.pending, proof,     wanted.c_order};
+  if (wanted.element) {
+    source.described.dtype = wanted.element->dtype;
+    source.flags |= wanted.element->flags();
+  }
   const std::int32_t id = wanted.device_id ? *wanted.device_id : proof->device_id();
   const sycl::usm::alloc kind =
       wanted.usm_type.value_or(proof ? proof->usm_type() : sycl::usm::alloc::device);
@@ -181,49 +186,56 @@ nb::object import_array(nb::handle x, const destination& wanted) {
 
 /// Makes a new tensor of another's memory, proved again. Uses no capsule, which would hide the
 /// owner from the garbage collector.
-nb::object share(nb::handle x, DLDataType dtype, std::uint64_t flags,
-                 const std::optional<sycl::queue>& consumer, bool c_order = false) {
+nb::object share(nb::handle x, const destination& wanted) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
+  const std::optional<sycl::queue>& consumer = wanted.request.queue;
   DLTensor shown = source.get();
-  shown.dtype = dtype;
-  if (c_order) {
+  if (wanted.c_order) {
     shown.strides = nullptr;
   }
-  const usm_allocation proof = detail::import_tensor(shown, {}, detail::storage_of(flags));
+  const usm_allocation proof =
+      detail::import_tensor(shown, {}, detail::storage_of(source.flags()));
   if (consumer && source.queue()) {
     hand_over(*source.queue(), *consumer);
   }
-  return make_tensor(shown, proof, flags, source.owner_for_others(x),
+  return make_tensor(shown, proof, source.flags(), source.owner_for_others(x),
                      consumer ? consumer : source.queue());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.
-nb::object from_dlpack(nb::handle x, std::optional<std::int32_t> device_id, nb::handle queue,
-                       std::optional<bool> copy, const std::optional<std::string>& usm_type,
-                       bool c_order) {
-  destination wanted{device_id, {}, c_order, {copy, device_id.has_value()}};
-  for (const sycl::usm::alloc kind : detail::known_kinds) {
-    if (usm_type && *usm_type == to_string(kind)) {
-      wanted.usm_type = kind;
-    }
+nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::handle usm_type,
+                       nb::handle order) {
+  destination wanted;
+  wanted.request.copy = read_flag("copy", copy);
+  if (const auto kind = read_choice("usm_type", usm_type, {"host", "device", "shared"})) {
+    constexpr sycl::usm::alloc kinds[] = {sycl::usm::alloc::host, sycl::usm::alloc::device,
+                                          sycl::usm::alloc::shared};
+    wanted.usm_type = kinds[*kind];
   }
+  wanted.c_order = read_choice("order", order, {"C"}).has_value();
   check_process();
-  if (!queue.is_none()) {
-    wanted.request.queue = to_queue(queue);
-    wanted.request.stream = nb::borrow(queue);
-    check_queue(*wanted.request.queue);
+  exportable array{nb::borrow(x), {}};
+  if (!device.is_none()) {
+    array = make_exportable(x);
+    wanted.element = array.element;
+    destination_place place = read_destination(device);
+    wanted.device_id = place.device_id;
+    wanted.request.host = true;
+    if (place.queue) {
+      check_queue(*place.queue);
+      wanted.request.queue = std::move(place.queue);
+      wanted.request.stream = nb::borrow(device);
+    }
+    detail::working_device(place.device_id);  // before the producer is called
   }
-  if (device_id) {
-    detail::working_device(*device_id);  // before the producer is called
-  }
-  if (is_tensor(x) && copy != true) {
+  if (is_tensor(x) && wanted.request.copy != true) {
     const tensor& own = *nb::inst_ptr<tensor>(x);
     if (!is_elsewhere(own.proof(), wanted) &&
         !is_in_other_order(own.get(), own.proof().structure(), wanted)) {
-      return share(x, own.dtype(), own.flags(), wanted.request.queue, c_order);
+      return share(x, wanted);
     }
   }
-  return import_array(x, wanted);
+  return import_array(array.array, wanted);
 }
 
 /// Refuses values whose dtype or shape is not the tensor's.
@@ -299,10 +311,10 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
     device_for_queue(to.described.data, to.structure.empty, to.described.device,
                      own.proof().context(), *also);
   }
-  const nb::object read = call_python("host_values", host, self);
+  const exportable read = make_values_exportable(host, own.element());
   import_request request;
   request.anywhere = true;
-  const producer_tensor offered = ask_producer(read[0], request);
+  const producer_tensor offered = ask_producer(read.array, request);
   const nb::ft_object_guard alone(offered.capsule);
   const capsule_content content = read_capsule(offered.capsule);
   const content_view view = view_of(content);
@@ -313,10 +325,9 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
                    detail::device_type_name(values.device.device_type),
                    "pass values on the host, for example host.numpy() or dpnp.asnumpy(host)");
   }
-  if (nb::object dtype = read[1]; !dtype.is_none()) {
-    const element_type element = to_element(nb::cast<element_parts>(dtype));
-    values.dtype = element.dtype;
-    flags |= element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
+  if (read.element) {
+    values.dtype = read.element->dtype;
+    flags |= read.element->flags();
   }
   const tensor_structure structure = check_values(values, flags, own);
   std::vector<std::int64_t> arrays;
@@ -343,25 +354,10 @@ nb::object import_managed(managed_tensor managed, std::optional<sycl::queue> que
 }
 
 void register_from_dlpack(nb::module_& module) {
-  module.def("from_dlpack", &from_dlpack, nb::arg("x").none(),
-             nb::arg("device_id") = nb::none(), nb::arg("queue") = nb::none(),
-             nb::arg("copy") = nb::none(), nb::arg("usm_type") = nb::none(),
-             nb::arg("c_order") = false,
-             nb::sig("def from_dlpack(x: typing.Any, device_id: int | None = None, "
-                     "queue: SyclQueue | None = None, copy: bool | None = None, "
-                     "usm_type: str | None = None, c_order: bool = False) -> DLPackTensor"));
-  module.def(
-      "reinterpret",
-      [](nb::handle_t<tensor> x, const element_parts& dtype) {
-        const element_type element = to_element(dtype);
-        const std::uint64_t padding =
-            element.storage == subbyte::padded ? flag::is_subbyte_type_padded : 0;
-        return share(x, element.dtype, nb::inst_ptr<tensor>(x)->flags() | padding,
-                     std::nullopt);
-      },
-      nb::sig("def reinterpret(x: DLPackTensor, dtype: tuple[int, int, int, bool]) -> "
-              "DLPackTensor"),
-      "Make a tensor of the same elements with another dtype of the same width.");
+  module.def("from_dlpack", &from_dlpack, nb::arg("x").none(), nb::arg("device").none(),
+             nb::arg("copy").none(), nb::arg("usm_type").none(), nb::arg("order").none(),
+             nb::sig("def from_dlpack(x: typing.Any, device: typing.Any, copy: typing.Any, "
+                     "usm_type: typing.Any, order: typing.Any) -> DLPackTensor"));
 }
 
 }  // namespace usm_dlpack::python

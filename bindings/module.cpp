@@ -35,7 +35,8 @@ NB_MODULE(_core_of_main, module) {
   at_exit(nb::cpp_function(&interpreter_gate::close));
   at_exit(nb::cpp_function(&wait_for_out_of_order_work));  // runs before
   module.def("check_process", &check_process);
-  register_python_objects(module);
+  register_errors(module);
+  register_host_view(module);
   register_tensor(module);
   register_exchange_api();
   register_validate(module);

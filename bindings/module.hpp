@@ -5,7 +5,7 @@
 #pragma once
 
 #include "copies.hpp"
-#include "python_objects.hpp"
+#include "places.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
 
@@ -129,6 +129,9 @@ Class& add_memory_properties(Class& made) {
 const char* name_of(bounds_proof bounds);
 const char* name_of(device_proof device);
 
+/// DLPackTensor.host_view
+nb::object make_host_view(nb::handle_t<tensor> self);
+
 using tensor_class = nb::class_<tensor>;
 void add_dlpack_method(tensor_class& made);
 void add_copy_from(tensor_class& made);
@@ -141,6 +144,7 @@ void register_to_dlpack_tensor(nb::module_& module);
 void register_from_dlpack(nb::module_& module);
 /// Adds the table of functions for extensions that include <usm_dlpack/nanobind/views.hpp>.
 void register_package_interface(nb::module_& module);
+void register_host_view(nb::module_& module);
 void register_tensor(nb::module_& module);
 
 }  // namespace usm_dlpack::python

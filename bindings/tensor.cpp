@@ -179,8 +179,7 @@ nb::object array_interface(nb::handle_t<tensor> object) {
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
   made["shape"] = shape_tuple(self);
   made["strides"] = strides_tuple(self);
-  made["typestr"] =
-      call_python("to_typestr", self.dtype().code, self.dtype().bits, self.dtype().lanes);
+  made["typestr"] = to_typestr(self.dtype(), "__sycl_usm_array_interface__");
   made["offset"] = 0;
   made["version"] = 1;
   made["syclobj"] =
@@ -188,32 +187,34 @@ nb::object array_interface(nb::handle_t<tensor> object) {
   return made;
 }
 
-nb::object to_numpy(nb::handle_t<tensor> self) {
-  const nb::object made = call_python("empty_numpy", self);
+nb::object to_numpy(nb::handle_t<tensor> object) {
+  const nb::object kept = nb::borrow(object);  // while other threads run
+  const tensor& self = *nb::inst_ptr<tensor>(object);
+  numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
   check_process();
-  write_compact(source_of(*nb::inst_ptr<tensor>(self)),
-                reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1])));
-  return made[0];
-}
-
-nb::object host_view(nb::handle_t<tensor> self) {
-  check_process();
-  const tensor& own = *nb::inst_ptr<tensor>(self);
-  static_cast<void>(own.get());  // refuses a released one
-  if (own.proof().usm_type() == sycl::usm::alloc::device) {
-    detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
-                   "copy the values with numpy(), or to shared USM with from_dlpack(x, "
-                   "usm_type=\"shared\")");
-  }
-  if (own.queue()) {
-    wait_for(*own.queue());
-  }
-  return call_python("host_view", self);
+  write_compact(source_of(self), made.data);
+  return std::move(made.array);
 }
 
 nb::object to_dtype(const tensor& self) {
-  const auto [code, bits, lanes, padded] = to_parts(self.element());
-  return call_python("to_numpy", code, bits, lanes, padded);
+  nb::object found = find_numpy_dtype(self.element());
+  return found.is_valid() ? found : nb::object(nb::str(dtype_name(self.dtype()).c_str()));
+}
+
+std::string describe(const tensor& self) {
+  std::string device = "?";  // in a child of fork(), which must not use the runtime
+  if (!process_is_forked()) {
+    const std::string name = self.proof().device().get_info<sycl::info::device::name>();
+    device = nb::cast<std::string>(nb::repr(nb::str(name.c_str()).attr("strip")()));
+  }
+  const auto text = [](nb::handle shown) { return nb::cast<std::string>(nb::str(shown)); };
+  return "DLPackTensor(shape=" + text(shape_tuple(self)) +
+         ", strides=" + text(strides_tuple(self)) + ", dtype=" + text(to_dtype(self)) +
+         ", usm_type='" + to_string(self.proof().usm_type()) +
+         "', device=" + text(device_tuple(self)) + ", name=" + device +
+         ", nbytes=" + std::to_string(self.nbytes()) +
+         ", byte_extent=" + std::to_string(self.proof().structure().nbytes) +
+         (self.readonly() ? ", read-only)" : ")");
 }
 
 [[noreturn]] void refuse_pickling(const tensor&) {
@@ -334,7 +335,7 @@ void register_tensor(nb::module_& module) {
            "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
            "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
       .def(
-          "host_view", &host_view, nb::sig("def host_view(self) -> HostView"),
+          "host_view", &make_host_view, nb::sig("def host_view(self) -> HostView"),
           "Return an object through which NumPy and other CPU libraries see the memory without\n"
           "a copy, after waiting for `sycl_queue`. Raises ConversionError for device USM, which\n"
           "the host cannot read.\n\n"
@@ -346,21 +347,9 @@ void register_tensor(nb::module_& module) {
            "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
-      .def(
-          "__repr__",
-          [](nb::handle_t<tensor> self) { return call_python("describe_tensor", self); },
-          nb::sig("def __repr__(self) -> str"));
+      .def("__repr__", &describe, nb::sig("def __repr__(self) -> str"));
   add_dlpack_method(made);
   add_copy_from(made);
-  module.def(
-      "parts_of",
-      [](nb::handle_t<tensor> self) {
-        const tensor& own = ready_tensor(self);
-        static_cast<void>(own.get());  // refuses a released one
-        const tensor_structure& view = own.proof().structure();
-        return std::make_tuple(to_parts(own.element()), view.lowest, view.nbytes);
-      },
-      "Return dtype, lowest address and size of a tensor.");
 }
 
 }  // namespace usm_dlpack::python

@@ -3,37 +3,15 @@
 // Python's DLPackTensor: a proved description of USM and its owner.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include "dtypes.hpp"
+
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <tuple>
 #include <variant>
 
 namespace usm_dlpack::python {
 
-namespace nb = nanobind;
-
 class memory_users;
-
-/// A dtype and its storage.
-struct element_type {
-  DLDataType dtype{};
-  subbyte storage = subbyte::packed;
-
-  std::int64_t bits() const noexcept { return detail::bits_per_element(dtype, storage); }
-};
-
-/// Python's tuple of it: code, bits, lanes, and whether elements are padded.
-using element_parts = std::tuple<std::uint8_t, std::uint8_t, std::uint16_t, bool>;
-
-inline element_parts to_parts(element_type element) noexcept {
-  const DLDataType dtype = element.dtype;
-  return {dtype.code, dtype.bits, dtype.lanes, element.storage == subbyte::padded};
-}
-inline element_type to_element(const element_parts& parts) noexcept {
-  const auto [code, bits, lanes, padded] = parts;
-  return {{code, bits, lanes}, padded ? subbyte::padded : subbyte::packed};
-}
 
 /// A tensor whose memory was proved when it was made; the proof is valid as long as the owner.
 /// Neither copied nor moved: it is stored in its Python object.

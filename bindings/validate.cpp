@@ -44,31 +44,31 @@ allocation_object validate_content(const capsule_content& content, const require
   return {proof, (flags & flag::read_only) != 0};
 }
 
-using name_list = std::vector<std::string>;
-
 /// Python's `validate`, of a capsule, which is not consumed, or of an array.
-allocation_object validate_array(nb::handle x, const std::optional<name_list>& usm_types,
-                                 const std::optional<name_list>& backends,
-                                 const std::optional<element_parts>& dtype,
-                                 std::optional<std::int32_t> ndim,
-                                 std::optional<bool> readonly, std::optional<bool> overlapping,
-                                 std::optional<std::int32_t> device_id) {
+allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle backends,
+                                 nb::handle dtype, nb::handle ndim, nb::handle readonly,
+                                 nb::handle overlapping, nb::handle device) {
   check_process();
   requirements wanted;
-  wanted.writable = readonly == false;
-  wanted.unique = overlapping == false;
-  wanted.ndim = ndim;
-  wanted.device_id = device_id;
-  const element_type element = dtype ? to_element(*dtype) : element_type{};
-  if (dtype) {
+  wanted.usm_types =
+      to_accepted("usm_types", detail::known_kinds, read_names("usm_types", usm_types));
+  if (!backends.is_none()) {
+    wanted.backends =
+        to_accepted("backends", detail::known_backends, read_names("backends", backends));
+  }
+  wanted.writable = read_flag("readonly", readonly) == false;
+  wanted.unique = read_flag("overlapping", overlapping) == false;
+  bool padded = false;
+  if (!dtype.is_none()) {
+    const element_type element = read_dtype(dtype);
     wanted.dtype = element.dtype;
+    padded = element.storage == subbyte::padded;
   }
-  const bool padded = element.storage == subbyte::padded;
-  if (usm_types) {
-    wanted.usm_types = to_accepted("usm_types", detail::known_kinds, *usm_types);
+  if (!ndim.is_none()) {
+    wanted.ndim = read_int32("ndim", ndim);
   }
-  if (backends) {
-    wanted.backends = to_accepted("backends", detail::known_backends, *backends);
+  if (!device.is_none()) {
+    wanted.device_id = read_device_id(device);
   }
   const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
   const producer_tensor offered =
@@ -129,7 +129,15 @@ void register_allocation(nb::module_& module) {
           "(host USM, or no memory).")
       .def(
           "__repr__",
-          [](nb::handle_t<self> object) { return call_python("describe_proof", object); },
+          [](const self& a) {
+            return "UsmAllocation(usm_type='" + std::string(to_string(a.proof().usm_type())) +
+                   "', device_id=" + std::to_string(a.proof().device_id()) +
+                   ", nbytes=" + std::to_string(a.proof().structure().nbytes) +
+                   ", size=" + std::to_string(a.proof().size()) + ", bounds='" +
+                   name_of(a.proof().bounds_proved()) + "', device_proof='" +
+                   name_of(a.proof().device_proved()) + "'" +
+                   (a.readonly() ? ", read-only)" : ")");
+          },
           nb::sig("def __repr__(self) -> str"));
 }
 
@@ -147,11 +155,13 @@ const char* name_of(device_proof device) {
 
 void register_validate(nb::module_& module) {
   register_allocation(module);
-  module.def("validate", &validate_array, nb::arg("x").none(),
-             nb::arg("usm_types") = nb::none(), nb::arg("backends") = nb::none(),
-             nb::arg("dtype") = nb::none(), nb::arg("ndim") = nb::none(),
-             nb::arg("readonly") = nb::none(), nb::arg("overlapping") = nb::none(),
-             nb::arg("device_id") = nb::none());
+  module.def("validate", &validate_array, nb::arg("x").none(), nb::arg("usm_types").none(),
+             nb::arg("backends").none(), nb::arg("dtype").none(), nb::arg("ndim").none(),
+             nb::arg("readonly").none(), nb::arg("overlapping").none(),
+             nb::arg("device").none(),
+             nb::sig("def validate(x: typing.Any, usm_types: typing.Any, backends: typing.Any, "
+                     "dtype: typing.Any, ndim: typing.Any, readonly: typing.Any, "
+                     "overlapping: typing.Any, device: typing.Any) -> UsmAllocation"));
   module.def("bounds_of", &bounds_of, nb::arg("x"),
              nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
                      "tuple[int, int, int, int, int]"));

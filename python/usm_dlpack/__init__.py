@@ -13,7 +13,6 @@ _register_cpu_driver()  # before anything can ask the runtime for its devices
 from usm_dlpack import _cli  # noqa: E402
 
 try:
-    from usm_dlpack import _callbacks  # noqa: F401 (_core calls them)
     from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
     from usm_dlpack._card import card as _card_of
     from usm_dlpack._core import DLPackTensor, UsmAllocation

@@ -30,19 +30,6 @@ def find_cpu_driver() -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def remedy_of_late_import() -> str | None:
-    """Return the remedy if there is no device although the wheel's driver is registered."""
-    driver = find_cpu_driver()
-    if driver is None or os.environ.get("OCL_ICD_FILENAMES") != str(driver):
-        return None
-    if "ONEAPI_DEVICE_SELECTOR" in os.environ:
-        return None
-    return (
-        "import usm_dlpack before the first device query of the process, which found no driver, "
-        "or run python -m usm_dlpack doctor"
-    )
-
-
 def _load_for_loader(folder: Path) -> None:
     """Load the libraries that the wheels' libOpenCL.so.1 needs but does not find.
 

@@ -2,7 +2,6 @@
 """The package's exceptions."""
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from usm_dlpack import _core, _cpu_driver
@@ -10,24 +9,8 @@ from usm_dlpack import _core, _cpu_driver
 _SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; .+", re.DOTALL)
 
 
-def type_name(value: object) -> str:
-    """Return the name of an object's type, in ASCII, whatever its metaclass says."""
-    name: str = type.__dict__["__name__"].__get__(type(value))
-    return ascii(name)[1:-1]
-
-
-def shown(value: object) -> str:
-    """Return the text of an object for a sentence, without addresses.
-
-    The error of a ``__repr__`` must not replace the refusal.
-    """
-    try:
-        text = ascii(value)
-    except Exception:
-        if type(value) is int:  # Python refuses to print one of too many digits
-            return f"an int of {value.bit_length()} bits"
-        text = "0x"
-    return f"an object of type {type_name(value)}" if "0x" in text else text
+type_name = _core.type_name
+shown = _core.text_of
 
 
 def command_for_page(name: str) -> str:
@@ -94,17 +77,4 @@ def is_our_sentence(error: BaseException) -> bool:
     return bool(ours)
 
 
-def classes_of(table: Iterable[tuple[str, str, bool]]) -> dict[str, type[ConversionError]]:
-    """Return the exception class of each code of the C++ table."""
-    return {
-        code: UsmBindingError if is_binding else ConversionError for code, _, is_binding in table
-    }
-
-
-_CLASSES = classes_of(_core.error_table())
-
-
-def from_parts(code: str, field: str, expected: str, found: str, remedy: str) -> ConversionError:
-    if code == "no_device":
-        remedy = _cpu_driver.remedy_of_late_import() or remedy
-    return _CLASSES.get(code, ConversionError)(code, field, expected, found, remedy)
+_core._set_exceptions(ConversionError, UsmBindingError, str(_cpu_driver.find_cpu_driver() or ""))

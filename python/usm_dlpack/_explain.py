@@ -8,10 +8,9 @@ from types import TracebackType
 from typing import Any, Literal
 
 from usm_dlpack import _core, _public
-from usm_dlpack._arguments import check_name, refuse
 from usm_dlpack._arrays import SyclDevice, SyclQueue
 from usm_dlpack._core import DLPackTensor, UsmAllocation
-from usm_dlpack._errors import ConversionError, error_text, type_name
+from usm_dlpack._errors import ConversionError, error_text, shown, type_name
 from usm_dlpack._terminal import styled
 
 __all__ = ["Explanation", "explain"]
@@ -201,13 +200,18 @@ def _given(**keywords: Any) -> Facts:
 
 
 def _directions(x: object, direction: object, imports: Facts, exports: Facts) -> list[str]:
-    check_name("direction", direction, ["import", "export"])
+    if direction not in (None, *_STEPS):
+        raise ValueError(
+            f'direction: expected None, "import" or "export", found {shown(direction)}; '
+            "pass one of these"
+        )
     given = {"export": exports, "import": imports}
     implied = [way for way, keywords in given.items() if keywords or way == direction]
     if len(implied) > 1:
-        expected, found = "keywords of validate or of to_dlpack_tensor", [*imports, *exports]
-        remedy = "explain one direction at a time"
-        refuse(ValueError, "direction", expected, ", ".join(found), remedy)
+        raise ValueError(
+            "direction: expected keywords of validate or of to_dlpack_tensor, found "
+            f"{', '.join([*imports, *exports])}; explain one direction at a time"
+        )
     names = {"export": "__sycl_usm_array_interface__", "import": "__dlpack__"}
     # Reading the interface of a tensor would wait for its queue.
     missing = object()

@@ -4,10 +4,9 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from usm_dlpack import _arguments, _core, _dtypes
+from usm_dlpack import _core
 from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, SyclDevice, SyclQueue
 from usm_dlpack._core import DLPackTensor, UsmAllocation
-from usm_dlpack._errors import ConversionError, shown
 
 _USM_TYPES = ("host", "device", "shared")
 
@@ -156,20 +155,7 @@ def from_dlpack(
     >>> usm_dlpack.from_dlpack(numpy.zeros(3), device=(14, 0)).usm_type
     'device'
     """
-    if device is None and copy is None and usm_type is None and order is None:
-        return _core.from_dlpack(x)
-    copy = _arguments.flag("copy", copy)
-    _arguments.check_name("usm_type", usm_type, _USM_TYPES)
-    _arguments.check_name("order", order, ["C"])
-    if device is None:
-        return _core.from_dlpack(x, None, None, copy, usm_type, order is not None)
-    _core.check_process()
-    element, values = _dtypes.bits_of_ml_array(x)
-    number, queue = _arguments.destination(device)
-    wanted = (number, queue, copy, usm_type, order is not None)
-    if element is not None:
-        return _core.reinterpret(_core.from_dlpack(values, *wanted), element)
-    return _core.from_dlpack(x, *wanted)
+    return _core.from_dlpack(x, device, copy, usm_type, order)
 
 
 def validate(
@@ -235,18 +221,7 @@ def validate(
         ...
     usm_dlpack.ConversionError: data: expected device USM, found host USM; ...
     """
-    others = (backends, dtype, ndim, readonly, overlapping, device)
-    if usm_types is _USM_TYPES and all(other is None for other in others):
-        return _core.validate(x)
-    _core.check_process()
-    kinds = _arguments.names("usm_types", usm_types)
-    accepted = None if backends is None else _arguments.names("backends", backends)
-    readonly = _arguments.flag("readonly", readonly)
-    overlapping = _arguments.flag("overlapping", overlapping)
-    element = None if dtype is None else _dtypes.read_dtype(dtype)
-    rank = None if ndim is None else _arguments.int32("ndim", ndim)
-    number = None if device is None else _arguments.device_id(device)
-    return _core.validate(x, kinds, accepted, element, rank, readonly, overlapping, number)
+    return _core.validate(x, usm_types, backends, dtype, ndim, readonly, overlapping, device)
 
 
 def device_id(device: SyclDevice, /) -> int:
@@ -291,9 +266,4 @@ def root_device(device_id: int, /) -> SyclDevice:
         ...
     usm_dlpack.ConversionError: device.device_id: expected ...
     """
-    number = _arguments.integer("device_id", device_id)
-    if not -(2**31) <= number < 2**31:
-        remedy = "pass an id of usm_dlpack.device_id"
-        field = "device.device_id"
-        raise ConversionError("device_id_out_of_range", field, "an int32_t", shown(number), remedy)
-    return _core.root_device(number)
+    return _core.root_device(device_id)

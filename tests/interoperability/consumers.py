@@ -23,7 +23,7 @@ from consumer_cases import (
     bytes_of,
     make_tensor,
 )
-from usm_dlpack import _dtypes
+from usm_dlpack import _core
 
 Tensor = usm_dlpack.DLPackTensor
 # The cases of a library whose arrays are compact, and never read-only.
@@ -297,7 +297,7 @@ class DescribesUsm(Consumer):
         tensor = content.dl_tensor
         return Seen(
             tuple(tensor.shape[: tensor.ndim]),
-            _dtypes.name_of(tensor.code, tensor.bits, tensor.lanes),
+            _core.dtype_name(tensor.code, tensor.bits, tensor.lanes),
             bytes_of(usm_dlpack.from_dlpack(array)),
             tensor.data + tensor.byte_offset,
             bool(getattr(content, "flags", 0) & READ_ONLY),

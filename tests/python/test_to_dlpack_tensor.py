@@ -24,7 +24,6 @@ from dpctl import memory as dpctl_memory
 from memory_sources import Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, stopped, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
-from usm_dlpack._dtypes import name_of, read_dtype
 
 # --- what a tensor says
 
@@ -306,18 +305,29 @@ def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory):
     assert to_dlpack_tensor(memory).readonly is False
 
 
-def test_names_mean_the_same_whatever_numpy_knows():
-    codes = {"int": 0, "uint": 1, "float": 2, "complex": 5}
-    widths = {"int": (1, 4, 64, 128), "uint": (1, 8, 32), "float": (16, 64, 128)}
-    for kind, code in codes.items():
-        for bits in widths.get(kind, (32, 64, 128, 256 - 8)):
-            for lanes in (1, 2, 16):
-                name = name_of(code, bits, lanes)
-                assert read_dtype(name) == (code, bits, lanes, False), name
-    assert read_dtype("int") == (0, 64, 1, False)  # NumPy's
-    for name in ("float4", "float0", "complex256", "x4", "float32x0", "int8x65536", "code3"):
-        with wrong_argument(TypeError, "dtype"):
-            read_dtype(name)
+@pytest.mark.parametrize("lanes", [1, 2, 16])
+@pytest.mark.parametrize(
+    ("kind", "code", "bits"),
+    [*(("int", 0, bits) for bits in (1, 4, 64, 128)), *(("uint", 1, bits) for bits in (1, 8, 32)),
+     *(("float", 2, bits) for bits in (16, 64, 128)),
+     *(("complex", 5, bits) for bits in (32, 64, 128, 192))],
+)  # fmt: skip
+def test_a_name_means_the_same_whatever_numpy_knows(memory, kind, code, bits, lanes):
+    name = f"{kind}{bits}" if lanes == 1 else f"{kind}{bits}x{lanes}"
+    read = to_dlpack_tensor(memory, shape=0, dtype=name)
+    assert str(read.dtype) == str(to_dlpack_tensor(memory, shape=0, dtype=(code, bits, lanes)).dtype)
+    assert str(read.dtype) == name
+    inside = content_of(read.__dlpack__()).dl_tensor
+    assert (inside.code, inside.bits, inside.lanes) == (code, bits, lanes)
+
+
+@pytest.mark.parametrize(
+    "name", ["float4", "float0", "complex256", "x4", "float32x0", "float32x1", "float32x04",
+             "int8x65536", "code3", "code3bits064", "float032", "int8 ", "float32x", "<"]
+)  # fmt: skip
+def test_a_name_of_no_dtype_is_refused(memory, name):
+    with wrong_argument(TypeError, "dtype"):
+        to_dlpack_tensor(memory, dtype=name)
 
 
 # Keywords of a tensor or array, keywords by which it is read anew, and what comes of them.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import typed_consumer
 import usm_dlpack
+from usm_dlpack._core import HostView
 from usm_dlpack._explain import Step
-from usm_dlpack._host_view import HostView
 
 CONSUMER = Path(typed_consumer.__file__)
 WRONG = """

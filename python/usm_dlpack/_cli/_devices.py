@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from usm_dlpack import ConversionError, _core
-from usm_dlpack._cpu_driver import remedy_of_late_import
 from usm_dlpack._terminal import say_error, styled, wants_colour
 
 _NO_DEVICE = (
@@ -90,7 +89,7 @@ def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
         if details:
             _print_all_details(devices, coloured)
     if not devices:
-        remedy = remedy_of_late_import() or _NO_DEVICE
+        remedy = _core.remedy_of_late_import() or _NO_DEVICE
         say_error(f"devices: expected at least one root device, found none; {remedy}")
     return 0 if any(device["usable"] for device in devices) else 1
 

@@ -154,7 +154,7 @@ def check_devices(found: dict[str, Any]) -> Iterator[Finding]:
 
 def _why_no_device(hiding: dict[str, str]) -> Finding:
     expected = "at least one root device"
-    if not hiding and _cpu_driver.remedy_of_late_import():
+    if not hiding and usm_dlpack._core.remedy_of_late_import():
         found = "none, because devices were queried before usm_dlpack was imported"
         remedy = (
             "import usm_dlpack first; here a sitecustomize module or a .pth file made the query"

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace usm_dlpack::python {
+
+nb::handle imported::get() const {
+  PyObject* known = found_;
+  if (known == nullptr) {
+    found_ = known = nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
+  }
+  return known;
+}
+
+bool is_instance(nb::handle object, nb::handle type) noexcept {
+  return PyType_IsSubtype(Py_TYPE(object.ptr()),
+                          reinterpret_cast<PyTypeObject*>(type.ptr())) != 0;
+}
+
+bool is_instance(nb::handle object, const imported& type) {
+  return is_instance(object, type.get());
+}
+
+std::optional<std::int64_t> find_integer(nb::handle value) {
+  static imported enumeration{"enum", "Enum"};
+  nb::object number = nb::borrow(value);
+  if (PyLong_CheckExact(value.ptr()) == 0) {
+    number = checked_unless(PyExc_Exception, PyNumber_Index(value.ptr()));
+    if (!number.is_valid() && is_instance(value, enumeration)) {
+      number = checked_unless(PyExc_Exception,
+                              PyNumber_Index(nb::object(value.attr("value")).ptr()));
+    }
+    if (!number.is_valid()) {
+      return std::nullopt;
+    }
+  }
+  int overflow = 0;
+  const std::int64_t read = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return overflow == 0  ? read
+         : overflow > 0 ? std::numeric_limits<std::int64_t>::max()
+                        : std::numeric_limits<std::int64_t>::min();
+}
+
+bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
+  if (PyTuple_Check(object.ptr()) == 0 || PyTuple_Size(object.ptr()) != 2) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < 2; ++i) {
+    const nb::object number = nb::borrow(PyTuple_GetItem(object.ptr(), i));
+    const std::optional<std::int64_t> read = find_integer(number);
+    if (!read) {
+      return false;
+    }
+    pair[i] = *read;
+  }
+  return true;
+}
+
+std::int64_t read_integer(const char* field, nb::handle value) {
+  if (const std::optional<std::int64_t> read = find_integer(value)) {
+    return *read;
+  }
+  refuse_argument(nb::exception_type::type_error, field, "an int", text_of(value), "pass one");
+}
+
+std::int32_t read_int32(const char* field, nb::handle value) {
+  const std::int64_t read = read_integer(field, value);
+  if (read < INT32_MIN || read > INT32_MAX) {
+    refuse_argument(nb::exception_type::value_error, field, "an int32_t", text_of(value),
+                    "correct the value");
+  }
+  return static_cast<std::int32_t>(read);
+}
+
+namespace {
+
+/// Adds an integer to a sequence; false if it is none.
+bool append_integer(const char* field, nb::handle value, std::int64_t lowest,
+                    std::vector<std::int64_t>& sequence) {
+  const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) {
+    return false;
+  }
+  int overflow = 0;
+  const std::int64_t read = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0 || read < lowest) {
+    refuse_argument(nb::exception_type::value_error,
+                    field + ("[" + std::to_string(sequence.size())) + "]",
+                    "from " + std::to_string(lowest) + " to 9223372036854775807 elements",
+                    text_of(number), "correct the value");
+  }
+  sequence.push_back(read);
+  return true;
+}
+
+/// Whether an object is a text or a collection without order, whose elements are no sequence.
+bool is_no_sequence(nb::handle values) {
+  return PyUnicode_Check(values.ptr()) != 0 || PyBytes_Check(values.ptr()) != 0 ||
+         PyByteArray_Check(values.ptr()) != 0 || PyDict_Check(values.ptr()) != 0 ||
+         PyAnySet_Check(values.ptr()) != 0;
+}
+
+[[noreturn]] void refuse_name(nb::exception_type kind, const char* field, nb::handle value,
+                              std::initializer_list<const char*> known) {
+  std::string expected = "None";
+  for (const char* const* name = known.begin(); name != known.end(); ++name) {
+    expected += name + 1 == known.end() ? " or \"" : ", \"";
+    expected += std::string(*name) + "\"";
+  }
+  refuse_argument(kind, field, expected, text_of(value), "pass one of these");
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::handle values,
+                                                       std::int64_t lowest) {
+  std::vector<std::int64_t> sequence;
+  if (is_no_sequence(values)) {
+    return std::nullopt;
+  }
+  if (PyTuple_CheckExact(values.ptr()) == 0 &&
+      append_integer(field, values, lowest, sequence)) {
+    return sequence;
+  }
+  const nb::object iterator = checked_unless(PyExc_TypeError, PyObject_GetIter(values.ptr()));
+  if (!iterator.is_valid()) {
+    return std::nullopt;
+  }
+  while (true) {
+    const nb::object value = nb::steal(PyIter_Next(iterator.ptr()));
+    if (value.is_valid() ? !append_integer(field, value, lowest, sequence)
+                         : PyErr_Occurred() != nullptr) {
+      break;
+    }
+    if (!value.is_valid()) {
+      return sequence;
+    }
+  }
+  if (PyErr_Occurred() != nullptr) {  // of a scalar array, which only seems to be a sequence
+    static_cast<void>(checked_unless(PyExc_TypeError, nullptr));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
+                                        std::int64_t lowest) {
+  auto read = find_integers(field, values, lowest);
+  if (!read) {
+    refuse_argument(nb::exception_type::type_error, field, "a sequence of integers",
+                    text_of(values), "pass a tuple of int");
+  }
+  return *std::move(read);
+}
+
+std::vector<std::string> read_names(const char* field, nb::handle values) {
+  const auto refuse = [&] {
+    refuse_argument(nb::exception_type::type_error, field, "a sequence of str",
+                    text_of(values), "pass names");
+  };
+  const nb::object sequence = PyUnicode_Check(values.ptr()) != 0
+                                  ? nb::object(nb::make_tuple(values))
+                                  : nb::borrow(values);
+  const nb::object iterator =
+      checked_unless(PyExc_TypeError, PyObject_GetIter(sequence.ptr()));
+  if (!iterator.is_valid()) {
+    refuse();
+  }
+  std::vector<std::string> names;
+  while (true) {
+    const nb::object name = nb::steal(PyIter_Next(iterator.ptr()));
+    if (!name.is_valid()) {
+      break;
+    }
+    if (PyUnicode_Check(name.ptr()) == 0) {
+      refuse();
+    }
+    const nb::object text = checked(  // a lone surrogate is in no name
+        PyUnicode_AsEncodedString(name.ptr(), "ascii", "backslashreplace"));
+    names.emplace_back(PyBytes_AsString(text.ptr()));
+  }
+  if (PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+  return names;
+}
+
+std::optional<std::size_t> read_choice(const char* field, nb::handle value,
+                                       std::initializer_list<const char*> known) {
+  if (value.is_none()) {
+    return std::nullopt;
+  }
+  if (PyUnicode_Check(value.ptr()) == 0) {
+    refuse_name(nb::exception_type::type_error, field, value, known);
+  }
+  for (const char* const* name = known.begin(); name != known.end(); ++name) {
+    if (PyUnicode_CompareWithASCIIString(value.ptr(), *name) == 0) {
+      return static_cast<std::size_t>(name - known.begin());
+    }
+  }
+  refuse_name(nb::exception_type::value_error, field, value, known);
+}
+
+std::optional<bool> find_truth(nb::handle value) {
+  static imported bool_of_numpy{"numpy", "bool_"};
+  if (PyLong_Check(value.ptr()) == 0 && !is_instance(value, bool_of_numpy)) {
+    return std::nullopt;
+  }
+  if (PyBool_Check(value.ptr()) == 0 && PyLong_Check(value.ptr()) != 0) {
+    const std::optional<std::int64_t> number = find_integer(value);
+    return number == 0 || number == 1 ? std::optional(number == 1) : std::nullopt;
+  }
+  return PyObject_IsTrue(value.ptr()) == 1;
+}
+
+std::optional<bool> read_flag(const char* field, nb::handle value) {
+  if (value.is_none()) {
+    return std::nullopt;
+  }
+  if (const std::optional<bool> read = find_truth(value)) {
+    return read;
+  }
+  refuse_argument(nb::exception_type::type_error, field, "None, True or False", text_of(value),
+                  "pass one");
+}
+
+}  // namespace usm_dlpack::python

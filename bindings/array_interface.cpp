@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array_interface.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace usm_dlpack::python {
+namespace {
+
+constexpr const char* interface_name = "__sycl_usm_array_interface__";
+
+/// Wide enough for sums of addresses and sizes, which are limited to `farthest`.
+__extension__ using wide = __int128;
+constexpr wide farthest = wide{1} << 100;
+constexpr wide address_count = wide{1} << 64;
+
+wide limited(wide value) { return std::clamp(value, -farthest, farthest); }
+
+/// The product of extents, limited to `farthest`.
+wide count_of(const std::vector<std::int64_t>& shape) {
+  wide count = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent == 0) {
+      return 0;
+    }
+    count = count > farthest / extent ? farthest : count * extent;
+  }
+  return count;
+}
+
+/// An array as an object describes it.
+struct described_array {
+  array_view view;
+  // Addresses from the lowest to behind the highest element; they may leave the address space.
+  wide begin = 0;
+  wide end = 0;
+};
+
+bool is_dpctl_memory(nb::handle object) {
+  static imported kinds[] = {{"dpctl.memory", "MemoryUSMDevice"},
+                             {"dpctl.memory", "MemoryUSMShared"},
+                             {"dpctl.memory", "MemoryUSMHost"}};
+  return std::any_of(std::begin(kinds), std::end(kinds),
+                     [&](const imported& kind) { return is_instance(object, kind); });
+}
+
+described_array read_tensor(nb::handle object) {
+  const tensor& own = ready_tensor(object);
+  const DLTensor described = own.get();
+  const tensor_structure& spanned = own.proof().structure();
+  const auto data = reinterpret_cast<std::uintptr_t>(described.data);
+  const std::size_t ndim = own.ndim();
+  described_array read;
+  read.view = {data,
+               {},
+               data,
+               {own.shape(), own.shape() + ndim},
+               std::vector(own.strides(), own.strides() + ndim),
+               own.element(),
+               own.readonly(),
+               {}};
+  read.begin = spanned.lowest;
+  read.end = read.begin + spanned.nbytes;
+  return read;
+}
+
+[[noreturn]] void refuse_interface(const std::string& found) {
+  refuse_argument(nb::exception_type::value_error, interface_name,
+                  "data, shape, strides, typestr, version 1 and syclobj as dpctl documents them",
+                  found, "correct the object that offers it");
+}
+
+/// Fields of an array interface, borrowed.
+class interface_fields {
+ public:
+  explicit interface_fields(nb::handle dictionary) : dictionary_(dictionary) {}
+
+  /// A field, or an invalid handle.
+  nb::handle find(const char* name) const {
+    return PyDict_GetItemString(dictionary_.ptr(), name);
+  }
+  nb::handle get(const char* name) const {
+    const nb::handle field = find(name);
+    if (!field.is_valid()) {
+      refuse_interface("none of '" + std::string(name) + "'");
+    }
+    return field;
+  }
+
+ private:
+  nb::handle dictionary_;
+};
+
+/// Whether an object equals 1; an array has no truth value.
+bool is_one(nb::handle version) {
+  static PyObject* const one = PyLong_FromLong(1);
+  const int equal = PyObject_RichCompareBool(version.ptr(), one, Py_EQ);
+  if (equal < 0) {
+    static_cast<void>(checked_unless(PyExc_Exception, nullptr));
+  }
+  return equal == 1;
+}
+
+/// Reads an address, which may be a negative offset; nothing if it is none.
+std::optional<std::uintptr_t> find_address(nb::handle value) {
+  const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) {
+    return std::nullopt;
+  }
+  const std::uintptr_t address = PyLong_AsUnsignedLongLong(number.ptr());
+  if (PyErr_Occurred() != nullptr) {
+    static_cast<void>(checked_unless(PyExc_OverflowError, nullptr));
+    return std::nullopt;
+  }
+  return address;
+}
+
+std::vector<std::int64_t> read_sequence(const char* field, nb::handle values,
+                                        std::int64_t lowest) {
+  auto read = find_integers(field, values, lowest);
+  if (!read) {
+    refuse_interface("the " + std::string(field) + " " + text_of(values));
+  }
+  return *std::move(read);
+}
+
+described_array read_fields(nb::handle dictionary) {
+  const interface_fields fields(dictionary);
+  described_array read;
+  array_view& view = read.view;
+  if (const nb::handle version = fields.get("version"); !is_one(version)) {
+    refuse_interface("the version " + text_of(version));
+  }
+  const nb::handle data = fields.get("data");
+  const bool is_pair = (PyTuple_Check(data.ptr()) != 0 || PyList_Check(data.ptr()) != 0) &&
+                       PySequence_Size(data.ptr()) == 2;
+  const auto address = is_pair ? find_address(nb::object(data[0])) : std::nullopt;
+  if (!address) {
+    refuse_interface("the data " + text_of(data));
+  }
+  view.data = *address;
+  const int readonly = PyObject_IsTrue(nb::object(data[1]).ptr());
+  if (readonly < 0) {
+    static_cast<void>(checked_unless(PyExc_Exception, nullptr));
+    refuse_interface("the data " + text_of(data));
+  }
+  view.readonly = readonly == 1;
+  view.shape = read_sequence("shape", fields.get("shape"), 0);
+  const nb::handle strides = fields.find("strides");
+  if (strides.is_valid() && !strides.is_none()) {
+    view.strides =
+        read_sequence("strides", strides, std::numeric_limits<std::int64_t>::min());
+    if (view.strides->size() != view.shape.size()) {
+      refuse_interface(std::to_string(view.strides->size()) + " strides for " +
+                       std::to_string(view.shape.size()) + " dimensions");
+    }
+  }
+  const nb::handle typestr = fields.get("typestr");
+  const std::optional<element_type> element = find_typestr_element(typestr);
+  if (!element) {
+    refuse_interface("the typestr " + text_of(typestr));
+  }
+  view.element = *element;
+  const wide itemsize = view.element.bits() / 8;
+  const nb::handle offset = fields.find("offset");
+  const std::optional<std::int64_t> elements =
+      offset.is_valid() ? find_integer(offset) : std::optional<std::int64_t>(0);
+  const wide first = view.data + elements.value_or(-1) * itemsize;
+  if (!elements || first < 0 || first >= address_count) {
+    refuse_interface("the offset " + text_of(offset));
+  }
+  view.first = static_cast<std::uintptr_t>(first);
+  view.syclobj = nb::borrow(fields.get("syclobj"));
+  wide low = 0;
+  wide count = count_of(view.shape);
+  if (count != 0 && view.strides) {
+    wide high = 0;
+    for (std::size_t r = 0; r < view.shape.size(); ++r) {
+      const wide reach = wide{view.shape[r] - 1} * (*view.strides)[r];
+      wide& side = reach < 0 ? low : high;
+      side = limited(side + limited(reach));
+    }
+    count = high - low + 1;
+  }
+  read.begin = first + low * itemsize;
+  read.end = read.begin + count * itemsize;
+  return read;
+}
+
+described_array read_object(nb::handle object) {
+  if (has_tensor_type(object)) {
+    return read_tensor(object);
+  }
+  static PyObject* const name = PyUnicode_InternFromString(interface_name);
+  const nb::object interface = find_attribute(object, nb::handle(name));
+  if (!interface.is_valid() || PyDict_Check(interface.ptr()) == 0) {
+    refuse_argument(nb::exception_type::type_error, "obj",
+                    std::string("an object with ") + interface_name,
+                    "one of type " + name_of_type(object),
+                    "pass dpctl.memory or a dpnp array, or use from_dlpack");
+  }
+  described_array read = read_fields(interface);
+  // dpctl.memory reports writable memory as read-only.
+  read.view.readonly = read.view.readonly && !is_dpctl_memory(object);
+  return read;
+}
+
+/// The memory that an array is a part of, if its first element is in it.
+struct whole_memory {
+  nb::object object;
+  described_array array;
+};
+
+std::optional<whole_memory> find_memory_of(nb::handle object, std::uintptr_t first) {
+  // The attributes with an array's memory: of dpctl.tensor and dpnp.tensor, like NumPy's, of
+  // dpnp.
+  for (const char* name : {"usm_data", "base", "data"}) {
+    try {
+      nb::object memory = find_attribute(object, name, PyExc_Exception);
+      if (!memory.is_valid()) {
+        continue;
+      }
+      described_array read = read_object(memory);
+      if (read.begin <= first && first <= read.end) {
+        return whole_memory{std::move(memory), std::move(read)};
+      }
+    } catch (const nb::builtin_exception&) {  // no memory
+    } catch (const conversion_error&) {
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_Exception)) {
+        throw;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The bytes of an object, or of the memory that it is a part of.
+byte_range bytes_behind(nb::handle object, const described_array& array) {
+  constexpr int longest_chain = 64;
+  wide begin = array.begin;
+  wide end = array.end;
+  nb::object owner = nb::borrow(object);
+  for (int i = 0; i < longest_chain && !has_tensor_type(owner) && !is_dpctl_memory(owner);
+       ++i) {
+    std::optional<whole_memory> found = find_memory_of(owner, array.view.first);
+    if (!found) {
+      break;
+    }
+    owner = std::move(found->object);
+    begin = found->array.begin;
+    end = found->array.end;
+  }
+  return {static_cast<std::uintptr_t>(std::max(begin, wide{0})),
+          static_cast<std::uintptr_t>(std::min(end, address_count - 1))};
+}
+
+/// Whether the elements are in C order without gaps.
+bool is_compact(const array_view& view) {
+  if (!view.strides || count_of(view.shape) == 0) {
+    return true;
+  }
+  wide expected = 1;
+  for (std::size_t r = view.shape.size(); r-- > 0;) {
+    if (view.shape[r] != 1 && (*view.strides)[r] != expected) {
+      return false;
+    }
+    expected = limited(expected * view.shape[r]);
+  }
+  return true;
+}
+
+/// The one-dimensional shape of all bytes behind an offset.
+std::vector<std::int64_t> reinterpreted_shape(const array_view& view, std::int64_t bits,
+                                              std::int64_t offset, nb::handle byte_offset) {
+  if (!is_compact(view)) {
+    refuse_argument(nb::exception_type::value_error, "shape",
+                    "a shape, since the array is not compact", "None",
+                    "pass shape and strides of the elements that are meant");
+  }
+  const wide nbytes = limited((count_of(view.shape) * view.element.bits() + 7) / 8);
+  const wide behind = nbytes - offset;
+  if (behind < 0) {
+    refuse_argument(nb::exception_type::value_error, "byte_offset",
+                    "at most " + detail::digits(static_cast<std::uint64_t>(nbytes)) +
+                        ", the bytes of the array",
+                    text_of(byte_offset), "correct byte_offset");
+  }
+  if (behind * 8 % bits != 0) {
+    refuse_argument(nb::exception_type::value_error, "shape",
+                    "a whole number of elements of " + std::to_string(bits) + " bits",
+                    detail::digits(static_cast<std::uint64_t>(behind)) +
+                        " bytes behind byte_offset",
+                    "pass shape");
+  }
+  return {static_cast<std::int64_t>(
+      std::min(behind * 8 / bits, wide{std::numeric_limits<std::int64_t>::max()}))};
+}
+
+}  // namespace
+
+array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
+                           nb::handle strides, nb::handle byte_offset) {
+  described_array array = read_object(obj);
+  array_view view = array.view;
+  const std::int64_t offset = read_integer("byte_offset", byte_offset);
+  if (!dtype.is_none()) {
+    view.element = read_dtype(dtype);
+  }
+  if (!strides.is_none() && shape.is_none() && (!dtype.is_none() || offset != 0)) {
+    refuse_argument(nb::exception_type::value_error, "shape", "a shape for these strides",
+                    "None", "pass both");
+  }
+  const std::int64_t bits = view.element.bits();
+  if (!shape.is_none()) {
+    view.shape = read_integers("shape", shape, 0);
+    view.strides.reset();
+  } else if (offset != 0 || bits != array.view.element.bits()) {
+    view.shape = reinterpreted_shape(array.view, bits, offset, byte_offset);
+    view.strides.reset();
+  }
+  if (!strides.is_none()) {
+    view.strides =
+        read_integers("strides", strides, std::numeric_limits<std::int64_t>::min());
+    if (view.strides->size() != view.shape.size()) {
+      refuse_argument(nb::exception_type::value_error, "strides",
+                      std::to_string(view.shape.size()) + ", one for each dimension",
+                      std::to_string(view.strides->size()), "correct shape or strides");
+    }
+  }
+  const wide first = wide{view.first} + offset;
+  const bool is_limited = offset == std::numeric_limits<std::int64_t>::max() ||
+                          offset == std::numeric_limits<std::int64_t>::min();
+  if (is_limited || first < 0 || first >= address_count) {
+    refuse_argument(nb::exception_type::value_error, "byte_offset",
+                    "an offset within the address space", text_of(byte_offset),
+                    "correct byte_offset");
+  }
+  view.first = static_cast<std::uintptr_t>(first);
+  view.bytes = bytes_behind(obj, array);
+  return view;
+}
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dtypes.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// A kind of numbers that NumPy has: the letter in its type strings, and the widths.
+struct numpy_kind {
+  char letter;
+  std::uint8_t code;
+  std::uint8_t narrowest;  ///< the fewest bits of a width; each other doubles it
+  std::uint8_t widest;
+  std::uint8_t smallest_named;  ///< the fewest bits that DLPack's name can have
+};
+constexpr numpy_kind numpy_kinds[] = {{'i', kDLInt, 8, 64, 1},
+                                      {'u', kDLUInt, 8, 64, 1},
+                                      {'f', kDLFloat, 16, 64, 16},
+                                      {'c', kDLComplex, 64, 128, 32},
+                                      {'b', kDLBool, 8, 8, 8}};
+
+const numpy_kind* find_kind(std::uint8_t code) noexcept {
+  for (const numpy_kind& kind : numpy_kinds) {
+    if (kind.code == code) {
+      return &kind;
+    }
+  }
+  return nullptr;
+}
+
+bool has_width(const numpy_kind& kind, unsigned bits) noexcept {
+  return bits >= kind.narrowest && bits <= kind.widest && (bits & (bits - 1)) == 0;
+}
+
+/// DLPack's name of a dtype of one lane, or an empty one.
+std::string find_scalar_name(std::uint8_t code, std::uint8_t bits) {
+  if (code >= detail::type_code_count) {
+    return {};
+  }
+  const detail::type_code_row& row = detail::type_code_rows[code];
+  if (row.bits != 0) {
+    return row.bits != bits ? "" : code == kDLBfloat ? "bfloat16" : row.name;
+  }
+  const numpy_kind* kind = find_kind(code);
+  return kind != nullptr && bits >= kind->smallest_named ? row.name + std::to_string(bits)
+                                                         : std::string();
+}
+
+/// Reads DLPack's name of a dtype of one lane.
+std::optional<DLDataType> find_scalar(const std::string& name) {
+  for (std::uint8_t code = 0; code < detail::type_code_count; ++code) {
+    const detail::type_code_row& row = detail::type_code_rows[code];
+    unsigned bits = row.bits;
+    if (bits == 0) {
+      const std::size_t length = std::strlen(row.name);
+      if (name.compare(0, length, row.name) != 0 ||
+          std::sscanf(name.c_str() + length, "%3u", &bits) != 1) {
+        continue;
+      }
+    }
+    const auto width = static_cast<std::uint8_t>(bits);
+    if (bits < 256 && find_scalar_name(code, width) == name) {
+      return DLDataType{code, width, 1};
+    }
+  }
+  unsigned code = 0;
+  unsigned bits = 0;
+  if (std::sscanf(name.c_str(), "code%3ubits%3u", &code, &bits) == 2 && code < 256 &&
+      bits < 256 && bits > 0) {
+    const DLDataType read{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
+    if (dtype_name(read) == name) {
+      return read;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Reads a name as `dtype_name` gives it.
+std::optional<DLDataType> find_named(const std::string& name) {
+  std::optional<DLDataType> read = find_scalar(name);  // first: complex32 has an x
+  const std::size_t x = name.rfind('x');
+  unsigned lanes = 0;
+  if (!read && x != std::string::npos &&
+      std::sscanf(name.c_str() + x + 1, "%5u", &lanes) == 1 && lanes < 65536) {
+    read = find_scalar(name.substr(0, x));
+    if (read) {
+      read->lanes = static_cast<std::uint16_t>(lanes);
+      if (lanes == 0 || dtype_name(*read) != name) {
+        read.reset();
+      }
+    }
+  }
+  return read;
+}
+
+/// Reads a type string in native byte order of a number that NumPy has, such as "<f4".
+std::optional<DLDataType> find_typestr(const std::string& typestr) {
+  const std::size_t letter = typestr.find_first_not_of("<|=");
+  if (letter > 1) {
+    return std::nullopt;
+  }
+  const std::string digits = typestr.substr(letter + 1);
+  for (const numpy_kind& kind : numpy_kinds) {
+    for (unsigned bits = kind.narrowest; kind.letter == typestr[letter] && bits <= kind.widest;
+         bits *= 2) {
+      if (digits == std::to_string(bits / 8)) {
+        return DLDataType{kind.code, static_cast<std::uint8_t>(bits), 1};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether ml_dtypes may have a dtype that NumPy lacks.
+bool is_of_ml_dtypes(DLDataType dtype) {
+  const numpy_kind* kind = find_kind(dtype.code);
+  const bool is_narrow = kind != nullptr && dtype.bits < kind->narrowest &&
+                         (dtype.bits < 8 || dtype.code == kDLComplex);
+  return dtype.lanes == 1 && !find_scalar_name(dtype.code, dtype.bits).empty() &&
+         (kind == nullptr || is_narrow);
+}
+
+/// Imports ml_dtypes, so that NumPy knows bfloat16, float8_e5m2 and so on; false without it.
+bool register_ml_dtypes() {
+  return checked_unless(PyExc_ImportError, PyImport_ImportModule("ml_dtypes")).is_valid();
+}
+
+/// What NumPy makes of an object as a dtype; an invalid object if it refuses.
+nb::object find_as_numpy(nb::handle dtype) {
+  static imported made_by{"numpy", "dtype"};
+  return checked_unless(
+      PyExc_Exception,
+      PyObject_CallFunctionObjArgs(made_by.get().ptr(), dtype.ptr(), nullptr));
+}
+
+/// Reads a tuple of three ints that the fields of a DLDataType can hold.
+std::optional<DLDataType> find_parts(nb::handle dtype) {
+  if (PyTuple_Check(dtype.ptr()) == 0 || PyTuple_Size(dtype.ptr()) != 3) {
+    return std::nullopt;
+  }
+  std::int64_t parts[3];
+  for (Py_ssize_t i = 0; i < 3; ++i) {
+    PyObject* part = PyTuple_GetItem(dtype.ptr(), i);
+    if (PyLong_CheckExact(part) == 0) {
+      return std::nullopt;
+    }
+    parts[i] = *find_integer(part);
+  }
+  const auto [code, bits, lanes] = parts;
+  if (code < 0 || code > 255 || bits < 1 || bits > 255 || lanes < 1 || lanes > 65535) {
+    return std::nullopt;
+  }
+  return DLDataType{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits),
+                    static_cast<std::uint16_t>(lanes)};
+}
+
+/// The text of a str, or nothing for another object or a text that is not UTF-8.
+std::optional<std::string> find_text(nb::handle object) {
+  if (PyUnicode_Check(object.ptr()) == 0) {
+    return std::nullopt;
+  }
+  const nb::object bytes =
+      checked_unless(PyExc_UnicodeError, PyUnicode_AsUTF8String(object.ptr()));
+  if (!bytes.is_valid()) {
+    return std::nullopt;
+  }
+  return std::string(PyBytes_AsString(bytes.ptr()),
+                     static_cast<std::size_t>(PyBytes_Size(bytes.ptr())));
+}
+
+imported numpy_array_class{"numpy", "ndarray"};
+
+/// Whether NumPy itself exports an array: a class may export others than it has.
+bool is_exported_by_numpy(nb::handle x) {
+  if (!is_instance(x, numpy_array_class)) {
+    return false;
+  }
+  return x.type().attr("__dlpack__").is(numpy_array_class.get().attr("__dlpack__"));
+}
+
+}  // namespace
+
+std::string dtype_name(DLDataType dtype) {
+  std::string name = find_scalar_name(dtype.code, dtype.bits);
+  if (name.empty()) {
+    name = "code" + std::to_string(dtype.code) + "bits" + std::to_string(dtype.bits);
+  }
+  return dtype.lanes == 1 ? name : name.append("x").append(std::to_string(dtype.lanes));
+}
+
+element_type read_dtype(nb::handle dtype) {
+  const std::optional<std::string> text = find_text(dtype);
+  if (text) {
+    if (const auto named = find_named(*text)) {
+      return {*named};
+    }
+    if (const auto named = find_typestr(*text)) {
+      return {*named};
+    }
+  } else if (const auto parts = find_parts(dtype)) {
+    return {*parts};
+  }
+  const nb::object found = find_as_numpy(dtype);
+  if (!found.is_valid()) {
+    refuse_argument(nb::exception_type::type_error, "dtype",
+                    "one of NumPy's or DLPack's dtypes", text_of(dtype),
+                    "pass for example numpy.float32 or 'bfloat16'");
+  }
+  const std::optional<element_type> element = find_element(found);
+  if (!element) {
+    refuse_argument(nb::exception_type::type_error, "dtype",
+                    "a bool or a number in native byte order", text_of(found),
+                    "convert the array or reinterpret its memory");
+  }
+  return {element->dtype, text ? subbyte::packed : element->storage};
+}
+
+std::optional<element_type> find_typestr_element(nb::handle typestr) {
+  const std::optional<std::string> text = find_text(typestr);  // NumPy reads None as float64
+  if (!text) {
+    return std::nullopt;
+  }
+  if (const auto named = find_typestr(*text)) {
+    return element_type{*named};
+  }
+  const nb::object found = find_as_numpy(typestr);
+  return found.is_valid() ? find_element(found) : std::nullopt;
+}
+
+std::optional<element_type> find_element(nb::handle numpy_dtype) {
+  constexpr long half = 23;
+  constexpr long last_integer = 10;
+  constexpr long first_of_users = 256;
+  const nb::object native = numpy_dtype.attr("isnative");
+  const std::optional<std::int64_t> number = find_integer(nb::object(numpy_dtype.attr("num")));
+  if (!native.is(Py_True) || !number || *number < 0) {
+    return std::nullopt;
+  }
+  if (*number >= first_of_users) {  // of ml_dtypes, perhaps
+    const std::optional<std::string> name = find_text(nb::object(numpy_dtype.attr("type").attr("__name__")));
+    const auto found = name ? find_scalar(*name) : std::nullopt;
+    if (!found) {
+      return std::nullopt;
+    }
+    return element_type{*found, found->bits < 8 ? subbyte::padded : subbyte::packed};
+  }
+  const std::uint8_t code = *number == 0                        ? kDLBool
+                            : *number <= last_integer           ? (*number % 2 == 1 ? kDLInt : kDLUInt)
+                            : *number == 11 || *number == 12 || *number == half ? kDLFloat
+                            : *number == 14 || *number == 15    ? kDLComplex
+                                                                : 255;
+  if (code == 255) {  // long double among them, whose numbers have 80 bits
+    return std::nullopt;
+  }
+  const auto bytes = *find_integer(nb::object(numpy_dtype.attr("itemsize")));
+  return element_type{{code, static_cast<std::uint8_t>(8 * bytes), 1}};
+}
+
+nb::object find_numpy_dtype(element_type element) {
+  const DLDataType dtype = element.dtype;
+  const numpy_kind* kind = find_kind(dtype.code);
+  const bool is_numpys = kind != nullptr && dtype.lanes == 1 && has_width(*kind, dtype.bits);
+  if (!is_numpys && !is_of_ml_dtypes(dtype)) {
+    return {};
+  }
+  if (!is_numpys) {
+    register_ml_dtypes();
+  }
+  nb::object found = find_as_numpy(nb::str(dtype_name(dtype).c_str()));
+  const std::optional<element_type> same =
+      found.is_valid() ? find_element(found) : std::nullopt;
+  const bool fits = same && same_data_type(same->dtype, dtype) &&
+                    (dtype.bits >= 8 || same->storage == element.storage);
+  return fits ? found : nb::object();
+}
+
+std::string to_typestr(DLDataType dtype, const char* field) {
+  const numpy_kind* kind = find_kind(dtype.code);
+  if (kind == nullptr || dtype.lanes != 1 || !has_width(*kind, dtype.bits)) {
+    refuse_argument(nb::exception_type::attribute_error, field, "a dtype that has a type string",
+                    dtype_name(dtype), "exchange the array through DLPack");
+  }
+  return std::string(dtype.bits == 8 ? "|" : "<") + kind->letter +
+         std::to_string(dtype.bits / 8);
+}
+
+numpy_array make_numpy_array(element_type element, nb::handle shape) {
+  static imported empty{"numpy", "empty"};
+  const nb::object dtype = find_numpy_dtype(element);
+  if (!dtype.is_valid()) {
+    const char* expected = "one that NumPy or ml_dtypes has";
+    std::string remedy = "take the bytes with __dlpack__(dl_device=(1, 0))";
+    if (is_of_ml_dtypes(element.dtype)) {
+      if (!register_ml_dtypes()) {
+        remedy = "install ml_dtypes, or " + remedy;
+      } else if (element.dtype.bits < 8) {
+        expected = "one whose elements have a byte each";
+      }
+    }
+    detail::refuse(errc::dtype_unsupported, "dtype", expected, dtype_name(element.dtype),
+                   remedy);
+  }
+  nb::object made = empty.get()(shape, dtype);
+  const nb::object data = made.attr("__array_interface__")["data"];
+  return {made, PyLong_AsVoidPtr(nb::object(data[0]).ptr())};
+}
+
+exportable make_exportable(nb::handle x) {
+  static imported asarray{"numpy", "asarray"};
+  if (!is_exported_by_numpy(x)) {
+    return {nb::borrow(x), {}};
+  }
+  const nb::object dtype = x.attr("dtype");
+  const nb::object module = dtype.attr("type").attr("__module__");
+  if (PyUnicode_Check(module.ptr()) == 0 ||
+      PyUnicode_CompareWithASCIIString(module.ptr(), "ml_dtypes") != 0) {
+    return {nb::borrow(x), {}};
+  }
+  std::optional<element_type> element = find_element(dtype);
+  if (!element) {
+    detail::refuse(errc::dtype_unsupported, "dtype", "a number in native byte order",
+                   text_of(dtype), "convert the array, or reinterpret its memory");
+  }
+  const std::string bits = "u" + std::to_string(element->bits() / 8);
+  return {asarray.get()(x).attr("view")(bits), element};
+}
+
+exportable make_values_exportable(nb::handle host, element_type expected) {
+  static imported asarray{"numpy", "asarray"};
+  static imported memoryview{"builtins", "memoryview"};
+  nb::object values = nb::borrow(host);
+  if (!nb::hasattr(host, "__dlpack__")) {
+    try {
+      if (!nb::hasattr(host, "__array_interface__")) {
+        values = memoryview.get()(host);
+      }
+      values = asarray.get()(values);
+    } catch (const nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError) &&
+          !error.matches(PyExc_BufferError)) {
+        throw;
+      }
+      refuse_argument(nb::exception_type::type_error, "host", "an array in host memory",
+                      text_of_type(host), "pass for example a NumPy array");
+    }
+  }
+  if (is_exported_by_numpy(values)) {
+    const nb::object dtype = values.attr("dtype");
+    if (!find_element(dtype)) {
+      const nb::object own = find_numpy_dtype(expected);
+      detail::refuse(errc::dtype_mismatch, "dtype",
+                     own.is_valid() ? nb::cast<std::string>(nb::str(own))
+                                    : dtype_name(expected.dtype),
+                     text_of(dtype), "convert the values with astype");
+    }
+  }
+  return make_exportable(values);
+}
+
+}  // namespace usm_dlpack::python

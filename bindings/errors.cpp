@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <tuple>
+#include <vector>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// The package's exception classes, kept for the life of the process; null before it is
+/// imported.
+std::atomic<PyObject*> conversion_class{nullptr};
+std::atomic<PyObject*> binding_class{nullptr};
+
+/// The CPU driver that the package registered, or empty. Never destroyed.
+auto& registered_driver = *new std::string;
+
+void set_exceptions(nb::object conversion, nb::object binding, const std::string& driver) {
+  conversion_class = conversion.release().ptr();
+  binding_class = binding.release().ptr();
+  registered_driver = driver;
+}
+
+/// What to do if there is no device although the package's driver is registered and nothing
+/// excludes it: the first query came before the package was imported. Null in other cases.
+const char* remedy_of_late_import() noexcept {
+  const char* drivers = std::getenv("OCL_ICD_FILENAMES");
+  const bool is_late = drivers != nullptr && !registered_driver.empty() &&
+                       registered_driver == drivers &&
+                       std::getenv("ONEAPI_DEVICE_SELECTOR") == nullptr;
+  return is_late ? "import usm_dlpack before the first device query of the process, which "
+                   "found no driver, or run python -m usm_dlpack doctor"
+                 : nullptr;
+}
+
+/// The row of a code, or null for one of a newer extension.
+const detail::error_row* find_row(const char* code) noexcept {
+  for (const detail::error_row& row : detail::error_table) {
+    if (std::strcmp(row.name, code) == 0) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void register_errors(nb::module_& module) {
+  module.def("error_table", [] {
+    std::vector<std::tuple<const char*, const char*, bool>> rows;
+    for (const detail::error_row& row : detail::error_table) {
+      rows.emplace_back(row.name, row.meaning,
+                        row.raised == detail::python_class::binding_error);
+    }
+    return rows;
+  });
+  module.def("_set_exceptions", &set_exceptions, nb::arg("conversion_error"),
+             nb::arg("binding_error"), nb::arg("driver"));
+  module.def("remedy_of_late_import", &remedy_of_late_import,
+             nb::sig("def remedy_of_late_import() -> str | None"));
+  module.def("text_of", &text_of, nb::arg("value").none());
+  module.def("type_name", &name_of_type, nb::arg("value").none());
+}
+
+void set_conversion_error(const char* code, const char* field, const char* expected,
+                          const char* found, const char* remedy) noexcept {
+  const detail::error_row* row = find_row(code);
+  PyObject* const raised = row != nullptr && row->raised == detail::python_class::binding_error
+                               ? binding_class
+                               : conversion_class;
+  if (raised == nullptr) {
+    PyErr_SetString(PyExc_ImportError,
+                    "usm_dlpack._core: expected the exceptions of the Python package, found "
+                    "none; import usm_dlpack first");
+    return;
+  }
+  const bool has_no_device = std::strcmp(code, to_string(errc::no_device)) == 0;
+  if (const char* better = has_no_device ? remedy_of_late_import() : nullptr) {
+    remedy = better;
+  }
+  // Arguments in a tuple: the class is called with them when the error is normalised.
+  try {
+    PyErr_SetObject(raised, nb::make_tuple(code, field, expected, found, remedy).ptr());
+  } catch (nb::python_error& failed) {
+    failed.restore();
+  } catch (...) {
+    PyErr_NoMemory();
+  }
+}
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const conversion_error& error) {
+    set_conversion_error(to_string(error.code()), error.field().c_str(),
+                         error.expected().c_str(), error.found().c_str(),
+                         error.remedy().c_str());
+  } catch (const nb::builtin_exception& error) {
+    const bool is_type = error.type() == nb::exception_type::type_error;
+    PyErr_SetString(is_type ? PyExc_TypeError : PyExc_ValueError, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "usm_dlpack: unknown C++ exception");
+  }
+}
+
+void refuse_argument(nb::exception_type kind, const std::string& field,
+                     const std::string& expected, const std::string& found,
+                     const std::string& remedy) {
+  const std::string sentence =
+      field + ": expected " + expected + ", found " + found + "; " + remedy;
+  throw nb::builtin_exception(kind, sentence.c_str());
+}
+
+nb::object checked(PyObject* made) {
+  if (made == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal(made);
+}
+
+nb::object checked_unless(PyObject* ignored, PyObject* made) {
+  if (made == nullptr && PyErr_ExceptionMatches(ignored) != 0) {
+    PyErr_Clear();
+    return {};
+  }
+  return checked(made);
+}
+
+nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored) {
+  return checked_unless(ignored, PyObject_GetAttrString(object.ptr(), name));
+}
+
+nb::object find_attribute(nb::handle object, nb::handle name) {
+  const bool is_of_type = PyObject_HasAttr(object.type().ptr(), name.ptr()) == 1;
+  if (!is_of_type && !may_have(object, name)) {
+    return {};
+  }
+  PyObject* found = PyObject_GetAttr(object.ptr(), name.ptr());
+  return is_of_type ? checked(found) : checked_unless(PyExc_AttributeError, found);
+}
+
+bool may_have(nb::handle object, nb::handle name) {
+  auto* type = reinterpret_cast<PyTypeObject*>(object.type().ptr());
+  const bool computes = PyType_GetSlot(type, Py_tp_getattro) !=
+                        reinterpret_cast<void*>(&PyObject_GenericGetAttr);
+  return computes || PyObject_HasAttr(object.ptr(), name.ptr()) == 1;
+}
+
+std::string name_of_type(nb::handle object) {
+  static PyObject* const descriptor = [] {
+    const nb::object names = nb::handle(&PyType_Type).attr("__dict__");
+    return nb::object(names["__name__"]).release().ptr();
+  }();
+  const nb::object name = nb::handle(descriptor).attr("__get__")(object.type());
+  const std::string quoted = nb::cast<std::string>(checked(PyObject_ASCII(name.ptr())));
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string text_of_type(nb::handle object) {
+  return "an object of type " + name_of_type(object);
+}
+
+std::string text_of(nb::handle object) {
+  const nb::object shown = checked_unless(PyExc_Exception, PyObject_ASCII(object.ptr()));
+  if (shown.is_valid()) {
+    std::string text = nb::cast<std::string>(shown);
+    if (text.find("0x") == std::string::npos) {
+      return text;
+    }
+  } else if (PyLong_CheckExact(object.ptr()) != 0) {  // of more digits than Python prints
+    const nb::object bits = object.attr("bit_length")();
+    return "an int of " + std::string(nb::str(bits).c_str()) + " bits";
+  }
+  return text_of_type(object);
+}
+
+}  // namespace usm_dlpack::python

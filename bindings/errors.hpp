@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errors in Python: the package's exceptions, wrong arguments, and the texts of objects.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <usm_dlpack/core/error.hpp>
+
+#include <string>
+
+namespace usm_dlpack::python {
+
+namespace nb = nanobind;
+
+/// Defines the table `error_table`, and `_set_exceptions`, which takes the package's exception
+/// classes when it is imported.
+void register_errors(nb::module_& module);
+
+/// Sets the Python error of a refusal, by the name of its code.
+void set_conversion_error(const char* code, const char* field, const char* expected,
+                          const char* found, const char* remedy) noexcept;
+
+/// Sets the Python error of the exception that is being handled.
+void set_python_error() noexcept;
+
+/// Runs a function that may throw; returns 0, or -1 with the Python error set.
+template <class Function>
+int guarded(Function&& function) noexcept {
+  try {
+    function();
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+/// Raises the error of a wrong argument, which has no code.
+[[noreturn]] void refuse_argument(nb::exception_type kind, const std::string& field,
+                                  const std::string& expected, const std::string& found,
+                                  const std::string& remedy);
+
+/// Takes a new reference. @throws nb::python_error the error that is set, for null
+nb::object checked(PyObject* made);
+/// Takes a new reference; an invalid object if the error that is set is of the kind `ignored`.
+nb::object checked_unless(PyObject* ignored, PyObject* made);
+
+/// An attribute, or an invalid object if it raises `ignored`.
+/// @throws nb::python_error any other error
+nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored);
+/// An attribute, or an invalid object if there is none. An AttributeError that is raised
+/// inside a property of the object's type is an error like others.
+/// @param name a string of Python
+/// @throws nb::python_error whatever a property or `__getattr__` raises
+nb::object find_attribute(nb::handle object, nb::handle name);
+/// Whether an object may have an attribute: true if its type computes attributes, otherwise
+/// only for one that can be read. Much cheaper than a lookup that fails.
+bool may_have(nb::handle object, nb::handle name);
+
+/// The name of an object's type in ASCII, whatever its metaclass says.
+std::string name_of_type(nb::handle object);
+/// "an object of type ..."
+std::string text_of_type(nb::handle object);
+/// The object's `ascii()`, or its type if that shows an address or raises an exception.
+std::string text_of(nb::handle object);
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Python's HostView: host or shared USM as an array of the host, without a copy.
+#include "module.hpp"
+
+namespace usm_dlpack::python {
+namespace {
+
+/// Keeps its DLPackTensor alive, which is None after the garbage collector broke a cycle.
+struct host_view {
+  nb::object object;
+
+  /// @throws conversion_error `tensor_released`
+  const tensor& get() const {
+    return object.is_none() ? ready_tensor(nb::inst_alloc(nb::type<tensor>()))
+                            : ready_tensor(object);
+  }
+};
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) {
+    Py_VISIT(nb::inst_ptr<host_view>(self)->object.ptr());
+  }
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) {
+    const nb::object gone = std::exchange(nb::inst_ptr<host_view>(self)->object, nb::none());
+  }
+  return 0;
+}
+
+nb::object export_capsule(const host_view& self, nb::handle stream, nb::handle max_version,
+                          nb::handle dl_device, nb::handle copy) {
+  static_cast<void>(self.get());
+  const nb::object there =
+      dl_device.is_none() ? nb::make_tuple(static_cast<int>(kDLCPU), 0) : nb::borrow(dl_device);
+  return self.object.attr("__dlpack__")(nb::arg("stream") = stream,
+                                        nb::arg("max_version") = max_version,
+                                        nb::arg("dl_device") = there, nb::arg("copy") = copy);
+}
+
+nb::dict array_interface(const host_view& self) {
+  const tensor& own = self.get();
+  const std::string typestr = to_typestr(own.dtype(), "__array_interface__");
+  const std::int64_t itemsize = own.element().bits() / 8;
+  nb::list strides;
+  for (std::size_t r = 0; r < own.ndim(); ++r) {
+    // Unsigned: the free stride of an extent of 1 may wrap.
+    strides.append(static_cast<std::int64_t>(static_cast<std::uint64_t>(own.strides()[r]) *
+                                             static_cast<std::uint64_t>(itemsize)));
+  }
+  nb::dict made;
+  made["data"] =
+      nb::make_tuple(reinterpret_cast<std::uintptr_t>(own.get().data), own.readonly());
+  made["shape"] = self.object.attr("shape");
+  made["strides"] = nb::tuple(strides);
+  made["typestr"] = typestr;
+  made["version"] = 3;
+  return made;
+}
+
+[[noreturn]] void refuse_array(const host_view& self, nb::handle, nb::handle) {
+  detail::refuse(errc::dtype_unsupported, "dtype", "one that NumPy has a type string for",
+                 text_of(self.object.attr("dtype")),
+                 "copy the values with numpy(), or use __dlpack__");
+}
+
+}  // namespace
+
+nb::object make_host_view(nb::handle_t<tensor> self) {
+  check_process();
+  const nb::object kept = nb::borrow(self);  // while other threads run
+  const tensor& own = *nb::inst_ptr<tensor>(self);
+  static_cast<void>(own.get());  // refuses a released one
+  if (own.proof().usm_type() == sycl::usm::alloc::device) {
+    detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
+                   "copy the values with numpy(), or to shared USM with from_dlpack(x, "
+                   "usm_type=\"shared\")");
+  }
+  if (own.queue()) {
+    wait_for(*own.queue());
+  }
+  return nb::cast(host_view{kept});
+}
+
+void register_host_view(nb::module_& module) {
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                                {0, nullptr}};
+  nb::class_<host_view>(module, "HostView", nb::is_final(), nb::is_weak_referenceable(),
+                        nb::type_slots(slots),
+                        nb::sig("@typing.final\nclass HostView(object)"),
+                        "A tensor's memory as an array of the host, without a copy; it keeps the "
+                        "memory alive.\n\n"
+                        "Made by `DLPackTensor.host_view`. A read-only tensor's view is "
+                        "read-only.")
+      .def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
+                   "max_version: tuple[int, int] | None = None, "
+                   "dl_device: tuple[int, int] | None = None, "
+                   "copy: bool | None = None) -> typing.Any"),
+           "Export as a capsule of kDLCPU, after waiting for the tensor's ``sycl_queue``.")
+      .def(
+          "__dlpack_device__",
+          [](const host_view&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "`(1, 0)`: kDLCPU.")
+      .def_prop_ro("__array_interface__", &array_interface,
+                   nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
+                   "NumPy's description of the memory; an AttributeError for a dtype that NumPy "
+                   "lacks.")
+      .def("__array__", &refuse_array, nb::arg("dtype") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any | None = None, "
+                   "copy: bool | None = None) -> numpy.typing.NDArray[typing.Any]"),
+           "Refuse: NumPy comes here only if it lacks the dtype.");
+}
+
+}  // namespace usm_dlpack::python
