@@ -49,7 +49,7 @@ nb::list device_rows() {
 
 }  // namespace
 
-void register_devices(nb::module_& module) {
+void register_devices(guarded_module& module) {
   module.def("dtype_name", [](std::uint8_t code, std::uint8_t bits, std::uint16_t lanes) {
     return dtype_name({code, bits, lanes});
   });

@@ -52,7 +52,7 @@ const detail::error_row* find_row(const char* code) noexcept {
 
 }  // namespace
 
-void register_errors(nb::module_& module) {
+void register_errors(guarded_module& module) {
   module.def("error_table", [] {
     std::vector<std::tuple<const char*, const char*, bool>> rows;
     for (const detail::error_row& row : detail::error_table) {
@@ -71,6 +71,7 @@ void register_errors(nb::module_& module) {
 
 void set_conversion_error(const char* code, const char* field, const char* expected,
                           const char* found, const char* remedy) noexcept {
+  const inside_module inside;
   const detail::error_row* row = find_row(code);
   PyObject* const raised = row != nullptr && row->raised == detail::python_class::binding_error
                                ? binding_class

@@ -3,7 +3,8 @@
 // Errors in Python: the package's exceptions, wrong arguments, and the texts of objects.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include "guarded.hpp"
+
 #include <usm_dlpack/core/error.hpp>
 
 #include <string>
@@ -14,7 +15,7 @@ namespace nb = nanobind;
 
 /// Defines the table `error_table`, and `_set_exceptions`, which takes the package's exception
 /// classes when it is imported.
-void register_errors(nb::module_& module);
+void register_errors(guarded_module& module);
 
 /// Sets the Python error of a refusal, by the name of its code.
 void set_conversion_error(const char* code, const char* field, const char* expected,

@@ -105,6 +105,7 @@ void check_result(const void* out) {
 /// Like `guarded`, for a caller that may have a Python error set: a refusal replaces it.
 template <class Function>
 int answer(Function&& function) noexcept {
+  const inside_module inside;
   std::optional<nb::python_error> before;
   if (PyErr_Occurred() != nullptr) {
     before.emplace();  // no Python code may run with it

@@ -130,6 +130,7 @@ offering find_offering(nb::handle array) {
 }
 
 offer ask(PyObject* object, found_tensor& out) noexcept {
+  const inside_module inside;
   offer answer = offer::made;
   const int status = guarded([&] {
     if (const offering found = find_offering(object)) {
@@ -143,6 +144,7 @@ offer ask(PyObject* object, found_tensor& out) noexcept {
 }
 
 offer find_queue_of(PyObject* object, std::optional<sycl::queue>& out) noexcept {
+  const inside_module inside;
   const nb::handle array(object);
   const int status = guarded([&] {
     out = is_tensor(array) ? nb::inst_ptr<tensor>(array)->queue() : queue_attribute(array);
@@ -152,6 +154,7 @@ offer find_queue_of(PyObject* object, std::optional<sycl::queue>& out) noexcept 
 
 PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
                             const sycl::queue* queue) noexcept {
+  const inside_module inside;
   PyObject* made = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
@@ -179,6 +182,7 @@ std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
 }
 
 int check_usable() noexcept {
+  const inside_module inside;
   return guarded([] { check_process(); });
 }
 
@@ -186,7 +190,7 @@ void drop(PyObject* object) noexcept { const python_reference last(object); }
 
 }  // namespace
 
-void register_package_interface(nb::module_& module) {
+void register_package_interface(guarded_module& module) {
   static constexpr package_interface table{package_interface::known_version,
                                            &ask,
                                            &find_queue_of,

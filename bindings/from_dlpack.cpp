@@ -353,7 +353,7 @@ nb::object import_managed(managed_tensor managed, std::optional<sycl::queue> que
                      std::move(queue));
 }
 
-void register_from_dlpack(nb::module_& module) {
+void register_from_dlpack(guarded_module& module) {
   module.def("from_dlpack", &from_dlpack, nb::arg("x").none(), nb::arg("device").none(),
              nb::arg("copy").none(), nb::arg("usm_type").none(), nb::arg("order").none(),
              nb::sig("def from_dlpack(x: typing.Any, device: typing.Any, copy: typing.Any, "

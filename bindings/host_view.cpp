@@ -86,11 +86,11 @@ nb::object make_host_view(nb::handle_t<tensor> self) {
   return nb::cast(host_view{kept});
 }
 
-void register_host_view(nb::module_& module) {
+void register_host_view(guarded_module& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
-  nb::class_<host_view>(module, "HostView", nb::is_final(), nb::is_weak_referenceable(),
+  guarded_class<host_view>(module, "HostView", nb::is_final(), nb::is_weak_referenceable(),
                         nb::type_slots(slots),
                         nb::sig("@typing.final\nclass HostView(object)"),
                         "A tensor's memory as an array of the host, without a copy; it keeps the "

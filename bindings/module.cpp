@@ -22,7 +22,8 @@ void translate(const std::exception_ptr& thrown, void*) {
 }  // namespace
 
 // Python calls PyInit__core below.
-NB_MODULE(_core_of_main, module) {
+NB_MODULE(_core_of_main, made) {
+  guarded_module module(made);
   register_process();
   // A daemon thread or a cycle through a capsule may hold a tensor to the end, which is no
   // defect of the user's. The tests enable the warnings.

@@ -132,19 +132,19 @@ const char* name_of(device_proof device);
 /// DLPackTensor.host_view
 nb::object make_host_view(nb::handle_t<tensor> self);
 
-using tensor_class = nb::class_<tensor>;
+using tensor_class = guarded_class<tensor>;
 void add_dlpack_method(tensor_class& made);
 void add_copy_from(tensor_class& made);
 
-void register_devices(nb::module_& module);
-void register_validate(nb::module_& module);
+void register_devices(guarded_module& module);
+void register_validate(guarded_module& module);
 /// Sets `__dlpack_c_exchange_api__`, a table of five C functions, of the class DLPackTensor.
 void register_exchange_api();
-void register_to_dlpack_tensor(nb::module_& module);
-void register_from_dlpack(nb::module_& module);
+void register_to_dlpack_tensor(guarded_module& module);
+void register_from_dlpack(guarded_module& module);
 /// Adds the table of functions for extensions that include <usm_dlpack/nanobind/views.hpp>.
-void register_package_interface(nb::module_& module);
-void register_host_view(nb::module_& module);
-void register_tensor(nb::module_& module);
+void register_package_interface(guarded_module& module);
+void register_host_view(guarded_module& module);
+void register_tensor(guarded_module& module);
 
 }  // namespace usm_dlpack::python

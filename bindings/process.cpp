@@ -16,6 +16,9 @@
 namespace usm_dlpack::python {
 namespace {
 
+/// The calls of `inside_module` that this thread is in.
+thread_local int calls_inside = 0;
+
 std::atomic<bool> runtime_used{false};
 std::atomic<bool> forked{false};
 
@@ -158,10 +161,24 @@ void interpreter_gate::close() {
   closer_ = std::this_thread::get_id();
   closed_ = true;
   const nb::gil_scoped_release unlocked;
-  for (int tries = 0; inside_ != 0 && tries < 10000; ++tries) {
+  for (int tries = 0; inside_ > 0 && tries < 10000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
+
+inside_module::inside_module() noexcept {
+  if (++calls_inside > 1) {
+    return;
+  }
+  gate_.emplace();
+  if (!gate_->open()) {
+    gate_.reset();
+    PyEval_SaveThread();
+    wait_for_the_end_of_the_process();
+  }
+}
+
+inside_module::~inside_module() { --calls_inside; }
 
 bool has_gil() noexcept {
   static const state_query current = find_state_query();

@@ -47,13 +47,30 @@ class interpreter_gate {
   /// @pre the GIL is held; it is released while this waits, for ten seconds at most
   static void close();
   static bool is_closed() noexcept { return closed_; }
-  /// For a child made by fork(), in which the threads that were inside do not exist.
+  /// For a child made by fork(), in which the other threads that were inside do not exist.
   static void forget_other_threads() noexcept { inside_ = 0; }
 
  private:
   static inline std::atomic<int> inside_{0};
   static inline std::atomic<bool> closed_{false};
   static inline std::thread::id closer_{};
+};
+
+/// A Python thread that runs a function of this module. Before 3.14 Python ends a thread that
+/// asks for the GIL while the interpreter finishes, by unwinding its stack, which functions
+/// that are noexcept do not survive; any Python code may release the GIL and ask for it. So the
+/// exit handler waits for the threads that are inside, and a daemon thread that comes later
+/// waits here for the end of the process.
+/// @pre the GIL is held
+class inside_module {
+ public:
+  inside_module() noexcept;
+  inside_module(const inside_module&) = delete;
+  inside_module& operator=(const inside_module&) = delete;
+  ~inside_module();
+
+ private:
+  std::optional<interpreter_gate> gate_;  ///< of the thread's outermost call
 };
 
 /// Releases the GIL for the lifetime of this object. Until all atexit handlers have run, the

@@ -283,7 +283,7 @@ void wait_for_out_of_order_work() {
   }
 }
 
-void register_tensor(nb::module_& module) {
+void register_tensor(guarded_module& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};

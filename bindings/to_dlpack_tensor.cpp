@@ -100,7 +100,7 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   return make_tensor(described, proof, flags, std::move(owner), std::move(place.queue));
 }
 
-void register_to_dlpack_tensor(nb::module_& module) {
+void register_to_dlpack_tensor(guarded_module& module) {
   module.def("to_dlpack_tensor", &to_dlpack_tensor, nb::arg("obj").none(),
              nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("strides").none(),
              nb::arg("byte_offset").none(), nb::arg("queue").none(),

@@ -90,9 +90,9 @@ nb::tuple bounds_of(nb::handle x) {
   return nb::make_tuple(proof.base(), proof.size(), view.lowest, view.nbytes, view.first);
 }
 
-void register_allocation(nb::module_& module) {
+void register_allocation(guarded_module& module) {
   using self = allocation_object;
-  nb::class_<self> made(module, "UsmAllocation", nb::is_final(),
+  guarded_class<self> made(module, "UsmAllocation", nb::is_final(),
                         nb::sig("@typing.final\nclass UsmAllocation(object)"),
                         "What `validate` proved of a tensor's memory. Keeps nothing alive.");
   add_memory_properties(made)
@@ -153,7 +153,7 @@ const char* name_of(device_proof device) {
   return names[static_cast<std::size_t>(device)];
 }
 
-void register_validate(nb::module_& module) {
+void register_validate(guarded_module& module) {
   register_allocation(module);
   module.def("validate", &validate_array, nb::arg("x").none(), nb::arg("usm_types").none(),
              nb::arg("backends").none(), nb::arg("dtype").none(), nb::arg("ndim").none(),

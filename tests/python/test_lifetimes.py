@@ -346,3 +346,46 @@ def test_cycles_leave_nothing_behind(new_process, project_root):
     program = str(project_root / "tests" / "cycles" / "run.py")
     done = new_process(arguments=(program, "--count", "10000"))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+
+
+CALLS = {
+    "an import": "from_dlpack(np.zeros(3))",
+    "an export": "to_dlpack_tensor(memory, shape=[3], dtype=np.float32)",
+    "a text": "repr(tensor)",
+    "values": "tensor.copy_from([1, 2, 3])",
+    "a stream": "tensor.__dlpack__(stream=Stream())",
+    "an extension": "extension.rank_one(np.zeros(3))",
+}
+DAEMONS = """
+import threading, time
+import numpy as np
+from dpctl.memory import MemoryUSMShared
+import extension_under_test
+from usm_dlpack import from_dlpack, to_dlpack_tensor
+
+extension = extension_under_test.load()
+memory = MemoryUSMShared(64)
+tensor = to_dlpack_tensor(memory, shape=3, dtype="float32")
+
+class Stream:
+    @property
+    def sycl_queue(self):
+        return [number for number in range(100)] and None
+
+def call():
+    while True:
+        try:
+            {call}
+        except (TypeError, ValueError, BufferError):
+            pass
+
+for _ in range(3):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_daemon_threads_may_be_inside_when_the_process_ends(call, succeed):
+    """Python before 3.14 ends a thread that asks for the GIL then, by unwinding its stack."""
+    assert succeed(DAEMONS.format(call=CALLS[call])) == ""
