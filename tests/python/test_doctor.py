@@ -216,3 +216,17 @@ def test_a_libsycl_of_another_major_is_found(tmp_path, variable):
     assert (level, name) == ("problem", "libsycl")
     assert str(other) in sentence
     assert str(other) in found["libsycl"]["files"]
+
+
+@pytest.mark.parametrize(
+    ("files", "level"),
+    [
+        (["/a/libsycl.so.9", "/a/libsycl.so.9.0.0"], "ok"),
+        (["/a/libsycl.so.8"], "problem"),
+        (["/a/libsycl.so.8", "/b/libsycl.so.9"], "problem"),
+        ([], "problem"),
+    ],
+)
+def test_the_one_libsycl_is_of_the_major_that_the_package_needs(files, level):
+    (finding,) = _doctor.check_libsycl("libsycl.so.9", files)
+    assert finding.level == level
