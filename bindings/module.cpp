@@ -7,10 +7,6 @@ using namespace usm_dlpack::python;
 
 namespace {
 
-int (*execute_in_main)(PyObject* module) = nullptr;
-
-int execute(PyObject* module) { return check_interpreter() ? execute_in_main(module) : -1; }
-
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
@@ -21,8 +17,13 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
-// Python calls PyInit__core below.
-NB_MODULE(_core_of_main, made) {
+NB_MODULE(_core, made) {
+  static PyObject* first = nullptr;  // kept for the life of the process
+  if (first != nullptr) {  // imported again after `del sys.modules[...]`: the same classes
+    made.attr("__dict__").attr("update")(nb::handle(first).attr("__dict__"));
+    return;
+  }
+  first = made.inc_ref().ptr();
   guarded_module module(made);
   register_process();
   // A daemon thread or a cycle through a capsule may hold a tensor to the end, which is no
@@ -45,20 +46,4 @@ NB_MODULE(_core_of_main, made) {
   register_from_dlpack(module);
   register_devices(module);
   register_package_interface(module);
-}
-
-// Runs before nanobind executes the module, which would forget the main interpreter's types.
-// The check is not in this function, because Python 3.13 calls it in the main interpreter.
-extern "C" NB_EXPORT PyObject* PyInit__core(void) {
-  PyObject* made = PyInit__core_of_main();
-  if (made == nullptr) {
-    return nullptr;
-  }
-  for (auto* slot = reinterpret_cast<PyModuleDef*>(made)->m_slots; slot->slot != 0; ++slot) {
-    if (slot->slot == Py_mod_exec && execute_in_main == nullptr) {
-      execute_in_main = reinterpret_cast<int (*)(PyObject*)>(slot->value);
-      slot->value = reinterpret_cast<void*>(&execute);
-    }
-  }
-  return made;
 }

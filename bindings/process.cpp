@@ -146,17 +146,6 @@ void check_process() {
 
 void register_process() { pthread_atfork(&before_fork, nullptr, &in_child); }
 
-bool check_interpreter() noexcept {
-  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) {
-    return true;
-  }
-  PyErr_SetString(
-      PyExc_ImportError,
-      "usm_dlpack: expected the main interpreter, found a sub-interpreter, whose objects the "
-      "SYCL runtime and dpctl would share with it; import the package in the main one");
-  return false;
-}
-
 void interpreter_gate::close() {
   closer_ = std::this_thread::get_id();
   closed_ = true;

@@ -27,9 +27,6 @@ void check_process();
 /// Registers the handlers of fork().
 void register_process();
 
-/// Whether this is the main interpreter; sets the Python error ImportError if not.
-bool check_interpreter() noexcept;
-
 /// Whether a native thread may still take the GIL. After the interpreter began to finish,
 /// Python ends each thread that asks for the GIL, whatever it is doing; so an atexit handler
 /// closes the gate before, and waits for the threads that are inside.

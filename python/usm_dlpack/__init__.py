@@ -7,7 +7,9 @@ another library, `validate` says whether an array is what it claims, and `device
 """
 
 from usm_dlpack._cpu_driver import register_cpu_driver as _register_cpu_driver
+from usm_dlpack._main_interpreter import check_interpreter as _check_interpreter
 
+_check_interpreter()  # before the compiled module, which would forget that of the main one
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
 from usm_dlpack import _cli  # noqa: E402

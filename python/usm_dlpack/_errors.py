@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's exceptions."""
 
-import re
 from typing import Any
 
 from usm_dlpack import _core, _cpu_driver
-
-_SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; .+", re.DOTALL)
-
 
 type_name = _core.type_name
 shown = _core.text_of
@@ -69,12 +65,6 @@ def error_text(error: Exception) -> str:
         return str(error).encode("ascii", "backslashreplace").decode()
     except Exception:
         return "an exception that cannot be printed"
-
-
-def is_our_sentence(error: BaseException) -> bool:
-    """Return whether an exception of Python's own has a sentence of this package."""
-    ours = isinstance(error, TypeError | ValueError) and _SENTENCE.match(error_text(error))
-    return bool(ours)
 
 
 _core._set_exceptions(ConversionError, UsmBindingError, str(_cpu_driver.find_cpu_driver() or ""))

@@ -17,12 +17,7 @@ def is_this_package() -> bool:
 
 
 def sentence(cause: ImportError) -> str:
-    """Return the error sentence of a failed import, which names the doctor.
-
-    Keeps our own refusals, for example in a sub-interpreter: the environment is not at fault.
-    """
-    if str(cause).startswith("usm_dlpack: "):
-        return str(cause)
+    """Return the error sentence of a failed import, which names the doctor."""
     return (
         f"usm_dlpack: expected its compiled module and what it needs, found {cause}; "
         "run `python -m usm_dlpack doctor`, which looks for the cause"
