@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lists of docs/checks.md as tables: each row is a rule, and how to break it alone.
+// The lists of docs/checks.md as tables: each row is a rule, how to break it alone, and what
+// the refusal then says.
 // tests/python/test_documented_checks.py compares the rows with the page.
 #pragma once
 
 #include <odd_views.hpp>
 #include <valid_tensor.hpp>
 
-#include <initializer_list>
+#include <optional>
+#include <string>
 
 namespace usm_dlpack_test {
 
@@ -17,21 +19,32 @@ struct breakable_rule {
   errc code;
   const char* field;
   void (*break_it)(Subject&);
+  const char* expected = nullptr;  ///< null if the backend decides
+  const char* found = nullptr;
 };
 
-/// Breaks some rules and expects that the last one is refused.
+/// Breaks a rule alone, and expects the refusal that its row says.
 template <class Subject, class Act>
-void expect_last_refused(std::initializer_list<const breakable_rule<Subject>*> broken,
-                         const Act& act) {
+void expect_row(const breakable_rule<Subject>& rule, const Act& act) {
   Subject subject;
-  std::string last;
-  std::string all = "broken:";
-  for (const breakable_rule<Subject>* rule : broken) {
-    rule->break_it(subject);
-    last = name_of(rule->code, rule->field);
-    all += " " + last;
+  rule.break_it(subject);
+  std::optional<std::string> expected, found;
+  if (rule.expected != nullptr) {
+    expected = rule.expected;
+    found = rule.found;
   }
-  EXPECT_EQ(refusal_of([&] { act(subject); }), last) << all;
+  EXPECT_REFUSAL(act(subject), rule.code, rule.field, expected, found);
+}
+
+/// Breaks two rules, the later one first, and expects that the earlier one is refused.
+template <class Subject, class Act>
+void expect_earlier(const breakable_rule<Subject>& earlier,
+                    const breakable_rule<Subject>& later, const Act& act) {
+  Subject subject;
+  later.break_it(subject);
+  earlier.break_it(subject);
+  EXPECT_EQ(refusal_of([&] { act(subject); }), name_of(earlier.code, earlier.field))
+      << "also broken: " << name_of(later.code, later.field);
 }
 
 /// Expects that each rule of some tables alone is refused, and of any two the earlier.
@@ -42,9 +55,9 @@ void expect_order(const Act& act, const breakable_rule<Subject> (&... tables)[Co
   Subject valid;
   EXPECT_NO_THROW(act(valid)) << "nothing is broken yet";
   for (std::size_t later = 0; later < rules.size(); ++later) {
-    expect_last_refused<Subject>({&rules[later]}, act);
+    expect_row(rules[later], act);
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
-      expect_last_refused<Subject>({&rules[later], &rules[earlier]}, act);
+      expect_earlier(rules[earlier], rules[later], act);
     }
   }
 }
@@ -84,25 +97,37 @@ inline constexpr auto farthest = std::numeric_limits<std::int64_t>::max();
 /// The rules of a subject's `view`, a `breakable_view`.
 template <class Subject>
 inline constexpr breakable_rule<Subject> view_rules[] = {
-    {errc::layout_not_strided, "layout", [](Subject& s) { s.view.map.strided = false; }},
+    {errc::layout_not_strided, "layout", [](Subject& s) { s.view.map.strided = false; },
+     "a mapping whose is_strided() is true", "one that answers false"},
     {errc::extent_out_of_range, "shape[0]",
-     [](Subject& s) { s.view.all_extents = beyond_int64; }},
+     [](Subject& s) { s.view.all_extents = beyond_int64; },
+     "an extent from 0 to 9223372036854775807 elements", "9223372036854775808"},
     {errc::stride_out_of_range, "strides[0]",
-     [](Subject& s) { s.view.map.all_strides = beyond_int64; }},
+     [](Subject& s) { s.view.map.all_strides = beyond_int64; },
+     "a stride from -9223372036854775808 to 9223372036854775807 elements",
+     "9223372036854775808"},
     {errc::offset_out_of_range, "element_offset",
-     [](Subject& s) { s.view.map.first = beyond_int64; }},
+     [](Subject& s) { s.view.map.first = beyond_int64; },
+     "a first element within reach of a pointer", "9223372036854775808"},
 };
 
 /// The rules of a subject's `tensor` of float32, with its arrays `shape` and `strides`.
 template <class Subject>
 inline constexpr breakable_rule<Subject> structure_rules[] = {
-    {errc::ndim_out_of_range, "ndim", [](Subject& s) { s.tensor.ndim = -1; }},
-    {errc::shape_null, "shape", [](Subject& s) { s.tensor.shape = nullptr; }},
-    {errc::dtype_unsupported, "dtype", [](Subject& s) { s.tensor.dtype.code = 18; }},
-    {errc::shape_negative, "shape[1]", [](Subject& s) { s.shape[1] = -3; }},
-    {errc::data_null, "data", [](Subject& s) { s.tensor.data = nullptr; }},
-    {errc::span_overflow, "strides", [](Subject& s) { s.strides[0] = farthest; }},
-    {errc::data_misaligned, "byte_offset", [](Subject& s) { s.tensor.byte_offset = 2; }},
+    {errc::ndim_out_of_range, "ndim", [](Subject& s) { s.tensor.ndim = -1; },
+     "0 or more dimensions", "-1"},
+    {errc::shape_null, "shape", [](Subject& s) { s.tensor.shape = nullptr; },
+     "an array of ndim extents", "null with ndim 2"},
+    {errc::dtype_unsupported, "dtype", [](Subject& s) { s.tensor.dtype.code = 18; },
+     "a dtype of DLPack 1.3", "unknown (code 18, bits 32, lanes 1)"},
+    {errc::shape_negative, "shape[1]", [](Subject& s) { s.shape[1] = -3; },
+     "an extent of 0 or more elements", "-3"},
+    {errc::data_null, "data", [](Subject& s) { s.tensor.data = nullptr; },
+     "the address of the elements", "null"},
+    {errc::span_overflow, "strides", [](Subject& s) { s.strides[0] = farthest; },
+     "a view that the address space can hold", "offsets beyond it"},
+    {errc::data_misaligned, "byte_offset", [](Subject& s) { s.tensor.byte_offset = 2; },
+     "data + byte_offset aligned to 4 bytes", "2 bytes past such an address"},
 };
 
 }  // namespace usm_dlpack_test

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `check_structure` says where the oracle of tests/fuzz/ does not look: tensors of any
-// rank, the ends of the address space, names of device types. The sentences of refusals are
-// compared in docs/examples/invalid_uses/.
+// rank, the ends of the address space, names of device types.
 #include <allocation_counter.hpp>
 #include <valid_tensor.hpp>
 

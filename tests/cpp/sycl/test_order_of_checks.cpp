@@ -24,31 +24,40 @@ struct received_tensor : usm_managed_tensor {
 
 constexpr breakable_rule<received_tensor> header_rules[] = {
     {errc::version_unsupported, "version.major",
-     [](received_tensor& r) { r.managed.version.major = 2; }},
-    {errc::flags_unknown, "flags", [](received_tensor& r) { r.managed.flags |= 8; }},
-    {errc::read_only, "flags", [](received_tensor& r) { r.managed.flags |= 1; }},
+     [](received_tensor& r) { r.managed.version.major = 2; }, "1", "2"},
+    {errc::flags_unknown, "flags", [](received_tensor& r) { r.managed.flags |= 8; },
+     "bits of DLPACK_FLAG_BITMASK_* only", "8"},
+    {errc::read_only, "flags", [](received_tensor& r) { r.managed.flags |= 1; },
+     "writable memory", "read-only memory"},
     {errc::device_type_unsupported, "device.device_type",
-     [](received_tensor& r) { r.tensor.device.device_type = kDLCUDA; }},
+     [](received_tensor& r) { r.tensor.device.device_type = kDLCUDA; }, "kDLOneAPI (14)",
+     "kDLCUDA (2)"},
 };
 
 constexpr breakable_rule<received_tensor> import_rules[] = {
     {errc::dtype_mismatch, "dtype",
-     [](received_tensor& r) { r.wanted.dtype = DLDataType{kDLInt, 32, 1}; }},
-    {errc::rank_mismatch, "ndim", [](received_tensor& r) { r.wanted.ndim = 3; }},
+     [](received_tensor& r) { r.wanted.dtype = DLDataType{kDLInt, 32, 1}; },
+     "int32 (code 0, bits 32, lanes 1), as asked for", "float32 (code 2, bits 32, lanes 1)"},
+    {errc::rank_mismatch, "ndim", [](received_tensor& r) { r.wanted.ndim = 3; },
+     "3, as asked for", "2"},
     {errc::overlapping, "strides",
-     [](received_tensor& r) { r.wanted.unique = true, r.strides[0] = 0; }},
+     [](received_tensor& r) { r.wanted.unique = true, r.strides[0] = 0; },
+     "elements that do not overlap", "strides that do not prove it"},
     {errc::device_not_accepted, "device.device_id",
-     [](received_tensor& r) { r.wanted.device_id = 5; }},
+     [](received_tensor& r) { r.wanted.device_id = 5; }, "5, as asked for", "0"},
     {errc::device_id_out_of_range, "device.device_id",
-     [](received_tensor& r) { r.tensor.device.device_id = 7; }},
+     [](received_tensor& r) { r.tensor.device.device_id = 7; },
+     "from 0 to 1 (root devices in this process)", "7"},
     {errc::backend_not_accepted, "device.device_id",
      [](received_tensor& r) { r.wanted.backends = {sycl::backend::ext_oneapi_cuda}; }},
     {errc::pointer_unknown, "data",
-     [](received_tensor& r) { r.tensor.data = r.on_stack.data(); }},
+     [](received_tensor& r) { r.tensor.data = r.on_stack.data(); },
+     "USM of the default context of device 0", "an allocation unknown to it"},
     {errc::usm_type_not_accepted, "data",
-     [](received_tensor& r) { r.wanted.usm_types = {alloc::host}; }},
+     [](received_tensor& r) { r.wanted.usm_types = {alloc::host}; }, "host USM", "device USM"},
     {errc::device_mismatch, "device.device_id",
-     [](received_tensor& r) { r.moved.emplace(move_to_id_1); }},
+     [](received_tensor& r) { r.moved.emplace(move_to_id_1); },
+     "1 (the root device of the memory)", "0"},
     {errc::out_of_bounds, "shape", [](received_tensor& r) { r.shape[0] = 5; }},
 };
 
@@ -108,12 +117,16 @@ void use_shared_usm(exported_view& e) {
 }
 
 constexpr breakable_rule<exported_view> export_rules[] = {
-    {errc::device_without_id, "device", hide_device},
-    {errc::pointer_unknown, "data", point_to_stack},
+    {errc::device_without_id, "device", hide_device,
+     "a device whose root is in sycl::device::get_devices()", "one that is not"},
+    {errc::pointer_unknown, "data", point_to_stack, "USM of the given context",
+     "an allocation unknown to it"},
     {errc::context_not_default, "context", use_own_context},
-    {errc::usm_type_not_accepted, "data", use_shared_usm},
+    {errc::usm_type_not_accepted, "data", use_shared_usm,
+     "device USM, as the type of the view says", "shared USM"},
     {errc::queue_device_mismatch, "queue",
-     [](exported_view& e) { e.moved.emplace(move_to_id_1); }},
+     [](exported_view& e) { e.moved.emplace(move_to_id_1); },
+     "a queue on device 1, where the memory is", "one on device 0"},
 };
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRefused) {
@@ -122,13 +135,17 @@ TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRef
 }
 
 constexpr breakable_rule<exported_view> opencl_rules[] = {
-    {errc::runtime_error, "context", [](exported_view& e) { e.context = nullptr; }},
-    {errc::device_without_id, "device", hide_device},
-    {errc::pointer_unknown, "data", point_to_stack},
+    {errc::runtime_error, "context", [](exported_view& e) { e.context = nullptr; },
+     "a cl_context", "null"},
+    {errc::device_without_id, "device", hide_device,
+     "a device whose root is in sycl::device::get_devices()", "one that is not"},
+    {errc::pointer_unknown, "data", point_to_stack, "USM of the given context",
+     "an allocation unknown to it"},
     {errc::context_not_default, "context", use_own_context},
-    {errc::usm_type_not_accepted, "data", use_shared_usm},
-    {errc::device_mismatch, "device",
-     [](exported_view& e) { e.device = native_sub_device(); }},
+    {errc::usm_type_not_accepted, "data", use_shared_usm,
+     "device USM, as the type of the view says", "shared USM"},
+    {errc::device_mismatch, "device", [](exported_view& e) { e.device = native_sub_device(); },
+     "device 0, where the memory is", "a sub-device of device 0"},
 };
 
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportByOpenclHandlesTheEarlierIsRefused) {
