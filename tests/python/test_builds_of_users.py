@@ -2,8 +2,7 @@
 """Projects of users build against what they have of ours, or are told what is missing.
 
 Each is built where nothing else of ours is found. The projects of docs/examples/cmake and of
-examples/, which have the installed package, are built by tests of their own. What a build says of
-headers that are missing or too old is in test_invalid_uses.py.
+examples/, which have the installed package, are built by tests of their own.
 """
 
 import json
@@ -72,6 +71,38 @@ def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(tmp_path, fla
     assert f"#error {sentence}" in said
 
 
+DLPACK = "dlpack/dlpack.h"
+CORE, SYCL = "#include <usm_dlpack/core.hpp>\n", "#include <usm_dlpack/sycl/config.hpp>\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "text", "source", "sentence"),
+    [
+        ("none", "", CORE, "dlpack/dlpack.h: expected version 1.0 or newer, found no such header;"),
+        (DLPACK, "#define DLPACK_VERSION 60\n", CORE, "or newer, found one older than 1.0;"),
+        (DLPACK, "#define DLPACK_MAJOR_VERSION 2\n", CORE, "expected major version 1, found"),
+        (
+            DLPACK,
+            "#define DLPACK_DLPACK_H_\n",
+            f"#include <{DLPACK}>\n{CORE}",
+            "dlpack.h: expected version 1.0 or newer, found an older one that is included before;",
+        ),
+        (
+            "sycl/sycl.hpp",
+            "#define SYCL_LANGUAGE_VERSION 202012L\n",
+            f"#include <sycl/sycl.hpp>\n{SYCL}",
+            "which has default contexts, found another SYCL;",
+        ),
+    ],
+)
+def test_headers_of_others_that_do_not_fit_are_refused(tmp_path, header, text, source, sentence):
+    (tmp_path / header).parent.mkdir(exist_ok=True)
+    (tmp_path / header).write_text(text)
+    (tmp_path / "user.cpp").write_text(source)
+    compiled = (f"-I{ROOT / 'include'}", f"-I{tmp_path}", tmp_path / "user.cpp")
+    assert sentence in fail("g++", "-std=c++17", "-fsyntax-only", *compiled)
+
+
 @pytest.mark.parametrize("name", ["dlpack.h", "ATen/dlpack.h"])
 def test_a_dlpack_header_of_another_name_is_taken_if_it_is_included_first(tmp_path, name):
     carried = Path(usm_dlpack.get_include(), "../share/usm_dlpack/third_party/dlpack/dlpack")
@@ -109,6 +140,33 @@ def test_a_project_with_the_sources_takes_headers_that_the_package_carries(tmp_p
     )
     for header in ("dlpack/dlpack/dlpack.h", "mdspan/mdspan/mdspan.hpp"):
         assert (tmp_path / "build/third_party" / header).is_file()
+
+
+def test_a_python_that_has_no_headers_or_is_not_there_is_said_so(tmp_path, bare_python):
+    configure = ("cmake", "-S", ROOT, "-B", tmp_path)
+    said = fail(*configure, f"-DPython_EXECUTABLE={bare_python}")
+    assert "dlpack/dlpack.h: expected dlpack.h 1.0 or newer, before 2.0, found no such head" in said
+    said = fail(*configure, f"-DPython_EXECUTABLE={tmp_path}/pyhton")
+    assert (
+        f"expected an interpreter, found {tmp_path}/pyhton, which does not exist; correct" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("components", "call", "sentence"),
+    [
+        ("mdspn", "", "COMPONENTS: expected mdspan or sycl, found mdspn; correct it"),
+        ("sycl", "usm_dlpack_find_libsycl_from()", "expected targets, found none; pass the target"),
+        ("sycl", "usm_dlpack_find_libsycl_from(me)", "expected a target, found me, which is none;"),
+    ],
+)
+def test_what_a_project_asks_of_the_package_is_checked(tmp_path, components, call, sentence):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
+        f"find_package(usm_dlpack REQUIRED COMPONENTS {components})\n{call}\n"
+    )
+    package = f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}"
+    assert sentence in fail("cmake", "-S", tmp_path, "-B", tmp_path / "build", PYTHON, package)
 
 
 def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path):
@@ -197,9 +255,15 @@ def test_the_sdist_needs_no_donor_of_headers(sdist, tmp_path, bare_python):
     ("name", "text", "sentence"),
     [
         (
-            "dlpack/dlpack.h",
+            DLPACK,
             "#define DLPACK_MAJOR_VERSION 2\n#define DLPACK_MINOR_VERSION 1\n",
             "INCLUDE_DIR: expected dlpack.h 1.0 or newer, before 2.0, found version 2.1 in ",
+        ),
+        (DLPACK, "#define DLPACK_VERSION 60\n", "before 2.0, found a version older than 1.0 in "),
+        (
+            "mdspan/mdspan.hpp",
+            "namespace std::experimental {}\n",
+            "its tag 0.6.0, found one whose namespace cannot be chosen in ",
         ),
         (
             "mdspan/mdspan.hpp",

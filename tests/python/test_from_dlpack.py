@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack: arrays of other libraries are proved, then owned; refused ones stay their own."""
 
+import ctypes
 import gc
 import weakref
 from typing import Any
@@ -128,6 +129,14 @@ def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(ve
 def test_a_tensor_that_was_never_made_is_refused(use):
     with refused("tensor_released", "data", found="one that was not initialised"):
         use(DLPackTensor.__new__(DLPackTensor))
+
+
+def test_a_tensor_that_the_garbage_collector_cleared_is_refused(tensor):
+    slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    tp_clear = slot(("PyType_GetSlot", ctypes.pythonapi))(DLPackTensor, 51)
+    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(tp_clear)(tensor)
+    with refused("tensor_released", "data", found="part of a cycle that was collected"):
+        tensor.__dlpack__()
 
 
 def test_a_bare_capsule_is_no_array(versioned):

@@ -69,6 +69,16 @@ def test_a_copy_of_more_bytes_than_memory_can_have_says_so(memory):
     huge = to_dlpack_tensor(memory, shape=(2**31, 2**30, 2), dtype="i1", strides=(0, 0, 0))
     with refused("copy_needed", "copy", expected="of more than 1152921504606846975 bytes"):
         from_dlpack(huge, copy=True)
+    large = to_dlpack_tensor(memory, shape=2**48, dtype="i1", strides=0)
+    with refused("copy_needed", "copy", expected=f"for a copy of {2**48} bytes", found="none"):
+        large.__dlpack__(dl_device=(1, 0))
+
+
+def test_a_copy_from_the_host_may_be_forbidden_and_one_to_the_host_is_another_functions():
+    with refused("copy_needed", "copy", expected="an array in host memory", found="False"):
+        from_dlpack(np.zeros(3), device=HERE, copy=False)
+    with refused("request_unsupported", "device", expected="a root device", found="(1, 0)"):
+        from_dlpack(np.zeros(3), device=(1, 0))
 
 
 def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type):
@@ -125,6 +135,11 @@ def test_usm_of_another_kind_is_copied(usm_type, queue):
         assert made.usm_type == wanted
         assert (made.data == tensor.data) is (wanted == usm_type)
         assert np.array_equal(made.numpy(), tensor.numpy())
+        if wanted != usm_type:
+            with refused(
+                "copy_needed", "copy", expected="for another device or USM", found="False"
+            ):
+                from_dlpack(tensor, usm_type=wanted, copy=False)
 
 
 def test_a_copy_of_read_only_memory_may_be_written(memory):

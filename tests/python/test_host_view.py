@@ -52,6 +52,11 @@ def test_a_read_only_tensor_stays_read_only(readable):
         view.__dlpack__()
 
 
+def test_device_usm_has_no_view_on_the_host(tensor):
+    with refused("usm_type_not_accepted", "data", expected="host USM or shared", found="device"):
+        tensor.host_view()
+
+
 def test_the_capsule_is_of_the_host_and_takes_keywords(readable):
     view = to_dlpack_tensor(readable).host_view()
     assert name_of(view.__dlpack__()) == LEGACY

@@ -236,6 +236,13 @@ def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(arguments):
     assert run(">&- 2>&-") == [status, "", ""]
 
 
+def test_output_that_cannot_be_written_is_said_with_a_status_of_its_own():
+    done = clean_environment.run("sh", "-c", f'"{sys.executable}" -m usm_dlpack devices >/dev/full')
+    assert done.returncode == 3
+    assert SENTENCE.fullmatch(done.stderr.strip())
+    assert "found [Errno 28] No space left on device; make space" in done.stderr
+
+
 def test_a_reader_that_has_enough_ends_the_program_quietly():
     command = f'{{ "{sys.executable}" -m usm_dlpack devices; echo $? >&2; }} | true'
     assert clean_environment.run("sh", "-c", command).stderr == "3\n"

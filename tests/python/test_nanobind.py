@@ -603,6 +603,12 @@ def test_nanobind_keeps_the_array_alive_that_an_overload_took(ext, memory):
     assert gone() is None
 
 
+def test_a_view_that_was_released_is_refused(ext, shared):
+    for field, give in (("return", ext.released), ("from", ext.released_to_ndarray)):
+        with refused("request_unsupported", field, found="moved from or released"):
+            give(shared)
+
+
 def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext, queue):
     forwards = shared_floats(queue, [5, 6, 7])
     before = to_dlpack_tensor(forwards, shape=(3,), strides=(-1,), byte_offset=8)
@@ -968,6 +974,8 @@ def test_what_can_never_be_right_does_not_compile(folder):
     sentences = re.findall(r"static assertion failed: (\w+: expected .*)", done.stderr)
     assert sorted(sentence.split(" found ")[1].split(";")[0] for sentence in sentences) == [
         "a Python handle, which needs the GIL",
+        "a usm_array, which would own memory that is Python's",
+        "a view alone, whose memory nothing keeps",
         "a writable one",
         *["another"] * 3,
         "fewer, of which an nb::ndarray does not say whether they are padded",

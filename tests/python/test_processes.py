@@ -28,13 +28,13 @@ def refusal_of(act):
         act()
     except ConversionError as error:
         assert isinstance(error, BufferError), type(error)
-        return error.code
+        return f"{error.code} of {error.field}"
     except Exception as error:
         return repr(error)
     return "none"
 
 def refused(act):
-    assert refusal_of(act) == "process_forked"
+    assert refusal_of(act) == "process_forked of process"
 
 def use():
     memory = dpctl.memory.MemoryUSMShared(48)
@@ -106,12 +106,12 @@ def act():
     allocated = refusal_of(lambda: api.allocate(foreign.tensor))
     assert "BufferError: process: expected" in allocated, allocated
     for name, entry in entries.items():
-        assert refusal_of(entry) == "process_forked", name
+        assert refusal_of(entry) == "process_forked of process", name
 
 fork(act)
 del entries["exchange API, take"]  # it steals
 for name, entry in entries.items():
-    assert refusal_of(entry) != "process_forked", name
+    assert refusal_of(entry) != "process_forked of process", name
 """
     assert succeed(BEGIN + USED + ASKING + child) == ""
 

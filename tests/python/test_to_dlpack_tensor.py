@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """to_dlpack_tensor: what USM becomes a tensor, what the tensor says, and what is refused."""
 
+import copy
 import gc
+import pickle
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -78,6 +80,18 @@ def test_the_class_makes_no_tensors_by_itself():
         type("Derived", (DLPackTensor,), {})
 
 
+def test_no_other_process_gets_a_tensor(memory):
+    for act in (pickle.dumps, copy.copy, copy.deepcopy):
+        with wrong_argument(TypeError, "DLPackTensor", "memory that belongs to this process"):
+            act(to_dlpack_tensor(memory))
+
+
+def test_a_dtype_without_a_type_string_has_no_array_interface(memory):
+    tensor = to_dlpack_tensor(memory, dtype="bfloat16")
+    with wrong_argument(AttributeError, INTERFACE, "found bfloat16"):
+        assert tensor.__sycl_usm_array_interface__
+
+
 # --- shapes, strides and offsets within 48 bytes
 
 
@@ -123,6 +137,8 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*SHAPE, "found None", {"strides": (1,)}),
     (*SHAPE, "", {"byte_offset": 2}),
     (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
+    (ValueError, "byte_offset", "expected at most 48,", {"byte_offset": 64}),
+    (TypeError, "queue", "an object of type int", {"queue": 5}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
     *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
@@ -409,6 +425,7 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
     (ValueError, "shape[0]", "", {"shape": (2**70,)}),
     (ValueError, "strides[0]", "", {"strides": (2**70,)}),
+    (ValueError, "syclobj", "found 'opencl:fpga'", {"syclobj": "opencl:fpga"}),
     (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
     (TypeError, "syclobj", "", {"syclobj": dpctl.SyclQueue}),
     (TypeError, "syclobj", "", {"syclobj": Carrier(SimpleNamespace(_get_capsule=lambda: "text"))}),
@@ -422,6 +439,11 @@ def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
 ):
     with stopped(rule, field, found):
         to_dlpack_tensor(TypedArray(unpooled, **changes))
+
+
+def test_a_dtype_alone_cannot_describe_an_array_with_gaps(memory):
+    with wrong_argument(ValueError, "shape", "the array is not compact"):
+        to_dlpack_tensor(TypedArray(memory, shape=(3,), strides=(4,)), dtype="u1")
 
 
 def test_an_object_without_usm_is_a_type_error():

@@ -68,6 +68,9 @@ def test_read_only_memory_is_taken_where_it_may_be_and_no_other_flag_says_it(mem
         assert validate(foreign.capsule(), readonly=True).readonly is (flags == READ_ONLY)
         if flags != READ_ONLY:
             validate(foreign.capsule(), readonly=False)
+        else:
+            with refused("read_only", "flags", found="read-only memory"):
+                validate(foreign.capsule(), readonly=False)
 
 
 def test_a_kind_is_refused_unless_it_is_accepted(usm_type, queue):
@@ -134,6 +137,9 @@ def test_what_is_asked_for_and_there_is_taken(memory, queue):
         # NumPy says that this equals None.
         ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float32"),
         ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 1"),
+        ({"ndim": 3}, "rank_mismatch", "ndim", "2"),
+        ({"overlapping": False}, "overlapping", "strides", "strides that do not prove it"),
+        ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "0"),
         *(({"usm_types": name}, ValueError, "usm_types", "") for name in ("Device", "", "\ud800")),
         ({"usm_types": ["device", "unknown"]}, ValueError, "usm_types", ""),
         *(({"usm_types": names}, TypeError, "usm_types", "") for names in (None, 5, [b"host"])),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host code that indexes device USM, views that change their USM kind, arrays of const
-// elements, and pointers to tensors are refused when they are compiled.
+// elements, pointers to tensors, and numbers among the views of `check_queue` are refused when
+// they are compiled.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -12,6 +13,8 @@
 // expect: use the plain accessor
 // expect: element_type: expected mutable elements, found const ones;
 // expect: take the element type without const, and a view of const elements of it
+// expect: views: expected types with the interface of mdspan, found another;
+// expect: pass the views alone, without a kernel's other arguments
 // expect: deleted function .*validate
 // expect: deleted function .*to_mdspan
 // clang-format on
@@ -27,12 +30,14 @@ using usm_dlpack::shared_mdspan;
 using indexed = shared_mdspan<view>;
 using wanted = device_mdspan<md::mdspan<const float, md::dextents<int, 1>>>;
 using element = float;
+using argument = view;
 const DLTensor& tensor_of(const DLTensor& tensor) { return tensor; }
 inline constexpr auto kind = sycl::usm::alloc::host;
 #else
 using indexed = device_mdspan<view>;
 using wanted = shared_mdspan<view>;
 using element = const float;
+using argument = float;
 const DLTensor* tensor_of(const DLTensor& tensor) { return &tensor; }
 inline constexpr auto kind = sycl::usm::alloc::unknown;
 #endif
@@ -46,3 +51,6 @@ auto const_elements(const sycl::queue& queue) {
 }
 auto validated(const DLTensor& tensor) { return usm_dlpack::validate(tensor_of(tensor)); }
 auto viewed(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view>(tensor_of(tensor)); }
+void check(const sycl::queue& queue, const view& x, const argument& y) {
+  usm_dlpack::check_queue(queue, x, y);
+}

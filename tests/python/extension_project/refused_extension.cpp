@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an nb::ndarray cannot say of a view, and an owner that needs the GIL; each line breaks
-// one rule, and does not compile.
+// What an nb::ndarray cannot say of a view, an owner that needs the GIL, and views and arrays
+// that would have no owner or two; each line breaks one rule, and does not compile.
 #include <nanobind/nanobind.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
@@ -52,4 +52,6 @@ NB_MODULE(refused_extension, m) {
   m.def("owner", [](nb::object self) {
     static_cast<void>(usm_dlpack::to_managed_tensor(vector_view(), DLDevice{}, self));
   });
+  m.def("view", [] { return usm_dlpack::device_mdspan<vector_view>(); });
+  m.def("array", [](usm_dlpack::usm_array<vector_view>&&) {});
 }
