@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace usm_dlpack::python {
@@ -54,10 +54,9 @@ const detail::error_row* find_row(const char* code) noexcept {
 
 void register_errors(guarded_module& module) {
   module.def("error_table", [] {
-    std::vector<std::tuple<const char*, const char*, bool>> rows;
+    std::vector<std::pair<const char*, bool>> rows;
     for (const detail::error_row& row : detail::error_table) {
-      rows.emplace_back(row.name, row.meaning,
-                        row.raised == detail::python_class::binding_error);
+      rows.emplace_back(row.name, row.raised == detail::python_class::binding_error);
     }
     return rows;
   });

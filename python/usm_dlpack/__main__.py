@@ -45,7 +45,7 @@ examples:
 """
 _ERRORS = """\
 Without a code, the codes of all errors and their meanings. With one, its page: the rule, what to
-do, and examples of what it refuses.
+do, and an example of what it refuses.
 """
 _DOCTOR = """\
 Looks for problems of this environment: versions, several libsycl, the OpenCL driver, the devices
@@ -87,19 +87,26 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _print_error_page(code: str | None) -> int:
-    """Print a page of docs/errors, which the build turned into texts."""
+    """Print a page of docs/errors, or the titles of all."""
     from usm_dlpack import _paths, _terminal
 
-    texts = {text.stem: text for text in Path(_paths.installed("errors")).glob("*.txt")}
-    if (text := texts.get("index" if code is None else code)) is None:
-        near = difflib.get_close_matches(str(code).lower(), texts, n=3)
+    files = sorted(Path(_paths.installed("errors")).glob("*.md"))
+    pages = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    if code is None:
+        width = max(map(len, pages))
+        for name, page in pages.items():
+            title = page.partition("\n")[0].removeprefix("# ").removeprefix(f"`{name}`: ")
+            print(f"{name:{width}}  {title}")
+    elif code in pages:
+        print(pages[code], end="")
+    else:
+        near = difflib.get_close_matches(code.lower(), pages, n=3)
         named = f"correct the name to {' or '.join(near)}, or " if near else ""
         _terminal.say_error(
             f"code: expected the code of an error, found {code!a}; {named}run "
             "`python -m usm_dlpack errors`, which lists all"
         )
         return 2
-    print(text.read_text(encoding="utf-8"), end="")
     return 0
 
 

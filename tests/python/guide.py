@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the Python that the pages of docs/ show as a reader would, each program in a new process.
+"""Runs the Python of README.md and of the pages of docs/ as a reader would, in new processes.
 
 A program begins with a block that begins with an import, and ends before the next one of the page.
-The `text` right after one of its blocks is what it prints.
+The `text` right after one of its blocks is what it prints; where it raises, also the last line of
+the traceback.
 """
 
 import re
@@ -30,12 +31,13 @@ class Program:
         return set(re.findall(r"^(?:import|from) (\w+)", self.code, re.MULTILINE))
 
     def run(self, folder: Path, *launcher: str | Path, **variables: str) -> str:
-        """Run it in a folder, require success and silence, and return what it printed."""
+        """Run it in a folder, and return what it printed, and raised in the end."""
         file = folder / "program.py"
         file.write_text(self.code, encoding="utf-8")
         done = clean_environment.run(*launcher, sys.executable, file, cwd=folder, **variables)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        raised = done.stderr.splitlines()
+        assert bool(raised) == bool(done.returncode)
+        return done.stdout + "".join(f"{line}\n" for line in raised[-1:])
 
 
 def blocks_of(page: str) -> list[tuple[str, str]]:
@@ -57,6 +59,7 @@ def programs_of(page: str) -> list[Program]:
 
 
 PAGES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md"))
+PAGES.append("../README")
 PROGRAMS = {
     f"{page} {number}": program
     for page in PAGES

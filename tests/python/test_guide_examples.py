@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/ show is run: Python, and commands in a shell.
+"""What the pages of docs/ show is run: Python, commands in a shell, and the C++ of errors.
 
-Python that needs a peer runs where it is: tests/interoperability/test_guide_examples.py.
+Python that needs a peer runs where it is: tests/interoperability/test_guide_examples.py. Other C++,
+CMake and shell scripts stand in files that other tests build or run.
 """
 
 import re
@@ -17,8 +18,25 @@ import pytest
 import usm_dlpack
 
 EXAMPLES = guide.DOCS / "examples"
-ON_TWO_DEVICES = ("how-to/devices", "explanation/device_id")
 OF_PEERS = {"dpnp", "mpi4py", "torch"}
+
+
+@pytest.fixture
+def variables_of(driver, several_devices, request):
+    """Return a function that gives the environment which a page speaks of."""
+
+    def variables(page: str) -> dict[str, str]:
+        if page == "errors/device_failed":
+            broken = request.getfixturevalue("driver_copies")["broken"]
+            return {"OCL_ICD_FILENAMES": f"{driver}:{broken}"}
+        if page == "errors/device_without_id":
+            return several_devices(2) | {"ONEAPI_DEVICE_SELECTOR": "opencl:1"}
+        if page in ("how-to/devices", "explanation/device_id") or "device_mismatch" in page:
+            return several_devices(2)
+        selectors = {"errors/no_device": "level_zero:*", "errors/runtime_error": "nonsense"}
+        return {"ONEAPI_DEVICE_SELECTOR": selectors[page]} if page in selectors else {}
+
+    return variables
 
 
 def console(page: str) -> list[str]:
@@ -29,9 +47,9 @@ def console(page: str) -> list[str]:
     "name",
     [name for name, program in guide.PROGRAMS.items() if not program.modules & OF_PEERS],
 )
-def test_a_program_prints_what_its_page_shows(name, several_devices, tmp_path):
+def test_a_program_prints_what_its_page_shows(name, variables_of, tmp_path):
     program = guide.PROGRAMS[name]
-    variables = several_devices(2) if program.page in ON_TWO_DEVICES else {}
+    variables = variables_of(program.page)
     if "guide_extension" in program.modules:
         variables["PYTHONPATH"] = str(extension_under_test.build())
     assert program.run(tmp_path, **variables) == program.printed
@@ -43,6 +61,64 @@ def shell(commands: str, folder: Path, status: int = 0) -> subprocess.CompletedP
     done = clean_environment.run("sh", "-ec", commands, cwd=folder, timeout=900, **active)
     assert done.returncode == status, done.stdout + done.stderr
     return done
+
+
+ERRORS = {page: guide.blocks_of(page) for page in guide.PAGES if page.startswith("errors/")}
+REFUSED_CPP = {
+    page: dict(blocks)["text"] for page, blocks in ERRORS.items() if "cpp" in dict(blocks)
+}
+REFUSING = """
+int main(int, char** arguments) {
+  try {
+    uses.at(arguments[1])();
+  } catch (const usm_dlpack::conversion_error& error) {
+    std::cout << error.what() << '\\n';
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def refusing_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a program that does what an error's page shows in its last block of C++."""
+    headers = ("mdspan/mdspan.hpp", "usm_dlpack/opencl.hpp", "usm_dlpack/usm_dlpack.hpp")
+    source = "".join(f"#include <{name}>\n" for name in (*headers, "iostream", "map", "string"))
+    uses = ""
+    for page in REFUSED_CPP:
+        *declared, use = (code for language, code in ERRORS[page] if language == "cpp")
+        source += "".join(declared)
+        uses += f'{{"{page}", [] {{\n{use}}}}},\n'
+    source += f"const std::map<std::string, void (*)()> uses = {{\n{uses}}};\n{REFUSING}"
+    folder = tmp_path_factory.mktemp("refusing")
+    (folder / "program.cpp").write_text(source, encoding="utf-8")
+    shell(COMPILE.rstrip() + " $VIRTUAL_ENV/lib/libOpenCL.so.1", folder)
+    return folder / "program"
+
+
+@pytest.mark.parametrize("page", REFUSED_CPP)
+def test_the_cpp_of_a_page_is_refused_with_the_sentence_that_it_shows(
+    page, refusing_program, variables_of, driver
+):
+    opencl = {"OCL_ICD_FILENAMES": str(driver), "LD_LIBRARY_PATH": str(driver.parent)}
+    done = clean_environment.run(refusing_program, page, **(opencl | variables_of(page)))
+    assert (done.returncode, done.stdout, done.stderr) == (0, REFUSED_CPP[page], "")
+
+
+def lines_of(text: str) -> str:
+    """Return text with a line break around each line, and nothing else around it."""
+    return "\n".join(["", *(line.strip() for line in text.strip().splitlines()), ""])
+
+
+def test_other_code_stands_in_a_file_that_is_built_or_run():
+    folders = [guide.ROOT / name for name in ("docs/examples", "examples", "tests")]
+    files = [file for name in folders for file in name.rglob("*") if "build" not in file.parts]
+    sources = "".join(
+        lines_of(file.read_text(errors="replace")) for file in files if file.is_file()
+    )
+    for page in guide.PAGES:
+        for language, block in guide.blocks_of(page):
+            if language in ("cpp", "cmake", "sh") and page not in REFUSED_CPP:
+                assert lines_of(block) in sources, (page, block)
 
 
 BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE, COMPILE = console("how-to/cmake")
