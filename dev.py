@@ -45,7 +45,6 @@ LIBFUZZER = {
 }
 
 DOCUMENTATION = {"doxygen": "/usr/bin/doxygen"}
-BROWSER = {"chromium": "/usr/bin/chromium", "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu"}
 
 # What the C++ tests on devices need, where the Python package is not installed with them.
 WHEELS = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
@@ -427,17 +426,13 @@ def mutation(*options: str) -> int:
     return environment.run(environment.python, "tests/mutation/mutate.py", *options, check=False)
 
 
-def docs(browser: bool) -> int:
-    """Build the documentation site in build/docs/html, and check it; warnings are errors."""
+def docs() -> int:
+    """Build the documentation site in build/docs/html; warnings are errors."""
     require_python(11)  # for Sphinx
-    packages = DOCUMENTATION | (BROWSER if browser else {})
-    environment = prepare("-r", "requirements/docs.txt", ".[cpu,test]", packages=packages)
-    environment.run(environment.python, "docs/build.py")
-    environment.run(environment.python, "-m", "pytest", "-q", "tests/documentation")
-    if not browser:
-        return 0
-    environment.install("-r", "requirements/browser.txt")
-    return environment.run(environment.python, "docs/browser_check.py", check=False)
+    environment = prepare("-r", "requirements/docs.txt", ".[cpu,test]", packages=DOCUMENTATION)
+    shutil.rmtree(ROOT / "build" / "docs", ignore_errors=True)  # pages that are no more
+    options = ["-nWqE", "--keep-going"]
+    return environment.run("sphinx-build", *options, "docs", "build/docs/html", check=False)
 
 
 # A command that passes its options to a program of the project, and all others.
@@ -445,7 +440,7 @@ PASSING = (gpu, interoperability, hostile, cycles, mutation, benchmark, speed)
 COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
 EXTENDED = """\
 Extended, for a release and when you change what they guard; continuous integration runs all others:
-valgrind, hostile, cycles, mutation, benchmark, speed, all legs of compilers, docs --browser,
+valgrind, hostile, cycles, mutation, benchmark, speed, all legs of compilers,
 interoperability --extended.
 
 `python3 dev.py COMMAND --help` lists the options of one."""
@@ -469,8 +464,6 @@ def main() -> int:
         one.set_defaults(command=function)
         added[function.__name__] = one.add_argument
     added["test"]("--all", action="store_true", help=f"with {BEYOND}")
-    told = "look at all pages in Chromium, and keep pictures"
-    added["docs"]("--browser", action="store_true", help=told)
     told = "each combination with DLPack, not each pair"
     added["compilers"]("--every", action="store_true", help=told)
     added["compilers"]("--leg", help="this combination alone, by its name")

@@ -108,7 +108,7 @@ void register_allocation(guarded_module& module) {
           "Bytes from the lowest to the end of the highest element of the view.")
       .def_prop_ro(
           "overlapping", [](const self& a) { return !a.proof().structure().unique; },
-          "Whether elements may overlap: the strides do not prove otherwise.")
+          "Whether elements may overlap, because the strides do not prove otherwise.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof().base(); },
           "Address of what `bounds` names: the allocation, or the driver's block; the lowest\n"
@@ -118,13 +118,15 @@ void register_allocation(guarded_module& module) {
           "Bytes of it; for \"chunk\" those up to the end of the chunk.")
       .def_prop_ro(
           "bounds", [](const self& a) { return name_of(a.proof().bounds_proved()); },
-          "What the view is proved to lie in: \"allocation\" (exactly SYCL's allocation),\n"
+          "What the view is proved to lie in.\n\n"
+          "It is \"allocation\" (exactly SYCL's allocation),\n"
           "\"chunk\" (one of SYCL's pool on Level Zero: the allocation, rounded up), \"block\"\n"
           "(the driver's, in which other allocations may be), \"both_ends\" (only its first\n"
           "and last byte were looked at: USM of one kind and device) or \"none\" (it is empty).")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof().device_proved()); },
-          "How the device is known: \"backend\" (it named it), \"only_device\" (the\n"
+          "How the device is known.\n\n"
+          "It is \"backend\" (the backend named it), \"only_device\" (the\n"
           "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
           "(host USM, or no memory).")
       .def(

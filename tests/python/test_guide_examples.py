@@ -121,6 +121,13 @@ def test_other_code_stands_in_a_file_that_is_built_or_run():
                 assert lines_of(block) in sources, (page, block)
 
 
+def test_the_reference_has_each_public_name():
+    named = re.findall(
+        r"::\s+(\w+)$", (guide.DOCS / "reference/python.rst").read_text(), re.MULTILINE
+    )
+    assert set(usm_dlpack.__all__) <= set(named)
+
+
 BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE, COMPILE = console("how-to/cmake")
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ of README.md and of the how-to pages, run: docs/shown_code.py finds it here.
+// The C++ of README.md and of the how-to pages, run; test_guide_examples.py finds it here.
 #include <mdspan/mdspan.hpp>  // or std::mdspan, or cuda::std::mdspan
 #include <usm_dlpack/usm_dlpack.hpp>
 
