@@ -382,18 +382,6 @@ def fuzz(seconds: int, seed: int) -> int:
     return environment.run(program, *limits, *reports, found, seeds, check=False)
 
 
-def hostile(*options: str) -> int:
-    """Exchange hostile arrays, with two root devices that work and a broken one."""
-    environment = prepare("-r", "requirements/test.txt", ".[cpu,test]")
-    driver = environment.folder / "lib" / "libintelocl.so"
-    copies = ROOT / "build" / "hostile"
-    environment.run(environment.python, "tests/devices/driver_copies.py", driver, copies)
-    drivers = [driver, copies / "second" / driver.name, copies / "broken" / driver.name]
-    named = {"OCL_ICD_FILENAMES": ":".join(map(str, drivers))}
-    program = "tests/hostile/run.py"
-    return environment.run(environment.python, program, *options, check=False, **named)
-
-
 def cycles(*options: str) -> int:
     """Export and import arrays by every way: each deleter runs once, and memory stays flat."""
     environment = prepare("-r", "requirements/test.txt", ".[cpu,test]")
@@ -436,12 +424,11 @@ def docs() -> int:
 
 
 # A command that passes its options to a program of the project, and all others.
-PASSING = (gpu, interoperability, hostile, cycles, mutation, benchmark, speed)
+PASSING = (gpu, interoperability, cycles, mutation, benchmark, speed)
 COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
 EXTENDED = """\
 Extended, for a release and when you change what they guard; continuous integration runs all others:
-valgrind, hostile, cycles, mutation, benchmark, speed, all legs of compilers,
-interoperability --extended.
+valgrind, cycles, mutation, benchmark, speed, all legs of compilers, interoperability --extended.
 
 `python3 dev.py COMMAND --help` lists the options of one."""
 

@@ -9,6 +9,7 @@ million.
 import argparse
 import faulthandler
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ import pytest
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
 from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume, forget_kept
-from memory_sources import TypedArray, address_of, allocate, new_queue
+from memory_sources import TypedArray, address_of, allocate, new_queue, owned
 from resident_memory import report_growth, resident_bytes
-from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
 
 NEWEST = (1, 3)
 QUEUE, OTHER_QUEUE = new_queue(in_order=True), new_queue()
@@ -34,21 +35,13 @@ FOREIGN = [ForeignTensor(ADDRESS, legacy=legacy) for legacy in (False, True)]
 API = ExchangeAPI(DLPackTensor)
 
 
-class Owner(TypedArray):
-    """Owns what our tensors show, and counts how many of its kind there are."""
-
-    alive = 0
-
-    def __init__(self, memory: Any) -> None:
-        super().__init__(memory)
-        Owner.alive += 1
-
-    def __del__(self) -> None:
-        Owner.alive -= 1
+OWNERS: list[weakref.ref[TypedArray]] = []  # of what a cycle exported
 
 
 def ours(memory: Any = MEMORY, queue: Any = None) -> DLPackTensor:
-    return to_dlpack_tensor(Owner(memory), queue=queue)
+    tensor, owner = owned(memory, queue=queue)
+    OWNERS.append(owner)
+    return tensor
 
 
 def foreign_array(number: int = 0, kind: type = ForeignArray) -> Any:
@@ -132,8 +125,10 @@ def main() -> int:
         is_dear = number % 100 == 0
         way = DEAR[number // 100 % len(DEAR)] if is_dear else CHEAP[number % len(CHEAP)]
         way()
-        left = [Owner.alive, *(tensor.deletions for tensor in FOREIGN)]
-        assert left == [0, 0, 0], f"cycle {number}, {way.__name__}: owners and deleters {left}"
+        left = sum(owner() is not None for owner in OWNERS)
+        OWNERS.clear()
+        runs = [tensor.deletions for tensor in FOREIGN]
+        assert [left, *runs] == [0, 0, 0], f"cycle {number}, {way.__name__}: {left} and {runs}"
         if number % 1000 == 0:
             forget_kept()
     return 0 if report_growth(before, resident_bytes()) else 1
