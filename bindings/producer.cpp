@@ -123,24 +123,29 @@ producer_tensor ask_by_dlpack(nb::handle method, const import_request& request,
   throw last;
 }
 
-/// The C exchange API of our major version that a type has, or null: also for a class that
-/// overrides `__dlpack__` alone, which an inherited API does not know.
+/// Whether the class that defines a type's `__dlpack__`, or one derived from it, has the C
+/// exchange API. An inherited API knows nothing of a class that overrides `__dlpack__` alone.
+bool has_exchange_api(nb::handle type) {
+  for (nb::handle base : nb::borrow<nb::tuple>(type.attr("__mro__"))) {
+    const nb::object defined = base.attr("__dict__");
+    if (PySequence_Contains(defined.ptr(), names().exchange_api.ptr()) == 1) {
+      return true;
+    }
+    if (PySequence_Contains(defined.ptr(), names().dlpack.ptr()) == 1) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/// The C exchange API of our major version of an array's type, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
-  if (!may_have(x, names().exchange_api)) {
+  if (!may_have(x, names().exchange_api) || !has_exchange_api(x.type())) {
     return nullptr;
   }
   const nb::object capsule = find_attribute(x.type(), names().exchange_api);
   if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") == 0) {
     return nullptr;
-  }
-  for (nb::handle base : nb::borrow<nb::tuple>(x.type().attr("__mro__"))) {
-    const nb::object defined = base.attr("__dict__");
-    if (PySequence_Contains(defined.ptr(), names().exchange_api.ptr()) == 1) {
-      break;
-    }
-    if (PySequence_Contains(defined.ptr(), names().dlpack.ptr()) == 1) {
-      return nullptr;
-    }
   }
   const auto* header = static_cast<const DLPackExchangeAPIHeader*>(
       PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
@@ -186,7 +191,7 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
 
 /// The device that an array reports, if any.
 /// @throws conversion_error for an answer that is not a device
-std::optional<DLDevice> device_said_by(nb::handle x) {
+std::optional<DLDevice> reported_device(nb::handle x) {
   const nb::object method = find_attribute(x, names().dlpack_device);
   if (!method.is_valid() || method.is_none()) {
     return std::nullopt;
@@ -205,7 +210,7 @@ std::optional<DLDevice> device_said_by(nb::handle x) {
 /// Refuses an array that reports to be elsewhere, before its export.
 /// @return whether it reports to be in host memory, where no queue works
 bool is_on_host(nb::handle x, bool host) {
-  const std::optional<DLDevice> own = device_said_by(x);
+  const std::optional<DLDevice> own = reported_device(x);
   if (!own || (host && own->device_type == kDLCPU)) {
     return own.has_value();
   }
@@ -289,9 +294,11 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
 
 bool reports_usm(nb::handle x) {
   try {
-    const std::optional<DLDevice> device = device_said_by(x);
-    return (device && device->device_type == kDLOneAPI) ||
-           find_attribute(x, "__sycl_usm_array_interface__", PyExc_AttributeError).is_valid();
+    if (find_attribute(x, "__sycl_usm_array_interface__", PyExc_AttributeError).is_valid()) {
+      return true;
+    }
+    const std::optional<DLDevice> device = reported_device(x);
+    return device && device->device_type == kDLOneAPI;
   } catch (const conversion_error&) {
     return false;
   } catch (const nb::python_error& error) {
