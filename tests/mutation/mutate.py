@@ -108,7 +108,7 @@ def main() -> None:
     headers = options.header or [
         path.relative_to(ROOT / HEADERS).as_posix()
         for folder in ("core", "sycl", "opencl")
-        for path in sorted((ROOT / HEADERS / folder).glob("*.hpp"))
+        for path in sorted((ROOT / HEADERS / folder).rglob("*.hpp"))
     ]
     shutil.rmtree(COPY, ignore_errors=True)
     shutil.copytree(ROOT, COPY, ignore=shutil.ignore_patterns(".git", ".dev", "build"))

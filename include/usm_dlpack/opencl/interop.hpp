@@ -38,20 +38,25 @@ opencl_handle<Native> opencl_handle_of(const Object& object) {
       ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }));
 }
 
+/// The queries of an OpenCL platform; null for another one, or if OpenCL cannot be queried.
+inline const opencl_queries* opencl_of(const platform_entry& entry) noexcept {
+  return dynamic_cast<const opencl_queries*>(entry.queries.get());
+}
+
 /// The id of a device's root, or -1.
 inline std::int32_t find_root(cl_device_id device) {
   std::int32_t id = -1;
   for (const platform_entry& entry : device_table::get().platforms) {
-    if (id < 0 && entry.opencl.device_info != nullptr) {
-      id = root_id_of(entry.opencl, device);
+    const opencl_queries* const native = opencl_of(entry);
+    if (id < 0 && native != nullptr) {
+      id = native->find_root(device);
     }
   }
   return id;
 }
 
 inline bool is_root(cl_device_id device, std::int32_t id) noexcept {
-  const opencl_platform& native = device_table::get().platform_of(id).opencl;
-  return native.devices[static_cast<std::size_t>(id)] == device;
+  return opencl_of(device_table::get().platform_of(id))->is_root(device, id);
 }
 
 /// Whether a handle belongs to a listed root device that SYCL cannot use.
@@ -88,7 +93,8 @@ inline std::int32_t working_root(cl_device_id device, const char* field) {
 /// The platform whose default context has this handle, or null.
 inline const platform_entry* find_platform(cl_context context) {
   for (const platform_entry& entry : device_table::get().platforms) {
-    if (context != nullptr && entry.opencl.context == context) {
+    const opencl_queries* const native = opencl_of(entry);
+    if (context != nullptr && native != nullptr && native->native == context) {
       return &entry;
     }
   }
@@ -203,11 +209,8 @@ USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empt
   std::string platform = "a platform in sycl::platform::get_platforms()";
   if (root >= 0) {
     const platform_entry& entry = device_table::get().platform_of(root);
-    opencl_platform asked = entry.opencl;
-    asked.context = context;
-    const bool known =
-        asked.query != nullptr && asked.find_kind(pointer) != sycl::usm::alloc::unknown;
-    if (!known && !empty) {
+    const auto kind = opencl_of(entry)->find_kind_in(context, pointer);
+    if (kind == sycl::usm::alloc::unknown && !empty) {
       refuse_opencl_pointer(pointer);
     }
     platform = name_of(entry.platform);
@@ -225,12 +228,9 @@ inline std::string name_of(cl_device_id device, std::int32_t root) {
 /// USM and unknown memory accept the platform's devices.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          std::int32_t root) {
-  const opencl_platform& native = entry.opencl;
-  cl_device_id true_device = nullptr;
-  if (native.query != nullptr) {
-    native.find(pointer, true_device);
-  }
-  const std::int32_t true_root = root_id_of(native, true_device);
+  const opencl_queries& native = *opencl_of(entry);
+  const cl_device_id true_device = native.find_device(pointer, native.find_kind(pointer));
+  const std::int32_t true_root = native.find_root(true_device);
   const bool known = true_root >= 0;
   if (known ? device != true_device && !is_root(device, true_root)
             : &device_table::get().platform_of(root) != &entry) {

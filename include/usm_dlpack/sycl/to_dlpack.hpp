@@ -101,15 +101,15 @@ struct memory_place {
   DLDevice device;  ///< the root device
 };
 
-/// Finds the memory's device. On an OpenCL platform with one root device, one query suffices.
+/// Finds the memory's device. On a platform with one root device, the kind suffices.
 /// @param kind unknown for a view of any kind or without elements
 /// @param preferred device id for memory that belongs to no single device, or -1
 /// @pre `entry.context` is not null
 inline memory_place find_place(const void* pointer, const platform_entry& entry,
                                sycl::usm::alloc kind, std::int32_t preferred) {
   allocation found;
-  if (entry.opencl.query != nullptr && entry.device_count == 1) {
-    found.kind = entry.opencl.find_kind(pointer);
+  if (entry.device_count == 1) {
+    found.kind = ask_runtime("data", [&] { return entry.queries->find_kind(pointer); });
   } else {
     found = find_allocation(pointer, entry);
   }

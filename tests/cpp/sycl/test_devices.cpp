@@ -147,8 +147,8 @@ TEST(BrokenDevice, DoesNotDisturbTheUseOfTheOther) {
 
   const device_table& table = device_table::get();
   ASSERT_EQ(table.platforms.size(), 2U);
-  EXPECT_NE(table.platforms[0].opencl.query, nullptr);
-  EXPECT_EQ(table.platforms[1].opencl.query, nullptr);
+  EXPECT_NE(detail::opencl_of(table.platforms[0]), nullptr);
+  EXPECT_EQ(table.platforms[1].queries, nullptr);
   EXPECT_EQ(table.find(sycl::context(root_device(0))), nullptr);
   EXPECT_EQ(table.find(default_context(0)), &table.platforms[0]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl/devices.hpp, sycl/memory.hpp: what Level Zero and libumf tell of SYCL's memory, and
+// sycl/backends/level_zero.hpp: what Level Zero and libumf tell of SYCL's memory, and
 // what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
 #include "usm_memory.hpp"
 
@@ -109,11 +109,21 @@ TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
 
 // --- Where libumf, or the driver, does not tell ---------------------------------------------
 
-void forget_libumf(device_table& table) { table.platforms.at(0).pools = {}; }
+using detail::level_zero_queries;
+
+/// The device table with other queries of Level Zero.
+template <class Change>
+auto with_queries(const Change& change) {
+  return [&](device_table& table) {
+    change_queries<level_zero_queries>(table.platforms.at(0), change);
+  };
+}
+
+void forget_libumf(level_zero_queries& queries) { queries.pools = {}; }
 
 /// As if memory were not of a pool of SYCL's.
-void know_no_pool(device_table& table) {
-  table.platforms.at(0).pools.pool_of = [](const void*, void**) { return 5; };
+void know_no_pool(level_zero_queries& queries) {
+  queries.pools.pool_of = [](const void*, void**) { return 5; };
 }
 
 template <std::size_t Bytes>
@@ -127,7 +137,7 @@ int refuse_to_say(void*, const void*, std::size_t*) { return 5; }
 TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
   const usm_memory device(alloc::device, 1000, queue_on());
   const auto expect_block = [&](const auto& change) {
-    const changed_table changed(change);
+    const changed_table changed(with_queries(change));
     const usm_allocation proved = prove(device.at(), 1000);
     EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
     EXPECT_EQ(proved.size(), 65536U);
@@ -141,10 +151,10 @@ TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
   expect_block(know_no_pool);
   for (const auto usable_size : {&answer<0>, &answer<65537>, &refuse_to_say}) {
     expect_block(
-        [&](device_table& table) { table.platforms.at(0).pools.usable_size = usable_size; });
+        [&](level_zero_queries& queries) { queries.pools.usable_size = usable_size; });
   }
   // Nor is shared memory said to be whole, because a pool takes some.
-  const changed_table alone(forget_libumf);
+  const changed_table alone(with_queries(forget_libumf));
   const auto read_only = read_only_memory();
   EXPECT_EQ(prove(read_only.get(), 1000).bounds_proved(), bounds_proof::block);
   EXPECT_GT(prove(read_only.get(), 1000).size(), 1000U);
@@ -154,7 +164,7 @@ TEST(LevelZero, WithoutPoolsTheDriversBlockIsTheAllocationIfThereIsNoLibumfUnpoo
   for (const alloc kind : usm_kinds) {
     const usm_memory memory(kind, 1000, queue_on());
     const auto expect_whole = [&](bounds_proof how, const auto& change) {
-      const changed_table changed(change);
+      const changed_table changed(with_queries(change));
       expect_bounds(prove(memory.at(200), 800), how, memory.at(), 1000);
     };
     expect_whole(bounds_proof::allocation, forget_libumf);
@@ -164,20 +174,21 @@ TEST(LevelZero, WithoutPoolsTheDriversBlockIsTheAllocationIfThereIsNoLibumfUnpoo
 
 TEST(LevelZero, BothEndsAreAskedWhereTheDriverTellsNoRange) {
   const usm_memory memory(alloc::device, 1000, queue_on());
-  const changed_table changed([](device_table& table) {
-    table.platforms.at(0).level_zero.range = [](ze_context_handle_t, const void*, void**,
-                                                std::size_t*) { return 1; };
-  });
+  const changed_table changed(with_queries([](level_zero_queries& queries) {
+    queries.get_range = [](ze_context_handle_t, const void*, void**, std::size_t*) {
+      return 1;
+    };
+  }));
   expect_bounds(prove(memory.at(), 1000), bounds_proof::both_ends, nullptr, 0);
 }
 
 TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
   const usm_memory memory(alloc::device, 1000, queue_on());
-  const changed_table changed([](device_table& table) {
-    table.platforms.at(0).level_zero.query = [](ze_context_handle_t, const void*,
-                                                detail::level_zero_properties*,
-                                                ze_device_handle_t*) { return 1; };
-  });
+  const changed_table changed(with_queries([](level_zero_queries& queries) {
+    queries.get_properties = [](ze_context_handle_t, const void*,
+                                detail::level_zero_properties*,
+                                ze_device_handle_t*) { return 1; };
+  }));
   EXPECT_REFUSAL(prove(memory.at(), 1000), errc::pointer_unknown, "data");
   EXPECT_REFUSAL(to_dlpack_tensor(bytes(memory.as<std::uint8_t>(), 1000)),
                  errc::pointer_unknown, "data");

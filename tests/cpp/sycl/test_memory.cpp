@@ -13,15 +13,13 @@ using namespace usm_dlpack_test;
 TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDeviceOnOpencl) {
   const std::vector<sycl::device> parts = sub_devices();
   const sycl::context context({parts.at(1)});
-  detail::platform_entry entry{root_devices().at(0).get_platform(),
-                               std::make_shared<sycl::context>(context), 0, 2};
+  detail::platform_entry entry{root_devices().at(0).get_platform(), context, 0, 2};
+  entry.queries = std::make_shared<detail::backend_queries>(context);
   const usm_memory memory(alloc::device, 64, parts[1], context);
-  detail::allocation one_of_two;
-  detail::find_by_sycl(memory.at(), entry, one_of_two);
+  const detail::allocation one_of_two = detail::find_allocation(memory.at(), entry);
   EXPECT_EQ(one_of_two.device, device_proof::runtime);
   entry.device_count = 1;
-  detail::allocation the_only;
-  detail::find_by_sycl(memory.at(), entry, the_only);
+  const detail::allocation the_only = detail::find_allocation(memory.at(), entry);
   EXPECT_EQ(the_only.device, device_proof::only_device);
   EXPECT_EQ(the_only.device_id, 0);
   ASSERT_TRUE(the_only.part.has_value());
@@ -46,8 +44,10 @@ template <class Call>
 queries queries_of(const Call& call) {
   const changed_table noted([](device_table& table) {
     for (auto& platform : table.platforms) {
-      backends[platform.opencl.context] = platform.opencl.query;
-      platform.opencl.query = &ask_and_note;
+      change_queries<detail::opencl_queries>(platform, [](auto& opencl) {
+        backends[opencl.native] = opencl.query;
+        opencl.query = &ask_and_note;
+      });
     }
   });
   asked.clear();

@@ -97,7 +97,8 @@ struct exported_view {
 void hide_device(exported_view& e) {
   e.hidden.emplace([](device_table& table) {
     table.devices[0] = table.devices[1];
-    table.platforms[0].opencl.devices.clear();
+    change_queries<detail::opencl_queries>(table.platforms[0],
+                                           [](auto& queries) { queries.devices.clear(); });
   });
 }
 

@@ -127,15 +127,16 @@ TEST(UsmExport, APlatformWithoutUsmOrWhoseQueryFailsKnowsNoPointerOnOpencl) {
   const usm_floats foreign(alloc::device, other);
   {
     const changed_table failing([](device_table& table) {
-      table.platforms.at(0).opencl.query = [](cl_context, const void*, cl_mem_info_intel,
-                                              std::size_t, void*,
-                                              std::size_t*) { return CL_INVALID_VALUE; };
+      change_queries<detail::opencl_queries>(table.platforms.at(0), [](auto& queries) {
+        queries.query = [](cl_context, const void*, cl_mem_info_intel, std::size_t, void*,
+                           std::size_t*) { return CL_INVALID_VALUE; };
+      });
     });
     expect_unknown(memory.view, queue);
   }
   const changed_table no_usm([](device_table& table) {
-    table.platforms.at(0).has_usm = false;
-    table.platforms.at(0).opencl.query = nullptr;
+    change_queries<detail::opencl_queries>(table.platforms.at(0),
+                                           [](auto& queries) { queries.query = nullptr; });
   });
   expect_unknown(memory.view, queue);
   EXPECT_REFUSAL(to_dlpack_tensor(foreign.view, opencl_context(other).get()),
@@ -238,9 +239,10 @@ TEST(TwoDevicesUsmExport, EmptyViewsWithoutMemoryNeedAContextOrAQueue) {
 void alias(device_table& table) {
   const auto& first = table.platforms.at(0);
   auto& second = table.platforms.at(1);
-  second.opencl = first.opencl;
+  second.queries = first.queries;
   second.context = first.context;
-  second.opencl.devices = {nullptr, first.opencl.devices.at(0)};
+  change_queries<detail::opencl_queries>(
+      second, [](auto& queries) { queries.devices = {nullptr, queries.devices.at(0)}; });
 }
 
 TEST(TwoDevicesUsmExport, AnAddressThatTwoPlatformsKnowNeedsAContextOrAQueue) {
@@ -260,7 +262,8 @@ TEST(TwoDevicesUsmExport, APlatformWhoseQueryFailsDisturbsNoOther) {
   const usm_floats memory;
   const changed_table first_fails([](device_table& table) {
     alias(table);
-    table.platforms.at(0).opencl.query = nullptr;  // SYCL names a device that has no id now
+    auto& first = table.platforms.at(0);  // SYCL names a device that has no id now
+    first.queries = std::make_shared<detail::backend_queries>(*first.context);
     table.devices[0].device = table.devices[1].device;
   });
   EXPECT_REFUSAL(

@@ -55,7 +55,8 @@ TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
   const auto native_context = opencl_context(context);
   const auto root = opencl_device(queue_on());
   const changed_table of_parts([&](device_table& table) {
-    table.platforms.at(0).opencl.context = native_context.get();
+    change_queries<detail::opencl_queries>(
+        table.platforms.at(0), [&](auto& queries) { queries.native = native_context.get(); });
   });
   for (const alloc kind : {alloc::device, alloc::shared}) {
     for (const std::size_t place : {0U, 1U}) {

@@ -98,12 +98,13 @@ class usm_memory {
 };
 
 /// Calls with what an export may be given beside a view: a context, a queue, and their handles
-/// where OpenCL is the backend.
+/// where OpenCL is the backend and answers.
 template <class Act>
 void with_each_given(const sycl::queue& queue, const Act& act) {
   act(queue.get_context());
   act(queue);
-  if (queue.get_backend() == sycl::backend::opencl) {
+  if (detail::opencl_of(detail::device_table::get().platforms.at(0)) != nullptr &&
+      queue.get_backend() == sycl::backend::opencl) {
     const auto context = opencl_context(queue);
     act(context.get());
     act(context.get(), opencl_device(queue).get());
@@ -177,18 +178,26 @@ class changed_table {
   device_table kept_;
 };
 
-/// A backend whose handles cannot be had: the SYCL queries answer.
+/// Changes the queries of a platform of OpenCL or Level Zero.
+template <class Queries, class Change>
+void change_queries(detail::platform_entry& platform, const Change& change) {
+  auto changed = std::make_shared<Queries>(dynamic_cast<const Queries&>(*platform.queries));
+  change(*changed);
+  platform.queries = changed;
+}
+
+/// Backends without code here, or whose handles cannot be had: SYCL answers.
 inline void silence_backends(device_table& table) {
   for (detail::platform_entry& platform : table.platforms) {
-    platform.opencl.query = nullptr;
-    platform.level_zero.query = nullptr;
+    platform.queries = std::make_shared<detail::backend_queries>(*platform.context);
   }
 }
 
 /// The first platform's device has the id 1, as if another root device stood before it.
 inline void move_to_id_1(device_table& table) {
   auto& platform = table.platforms.at(0);
-  platform.opencl.devices = {nullptr, platform.opencl.devices.at(0)};
+  change_queries<detail::opencl_queries>(
+      platform, [](auto& queries) { queries.devices = {nullptr, queries.devices.at(0)}; });
   platform.device_count = 2;
 }
 

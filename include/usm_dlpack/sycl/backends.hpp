@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of SYCL's backends: their names, and the queries of those that have a file in
+// backends/.
+#pragma once
+
+#include <usm_dlpack/sycl/backends/backend.hpp>
+#include <usm_dlpack/sycl/backends/level_zero.hpp>
+#include <usm_dlpack/sycl/backends/opencl.hpp>
+
+#include <memory>
+
+namespace usm_dlpack {
+namespace detail {
+
+struct backend_row {
+  sycl::backend backend;
+  const char* name;  ///< as in ONEAPI_DEVICE_SELECTOR
+  /// Makes the queries of a platform, or returns null, if SYCL can be asked alone; null if it
+  /// always is. May throw what SYCL throws.
+  std::shared_ptr<const backend_queries> (*make)(const queried_platform& of) = nullptr;
+};
+
+inline constexpr backend_row backend_rows[] = {
+    {sycl::backend::opencl, "opencl", &opencl_queries::make},
+    {sycl::backend::ext_oneapi_level_zero, "level_zero", &level_zero_queries::make},
+    {sycl::backend::ext_oneapi_cuda, "cuda"},
+    {sycl::backend::ext_oneapi_hip, "hip"},
+    {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
+};
+
+/// The row of a backend, or null.
+constexpr const backend_row* find_backend(sycl::backend backend) noexcept {
+  for (const backend_row& row : backend_rows) {
+    if (row.backend == backend) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+/// The queries of a platform: those of its backend, or else SYCL's own.
+inline std::shared_ptr<const backend_queries> make_queries(const queried_platform& of) {
+  const backend_row* const row = find_backend(of.platform.get_backend());
+  std::shared_ptr<const backend_queries> made;
+  if (row != nullptr && row->make != nullptr) {
+    try {
+      made = row->make(of);
+    } catch (const sycl::exception&) {  // SYCL may still answer
+    }
+  }
+  return made ? made : std::make_shared<const backend_queries>(of.context);
+}
+
+}  // namespace detail
+
+/// The name of a backend, as in ONEAPI_DEVICE_SELECTOR.
+constexpr const char* to_string(sycl::backend backend) noexcept {
+  const detail::backend_row* const row = detail::find_backend(backend);
+  return row == nullptr ? "unknown" : row->name;
+}
+
+}  // namespace usm_dlpack

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The questions about memory that each backend answers, and SYCL's own answers, which stand in
+// for a backend that has no file in this folder.
+#pragma once
+
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack {
+
+/// How the root device of the memory is known.
+enum class device_proof {
+  backend,      ///< the backend reports it
+  only_device,  ///< the context has no other root device
+  runtime,      ///< SYCL reports it, possibly wrong among several root devices
+  none,         ///< host USM or no memory: there is no single device
+};
+
+/// How far it is known that a view lies in one allocation.
+enum class bounds_proof {
+  allocation,  ///< exactly: the backend reports base and size of SYCL's allocation
+  chunk,       ///< libumf reports the end of the pool's chunk: the allocation, rounded up
+  block,       ///< the driver's allocation, which may hold several of SYCL's
+  both_ends,   ///< the first and the last byte of the view are USM of one kind and device
+  none,        ///< the tensor is empty
+};
+
+namespace detail {
+
+/// The allocation that a pointer points into.
+struct allocation {
+  sycl::usm::alloc kind = sycl::usm::alloc::unknown;  ///< unknown if not USM of the context
+  std::int32_t device_id = -1;                        ///< of the root device; -1 if unknown
+  std::optional<sycl::device> part;                   ///< the true device, if a sub-device
+  device_proof device = device_proof::none;
+};
+
+/// The bytes in which a view must lie; size 0 if the backend does not report them.
+struct allocation_range {
+  std::uintptr_t base = 0;
+  std::size_t size = 0;
+  bounds_proof proof = bounds_proof::both_ends;
+};
+
+/// Whether USM of a kind is on a single device.
+constexpr bool is_on_one_device(sycl::usm::alloc kind) noexcept {
+  return kind == sycl::usm::alloc::device || kind == sycl::usm::alloc::shared;
+}
+
+/// Answers questions about memory in a platform's default context. This class asks SYCL; the
+/// class of a backend asks the driver what SYCL does not report. Nothing is cached by address,
+/// because memory is freed and reused.
+class backend_queries {
+ public:
+  explicit backend_queries(const sycl::context& default_context)
+      : sycl_context(default_context) {}
+  virtual ~backend_queries() = default;
+
+  /// The USM kind; unknown for other memory. May be cheaper than `find`.
+  virtual sycl::usm::alloc find_kind(const void* pointer) const {
+    return sycl::get_pointer_type(pointer, sycl_context);
+  }
+
+  /// The USM kind and the true device. If a device is known but not its id, `part` is set and
+  /// `device_id` is -1; the caller looks the id up.
+  virtual allocation find(const void* pointer) const {
+    allocation found;
+    found.kind = backend_queries::find_kind(pointer);
+    if (is_on_one_device(found.kind)) {
+      found.part = sycl::get_pointer_device(pointer, sycl_context);
+      found.device = device_proof::runtime;
+    }
+    return found;
+  }
+
+  /// The bounds of a view: by its first element, its lowest byte, and the USM kind of both.
+  /// SYCL does not report them.
+  virtual allocation_range range(const void* /*first*/, std::uintptr_t /*lowest*/,
+                                 sycl::usm::alloc /*kind*/) const noexcept {
+    return {};
+  }
+
+  sycl::context sycl_context;
+};
+
+/// The platform that a backend is to answer for.
+struct queried_platform {
+  const sycl::platform& platform;
+  const sycl::context& context;            ///< the default context
+  std::vector<const sycl::device*> roots;  ///< by device id; null if elsewhere or not usable
+};
+
+/// The native handles of root devices, by device id; null where `roots` is.
+template <sycl::backend Backend>
+auto native_devices(const std::vector<const sycl::device*>& roots) {
+  std::vector<decltype(sycl::get_native<Backend>(std::declval<const sycl::device&>()))> made;
+  for (const sycl::device* const root : roots) {
+    made.push_back(root == nullptr ? nullptr : sycl::get_native<Backend>(*root));
+  }
+  return made;
+}
+
+/// The id of a root device's handle, or -1.
+template <class Handle>
+std::int32_t find_id(const std::vector<Handle>& devices, Handle device) noexcept {
+  const auto found = std::find(devices.begin(), devices.end(), device);
+  return device == nullptr || found == devices.end()
+             ? -1
+             : static_cast<std::int32_t>(found - devices.begin());
+}
+
+/// Finds a function in a library that the SYCL runtime has loaded; nothing is linked.
+/// @returns whether there is one; `function` is null otherwise
+template <class Function>
+bool find_function(const char* library, const char* name, Function& function) noexcept {
+  void* const loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  function = loaded == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(loaded, name));
+  return function != nullptr;
+}
+
+}  // namespace detail
+}  // namespace usm_dlpack
