@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The core: needs neither SYCL nor a device. Each header includes only those listed before it.
+// The core: needs neither SYCL nor a device.
 #pragma once
 
-// clang-format off: the order says which header may include which
 #include <usm_dlpack/core/config.hpp>
-#include <usm_dlpack/core/error.hpp>
-#include <usm_dlpack/core/dtype.hpp>
-#include <usm_dlpack/core/strides.hpp>
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/core/dlpack_tensor.hpp>
-#include <usm_dlpack/core/to_dlpack.hpp>
-#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/layout_relaxed.hpp>
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/mapping.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
-// clang-format on
+#include <usm_dlpack/core/view.hpp>

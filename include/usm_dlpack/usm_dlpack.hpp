@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The core and all that needs SYCL: export and import of USM, device ids, views and arrays
-// with a USM kind, and kernels built at run time. Each header includes only those listed
-// before it.
+// with a USM kind, and kernels built at run time.
 #pragma once
 
-// clang-format off: the order says which header may include which
 #include <usm_dlpack/core.hpp>
-
-#include <usm_dlpack/sycl/dtype.hpp>
+#include <usm_dlpack/sycl/accessor.hpp>
+#include <usm_dlpack/sycl/backends.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/devices.hpp>
-#include <usm_dlpack/sycl/memory.hpp>
-#include <usm_dlpack/sycl/mdspan.hpp>
-#include <usm_dlpack/sycl/to_dlpack.hpp>
-#include <usm_dlpack/sycl/validate.hpp>
-#include <usm_dlpack/sycl/to_mdspan.hpp>
-#include <usm_dlpack/sycl/queues.hpp>
-#include <usm_dlpack/sycl/usm_array.hpp>
-#include <usm_dlpack/sycl/ordered_section.hpp>
+#include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/kernel_source.hpp>
-// clang-format on
+#include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/ordered_section.hpp>
+#include <usm_dlpack/sycl/queues.hpp>
+#include <usm_dlpack/sycl/to_dlpack.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
+#include <usm_dlpack/sycl/validate.hpp>

@@ -42,7 +42,6 @@ include usm_dlpack first, or point the include path to a newer one
 point the include path to a 1.x one
 #endif
 
-#include <cstddef>
 #include <cstdint>
 
 // Marks a result that points into the object, so that clang warns if it dangles.

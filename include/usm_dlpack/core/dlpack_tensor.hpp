@@ -6,6 +6,8 @@
 #include <usm_dlpack/core/config.hpp>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
 namespace usm_dlpack {
 

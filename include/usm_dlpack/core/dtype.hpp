@@ -3,8 +3,11 @@
 // The table of element types and DLPack dtypes, dtype names, and element storage.
 #pragma once
 
-#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/config.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 

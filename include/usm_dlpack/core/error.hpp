@@ -5,6 +5,7 @@
 
 #include <usm_dlpack/core/config.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -6,6 +6,12 @@
 
 #include <usm_dlpack/core/strides.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
 namespace usm_dlpack {
 namespace detail {
 

@@ -3,10 +3,19 @@
 // Makes a managed tensor from a view and the owner of its memory, in one allocation.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/view.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <new>
+#include <type_traits>
 
 namespace usm_dlpack {
 

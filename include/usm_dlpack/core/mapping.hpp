@@ -4,8 +4,17 @@
 // strides that the mapping cannot have.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace usm_dlpack {
 

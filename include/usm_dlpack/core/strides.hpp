@@ -4,11 +4,14 @@
 // mdspan, device or heap.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <type_traits>
+#include <string>
 #include <utility>
 
 namespace usm_dlpack::detail {

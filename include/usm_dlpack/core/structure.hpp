@@ -4,10 +4,15 @@
 // spans; also version, flags and device type. Reads only descriptors and queries no device.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 namespace usm_dlpack {
 

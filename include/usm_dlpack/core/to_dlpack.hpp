@@ -3,9 +3,17 @@
 // Producer: describes an mdspan-like view on a given device as a DLTensor.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
 
 namespace usm_dlpack {
 namespace detail {

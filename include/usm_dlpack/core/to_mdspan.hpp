@@ -6,8 +6,18 @@
 // whose type names the USM kind.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/mapping.hpp>
+#include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
 namespace usm_dlpack {
 namespace detail {

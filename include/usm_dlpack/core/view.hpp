@@ -4,7 +4,11 @@
 // Refuses other types at compile time, with a sentence.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/dtype.hpp>
+
+#include <cstddef>
+#include <type_traits>
 
 namespace usm_dlpack {
 

@@ -4,9 +4,16 @@
 // is found at run time, as the one that the SYCL runtime has loaded; nothing is linked.
 #pragma once
 
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
 
 #include <CL/cl.h>
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {

@@ -13,9 +13,23 @@
 // All functions may be called by several threads at once.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/opencl/handle.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
+
+#include <CL/cl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {

@@ -4,6 +4,7 @@
 // device's position is its DLPack id; a device that fails does not affect the others.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/sycl/backends.hpp>
 #include <usm_dlpack/sycl/config.hpp>

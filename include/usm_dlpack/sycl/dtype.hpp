@@ -7,6 +7,9 @@
 #include <usm_dlpack/sycl/config.hpp>
 
 #include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
 namespace usm_dlpack {
 

@@ -4,7 +4,14 @@
 // nothing of queues get right values.
 #pragma once
 
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
+
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {

@@ -3,12 +3,22 @@
 // Producer: the export protocol for views of USM.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/sycl/accessor.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/dtype.hpp>
-#include <usm_dlpack/sycl/mdspan.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {

@@ -4,9 +4,16 @@
 // and their import, which proves the kind.
 #pragma once
 
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
-#include <usm_dlpack/sycl/mdspan.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/sycl/accessor.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
+
+#include <initializer_list>
+#include <type_traits>
 
 namespace usm_dlpack {
 namespace detail {

@@ -4,10 +4,24 @@
 // tensor without a copy.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/queues.hpp>
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
 namespace usm_dlpack::detail {
 

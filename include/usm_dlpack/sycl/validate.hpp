@@ -3,10 +3,20 @@
 // Import: what a consumer requires of a tensor, the checks, and the proved facts.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace usm_dlpack {
 namespace detail {

@@ -37,7 +37,7 @@ const char* const with_views = R"(
   #include <sycl/sycl.hpp>
   #include <mdspan/mdspan.hpp>
   #include <usm_dlpack/core.hpp>
-  #include <usm_dlpack/sycl/mdspan.hpp>
+  #include <usm_dlpack/sycl/accessor.hpp>
   namespace syclext = sycl::ext::oneapi;
   using accessor =
       usm_dlpack::usm_accessor<sycl::usm::alloc::device, Kokkos::default_accessor<float>>;

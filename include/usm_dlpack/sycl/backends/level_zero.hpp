@@ -8,7 +8,10 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace usm_dlpack::detail {
 

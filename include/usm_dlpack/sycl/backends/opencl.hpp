@@ -8,7 +8,10 @@
 
 #include <CL/cl_ext.h>  // after SYCL, which sets the OpenCL version
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace usm_dlpack::detail {
 

@@ -11,7 +11,7 @@
 #define SYCL_LANGUAGE_VERSION 202012L
 #include <usm_dlpack/usm_dlpack.hpp>
 
-namespace test_mdspan {
+namespace test_accessor {
 
 using usm_dlpack::errc;
 
@@ -38,4 +38,4 @@ TEST(UsmAccessor, HostCodeOfASingleSourceCompilerMeetsDeviceUsmAtRunTime) {
   EXPECT_EQ((host[md_array<short, 1>{2}]), 3);
 }
 
-}  // namespace test_mdspan
+}  // namespace test_accessor

@@ -4,8 +4,13 @@
 // memory does not compile. Wraps any accessor; works with any implementation of mdspan.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/sycl/config.hpp>
+
+#include <cstddef>
+#include <type_traits>
 
 namespace usm_dlpack {
 
