@@ -177,7 +177,7 @@ producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
   producer_tensor offered{make_capsule(managed_tensor(made)), {}};
-  if (device.device_type == kDLOneAPI) {
+  if (detail::is_importable(device)) {
     void* stream = nullptr;
     if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
       refuse_exchange("a queue, or none");

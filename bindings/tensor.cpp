@@ -17,7 +17,7 @@ struct waiting_owner {
 /// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
 /// on through an array that was exported and imported many times. To limit the stack, owners
 /// at a certain depth wait for the thread's outermost drop.
-void drop(owner_type owner) noexcept {
+void drop_owner(owner_type owner) noexcept {
   constexpr int deepest = 16;
   // Trivially destructible, because a thread may drop tensors until its very end.
   thread_local int depth = 0;
@@ -115,7 +115,7 @@ void tensor::release() noexcept {
     new (std::nothrow) kept(std::move(gone), std::move(queue_));
     return;
   }
-  drop(std::move(gone));
+  drop_owner(std::move(gone));
 }
 
 const DLTensor& tensor::get() const {

@@ -61,9 +61,10 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
                           const sycl::context& context, const sycl::queue& queue) {
   check_queue(queue);
   if (!empty && queue.get_context() != context) {
-    detail::refuse_queue(detail::digits(device.device_id), device_id(queue.get_device()));
+    detail::refuse_queue_device(detail::digits(device.device_id),
+                                device_id(queue.get_device()));
   }
-  return detail::export_device(pointer, empty, queue);
+  return detail::find_device_by_queue({pointer, empty}, queue);
 }
 
 nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
@@ -82,9 +83,7 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   const bool empty = structure.empty;
   // Looks up the object's own address: shape and offset may lead out of the object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
-  described.device = detail::export_device(pointer, empty, place.context,
-                                           detail::device_table::get().find(place.context),
-                                           sycl::usm::alloc::unknown, -1);
+  described.device = detail::find_device_by_context({pointer, empty}, place.context);
   if (!queue.is_none()) {
     place.queue = to_queue(queue);
     described.device =

@@ -107,7 +107,7 @@ void check_stride_type(const strided_shape<Rank>& given) {
   for (std::size_t r = 0; r < Rank; ++r) {
     if (given.shape[r] > 1 && (accepts_any_stride_v<Mapping> || given.strides[r] > 0) &&
         !fits<Stride>(given.strides[r])) {
-      refuse_index_type(indexed("strides", r), name_of_integer<Stride>(), given.strides[r]);
+      refuse_index_type<Stride>(indexed("strides", r), given.strides[r]);
     }
   }
 }

@@ -183,12 +183,14 @@ std::string name_of_integer() {
   return (is_signed_integer<Integer> ? "int" : "uint") + digits(8 * sizeof(Integer)) + "_t";
 }
 
-USM_DLPACK_COLD inline void refuse_index_type(std::string_view field, const std::string& type,
-                                              std::int64_t value) {
+/// @tparam Index the index type of a view, or the type of its layout's strides
+template <class Index>
+USM_DLPACK_COLD void refuse_index_type(std::string_view field, std::int64_t value) {
   refuse(errc::index_type_too_small, field,
-         "a value that the view's index type " + type + " holds", digits(value),
-         value < 0 && type[0] == 'u' ? "use extents of a signed index type"
-                                     : "use extents of a wider index type");
+         "a value that the view's index type " + name_of_integer<Index>() + " holds",
+         digits(value),
+         value < 0 && !is_signed_integer<Index> ? "use extents of a signed index type"
+                                                : "use extents of a wider index type");
 }
 
 USM_DLPACK_COLD inline void refuse_extent_mismatch(std::size_t r, std::size_t expected,

@@ -41,9 +41,14 @@ inline std::string device_type_name(std::int32_t type) {
   return std::string(device_type_names[known ? type : 0]) + " (" + digits(type) + ")";
 }
 
+/// Whether an import takes tensors of a device. The only place that decides it.
+constexpr bool is_importable(const DLDevice& device) noexcept {
+  return device.device_type == kDLOneAPI;
+}
+
 inline void check_device_type(const DLTensor& tensor) {
-  const auto type = static_cast<std::int32_t>(tensor.device.device_type);
-  if (type != kDLOneAPI) {
+  if (!is_importable(tensor.device)) {
+    const auto type = static_cast<std::int32_t>(tensor.device.device_type);
     refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
            device_type_name(type),
            type == kDLCPU ? "move the array to a SYCL device first; in Python, "

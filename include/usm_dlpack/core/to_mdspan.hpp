@@ -94,13 +94,13 @@ template <class Index, std::size_t Rank>
 void check_index_type(const strided_shape<Rank>& given, bool empty) {
   for (std::size_t r = 0; r < Rank; ++r) {
     if (!fits<Index>(given.shape[r])) {
-      refuse_index_type(indexed("shape", r), name_of_integer<Index>(), given.shape[r]);
+      refuse_index_type<Index>(indexed("shape", r), given.shape[r]);
     }
   }
   const element_span span = span_of(given);
   const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
   if (!fits<Index>(size)) {
-    refuse_index_type("shape", name_of_integer<Index>(), size);
+    refuse_index_type<Index>("shape", size);
   }
 }
 
@@ -112,7 +112,7 @@ void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
   for (const std::int64_t place : {span.lowest, span.highest}) {
     std::int64_t index = 0;
     if (add_overflows(origin, place, index) || !fits<Index>(index)) {
-      refuse_index_type("strides", name_of_integer<Index>(), index);
+      refuse_index_type<Index>("strides", index);
     }
   }
 }

@@ -84,7 +84,7 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
 }
 
 /// Refuses a device without a usable root: `device_failed` says more than `device_without_id`.
-USM_DLPACK_COLD inline void refuse_device(cl_device_id device, const char* field) {
+USM_DLPACK_COLD inline void refuse_rootless(cl_device_id device, const char* field) {
   static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
   const auto& devices = device_table::get().devices;
   for (std::size_t id = 0; id < devices.size(); ++id) {
@@ -99,7 +99,7 @@ USM_DLPACK_COLD inline void refuse_device(cl_device_id device, const char* field
 inline std::int32_t working_root(cl_device_id device, const char* field) {
   const std::int32_t id = find_root(device);
   if (id < 0) {
-    refuse_device(device, field);
+    refuse_rootless(device, field);
   }
   return id;
 }
@@ -227,15 +227,18 @@ USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empt
     if (kind == sycl::usm::alloc::unknown && !empty) {
       refuse_opencl_pointer(pointer);
     }
-    platform = name_of(entry.platform);
+    platform = platform_name(entry.platform);
   }
   refuse(errc::context_not_default, "context", "the default context of " + platform,
          "another one, of " + std::to_string(devices.size()) + " device(s)",
          "allocate in the cl_context of usm_dlpack::default_context, or copy to such memory");
 }
 
-inline std::string name_of(cl_device_id device, std::int32_t root) {
-  return (is_root(device, root) ? "device " : "a sub-device of device ") + digits(root);
+/// For example `device 0` or, with the article "a", `a sub-device of device 0`.
+inline std::string opencl_device_name(cl_device_id device, std::int32_t root,
+                                      const char* article) {
+  const std::string name = "device " + digits(root);
+  return is_root(device, root) ? name : std::string(article) + " sub-device of " + name;
 }
 
 /// Checks the last rule: a given device is the one that the memory is on, or its root. Host
@@ -248,18 +251,18 @@ inline void check_device(const void* pointer, const platform_entry& entry, cl_de
   const bool known = true_root >= 0;
   if (known ? device != true_device && !is_root(device, true_root)
             : &device_table::get().platform_of(root) != &entry) {
-    const std::string expected = known ? name_of(true_device, true_root) : "";
-    const std::string named = name_of(device, root);
+    const bool siblings = known && root == true_root && !is_root(true_device, true_root);
     refuse(errc::device_mismatch, "device",
-           known ? expected + ", where the memory is" : "a device of the given context",
-           named == expected ? "another " + named.substr(2) : named,
+           known ? opencl_device_name(true_device, true_root, "a") + ", where the memory is"
+                 : "a device of the given context",
+           opencl_device_name(device, root, siblings ? "another" : "a"),
            "pass the device that the memory was allocated for, or none");
   }
 }
 
 /// Applies the export protocol to memory of an OpenCL context, and of a device of it.
-inline DLDevice export_device(const void* pointer, bool empty, const opencl_place& place,
-                              sycl::usm::alloc kind) {
+inline DLDevice find_device_by_handles(const exported_memory& memory,
+                                       const opencl_place& place) {
   const platform_entry* entry = find_platform(place.context);
   if (entry == nullptr) {
     static_cast<void>(devices_of(place.context));
@@ -269,16 +272,23 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
     root = working_root(*place.device, "device");
   }
   if (entry == nullptr) {
-    refuse_opencl_context(pointer, empty, place.context);
+    refuse_opencl_context(memory.pointer, memory.empty, place.context);
   }
-  const memory_place found = find_place(pointer, *entry, kind, root);
-  if (!found.known && !empty) {
-    refuse_opencl_pointer(pointer);
+  const memory_place found = find_place(memory, *entry, root);
+  if (!found.known && !memory.empty) {
+    refuse_opencl_pointer(memory.pointer);
   }
   if (place.device) {
-    check_device(pointer, *entry, *place.device, root);
+    check_device(memory.pointer, *entry, *place.device, root);
   }
   return found.device;
+}
+
+template <class View>
+dlpack_tensor<View::rank()> export_by_handles(const View& view, const opencl_place& place) {
+  return export_view(view, [&](const exported_memory& memory) {
+    return find_device_by_handles(memory, place);
+  });
 }
 
 }  // namespace detail
@@ -294,7 +304,7 @@ inline DLDevice export_device(const void* pointer, bool empty, const opencl_plac
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context)
     -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view, detail::opencl_place{context, {}});
+  return detail::export_by_handles(view, {context, {}});
 }
 
 /// Describes a view of USM on a given device: the one that it was allocated for, or its root.
@@ -304,7 +314,7 @@ template <class View, class = detail::required_bare_view<View>>
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, cl_context context, cl_device_id device)
     -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view, detail::opencl_place{context, device});
+  return detail::export_by_handles(view, {context, device});
 }
 
 }  // namespace usm_dlpack

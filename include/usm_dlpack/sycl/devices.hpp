@@ -153,7 +153,7 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   }
 }
 
-inline std::string name_of(const sycl::platform& platform) {
+inline std::string platform_name(const sycl::platform& platform) {
   return "the platform \"" +
          ask_runtime("context",
                      [&] { return platform.get_info<sycl::info::platform::name>(); }) +

@@ -45,7 +45,7 @@ class kernel_source {
   /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
   ///         that the source does not have, and what else the runtime throws
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
-    place& here = find_place(queue);
+    target& here = find_target(queue);
     const std::lock_guard<std::mutex> lock(here.building);
     if (const auto known = here.found.find(name); known != here.found.end()) {
       return known->second;
@@ -64,8 +64,8 @@ class kernel_source {
  private:
   using kernels = sycl::kernel_bundle<sycl::bundle_state::executable>;
 
-  struct place {
-    explicit place(const sycl::queue& queue)
+  struct target {
+    explicit target(const sycl::queue& queue)
         : context(queue.get_context()), device(queue.get_device()) {}
 
     sycl::context context;
@@ -81,24 +81,24 @@ class kernel_source {
     std::string text;
     std::vector<std::string> build_options;
     std::mutex adding;
-    std::list<place> places;
+    std::list<target> targets;
   };
 
-  place& find_place(const sycl::queue& queue) const {
+  target& find_target(const sycl::queue& queue) const {
     const std::lock_guard<std::mutex> lock(kept_.adding);
-    for (place& known : kept_.places) {
+    for (target& known : kept_.targets) {
       if (known.context == queue.get_context() && known.device == queue.get_device()) {
         return known;
       }
     }
-    if (kept_.places.empty() && isatty(STDERR_FILENO) == 1) {
+    if (kept_.targets.empty() && isatty(STDERR_FILENO) == 1) {
       std::fputs("SYCL kernels are built from source: the first build takes seconds\n",
                  stderr);
     }
-    return kept_.places.emplace_back(queue);
+    return kept_.targets.emplace_back(queue);
   }
 
-  kernels build(const place& here) const {
+  kernels build(const target& here) const {
     namespace experimental = sycl::ext::oneapi::experimental;
     auto source = experimental::create_kernel_bundle_from_source(
         here.context, experimental::source_language::sycl, kept_.text);

@@ -84,10 +84,15 @@ inline std::vector<located_memory> locate(const void* pointer) {
   return places;
 }
 
+/// Adds a name to alternatives, for messages: `0 or 1`.
+inline void add_alternative(std::string& names, const std::string& name) {
+  names.append(names.empty() ? "" : " or ").append(name);
+}
+
 inline std::string ids_of(const std::vector<located_memory>& places) {
   std::string ids;
   for (const located_memory& place : places) {
-    ids.append(ids.empty() ? "" : " or ").append(std::to_string(place.device_id()));
+    add_alternative(ids, std::to_string(place.device_id()));
   }
   return ids;
 }

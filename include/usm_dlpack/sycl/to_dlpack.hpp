@@ -28,7 +28,8 @@ USM_DLPACK_COLD inline void refuse_pointer(const std::string& context, const cha
          remedy);
 }
 
-USM_DLPACK_COLD inline void refuse_queue(const std::string& memory_id, std::int32_t queue_id) {
+USM_DLPACK_COLD inline void refuse_queue_device(const std::string& memory_id,
+                                                std::int32_t queue_id) {
   refuse(errc::queue_device_mismatch, "queue",
          "a queue on device " + memory_id + ", where the memory is",
          "one on device " + digits(queue_id),
@@ -64,7 +65,7 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
       queue_id >= 0 && std::none_of(places.begin(), places.end(),
                                     [&](const auto& place) { return place.is_on(queue_id); });
   if (!places.empty() && elsewhere) {
-    refuse_queue(ids_of(places), queue_id);
+    refuse_queue_device(ids_of(places), queue_id);
   }
   refuse_pointer("the given context",
                  places.empty()
@@ -88,20 +89,28 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
   const std::size_t count =
       ask_runtime("context", [&] { return context.get_devices().size(); });
   refuse(errc::context_not_default, "context",
-         "the default context of " + name_of(context.get_platform()),
+         "the default context of " + platform_name(context.get_platform()),
          "another one, of " + std::to_string(count) + " device(s)",
          "allocate with a queue made from a root device alone, or copy to such memory");
 }
 
-/// Checks the kind that the view's type names.
-/// @param kind unknown for a view of any kind
-inline void check_kind(const allocation& found, sycl::usm::alloc kind) {
+/// The memory of a view that is exported.
+struct exported_memory {
+  const void* pointer;  ///< to the first element
+  bool empty;           ///< the view has no elements, so `pointer` may be unknown
+  /// The USM kind that the type of the view names; unknown for any kind, or if `empty`.
+  sycl::usm::alloc kind = sycl::usm::alloc::unknown;
+};
+
+/// Checks the USM kind that the view's type names.
+inline void check_view_kind(const exported_memory& memory, sycl::usm::alloc found) {
   constexpr auto unknown = sycl::usm::alloc::unknown;
-  if (kind != unknown && found.kind != unknown && kind != found.kind) {
-    refuse(errc::usm_type_not_accepted, "data",
-           std::string(usm_dlpack::to_string(kind)) + " USM, as the type of the view says",
-           std::string(usm_dlpack::to_string(found.kind)) + " USM",
-           "use a view of the kind that was allocated, or copy the elements");
+  if (memory.kind != unknown && found != unknown && memory.kind != found) {
+    refuse(
+        errc::usm_type_not_accepted, "data",
+        std::string(usm_dlpack::to_string(memory.kind)) + " USM, as the type of the view says",
+        std::string(usm_dlpack::to_string(found)) + " USM",
+        "use a view of the kind that was allocated, or copy the elements");
   }
 }
 
@@ -112,47 +121,40 @@ struct memory_place {
 };
 
 /// Finds the memory's device. On a platform with one root device, the kind suffices.
-/// @param kind unknown for a view of any kind or without elements
 /// @param preferred device id for memory that belongs to no single device, or -1
 /// @pre `entry.context` is not null
-inline memory_place find_place(const void* pointer, const platform_entry& entry,
-                               sycl::usm::alloc kind, std::int32_t preferred) {
+inline memory_place find_place(const exported_memory& memory, const platform_entry& entry,
+                               std::int32_t preferred) {
   allocation found;
   if (entry.device_count == 1) {
-    found.kind = ask_runtime("data", [&] { return entry.queries->find_kind(pointer); });
+    found.kind = ask_runtime("data", [&] { return entry.queries->find_kind(memory.pointer); });
   } else {
-    found = find_allocation(pointer, entry);
+    found = find_allocation(memory.pointer, entry);
   }
-  check_kind(found, kind);
+  check_view_kind(memory, found.kind);
   const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
   return {found.kind != sycl::usm::alloc::unknown,
           {kDLOneAPI, found.device_id < 0 ? any : found.device_id}};
 }
 
 /// Runs the export protocol for a context.
-/// @param entry the platform whose default context `context` is, or null
 /// @param queue_id device id of the queue, or -1 if only a context was given
-inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
-                              const platform_entry* entry, sycl::usm::alloc kind,
-                              std::int32_t queue_id) {
+inline DLDevice find_device_by_context(const exported_memory& memory,
+                                        const sycl::context& context,
+                                        std::int32_t queue_id = -1) {
+  const platform_entry* const entry = device_table::get().find(context);
   if (entry == nullptr) {
-    refuse_context(pointer, empty, context, queue_id);
+    refuse_context(memory.pointer, memory.empty, context, queue_id);
   }
-  const memory_place found = find_place(pointer, *entry, kind, queue_id);
-  if (!found.known && !empty) {
-    refuse_unknown(pointer, queue_id);
+  const memory_place found = find_place(memory, *entry, queue_id);
+  if (!found.known && !memory.empty) {
+    refuse_unknown(memory.pointer, queue_id);
   }
   return found.device;
 }
 
-inline DLDevice export_device(const void* pointer, bool empty, const sycl::context& context,
-                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
-  return export_device(pointer, empty, context, device_table::get().find(context), kind, -1);
-}
-
 /// Runs the export protocol for a queue, whose root device must be the memory's.
-inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue& queue,
-                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
+inline DLDevice find_device_by_queue(const exported_memory& memory, const sycl::queue& queue) {
   const device_table& table = device_table::get();
   const sycl::context context = queue.get_context();
   const platform_entry* entry = table.find(context);
@@ -161,10 +163,10 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
   if (queue_id < 0) {
     queue_id = device_id(queue.get_device());  // a sub-device, or of no default context
   }
-  DLDevice device = export_device(pointer, empty, context, entry, kind, queue_id);
+  DLDevice device = find_device_by_context(memory, context, queue_id);
   if (device.device_id != queue_id) {
-    if (!empty) {
-      refuse_queue(digits(device.device_id), queue_id);
+    if (!memory.empty) {
+      refuse_queue_device(digits(device.device_id), queue_id);
     }
     device.device_id = queue_id;  // the next allocation may begin where the view ends
   }
@@ -172,27 +174,26 @@ inline DLDevice export_device(const void* pointer, bool empty, const sycl::queue
 }
 
 /// Runs the export protocol without a context: queries every platform.
-inline DLDevice export_device(const void* pointer, bool empty,
-                              sycl::usm::alloc kind = sycl::usm::alloc::unknown) {
-  const std::vector<located_memory> places = locate(pointer);
+inline DLDevice find_device_by_address(const exported_memory& memory) {
+  const std::vector<located_memory> places = locate(memory.pointer);
   if (places.size() == 1) {
-    check_kind(places.front().found, kind);
+    check_view_kind(memory, places.front().found.kind);
     return {kDLOneAPI, places.front().device_id()};
   }
-  if (!places.empty() && !empty) {
+  if (!places.empty() && !memory.empty) {
     refuse_ambiguous(places);
   }
   const std::size_t count = device_table::get().devices.size();
   if (count == 0) {
     refuse_device_id(0, 0);
   }
-  if (pointer == nullptr && !empty) {
+  if (memory.pointer == nullptr && !memory.empty) {
     refuse_null();
   }
-  if (empty && count == 1) {
+  if (memory.empty && count == 1) {
     return {kDLOneAPI, 0};  // the only device
   }
-  if (empty) {  // its address does not tell which of several root devices is meant
+  if (memory.empty) {  // its address does not tell which of several root devices is meant
     refuse(errc::pointer_unknown, "data",
            "the address of USM, or a context, for a view without elements",
            places.empty() ? "an address unknown to all contexts"
@@ -203,16 +204,24 @@ inline DLDevice export_device(const void* pointer, bool empty,
                  "allocate with a queue made from a root device alone, or pass the context");
 }
 
-/// Describes a view, and finds its device by the `export_device` of its place.
-template <class View, class... Place>
-dlpack_tensor<View::rank()> export_view(const View& view, const Place&... place) {
+/// Describes a view.
+/// @param find_device finds the device of an `exported_memory`
+template <class View, class Find>
+dlpack_tensor<View::rank()> export_view(const View& view, const Find& find_device) {
   const auto described = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
   const auto& shape = described.shape();
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
-  const DLDevice device = export_device(described.data(), empty, place..., kind);
+  const DLDevice device = find_device(exported_memory{described.data(), empty, kind});
   return {empty ? nullptr : described.data(), device, described.dtype(), described.shape(),
           described.strides()};
+}
+
+template <class View>
+dlpack_tensor<View::rank()> export_by_queue(const View& view, const sycl::queue& queue) {
+  return export_view(view, [&](const exported_memory& memory) {
+    return find_device_by_queue(memory, queue);
+  });
 }
 
 /// Checks a queue for one of several views; a refusal names it, counted from 1.
@@ -220,7 +229,7 @@ template <class View>
 void check_queue_for(const View& view, const sycl::queue& queue, std::size_t number,
                      std::size_t count) {
   try {
-    static_cast<void>(export_view(view, queue));
+    static_cast<void>(export_by_queue(view, queue));
   } catch (const conversion_error& error) {
     if (count == 1) {
       throw;
@@ -242,7 +251,9 @@ void check_queue_for(const View& view, const sycl::queue& queue, std::size_t num
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::context& context)
     -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view, context);
+  return detail::export_view(view, [&](const detail::exported_memory& memory) {
+    return detail::find_device_by_context(memory, context);
+  });
 }
 
 /// Describes a view of USM in a queue's context; the queue's root device must be the memory's.
@@ -251,7 +262,7 @@ template <class View, class = detail::required_bare_view<View>>
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::queue& queue)
     -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view, queue);
+  return detail::export_by_queue(view, queue);
 }
 
 /// Describes a view of USM whose context is not given: exactly one platform's default context
@@ -261,7 +272,7 @@ template <class View, class = detail::required_bare_view<View>>
 /// @throws conversion_error also `context_ambiguous`
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {
-  return detail::export_view(view);
+  return detail::export_view(view, detail::find_device_by_address);
 }
 
 /// Checks that work on views may be submitted to a queue: the queue must be on their root

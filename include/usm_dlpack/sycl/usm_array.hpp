@@ -85,7 +85,7 @@ void check_requested_shape(const Shape& shape) {
       refuse_extent_mismatch(r, fixed, extent);
     }
     if (!fits<index_type>(extent)) {
-      refuse_index_type(indexed("shape", r), name_of_integer<index_type>(), extent);
+      refuse_index_type<index_type>(indexed("shape", r), extent);
     }
   }
 }
@@ -199,7 +199,7 @@ class usm_array {
       class Shape, bool Plain = is_plain,
       std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
-      : usm_array(check_kind(kind), queue, shape) {}
+      : usm_array(checked_kind(kind), queue, shape) {}
 
   usm_array(usm_array&&) noexcept = default;
   /// Frees the old memory last: while it waits, other threads may look at this array.
@@ -236,7 +236,7 @@ class usm_array {
         mapping_(make_mapping(shape)),
         block_(detail::allocate(queue, kind, alignment, size_to_allocate(mapping_))) {}
 
-  static sycl::usm::alloc check_kind(sycl::usm::alloc kind) {
+  static sycl::usm::alloc checked_kind(sycl::usm::alloc kind) {
     if (kind == sycl::usm::alloc::unknown) {
       detail::refuse(errc::usm_type_not_accepted, "kind", "host or device or shared USM",
                      usm_dlpack::to_string(kind), "name the kind that the array is to be in");

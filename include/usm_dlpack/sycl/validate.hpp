@@ -93,22 +93,25 @@ class usm_allocation {
 
 namespace detail {
 
-inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
-    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
-inline constexpr std::initializer_list<sycl::backend> known_backends = {
-    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
-    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
-    sycl::backend::ext_oneapi_native_cpu};
-
-template <class Enum>
-std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
+/// The names of accepted values, for example `host or shared`; empty if none is.
+inline std::string names_of(const accepted<sycl::usm::alloc>& kinds) {
   std::string names;
-  for (const Enum value : known) {
-    if (some.contains(value)) {
-      names.append(names.empty() ? "" : " or ").append(to_string(value));
+  for (const auto kind :
+       {sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared}) {
+    if (kinds.contains(kind)) {
+      add_alternative(names, usm_dlpack::to_string(kind));
     }
   }
-  return names.empty() ? "no" : names;
+  return names;
+}
+inline std::string names_of(const accepted<sycl::backend>& backends) {
+  std::string names;
+  for (const backend_row& row : backend_rows) {
+    if (backends.contains(row.backend)) {
+      add_alternative(names, row.name);
+    }
+  }
+  return names;
 }
 
 /// The distance of an address from a base in bytes, for messages.
@@ -118,14 +121,15 @@ inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
 
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
-    refuse(errc::usm_type_not_accepted, "data",
-           names_of(wanted.usm_types, known_kinds) + " USM",
+    const std::string names = names_of(wanted.usm_types);
+    refuse(errc::usm_type_not_accepted, "data", (names.empty() ? "no" : names) + " USM",
            std::string(usm_dlpack::to_string(kind)) + " USM",
            "copy the array to USM of an accepted kind");
   }
 }
 
-USM_DLPACK_COLD inline void refuse_device(const std::string& true_id, std::int32_t named_id) {
+USM_DLPACK_COLD inline void refuse_other_device(const std::string& true_id,
+                                                std::int32_t named_id) {
   refuse(errc::device_mismatch, "device.device_id",
          true_id + " (the root device of the memory)", digits(named_id),
          "have the producer name the root device of the memory");
@@ -157,11 +161,11 @@ struct import_protocol {
       return;
     }
     if (result.found_.kind == sycl::usm::alloc::unknown) {
-      refuse_unknown();
+      refuse_unknown_pointer();
     }
     check_usm_type(result.found_.kind, wanted);
     if (is_elsewhere()) {
-      refuse_device(digits(result.found_.device_id), result.device_id_);
+      refuse_other_device(digits(result.found_.device_id), result.device_id_);
     }
     check_bounds(entry);
   }
@@ -193,10 +197,10 @@ struct import_protocol {
     }
     const platform_entry& entry = working_platform(id);
     if (!wanted.backends.contains(entry.backend)) {
-      const std::string names = names_of(wanted.backends, known_backends);
+      const std::string names = names_of(wanted.backends);
       refuse(
           errc::backend_not_accepted, "device.device_id",
-          names == "no" ? "a device of no backend" : "a device of the backend " + names,
+          names.empty() ? "a device of no backend" : "a device of the backend " + names,
           "device " + digits(id) + " of the backend " + usm_dlpack::to_string(entry.backend),
           "move the array to a device of an accepted backend");
     }
@@ -205,10 +209,10 @@ struct import_protocol {
   }
 
   // Names the other platform's device if one knows the memory.
-  USM_DLPACK_COLD void refuse_unknown() const {
+  USM_DLPACK_COLD void refuse_unknown_pointer() const {
     const std::vector<located_memory> others = locate(result.data());
     if (!others.empty()) {
-      refuse_device(ids_of(others), result.device_id_);
+      refuse_other_device(ids_of(others), result.device_id_);
     }
     refuse(errc::pointer_unknown, "data",
            "USM of the default context of device " + digits(result.device_id_),
@@ -277,7 +281,7 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   if (const platform_entry* const entry = device_table::get().find(said)) {
     const located_memory there{entry, find_allocation(proof.data(), *entry)};
     if (there.found.kind != sycl::usm::alloc::unknown) {
-      refuse_device(digits(there.device_id()), proof.device_id());
+      refuse_other_device(digits(there.device_id()), proof.device_id());
     }
     return;
   }

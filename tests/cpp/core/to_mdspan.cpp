@@ -209,6 +209,10 @@ TEST(ToMdspan, RefusesNegativeIndicesOfAnUnsignedIndexType) {
                                                         {3, 2}, {-2, 1});
   expect_taken<view<odd::layout_signed, unsigned>>({1, 2}, {-2, 1});
   expect_taken<view<odd::layout_signed, unsigned>>({3, 2}, {0, 1});
+  const strided_tensor reversed({3, 2}, {-2, 1});
+  EXPECT_REFUSAL((to_mdspan<view<odd::layout_signed, unsigned>>(reversed.tensor)),
+                 errc::index_type_too_small, "strides", {}, "-4",
+                 "use extents of a signed index type");
 }
 
 TEST(ToMdspan, StartsAtTheFirstElementWhateverItsIndex) {
@@ -251,7 +255,10 @@ TEST(ToMdspan, CountsTheIndicesOfAnEmptyTensorUpToTheFirstEmptyDimension) {
 TEST(ToMdspan, TakesWhatTheIndexTypeHoldsAndNoMore) {
   const errc code = errc::index_type_too_small;
   expect_taken<view<md::layout_stride, std::int8_t>>({2, 2}, {125, 1});
-  expect_refused<view<md::layout_stride, std::int8_t>>(code, "shape", {2, 2}, {126, 1});
+  const strided_tensor wide({2, 2}, {126, 1});
+  EXPECT_REFUSAL((to_mdspan<view<md::layout_stride, std::int8_t>>(wide.tensor)), code, "shape",
+                 "a value that the view's index type int8_t holds", "128",
+                 "use extents of a wider index type");
   expect_refused<view<layout_relaxed, std::int8_t>>(code, "shape", {16, 8}, {-8, 1});
   expect_refused<view<layout_relaxed, std::int8_t>>(code, "shape[1]", {2, 128}, {128, 1});
 }

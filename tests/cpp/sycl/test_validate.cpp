@@ -103,6 +103,9 @@ TEST(UsmImport, ARefusalNamesAllThatIsAccepted) {
   EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::backend_not_accepted,
                  "device.device_id", "a device of the backend cuda or hip",
                  std::string("device 0 of the backend ") + to_string(own));
+  wanted.backends = std::initializer_list<sycl::backend>{};
+  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::backend_not_accepted,
+                 "device.device_id", "a device of no backend");
 }
 
 // --- The pointer ----------------------------------------------------------------------------
