@@ -97,7 +97,5 @@ inline std::string ids_of(const std::vector<located_memory>& places) {
   return ids;
 }
 
-}
-
 }  // namespace detail
 }  // namespace usm_dlpack

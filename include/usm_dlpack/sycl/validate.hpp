@@ -93,22 +93,20 @@ class usm_allocation {
 
 namespace detail {
 
-/// The names of accepted values, for example `host or shared`; empty if none is.
-inline std::string names_of(const accepted<sycl::usm::alloc>& kinds) {
+inline constexpr std::initializer_list<sycl::usm::alloc> known_kinds = {
+    sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared};
+inline constexpr std::initializer_list<sycl::backend> known_backends = {
+    sycl::backend::opencl, sycl::backend::ext_oneapi_level_zero,
+    sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
+    sycl::backend::ext_oneapi_native_cpu};
+
+/// The names of accepted values, for example `host or shared`; empty if none is accepted.
+template <class Enum>
+std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
   std::string names;
-  for (const auto kind :
-       {sycl::usm::alloc::host, sycl::usm::alloc::device, sycl::usm::alloc::shared}) {
-    if (kinds.contains(kind)) {
-      add_alternative(names, usm_dlpack::to_string(kind));
-    }
-  }
-  return names;
-}
-inline std::string names_of(const accepted<sycl::backend>& backends) {
-  std::string names;
-  for (const backend_row& row : backend_rows) {
-    if (backends.contains(row.backend)) {
-      add_alternative(names, row.name);
+  for (const Enum value : known) {
+    if (some.contains(value)) {
+      add_alternative(names, to_string(value));
     }
   }
   return names;
@@ -121,7 +119,7 @@ inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
 
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
-    const std::string names = names_of(wanted.usm_types);
+    const std::string names = names_of(wanted.usm_types, known_kinds);
     refuse(errc::usm_type_not_accepted, "data", (names.empty() ? "no" : names) + " USM",
            std::string(usm_dlpack::to_string(kind)) + " USM",
            "copy the array to USM of an accepted kind");
@@ -197,7 +195,7 @@ struct import_protocol {
     }
     const platform_entry& entry = working_platform(id);
     if (!wanted.backends.contains(entry.backend)) {
-      const std::string names = names_of(wanted.backends);
+      const std::string names = names_of(wanted.backends, known_backends);
       refuse(
           errc::backend_not_accepted, "device.device_id",
           names.empty() ? "a device of no backend" : "a device of the backend " + names,
