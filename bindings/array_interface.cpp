@@ -45,18 +45,18 @@ bool is_dpctl_memory(nb::handle object) {
 }
 
 described_array read_tensor(nb::handle object) {
-  const tensor& own = ready_tensor(object);
-  const DLTensor described = own.get();
-  const tensor_structure& spanned = own.proof().structure();
+  const proved_tensor& own = ready_tensor(object).get();
+  const DLTensor& described = own.described;
+  const tensor_structure& spanned = own.structure();
   const auto data = reinterpret_cast<std::uintptr_t>(described.data);
   const std::size_t ndim = own.ndim();
   described_array read;
   read.view = {data,
                {},
                data,
-               {own.shape(), own.shape() + ndim},
-               std::vector(own.strides(), own.strides() + ndim),
-               own.element(),
+               {described.shape, described.shape + ndim},
+               std::vector(described.strides, described.strides + ndim),
+               {described.dtype, own.storage()},
                own.readonly(),
                {}};
   read.begin = spanned.lowest;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Source of the capsules' names and destructors: DLPack "Python Specification".
-#include "module.hpp"
+#include "capsule.hpp"
 
 #include <cstring>
 
@@ -59,22 +57,15 @@ std::string description_of(nb::handle object) {
 
 capsule_content read_capsule(nb::handle object) {
   if (auto* versioned = find_managed<DLManagedTensorVersioned>(object.ptr())) {
-    return versioned;
+    detail::check_header(*versioned);
+    return capsule_content(versioned);
   }
   if (auto* legacy = find_managed<DLManagedTensor>(object.ptr())) {
-    return legacy;
+    return capsule_content(legacy);
   }
   detail::refuse(errc::capsule_unusable, "capsule",
                  "a fresh one named \"dltensor_versioned\" or \"dltensor\"",
                  description_of(object), "ask the producer for a new one by __dlpack__()");
-}
-
-content_view view_of(const capsule_content& content) {
-  if (const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&content)) {
-    detail::check_header(**versioned);
-    return {&(*versioned)->dl_tensor, (*versioned)->flags};
-  }
-  return {&std::get<DLManagedTensor*>(content)->dl_tensor, 0};
 }
 
 void mark_capsule(nb::handle object, const capsule_content& content,
@@ -84,7 +75,17 @@ void mark_capsule(nb::handle object, const capsule_content& content,
         using managed_type = std::remove_pointer_t<decltype(managed)>;
         PyCapsule_SetName(object.ptr(), names<managed_type>[static_cast<int>(state)]);
       },
-      content);
+      content.managed());
+}
+
+detail::tensor_owner take_capsule(nb::handle object, const capsule_content& content) noexcept {
+  mark_capsule(object, content, capsule_state::consumed);
+  return std::visit(
+      [](auto* managed) -> detail::tensor_owner {
+        return std::unique_ptr<std::remove_pointer_t<decltype(managed)>, managed_deleter>(
+            managed);
+      },
+      content.managed());
 }
 
 nb::object make_capsule(managed_tensor managed) { return wrap(std::move(managed)); }

@@ -23,16 +23,16 @@ copy_memory allocate_host(std::uint64_t nbytes) {
   return copy_memory(memory);
 }
 
-const unsigned char* bytes_of(const copy_source& source) {
-  return reinterpret_cast<const unsigned char*>(source.structure.lowest);
+const unsigned char* bytes_of(const proved_tensor& source) {
+  return reinterpret_cast<const unsigned char*>(source.structure().lowest);
 }
 
-bool host_reads(const copy_source& source) {
-  return !source.proof || source.proof->usm_type() != sycl::usm::alloc::device;
+bool host_reads(const proved_tensor& source) {
+  return source.is_on_host() || source.proof.usm_type() != sycl::usm::alloc::device;
 }
 
-std::int64_t bits_of_element(const copy_source& source) {
-  return detail::bits_per_element(source.described.dtype, detail::storage_of(source.flags));
+std::int64_t bits_of_element(const proved_tensor& source) {
+  return detail::bits_per_element(source.described.dtype, source.storage());
 }
 
 /// The layout of a copy: the source's strides if none is negative (even for an extent of 1)
@@ -43,11 +43,11 @@ struct copy_layout {
 };
 
 /// @throws conversion_error `copy_needed` for more bytes than an object can have
-copy_layout layout_of_copy(const copy_source& source) {
+copy_layout layout_of_copy(const proved_tensor& source, bool c_order = false) {
   const std::int64_t* strides = source.described.strides;
   const bool negative = std::any_of(strides, strides + source.described.ndim,
                                     [](std::int64_t stride) { return stride < 0; });
-  if (source.structure.empty) {
+  if (source.structure().empty) {
     return {0, negative};
   }
   std::int64_t bits = bits_of_element(source);
@@ -59,8 +59,8 @@ copy_layout layout_of_copy(const copy_source& source) {
     refuse_memory("more than 1152921504606846975");
   }
   const auto nbytes = static_cast<std::uint64_t>(bits) / 8;
-  const tensor_structure& spanned = source.structure;
-  const bool reordered = source.c_order && !is_c_contiguous(source.described, spanned);
+  const tensor_structure& spanned = source.structure();
+  const bool reordered = c_order && !is_c_contiguous(source);
   return {nbytes, reordered || !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
@@ -87,13 +87,13 @@ void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pendin
 
 /// Copies the source's bytes, gaps included, to the host, after the pending work.
 /// @pre the GIL is not held
-void copy_span(const copy_source& source, void* to) {
-  const std::uint64_t nbytes = source.structure.nbytes;
-  if (source.proof) {
-    copy_bytes(source.proof->device_id(), source.pending, bytes_of(source), to, nbytes);
+void copy_span(const proved_tensor& source, void* to) {
+  const std::uint64_t nbytes = source.structure().nbytes;
+  if (!source.is_on_host()) {
+    copy_bytes(source.proof.device_id(), source.queue, bytes_of(source), to, nbytes);
     return;
   }
-  wait_for_pending(source.pending);
+  wait_for_pending(source.queue);
   std::memcpy(to, bytes_of(source), nbytes);
 }
 
@@ -130,14 +130,14 @@ std::size_t dimensions_outside(const DLTensor& tensor, std::int64_t& run) {
 /// order, the run's first bit from the lowest byte of the tensor on, and its bits.
 /// @pre the tensor is not empty
 template <class Function>
-void for_each_run(const copy_source& tensor, Function&& function) {
+void for_each_run(const proved_tensor& tensor, Function&& function) {
   const DLTensor& described = tensor.described;
   std::int64_t count = 1;
   const std::size_t outer = dimensions_outside(described, count);
   const std::int64_t bits = bits_of_element(tensor);
   std::vector<std::int64_t> index(outer, 0);
   const auto first =
-      static_cast<std::int64_t>(tensor.structure.first - tensor.structure.lowest);
+      static_cast<std::int64_t>(tensor.structure().first - tensor.structure().lowest);
   // In elements from the first; unsigned: the free stride of an extent of 1 may wrap it.
   std::uint64_t at = 0;
   for (std::int64_t run = 0;; ++run) {
@@ -160,7 +160,7 @@ void for_each_run(const copy_source& tensor, Function&& function) {
 }
 
 /// Copies element by element into row-major order. @param span the lowest byte of the source
-void gather(const copy_source& source, const unsigned char* span, unsigned char* to) {
+void gather(const proved_tensor& source, const unsigned char* span, unsigned char* to) {
   for_each_run(source, [&](std::int64_t to_bit, std::int64_t from_bit, std::int64_t bits) {
     copy_bits(span, from_bit, to, to_bit, bits);
   });
@@ -169,15 +169,15 @@ void gather(const copy_source& source, const unsigned char* span, unsigned char*
 /// Writes compact elements in row-major order to USM; leaves the gaps between them alone,
 /// because others may write there meanwhile. Elements below a byte are read and written with
 /// their neighbours.
-void scatter(const unsigned char* from, const copy_source& to) {
+void scatter(const unsigned char* from, const proved_tensor& to) {
   constexpr int most_pending = 1024;
-  auto* span = reinterpret_cast<unsigned char*>(to.structure.lowest);
-  const std::uint64_t nbytes = to.structure.nbytes;
+  auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
+  const std::uint64_t nbytes = to.structure().nbytes;
   const bool by_queue = !host_reads(to) && bits_of_element(to) % 8 == 0;
   const copy_memory staged =
       host_reads(to) || by_queue ? copy_memory() : allocate_host(nbytes);
   auto* bytes = staged.get() == nullptr ? span : static_cast<unsigned char*>(staged.get());
-  copy_queue own(to.proof->device_id());
+  copy_queue own(to.proof.device_id());
   sycl::queue& queue = own.get();
   if (bytes != span) {
     queue.memcpy(bytes, span, nbytes).wait();
@@ -203,14 +203,14 @@ bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
   return one.lowest < other.lowest + other.nbytes && other.lowest < one.lowest + one.nbytes;
 }
 
-tensor_copy describe_copy(const copy_source& source, copy_memory memory, DLDevice device,
+tensor_copy describe_copy(const proved_tensor& source, copy_memory memory, DLDevice device,
                           bool compact) {
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
   tensor_copy made{source.described, flags, std::move(memory)};
   made.described.data = made.memory.get();
   made.described.byte_offset = 0;
   made.described.device = device;
-  if (compact || source.c_order) {
+  if (compact) {
     made.described.strides = nullptr;
   }
   return made;
@@ -231,17 +231,17 @@ bool are_peers(std::int32_t device_id, std::int32_t other) {
 
 /// Whether one call of the destination's queue can copy the source. Drivers need not copy
 /// between root devices that are not peers, even within a context.
-bool one_copy_reaches(const copy_source& source, std::int32_t device_id) {
-  return !source.proof || source.proof->usm_type() == sycl::usm::alloc::host ||
-         source.proof->device_id() == device_id ||
-         are_peers(device_id, source.proof->device_id());
+bool one_copy_reaches(const proved_tensor& source, std::int32_t device_id) {
+  return source.is_on_host() || source.proof.usm_type() == sycl::usm::alloc::host ||
+         source.proof.device_id() == device_id ||
+         are_peers(device_id, source.proof.device_id());
 }
 
 }  // namespace
 
-bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure) {
+bool is_c_contiguous(const proved_tensor& tensor) {
   std::int64_t run = 1;
-  return structure.empty || dimensions_outside(tensor, run) == 0;
+  return tensor.structure().empty || dimensions_outside(tensor.described, run) == 0;
 }
 
 void copy_free::operator()(void* address) noexcept {
@@ -275,19 +275,19 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
   return memory;
 }
 
-void write_compact(const copy_source& source, void* to) {
-  if (source.structure.empty) {
+void write_compact(const proved_tensor& source, void* to) {
+  if (source.structure().empty) {
     return;
   }
   const without_gil unlocked;
   detail::ask_runtime("data", [&] {
-    if (is_c_contiguous(source.described, source.structure)) {
+    if (is_c_contiguous(source)) {
       copy_span(source, to);
     } else if (host_reads(source)) {
-      wait_for_pending(source.pending);
+      wait_for_pending(source.queue);
       gather(source, bytes_of(source), static_cast<unsigned char*>(to));
     } else {
-      const copy_memory staged = allocate_host(source.structure.nbytes);
+      const copy_memory staged = allocate_host(source.structure().nbytes);
       copy_span(source, staged.get());
       gather(source, static_cast<const unsigned char*>(staged.get()),
              static_cast<unsigned char*>(to));
@@ -295,18 +295,18 @@ void write_compact(const copy_source& source, void* to) {
   });
 }
 
-void write_to_usm(const copy_source& from, const copy_source& to,
+void write_to_usm(const proved_tensor& from, const proved_tensor& to,
                   const std::optional<sycl::queue>& also) {
-  if (to.structure.empty) {
+  if (to.structure().empty) {
     return;
   }
   const without_gil unlocked;
   detail::ask_runtime("data", [&] {
-    wait_for_pending(to.pending);
+    wait_for_pending(to.queue);
     wait_for_pending(also);
     const unsigned char* values = bytes_of(from);
-    const bool in_place = is_c_contiguous(from.described, from.structure) &&
-                          !share_bytes(from.structure, to.structure);
+    const bool in_place = is_c_contiguous(from) &&
+                          !share_bytes(from.structure(), to.structure());
     const copy_memory gathered =
         in_place ? copy_memory() : allocate_host(layout_of_copy(to).nbytes);
     if (!in_place) {
@@ -318,36 +318,37 @@ void write_to_usm(const copy_source& from, const copy_source& to,
   });
 }
 
-tensor_copy copy_to_host(const copy_source& source) {
-  const copy_layout layout = layout_of_copy(source);
+tensor_copy copy_to_host(const proved_tensor& source, bool c_order) {
+  const copy_layout layout = layout_of_copy(source, c_order);
   copy_memory memory = allocate_host(layout.nbytes);
   if (layout.compact) {
     write_compact(source, memory.get());
-  } else if (!source.structure.empty) {
+  } else if (!source.structure().empty) {
     const without_gil unlocked;
     detail::ask_runtime("data", [&] { copy_span(source, memory.get()); });
   }
-  return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact);
+  return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact || c_order);
 }
 
-tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
-                        sycl::usm::alloc kind) {
-  const copy_layout layout = layout_of_copy(source);
+tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,
+                        sycl::usm::alloc kind, bool c_order) {
+  const copy_layout layout = layout_of_copy(source, c_order);
   copy_memory memory = find_usm("copy", layout.nbytes, device_id, kind);
   if (memory.get() == nullptr) {
     refuse_memory(std::to_string(layout.nbytes));
   }
-  if (!source.structure.empty) {
+  if (!source.structure().empty) {
     const bool direct = !layout.compact && one_copy_reaches(source, device_id);
-    const copy_memory staged = direct ? copy_memory() : copy_to_host(source).memory;
+    const copy_memory staged = direct ? copy_memory() : copy_to_host(source, c_order).memory;
     const void* from = direct ? bytes_of(source) : staged.get();
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {
-      copy_bytes(device_id, direct ? source.pending : std::nullopt, from, memory.get(),
+      copy_bytes(device_id, direct ? source.queue : std::nullopt, from, memory.get(),
                  layout.nbytes);
     });
   }
-  return describe_copy(source, std::move(memory), {kDLOneAPI, device_id}, layout.compact);
+  return describe_copy(source, std::move(memory), {kDLOneAPI, device_id},
+                       layout.compact || c_order);
 }
 
 }  // namespace usm_dlpack::python

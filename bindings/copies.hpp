@@ -7,23 +7,17 @@
 
 #include "memory_users.hpp"
 
+#include <usm_dlpack/nanobind/proved_tensor.hpp>
+
+#include <memory>
+#include <optional>
+
 namespace usm_dlpack::python {
 
-/// The source of a copy: a proved tensor, or a well-formed one in host memory.
-struct copy_source {
-  DLTensor described;          ///< with strides unless `ndim` is 0
-  tensor_structure structure;  ///< of `described`, with its addresses
-  std::uint64_t flags;         ///< a copy keeps only `is_subbyte_type_padded`
-  /// The queue that may still work on the memory.
-  std::optional<sycl::queue> pending;
-  /// Empty for host memory.
-  std::optional<usm_allocation> proof;
-  bool c_order = false;  ///< the copy is to be in C order
-};
+using detail::proved_tensor;
 
 /// Whether the elements are in C order without gaps; strides of one element do not matter.
-/// @param structure of `tensor`, whose strides are not null
-bool is_c_contiguous(const DLTensor& tensor, const tensor_structure& structure);
+bool is_c_contiguous(const proved_tensor& tensor);
 
 /// Frees the memory of a copy: USM after the work of its queues, without the GIL, which that
 /// work may need. USM leaks rather than being freed under a kernel if a queue cannot be waited
@@ -53,21 +47,22 @@ struct tensor_copy {
 };
 
 /// Copies to USM.
+/// @param c_order whether the copy is to be in C order
 /// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`
-tensor_copy copy_to_usm(const copy_source& source, std::int32_t device_id,
-                        sycl::usm::alloc kind);
+tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,
+                        sycl::usm::alloc kind, bool c_order);
 
 /// Copies to host memory, aligned to 256 bytes.
-tensor_copy copy_to_host(const copy_source& source);
+tensor_copy copy_to_host(const proved_tensor& source, bool c_order);
 
 /// Writes the elements to host memory, compact and in row-major order.
 /// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
-void write_compact(const copy_source& source, void* to);
+void write_compact(const proved_tensor& source, void* to);
 
-/// Writes elements in host memory into USM of any strides, after the work of `to.pending` and
-/// of another queue; complete when it returns.
+/// Writes elements in host memory into USM of any strides, after the work of `to.queue` and of
+/// another queue; complete when it returns.
 /// @pre shapes and elements are the same; those of `to` do not overlap
-void write_to_usm(const copy_source& from, const copy_source& to,
+void write_to_usm(const proved_tensor& from, const proved_tensor& to,
                   const std::optional<sycl::queue>& also);
 
 }  // namespace usm_dlpack::python

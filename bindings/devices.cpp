@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Root devices and their ids.
-#include "module.hpp"
+#include "devices.hpp"
+#include "dtypes.hpp"
+#include "places.hpp"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace usm_dlpack::python {
 namespace {

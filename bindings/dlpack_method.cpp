@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module.hpp"
+#include "dlpack_method.hpp"
+#include "arguments.hpp"
+#include "capsule.hpp"
+#include "copies.hpp"
+#include "process.hpp"
+#include "queues.hpp"
 
 namespace usm_dlpack::python {
 
@@ -95,9 +100,10 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
 
 nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
-  tensor_copy made = to.device_type == kDLCPU ? copy_to_host(source_of(source))
-                                              : copy_to_usm(source_of(source), to.device_id,
-                                                            source.proof().usm_type());
+  tensor_copy made =
+      to.device_type == kDLCPU
+          ? copy_to_host(source.get(), false)
+          : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
   if (consumer) {
     made.memory.get_deleter().users->add(*consumer);
   }
@@ -126,7 +132,7 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   check_process();
   // Code that the keywords run may drop the last reference to the tensor.
   const nb::object kept = nb::borrow(self);
-  const DLDevice own = source.get().device;
+  const DLDevice own = source.get().described.device;
   const consumer_stream consumer = read_stream(stream);
   const bool versioned = wants_versioned(max_version);
   const DLDevice to = read_device(dl_device, own);
@@ -149,9 +155,9 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   if (must || copies == true) {
     return export_copy(source, to, versioned, consumer.queue);
   }
-  DLTensor described = source.get();
+  DLTensor described = source.get().described;
   described.device = to;
-  nb::object made = finish(described, versioned, source.flags() & ~flag::is_copied,
+  nb::object made = finish(described, versioned, source.get().flags & ~flag::is_copied,
                            python_reference(self.inc_ref().ptr()));
   synchronise(source, consumer);
   if (source.users() != nullptr && consumer.queue) {
@@ -162,15 +168,10 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
 
 }  // namespace
 
-copy_source source_of(const tensor& source) {
-  return {source.get(), source.proof().structure(), source.flags(), source.queue(),
-          source.proof()};
-}
-
 managed_tensor export_managed(nb::handle self) {
-  const tensor& source = *nb::inst_ptr<tensor>(self);
-  return to_managed_tensor(source.get(), python_reference(self.inc_ref().ptr()),
-                           source.flags() & ~flag::is_copied);
+  const proved_tensor& source = nb::inst_ptr<tensor>(self)->get();
+  return to_managed_tensor(source.described, python_reference(self.inc_ref().ptr()),
+                           source.flags & ~flag::is_copied);
 }
 
 void add_dlpack_method(tensor_class& made) {

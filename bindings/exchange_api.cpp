@@ -3,7 +3,12 @@
 // C functions, through which nothing is thrown. They are called with the GIL held, wait for no
 // work, and return 0, or -1 with the Python error set.
 // Source: dlpack.h 1.3, DLPackExchangeAPI.
-#include "module.hpp"
+#include "exchange_api.hpp"
+#include "copies.hpp"
+#include "dlpack_method.hpp"
+#include "process.hpp"
+#include "queues.hpp"
+#include "tensor.hpp"
 
 #include <map>
 #include <set>
@@ -142,9 +147,9 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
-    detail::check_legacy_flags(source.flags());
+    detail::check_legacy_flags(source.get().flags);
     streams_of_thread().follow(source);
-    *out = source.get();
+    *out = source.get().described;
   });
 }
 
@@ -157,7 +162,7 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
           "tensor: expected a managed tensor, found null; pass the producer's");
     }
     check_process();
-    *out = import_managed(std::move(owned)).release().ptr();
+    *out = make_tensor(prove(std::move(owned), std::nullopt)).release().ptr();
   });
 }
 

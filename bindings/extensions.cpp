@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of nanobind/package.hpp: nothing is thrown through them.
-#include "module.hpp"
+#include "extensions.hpp"
+#include "capsule.hpp"
+#include "process.hpp"
+#include "producer.hpp"
+#include "queues.hpp"
+#include "tensor.hpp"
+#include "to_dlpack_tensor.hpp"
 
 #include <usm_dlpack/nanobind/package.hpp>
 
@@ -10,7 +16,7 @@ namespace {
 
 using detail::offer;
 using detail::package_interface;
-using found_tensor = detail::array_description;
+using detail::proved_tensor;
 
 constexpr const char* sycl_interface = "__sycl_usm_array_interface__";
 
@@ -36,10 +42,39 @@ bool has_by_itself(nb::handle object, const char* name) {
          !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
 }
 
+/// Whether a tensor has the dtype and the rank that a view has. Compared before anything is
+/// proved: another overload may take an array of another type, wherever it is.
+bool has_type(const DLTensor& tensor, const requirements& wanted) {
+  return same_data_type(tensor.dtype, *wanted.dtype) && tensor.ndim == *wanted.ndim;
+}
+
+void check_flags(std::uint64_t flags, const requirements& wanted) {
+  if (wanted.writable && (flags & flag::read_only) != 0) {
+    detail::refuse_read_only_view();
+  }
+}
+
+/// Compares a proved tensor with what is wanted. One without elements may be of any kind.
+offer compare(const proved_tensor& proved, const requirements& wanted) {
+  if (!has_type(proved.described, wanted)) {
+    return offer::other_type;
+  }
+  check_flags(proved.flags, wanted);
+  if (!proved.structure().empty) {
+    detail::check_usm_type(proved.proof.usm_type(), wanted);
+  }
+  return offer::made;
+}
+
 /// Our own tensor, which was proved when it was made.
-found_tensor offer_tensor(nb::handle array) {
-  const tensor& own = *nb::inst_ptr<tensor>(array);
-  return {own.get(), own.flags(), array.inc_ref().ptr(), own.proof().usm_type(), {}};
+offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& out) {
+  const proved_tensor& own = nb::inst_ptr<tensor>(array)->get();
+  out.described = own.described;  // with the arrays of the owner
+  out.flags = own.flags;
+  out.proof = own.proof;
+  out.queue = own.queue;
+  out.owner = nb::borrow(array);
+  return compare(out, wanted);
 }
 
 /// A capsule with other references: consumed for the lifetime of this object, so that nobody
@@ -76,42 +111,51 @@ nb::object keeper_of(nb::object capsule, const capsule_content& content) {
   return holder;
 }
 
-/// Exports a producer's array. Memory elsewhere is refused after the dtype and rank, so that
-/// other overloads are tried.
-found_tensor offer_foreign(nb::handle array) {
+/// Exports a producer's array.
+offer offer_foreign(nb::handle array, const requirements& wanted, proved_tensor& out) {
   import_request request;
   request.anywhere = true;
-  producer_tensor offered = ask_producer(array, request);
+  offered_capsule offered = ask_producer(array, request);
   const capsule_content content = read_capsule(offered.capsule);
-  const content_view view = view_of(content);
-  found_tensor found;
-  found.tensor = *view.described;
-  found.flags = view.flags;
-  found.queue = std::move(offered.pending);
-  found.owner = keeper_of(std::move(offered.capsule), content).release().ptr();
-  return found;
+  const DLTensor& described = content.described();
+  const bool fits = has_type(described, wanted);
+  if (fits) {
+    check_flags(content.flags(), wanted);
+    out = proved_tensor(
+        described, content.flags(),
+        detail::import_tensor(described, wanted, detail::storage_of(content.flags())));
+    out.queue = offered.queue ? std::move(offered.queue) : queue_attribute(array);
+    if (out.queue) {
+      detail::check_context(out.proof, *out.queue);
+    }
+  } else {
+    out.described = described;
+    out.flags = content.flags();
+  }
+  out.owner = keeper_of(std::move(offered.capsule), content);
+  return fits ? offer::made : offer::other_type;
 }
 
 /// Exports memory by our exporter.
-found_tensor offer_memory(nb::handle array) {
-  return offer_tensor(
-      to_dlpack_tensor(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none()));
+offer offer_memory(nb::handle array, const requirements& wanted, proved_tensor& out) {
+  out = prove_memory(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none());
+  return compare(out, wanted);
 }
 
 /// Exports an array, or as memory what its own library failed to export.
-found_tensor offer_array(nb::handle array) {
+offer offer_array(nb::handle array, const requirements& wanted, proved_tensor& out) {
   try {
-    return offer_foreign(array);
+    return offer_foreign(array, wanted, out);
   } catch (const nb::python_error& error) {
     if (!error.matches(PyExc_Exception) ||
         (!has_attribute(array, sycl_interface) && !has_by_itself(array, sycl_interface))) {
       throw;
     }
   }
-  return offer_memory(array);
+  return offer_memory(array, wanted, out);
 }
 
-using offering = found_tensor (*)(nb::handle array);
+using offering = offer (*)(nb::handle array, const requirements& wanted, proved_tensor& out);
 
 /// Chooses how to export an object; null for what is no array.
 offering find_offering(nb::handle array) {
@@ -129,38 +173,27 @@ offering find_offering(nb::handle array) {
   return nullptr;
 }
 
-offer ask(PyObject* object, found_tensor& out) noexcept {
+offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noexcept {
   const inside_module inside;
-  offer answer = offer::made;
+  offer answer = offer::no_array;
   const int status = guarded([&] {
     if (const offering found = find_offering(object)) {
       check_process();
-      out = found(object);
-    } else {
-      answer = offer::no_array;
+      answer = found(object, wanted, out);
     }
   });
   return status == 0 ? answer : offer::failed;
 }
 
-offer find_queue_of(PyObject* object, std::optional<sycl::queue>& out) noexcept {
-  const inside_module inside;
-  const nb::handle array(object);
-  const int status = guarded([&] {
-    out = is_tensor(array) ? nb::inst_ptr<tensor>(array)->queue() : queue_attribute(array);
-  });
-  return status == 0 ? (out ? offer::made : offer::no_array) : offer::failed;
-}
-
-PyObject* make_known_tensor(DLManagedTensorVersioned* managed,
-                            const sycl::queue* queue) noexcept {
+PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue* queue,
+                            const requirements& wanted) noexcept {
   const inside_module inside;
   PyObject* made = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
     check_process();
-    made = import_managed(std::move(owned),
-                          queue == nullptr ? std::nullopt : std::optional(*queue))
+    made = make_tensor(prove(std::move(owned),
+                             queue == nullptr ? std::nullopt : std::optional(*queue), wanted))
                .release()
                .ptr();
   });
@@ -193,7 +226,6 @@ void drop(PyObject* object) noexcept { const python_reference last(object); }
 void register_package_interface(guarded_module& module) {
   static constexpr package_interface table{package_interface::known_version,
                                            &ask,
-                                           &find_queue_of,
                                            &make_known_tensor,
                                            &drop,
                                            &free_after_work,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Python's HostView: host or shared USM as an array of the host, without a copy.
-#include "module.hpp"
+#include "host_view.hpp"
+#include "dtypes.hpp"
+#include "process.hpp"
+#include "queues.hpp"
 
 namespace usm_dlpack::python {
 namespace {
@@ -11,9 +12,8 @@ struct host_view {
   nb::object object;
 
   /// @throws conversion_error `tensor_released`
-  const tensor& get() const {
-    return object.is_none() ? ready_tensor(nb::inst_alloc(nb::type<tensor>()))
-                            : ready_tensor(object);
+  const proved_tensor& get() const {
+    return ready_tensor(object.is_none() ? nb::inst_alloc(nb::type<tensor>()) : object).get();
   }
 };
 
@@ -43,18 +43,18 @@ nb::object export_capsule(const host_view& self, nb::handle stream, nb::handle m
 }
 
 nb::dict array_interface(const host_view& self) {
-  const tensor& own = self.get();
-  const std::string typestr = to_typestr(own.dtype(), "__array_interface__");
-  const std::int64_t itemsize = own.element().bits() / 8;
+  const proved_tensor& own = self.get();
+  const std::string typestr = to_typestr(own.described.dtype, "__array_interface__");
+  const std::int64_t itemsize = own.described.dtype.bits / 8;
   nb::list strides;
   for (std::size_t r = 0; r < own.ndim(); ++r) {
     // Unsigned: the free stride of an extent of 1 may wrap.
-    strides.append(static_cast<std::int64_t>(static_cast<std::uint64_t>(own.strides()[r]) *
+    strides.append(static_cast<std::int64_t>(static_cast<std::uint64_t>(own.described.strides[r]) *
                                              static_cast<std::uint64_t>(itemsize)));
   }
   nb::dict made;
   made["data"] =
-      nb::make_tuple(reinterpret_cast<std::uintptr_t>(own.get().data), own.readonly());
+      nb::make_tuple(reinterpret_cast<std::uintptr_t>(own.described.data), own.readonly());
   made["shape"] = self.object.attr("shape");
   made["strides"] = nb::tuple(strides);
   made["typestr"] = typestr;
@@ -73,15 +73,14 @@ nb::dict array_interface(const host_view& self) {
 nb::object make_host_view(nb::handle_t<tensor> self) {
   check_process();
   const nb::object kept = nb::borrow(self);  // while other threads run
-  const tensor& own = *nb::inst_ptr<tensor>(self);
-  static_cast<void>(own.get());  // refuses a released one
-  if (own.proof().usm_type() == sycl::usm::alloc::device) {
+  const proved_tensor& own = nb::inst_ptr<tensor>(self)->get();
+  if (own.proof.usm_type() == sycl::usm::alloc::device) {
     detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
                    "copy the values with numpy(), or to shared USM with from_dlpack(x, "
                    "usm_type=\"shared\")");
   }
-  if (own.queue()) {
-    wait_for(*own.queue());
+  if (own.queue) {
+    wait_for(*own.queue);
   }
   return nb::cast(host_view{kept});
 }

@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The module usm_dlpack._core, used by the Python package.
-#include "module.hpp"
+#include "devices.hpp"
+#include "exchange_api.hpp"
+#include "extensions.hpp"
+#include "from_dlpack.hpp"
+#include "host_view.hpp"
+#include "process.hpp"
+#include "tensor.hpp"
+#include "to_dlpack_tensor.hpp"
+#include "validate.hpp"
+
+#include <usm_dlpack/core/config.hpp>
+
+#include <nanobind/stl/string.h>
+
+#include <cstdlib>
+#include <exception>
+#include <string>
 
 using namespace usm_dlpack::python;
 

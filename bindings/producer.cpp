@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module.hpp"
+#include "producer.hpp"
+#include "arguments.hpp"
+#include "capsule.hpp"
+#include "dlpack_method.hpp"
+#include "queues.hpp"
+#include "tensor.hpp"
+
+#include <usm_dlpack/nanobind/dpctl.hpp>
 
 namespace usm_dlpack::python {
 namespace {
@@ -84,7 +91,7 @@ nb::object context_of(const nb::python_error& error) {
 /// Exports by `__dlpack__`: tries the next keywords if the producer raises a TypeError. The
 /// last error is raised, with the first one as its context if it has no other.
 /// @param gives_stream whether to pass the request's queue, if it has one
-producer_tensor ask_by_dlpack(nb::handle method, const import_request& request,
+offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
                               bool gives_stream) {
   std::optional<nb::python_error> first;
   for (const auto& [form, with_version] : dlpack_requests) {
@@ -169,21 +176,21 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
 }
 
 /// Exports by the C exchange API, with the queue that the producer works on.
-producer_tensor call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
+offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   DLManagedTensorVersioned* made = nullptr;
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
     refuse_exchange("a managed tensor");
   }
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
-  producer_tensor offered{make_capsule(managed_tensor(made)), {}};
+  offered_capsule offered{make_capsule(managed_tensor(made)), {}};
   if (detail::is_importable(device)) {
     void* stream = nullptr;
     if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
       refuse_exchange("a queue, or none");
     }
     if (stream != nullptr) {
-      offered.pending = *static_cast<const sycl::queue*>(stream);
+      offered.queue = *static_cast<const sycl::queue*>(stream);
     }
   }
   return offered;
@@ -242,7 +249,7 @@ void check_resolved(nb::handle x) {
 /// Exports by the C exchange API, if there is one; nothing if `__dlpack__` gives a better
 /// error: PyTorch's C functions export arrays that its `__dlpack__` refuses because they
 /// require gradients, and fail in words about its source.
-std::optional<producer_tensor> try_exchange_api(nb::handle x) {
+std::optional<offered_capsule> try_exchange_api(nb::handle x) {
   const DLPackExchangeAPI* api = exchange_api_of(x);
   if (api == nullptr) {
     return std::nullopt;
@@ -263,20 +270,20 @@ std::optional<producer_tensor> try_exchange_api(nb::handle x) {
 
 /// Exports our own tensor without the C exchange API, which would change the queue for this
 /// thread's consumers.
-producer_tensor offer_own(nb::handle x) {
+offered_capsule offer_own(nb::handle x) {
   const tensor& own = ready_tensor(x);
   return {make_capsule(export_managed(x)), own.queue()};
 }
 
 }  // namespace
 
-producer_tensor ask_producer(nb::handle x, const import_request& request) {
+offered_capsule ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
   }
   const nb::object method = dlpack_method(x);
   check_resolved(x);
-  std::optional<producer_tensor> offered = try_exchange_api(x);
+  std::optional<offered_capsule> offered = try_exchange_api(x);
   if (!offered) {
     std::optional<sycl::queue> own = request.anywhere ? std::nullopt : queue_attribute(x);
     if (!own) {
@@ -284,10 +291,10 @@ producer_tensor ask_producer(nb::handle x, const import_request& request) {
       return ask_by_dlpack(method, request, !on_host);
     }
     offered = ask_by_dlpack(method, request, false);
-    offered->pending = std::move(own);
+    offered->queue = std::move(own);
   }
-  if (request.queue && offered->pending) {
-    hand_over(*offered->pending, *request.queue);
+  if (request.queue && offered->queue) {
+    hand_over(*offered->queue, *request.queue);
   }
   return *std::move(offered);
 }
@@ -309,7 +316,7 @@ bool reports_usm(nb::handle x) {
   }
 }
 
-producer_tensor ask_for_host(nb::handle x) {
+offered_capsule ask_for_host(nb::handle x) {
   // The producer waits for its own work, and not for what others submitted to its queue.
   if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
     wait_for(*queue);

@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module.hpp"
+#include "tensor.hpp"
+#include "copies.hpp"
+#include "copy_from.hpp"
+#include "dlpack_method.hpp"
+#include "host_view.hpp"
+#include "memory_properties.hpp"
+#include "process.hpp"
+#include "queues.hpp"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace usm_dlpack::python {
 namespace {
 
-using owner_type = tensor::owner_type;
+using detail::tensor_owner;
 
 /// An owner to be dropped, in a list.
 struct waiting_owner {
-  owner_type owner;
+  tensor_owner owner;
   waiting_owner* next;
 };
 
 /// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
 /// on through an array that was exported and imported many times. To limit the stack, owners
 /// at a certain depth wait for the thread's outermost drop.
-void drop_owner(owner_type owner) noexcept {
+void drop_owner(tensor_owner owner) noexcept {
   constexpr int deepest = 16;
   // Trivially destructible, because a thread may drop tensors until its very end.
   thread_local int depth = 0;
@@ -51,8 +60,9 @@ std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
                                                 : nullptr;
 }
 
-/// The users of this package's memory, behind a tensor or its capsule; null for other memory.
-std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
+}  // namespace
+
+std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
   return std::visit(
       [](const auto& held) -> std::shared_ptr<memory_users> {
         if constexpr (std::is_same_v<decltype(held), const nb::object&>) {
@@ -67,70 +77,58 @@ std::shared_ptr<memory_users> users_behind(const owner_type& owner) noexcept {
       owner);
 }
 
-}  // namespace
-
-tensor::tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags)
-    : proof_(proof),
-      arrays_(new std::int64_t[2 * static_cast<std::size_t>(described.ndim)]),
-      flags_(flags) {
-  detail::write_tensor(described, arrays_.get(), described_);
-  described_.data = proof_.data();
-  described_.byte_offset = 0;
-  described_.device = {kDLOneAPI, proof_.device_id()};
-  for (std::size_t r = 0; r < ndim(); ++r) {
-    // Saturates: a broadcast view may have more than INT64_MAX elements.
-    if (__builtin_mul_overflow(size_, shape()[r], &size_)) {
-      size_ = std::numeric_limits<std::int64_t>::max();
-    }
-  }
+tensor::tensor(proved_tensor content)
+    : content_(std::move(content)), users_(users_behind(content_.owner)) {
+  content_.described.device = {kDLOneAPI, proof().device_id()};
 }
 
 tensor::~tensor() { release(); }
 
-void tensor::own(owner_type owner) noexcept {
-  owner_ = std::move(owner);
-  users_ = users_behind(owner_);
-}
-
-void tensor::set_queue(std::optional<sycl::queue> queue) {
-  queue_knows_memory_ = queue && queue->get_context() == proof_.context();
-  queue_ = std::move(queue);
+std::int64_t tensor::size() const noexcept {
+  std::int64_t size = 1;
+  for (std::size_t r = 0; r < ndim(); ++r) {
+    // Saturates: a broadcast view may have more than INT64_MAX elements.
+    if (__builtin_mul_overflow(size, shape()[r], &size)) {
+      size = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  return size;
 }
 
 PyObject* tensor::python_owner() const noexcept {
-  const auto* object = std::get_if<nb::object>(&owner_);
+  const auto* object = std::get_if<nb::object>(&content_.owner);
   return object == nullptr ? nullptr : object->ptr();
 }
 
 void tensor::release() noexcept {
   const nb::error_scope keep;  // a deleter may run during an exception
-  released_ = true;
-  if (queue_ && users_ != nullptr && !process_is_forked()) {
-    users_->add(*queue_);
+  is_released_ = true;
+  if (queue() && users_ != nullptr && !process_is_forked()) {
+    users_->add(*queue());
   }
-  owner_type gone = std::exchange(owner_, nb::object());
+  tensor_owner gone = std::exchange(content_.owner, nb::object());
   if (process_is_forked()) {
     // Never dropped: the runtime would wait forever for threads that exist only in the parent.
-    using kept = std::pair<owner_type, std::optional<sycl::queue>>;
-    new (std::nothrow) kept(std::move(gone), std::move(queue_));
+    using kept = std::pair<tensor_owner, std::optional<sycl::queue>>;
+    new (std::nothrow) kept(std::move(gone), std::move(content_.queue));
     return;
   }
   drop_owner(std::move(gone));
 }
 
-const DLTensor& tensor::get() const {
-  if (released_) {
+const proved_tensor& tensor::get() const {
+  if (is_released_) {
     detail::refuse(errc::tensor_released, "data", "memory that an owner keeps alive",
                    "none: the tensor was part of a cycle that was collected",
                    "keep a reference to the tensor outside the cycle");
   }
-  return described_;
+  return content_;
 }
 
 std::int64_t tensor::nbytes() const noexcept {
   const std::int64_t bits = element().bits();
   std::int64_t all = 0;
-  if (__builtin_mul_overflow(size_, bits, &all) || __builtin_add_overflow(all, 7, &all)) {
+  if (__builtin_mul_overflow(size(), bits, &all) || __builtin_add_overflow(all, 7, &all)) {
     return std::numeric_limits<std::int64_t>::max();
   }
   return all / 8;
@@ -170,7 +168,7 @@ nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
   const nb::object kept = nb::borrow(object);  // while other threads run
   const tensor& self = *nb::inst_ptr<tensor>(object);
-  const DLTensor described = self.get();
+  const DLTensor& described = self.get().described;
   if (self.queue()) {
     wait_for(*self.queue());
   }
@@ -179,7 +177,7 @@ nb::object array_interface(nb::handle_t<tensor> object) {
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
   made["shape"] = shape_tuple(self);
   made["strides"] = strides_tuple(self);
-  made["typestr"] = to_typestr(self.dtype(), "__sycl_usm_array_interface__");
+  made["typestr"] = to_typestr(described.dtype, "__sycl_usm_array_interface__");
   made["offset"] = 0;
   made["version"] = 1;
   made["syclobj"] =
@@ -192,13 +190,13 @@ nb::object to_numpy(nb::handle_t<tensor> object) {
   const tensor& self = *nb::inst_ptr<tensor>(object);
   numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
   check_process();
-  write_compact(source_of(self), made.data);
+  write_compact(self.get(), made.data);
   return std::move(made.array);
 }
 
 nb::object to_dtype(const tensor& self) {
   nb::object found = find_numpy_dtype(self.element());
-  return found.is_valid() ? found : nb::object(nb::str(dtype_name(self.dtype()).c_str()));
+  return found.is_valid() ? found : nb::object(nb::str(dtype_name(self.element().dtype).c_str()));
 }
 
 std::string describe(const tensor& self) {
@@ -249,15 +247,20 @@ bool is_tensor(nb::handle object) noexcept {
   return has_tensor_type(object) && nb::inst_ready(object);
 }
 
-nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
-                       std::uint64_t flags, tensor::owner_type owner,
-                       std::optional<sycl::queue> queue) {
+nb::object make_tensor(proved_tensor content) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
-  tensor& filled = *new (nb::inst_ptr<tensor>(made)) tensor(described, proof, flags);
+  new (nb::inst_ptr<tensor>(made)) tensor(std::move(content));
   nb::inst_mark_ready(made);
-  filled.own(std::move(owner));
-  filled.set_queue(std::move(queue));
   return made;
+}
+
+proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue,
+                    const requirements& wanted) {
+  const usm_allocation proof = validate(*managed, wanted);
+  proved_tensor proved(managed->dl_tensor, managed->flags, proof);
+  proved.queue = std::move(queue);
+  proved.owner = std::move(managed);
+  return proved;
 }
 
 void wait_for_out_of_order_work() {

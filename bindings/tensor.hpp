@@ -4,37 +4,48 @@
 #pragma once
 
 #include "dtypes.hpp"
+#include "guarded.hpp"
 
+#include <usm_dlpack/nanobind/proved_tensor.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <variant>
+#include <memory>
+#include <optional>
 
 namespace usm_dlpack::python {
 
 class memory_users;
 
-/// A tensor whose memory was proved when it was made; the proof is valid as long as the owner.
-/// Neither copied nor moved: it is stored in its Python object.
+using detail::proved_tensor;
+
+/// The content of a DLPackTensor: a tensor whose memory was proved when it was made; the proof
+/// is valid as long as the owner. Neither copied nor moved: it is stored in its Python object.
 class tensor {
  public:
-  /// The owner of the memory: a Python object, or the managed tensor of a producer.
-  using owner_type = std::variant<nb::object, managed_tensor, legacy_managed_tensor>;
-
-  /// Copies shape and strides (null ones filled).
-  /// @pre `proof` is the result of `validate` for `described`
-  tensor(const DLTensor& described, const usm_allocation& proof, std::uint64_t flags);
+  explicit tensor(proved_tensor content);
   ~tensor();
   tensor(const tensor&) = delete;
   tensor& operator=(const tensor&) = delete;
 
-  /// Takes the owner. Call it when nothing can fail any more.
-  void own(owner_type owner) noexcept;
-  /// Remembers the queue that may still work on the memory.
-  void set_queue(std::optional<sycl::queue> queue);
-  /// The queue that the tensor was made from or with, if any.
-  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+  /// @throws conversion_error if the tensor was released
+  const proved_tensor& get() const;
+
+  // What a released tensor still knows.
+  const usm_allocation& proof() const noexcept { return content_.proof; }
+  const std::optional<sycl::queue>& queue() const noexcept { return content_.queue; }
+  element_type element() const noexcept {
+    return {content_.described.dtype, content_.storage()};
+  }
+  bool readonly() const noexcept { return content_.readonly(); }
+  std::size_t ndim() const noexcept { return content_.ndim(); }
+  const std::int64_t* shape() const noexcept { return content_.described.shape; }
+  const std::int64_t* strides() const noexcept { return content_.described.strides; }
+  std::int64_t size() const noexcept;
+  /// Bytes of the elements without gaps; packed elements of fewer than 8 bits are rounded up.
+  std::int64_t nbytes() const noexcept;
+
   /// Whether the queue is of the memory's context; an import may be for a queue of another.
-  bool queue_knows_memory() const noexcept { return queue_knows_memory_; }
+  bool queue_knows_memory() const { return queue() && queue()->get_context() == proof().context(); }
   /// The queues that use the memory, if this package allocated it, or null.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
   /// The Python owner, or null.
@@ -50,34 +61,14 @@ class tensor {
   /// nothing is freed, because the memory is the parent's.
   void release() noexcept;
 
-  /// A DLTensor with `byte_offset` 0 and strides, valid as long as this object.
-  /// @throws conversion_error if the tensor was released
-  const DLTensor& get() const;
-
-  const usm_allocation& proof() const noexcept { return proof_; }
-  DLDataType dtype() const noexcept { return described_.dtype; }
-  element_type element() const noexcept { return {dtype(), detail::storage_of(flags_)}; }
-  std::uint64_t flags() const noexcept { return flags_; }
-  bool readonly() const noexcept { return (flags_ & flag::read_only) != 0; }
-  std::size_t ndim() const noexcept { return static_cast<std::size_t>(described_.ndim); }
-  const std::int64_t* shape() const noexcept { return described_.shape; }
-  const std::int64_t* strides() const noexcept { return described_.strides; }
-  std::int64_t size() const noexcept { return size_; }
-  /// Bytes of the elements without gaps; packed elements of fewer than 8 bits are rounded up.
-  std::int64_t nbytes() const noexcept;
-
  private:
-  usm_allocation proof_;
-  owner_type owner_;
-  std::optional<sycl::queue> queue_;
+  proved_tensor content_;
   std::shared_ptr<memory_users> users_;
-  std::unique_ptr<std::int64_t[]> arrays_;
-  DLTensor described_{};
-  std::uint64_t flags_;
-  std::int64_t size_ = 1;
-  bool released_ = false;
-  bool queue_knows_memory_ = false;
+  bool is_released_ = false;
 };
+
+using tensor_class = guarded_class<tensor>;
+void register_tensor(guarded_module& module);
 
 /// The content of a DLPackTensor.
 /// @throws conversion_error `tensor_released` for one that `__new__` made without content
@@ -90,9 +81,15 @@ bool has_tensor_type(nb::handle object) noexcept;
 bool is_tensor(nb::handle object) noexcept;
 
 /// Makes a DLPackTensor.
-nb::object make_tensor(const DLTensor& described, const usm_allocation& proof,
-                       std::uint64_t flags, tensor::owner_type owner,
-                       std::optional<sycl::queue> queue);
+nb::object make_tensor(proved_tensor content);
+
+/// Proves a managed tensor, and takes it. The deleter runs once, also if it is refused.
+/// @throws conversion_error as `validate`
+proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue,
+                    const requirements& wanted = {});
+
+/// Whether memory that a tensor keeps is this package's: the queues that use it, or null.
+std::shared_ptr<memory_users> users_behind(const detail::tensor_owner& owner) noexcept;
 
 /// Waits for the out-of-order queues of living tensors and of memory of this package. For the
 /// end of the interpreter, which keeps memory and queues: the OpenCL CPU driver aborts a

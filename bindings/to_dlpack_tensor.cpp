@@ -2,8 +2,11 @@
 //
 // The array interface and the arguments describe a view, which is then proved: well formed, in
 // the context and on the device that the object names, and within the object's bytes.
+#include "to_dlpack_tensor.hpp"
 #include "array_interface.hpp"
-#include "module.hpp"
+#include "places.hpp"
+#include "process.hpp"
+#include "tensor.hpp"
 
 namespace usm_dlpack::python {
 namespace {
@@ -67,7 +70,7 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
   return detail::find_device_by_queue({pointer, empty}, queue);
 }
 
-nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
+proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
                             nb::handle strides, nb::handle byte_offset, nb::handle queue) {
   array_view view = read_array_view(obj, shape, dtype, strides, byte_offset);
   const std::uint64_t flags = (view.readonly ? flag::read_only : 0) | view.element.flags();
@@ -93,16 +96,23 @@ nb::object to_dlpack_tensor(nb::handle obj, nb::handle shape, nb::handle dtype,
   if (!empty && structure.first != view.data) {
     check_offset(structure.first, view.data, described.device);
   }
-  const usm_allocation proof = detail::import_tensor(described, {}, view.element.storage);
-  nb::object owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
-                                          : nb::borrow(obj);
-  return make_tensor(described, proof, flags, std::move(owner), std::move(place.queue));
+  proved_tensor proved(described, flags,
+                       detail::import_tensor(described, {}, view.element.storage));
+  proved.queue = std::move(place.queue);
+  proved.owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
+                                      : nb::borrow(obj);
+  return proved;
 }
 
 void register_to_dlpack_tensor(guarded_module& module) {
-  module.def("to_dlpack_tensor", &to_dlpack_tensor, nb::arg("obj").none(),
-             nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("strides").none(),
-             nb::arg("byte_offset").none(), nb::arg("queue").none(),
+  module.def(
+      "to_dlpack_tensor",
+      [](nb::handle obj, nb::handle shape, nb::handle dtype, nb::handle strides,
+         nb::handle byte_offset, nb::handle queue) {
+        return make_tensor(prove_memory(obj, shape, dtype, strides, byte_offset, queue));
+      },
+      nb::arg("obj").none(), nb::arg("shape").none(), nb::arg("dtype").none(),
+      nb::arg("strides").none(), nb::arg("byte_offset").none(), nb::arg("queue").none(),
              nb::sig("def to_dlpack_tensor(obj: typing.Any, shape: typing.Any, "
                      "dtype: typing.Any, strides: typing.Any, byte_offset: typing.Any, "
                      "queue: typing.Any) -> DLPackTensor"));

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module.hpp"
+#include "validate.hpp"
+#include "arguments.hpp"
+#include "capsule.hpp"
+#include "dtypes.hpp"
+#include "memory_properties.hpp"
+#include "process.hpp"
+#include "producer.hpp"
+#include "tensor.hpp"
 
 namespace usm_dlpack::python {
 namespace {
@@ -23,6 +30,16 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
   return chosen;
 }
 
+/// Python's names of proofs.
+const char* name_of(bounds_proof bounds) {
+  static constexpr const char* names[] = {"allocation", "chunk", "block", "both_ends", "none"};
+  return names[static_cast<std::size_t>(bounds)];
+}
+const char* name_of(device_proof device) {
+  static constexpr const char* names[] = {"backend", "only_device", "runtime", "none"};
+  return names[static_cast<std::size_t>(device)];
+}
+
 struct allocation_object {
   const usm_allocation& proof() const noexcept { return proved; }
   bool readonly() const noexcept { return is_readonly; }
@@ -33,9 +50,9 @@ struct allocation_object {
 
 allocation_object validate_content(const capsule_content& content, const requirements& wanted,
                                    bool padded) {
-  const usm_allocation proof =
-      std::visit([&](const auto* managed) { return validate(*managed, wanted); }, content);
-  const std::uint64_t flags = view_of(content).flags;
+  const usm_allocation proof = std::visit(
+      [&](const auto* managed) { return validate(*managed, wanted); }, content.managed());
+  const std::uint64_t flags = content.flags();
   if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
     const std::string name = to_string(*wanted.dtype);
     detail::refuse(errc::dtype_mismatch, "dtype", name + " with a byte for each element",
@@ -71,13 +88,13 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
     wanted.device_id = read_device_id(device);
   }
   const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
-  const producer_tensor offered =
-      is_capsule ? producer_tensor{nb::borrow(x), {}} : ask_producer(x, {});
+  const offered_capsule offered =
+      is_capsule ? offered_capsule{nb::borrow(x), {}} : ask_producer(x, {});
   const nb::ft_object_guard alone(offered.capsule);
   const allocation_object found =
       validate_content(read_capsule(offered.capsule), wanted, padded);
-  if (offered.pending) {
-    detail::check_context(found.proof(), *offered.pending);
+  if (offered.queue) {
+    detail::check_context(found.proof(), *offered.queue);
   }
   return found;
 }
@@ -144,16 +161,6 @@ void register_allocation(guarded_module& module) {
 }
 
 }  // namespace
-
-const char* name_of(bounds_proof bounds) {
-  static constexpr const char* names[] = {"allocation", "chunk", "block", "both_ends", "none"};
-  return names[static_cast<std::size_t>(bounds)];
-}
-
-const char* name_of(device_proof device) {
-  static constexpr const char* names[] = {"backend", "only_device", "runtime", "none"};
-  return names[static_cast<std::size_t>(device)];
-}
 
 void register_validate(guarded_module& module) {
   register_allocation(module);

@@ -234,11 +234,15 @@ View convert(const DLTensor& tensor, subbyte storage) {
   return detail::convert_in_full<View>(tensor, storage);
 }
 
+[[noreturn]] USM_DLPACK_COLD inline void refuse_read_only_view() {
+  refuse(errc::read_only, "flags", "writable memory for a view of mutable elements",
+         "read-only memory", "use a view of const elements, or copy the array");
+}
+
 template <class View>
 void check_writable(std::uint64_t flags) {
   if (!has_const_elements<View> && (flags & flag::read_only) != 0) {
-    refuse(errc::read_only, "flags", "writable memory for a view of mutable elements",
-           "read-only memory", "use a view of const elements, or copy the array");
+    refuse_read_only_view();
   }
 }
 

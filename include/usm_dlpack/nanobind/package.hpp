@@ -8,6 +8,7 @@
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/nanobind/proved_tensor.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/queues.hpp>
 
@@ -25,19 +26,7 @@ namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-/// The tensor of an array, valid as long as `owner`.
-struct array_description {
-  DLTensor tensor{};
-  std::uint64_t flags = 0;
-  PyObject* owner = nullptr;  ///< a new reference
-  /// The USM kind if the array is a DLPackTensor, which was proved when it was made; unknown
-  /// for anything else, which is not proved yet.
-  sycl::usm::alloc proved_kind = sycl::usm::alloc::unknown;
-  /// The queue reported by the array's C exchange API, if that was used.
-  std::optional<sycl::queue> queue;
-};
-
-enum class offer { made, no_array, failed };
+enum class offer { made, other_type, no_array, failed };
 
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
@@ -46,14 +35,15 @@ struct package_interface {
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
-  /// Gets the tensor of an array, without synchronising. Accepts objects that have only the
-  /// SYCL array interface, and objects that have either by themselves and not by their type.
-  offer (*ask)(PyObject* array, array_description& out) noexcept;
-  /// Gets the array's `sycl_queue`, if it has one.
-  offer (*find_queue)(PyObject* array, std::optional<sycl::queue>& out) noexcept;
+  /// Gets the tensor of an array, proved, without synchronising, and a Python object as its
+  /// owner. Accepts objects that have only the SYCL array interface, and objects that have
+  /// either by themselves and not by their type.
+  /// @param wanted has a dtype and `ndim`, which are compared first: a tensor of others is
+  ///        `other_type`, of which only `described`, `flags` and `owner` are set
+  offer (*ask)(PyObject* array, const requirements& wanted, proved_tensor& out) noexcept;
   /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
-  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed,
-                           const sycl::queue* queue) noexcept;
+  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, const sycl::queue* queue,
+                           const requirements& wanted) noexcept;
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;

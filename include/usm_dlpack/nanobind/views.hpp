@@ -83,72 +83,45 @@ constexpr auto parameter_text() {
          const_name<has_const_elements<View>>(", writable=False", "") + const_name(")]");
 }
 
-/// The tensor of an array, and the reference that keeps it alive.
+/// What a view's type requires of a tensor.
+template <class View>
+requirements requirements_of() {
+  requirements wanted = require_kind<View>({});
+  wanted.dtype = data_type_v<typename View::element_type>;
+  wanted.ndim = static_cast<std::int32_t>(View::rank());
+  return wanted;
+}
+
+/// An array as an argument for a view.
 class array_offer {
  public:
-  explicit array_offer(nb::handle array) : array_(array.ptr()) {
-    if (package_interface::get().ask(array.ptr(), offered_) == offer::failed) {
+  array_offer(nb::handle array, const requirements& wanted)
+      : answer_(package_interface::get().ask(array.ptr(), wanted, tensor_)) {
+    if (answer_ == offer::failed) {
       throw nb::python_error();
     }
-    owner_ = nb::steal(offered_.owner);
   }
 
-  /// @pre `release` was not called
-  bool is_array() const noexcept { return owner_.is_valid(); }
-  const DLTensor& tensor() const noexcept { return offered_.tensor; }
-  std::uint64_t flags() const noexcept { return offered_.flags; }
-  PyObject* release() noexcept { return owner_.release().ptr(); }
+  bool is_array() const noexcept { return answer_ != offer::no_array; }
+  /// Whether the dtype or the rank is not the view's.
+  bool is_of_other_type() const noexcept { return answer_ == offer::other_type; }
+  proved_tensor& tensor() noexcept { return tensor_; }
+  nb::object& owner() noexcept { return std::get<nb::object>(tensor_.owner); }
 
-  /// Checks that memory that was proved before is of the kind that the view's type names.
-  /// Accepts any kind for an array without elements, which has no memory.
-  template <class View>
-  void check_kind() const {
-    const DLTensor& proved = offered_.tensor;
-    if (std::count(proved.shape, proved.shape + proved.ndim, 0) == 0) {
-      check_usm_type(offered_.proved_kind, require_kind<View>({}));
-    }
-  }
-
-  std::optional<sycl::queue> queue() const {
-    std::optional<sycl::queue> found = offered_.queue;
-    if (!found && package_interface::get().find_queue(array_, found) == offer::failed) {
-      throw nb::python_error();
-    }
-    return found;
-  }
-
-  /// The view, proved. Dtype and rank are compared first, so that a mismatch lets the next
-  /// overload try. Memory that was proved before is not proved again.
-  /// @throws conversion_error of the first broken rule: dtype and rank, as `validate` and
-  ///         `check_context`, then as `to_mdspan`
+  /// @throws conversion_error if the tensor's type, extents or layout are not the view's
   template <class View>
   View view() const {
-    const subbyte storage = storage_of(offered_.flags);
-    detail::check_element_type<View>(offered_.tensor, storage);
-    detail::check_rank<View>(offered_.tensor);
-    const requirements wanted = require_kind<View>({});
-    if (wanted.writable) {
-      check_writable<View>(offered_.flags);
+    const subbyte storage = tensor_.storage();
+    if (is_of_other_type()) {
+      detail::check_element_type<View>(tensor_.described, storage);
+      detail::check_rank<View>(tensor_.described);
     }
-    if (offered_.proved_kind != sycl::usm::alloc::unknown) {
-      check_kind<View>();
-      return detail::convert<View>(offered_.tensor, storage);
-    }
-    const usm_allocation proved = detail::import_tensor(offered_.tensor, wanted, storage);
-    const sycl::device& root = proved.root_device();
-    // OpenCL's CPU driver distinguishes contexts itself.
-    if (root.get_backend() != sycl::backend::opencl || !root.is_cpu()) {
-      if (const std::optional<sycl::queue> producer = queue()) {
-        check_context(proved, *producer);
-      }
-    }
-    return detail::make_view<View>(offered_.tensor, proved.structure(), storage);
+    return detail::make_view<View>(tensor_.described, tensor_.structure(), storage);
   }
 
  private:
-  PyObject* array_;
-  array_description offered_;
-  nb::object owner_;
+  proved_tensor tensor_;
+  offer answer_;
 };
 
 /// Makes a proved DLPackTensor; a null handle with the Python error set if that fails.
@@ -162,12 +135,10 @@ nb::handle to_python(Result&& result) noexcept {
              "one that was moved from or released", "return it before that");
     }
     const std::optional<sycl::queue> queue = made.queue();
-    nb::object tensor = nb::steal(package_interface::get().make_tensor(
-        std::move(made).release().release(), queue ? &*queue : nullptr));
-    if (tensor.is_valid() && usm_kind_v<View> != sycl::usm::alloc::unknown) {
-      array_offer(tensor).template check_kind<View>();
-    }
-    return tensor;
+    requirements wanted;
+    wanted.usm_types = require_kind<View>({}).usm_types;
+    return nb::steal(package_interface::get().make_tensor(
+        std::move(made).release().release(), queue ? &*queue : nullptr, wanted));
   });
 }
 
@@ -209,10 +180,10 @@ class view_parameter : public kept_argument<Made> {
         "x: expected an array with __dlpack__ or USM, found another object; pass the array "
         "itself";
     return this->keep(object, flags, call, sentence, [&] {
-      array_offer array(object);
+      array_offer array(object, requirements_of<View>());
       const bool may_leave =
           !is_cast(flags) && (is_first_round(flags) || was_taken(object, *call));
-      if (!array.is_array() || (may_leave && is_of_other_type(array.tensor()))) {
+      if (!array.is_array() || (may_leave && array.is_of_other_type())) {
         return false;
       }
       try {
@@ -232,24 +203,14 @@ class view_parameter : public kept_argument<Made> {
       return true;
     });
   }
-
- private:
-  /// Another overload is likely to take such an array, so no exception is made.
-  static bool is_of_other_type(const DLTensor& tensor) noexcept {
-    return !usm_dlpack::same_data_type(tensor.dtype,
-                                       data_type_v<typename View::element_type>) ||
-           static_cast<std::size_t>(tensor.ndim) != View::rank();
-  }
 };
 
 template <class View>
 owned_view<View> own_array(const View& view, array_offer& array) {
-  std::optional<sycl::queue> queue = array.queue();
-  const DLTensor tensor = array.tensor();
-  const std::uint64_t flags = array.flags() & ~flag::is_copied;
-  return {
-      view, std::move(queue),
-      usm_dlpack::to_managed_tensor(tensor, python_owner(nb::steal(array.release())), flags)};
+  const proved_tensor& tensor = array.tensor();
+  return {view, tensor.queue,
+          usm_dlpack::to_managed_tensor(tensor.described, python_owner(array.owner()),
+                                        tensor.flags & ~flag::is_copied)};
 }
 
 }  // namespace usm_dlpack::detail
@@ -271,7 +232,7 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
       }
       this->value.emplace(view);
       if (cleanup != nullptr) {  // nb::isinstance has none
-        cleanup->append(array.release());
+        cleanup->append(array.owner().release().ptr());
       }
     });
   }

@@ -139,6 +139,13 @@ struct import_protocol {
   const requirements& wanted;
   usm_allocation& result;
 
+  /// A tensor in host memory, whose structure is all that is known.
+  static usm_allocation on_host(const tensor_structure& structure) {
+    usm_allocation result;
+    result.structure_ = structure;
+    return result;
+  }
+
   void run(subbyte storage) {
     detail::check_device_type(tensor);
     result.structure_ = usm_dlpack::check_structure(tensor, storage);

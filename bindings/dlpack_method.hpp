@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DLPackTensor.__dlpack__, and the managed tensors of a DLPackTensor.
+#pragma once
+
+#include "tensor.hpp"
+
+namespace usm_dlpack::python {
+
+/// Makes a managed tensor that keeps a DLPackTensor alive.
+/// @pre `self` is a DLPackTensor
+managed_tensor export_managed(nb::handle self);
+
+void add_dlpack_method(tensor_class& made);
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions for extensions that include <usm_dlpack/nanobind.hpp>.
+#pragma once
+
+#include "guarded.hpp"
+
+namespace usm_dlpack::python {
+
+/// Adds the table of them (nanobind/package.hpp).
+void register_package_interface(guarded_module& module);
+
+}  // namespace usm_dlpack::python

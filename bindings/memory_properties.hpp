@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The properties of memory that DLPackTensor and UsmAllocation share.
+#pragma once
+
+#include "places.hpp"
+
+#include <nanobind/stl/string.h>
+
+namespace usm_dlpack::python {
+
+/// Adds them to a class with `proof()` and `readonly()`.
+template <class Class>
+Class& add_memory_properties(Class& made) {
+  using self = typename Class::Type;
+  made.def_prop_ro(
+          "data",
+          [](const self& x) { return reinterpret_cast<std::uintptr_t>(x.proof().data()); },
+          "Address of the first element; 0 only where there is none.")
+      .def_prop_ro(
+          "usm_type", [](const self& x) { return to_string(x.proof().usm_type()); },
+          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
+          "address need not be in any allocation.")
+      .def_prop_ro(
+          "sycl_device", [](const self& x) { return to_dpctl(x.proof().device()); },
+          nb::sig("def sycl_device(self) -> SyclDevice"),
+          "The device that the memory was allocated on.")
+      .def_prop_ro(
+          "sycl_context", [](const self& x) { return to_dpctl(x.proof().context()); },
+          nb::sig("def sycl_context(self) -> SyclContext"),
+          "The default context that the memory belongs to.")
+      .def_prop_ro("readonly", &self::readonly, "Whether consumers must not write.");
+  return made;
+}
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Python's `to_dlpack_tensor`: the export protocol.
+#pragma once
+
+#include "guarded.hpp"
+
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/nanobind/proved_tensor.hpp>
+
+namespace usm_dlpack::python {
+
+/// Proves the view of an object's memory that the arguments describe; Python's docstring says
+/// what they may be.
+detail::proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
+                                   nb::handle strides, nb::handle byte_offset,
+                                   nb::handle queue);
+
+/// Refuses a queue of another context or root device than the memory's. Compares contexts,
+/// because the Level Zero driver knows a pointer in each context of its platform.
+/// @param context a default context, which knows the memory
+DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
+                          const sycl::context& context, const sycl::queue& queue);
+
+void register_to_dlpack_tensor(guarded_module& module);
+
+}  // namespace usm_dlpack::python
