@@ -38,6 +38,8 @@ template <class Element, int Rank>
 using relaxed_view = array_view<Element, Rank, layout_relaxed>;
 using row = array_view<float, 1>;
 using const_row = array_view<const float, 1>;
+using four_rows = Kokkos::mdspan<const float, Kokkos::extents<int, 4, Kokkos::dynamic_extent>>;
+using few_bytes = Kokkos::mdspan<const std::uint8_t, Kokkos::dextents<std::int8_t, 1>>;
 using extents = Kokkos::dextents<int, 1>;
 using vector = device_mdspan<row>;
 
@@ -221,7 +223,10 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which", takes<integers>("integers"), "x"_a, "factor"_a);
   m.def("which", takes<column_major>("columns"), "x"_a, "factor"_a);
+  m.def("which", takes<four_rows>("four rows"), "x"_a, "factor"_a);
   m.def("which", takes<array_view<const float, 2>>("rows"), "x"_a, "factor"_a);
+  m.def("which", takes<few_bytes>("few bytes"), "x"_a, "factor"_a);
+  m.def("which", takes<array_view<const std::uint8_t, 1>>("bytes"), "x"_a, "factor"_a);
   m.def("which_kind", takes<device_mdspan<const_row>>("device"), "x"_a, "factor"_a);
   m.def("which_kind", takes<shared_mdspan<const_row>>("shared"), "x"_a, "factor"_a);
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
@@ -229,9 +234,8 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<integers>>("integers"), "x"_a, "factor"_a);
   m.def(
-      "two",
-      [](const_row x, array_view<const double, 1> y) { return x.extent(0) + y.extent(0); },
-      "x"_a, "y"_a);
+      "three", [](const_row, const_row, array_view<const double, 1> z) { return z.extent(0); },
+      "x"_a, "y"_a, "z"_a);
   m.def(
       "count_variants",
       [](const std::vector<std::variant<const_row, integers>>& arrays) {
@@ -261,13 +265,8 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
   m.def("left", &describe<array_view<const float, 2, Kokkos::layout_left>>, "x"_a);
   m.def("relaxed", &describe<relaxed_view<const float, 2>>, "x"_a);
-  m.def("small_index",
-        &describe<Kokkos::mdspan<const std::uint8_t, Kokkos::dextents<std::int8_t, 1>>>,
-        "x"_a);
-  m.def(
-      "static_extent",
-      &describe<Kokkos::mdspan<const float, Kokkos::extents<int, 4, Kokkos::dynamic_extent>>>,
-      "x"_a);
+  m.def("small_index", &describe<few_bytes>, "x"_a);
+  m.def("static_extent", &describe<four_rows>, "x"_a);
   m.def("scalar", &describe<array_view<const double, 0>>, "x"_a);
   m.def("device_only", &describe<device_mdspan<const_row>>, "x"_a);
 
@@ -292,8 +291,11 @@ NB_MODULE(extension_under_test_module, m) {
   });
   m.def("cast_to_view", [](nb::handle x) { return describe(nb::cast<row>(x)); });
   m.def(
-      "to_owned", [](nb::handle x) { return describe(nb::cast<owned_view<row>>(x).view()); },
-      "x"_a.none());
+      "to_owned",
+      [](nb::handle x, bool convert) {
+        return describe(nb::cast<owned_view<row>>(x, convert).view());
+      },
+      "x"_a.none(), "convert"_a = true);
   m.def("is_row", &nb::isinstance<row>, "x"_a.none());
   m.def("is_owned", &nb::isinstance<owned_view<row>>, "x"_a.none());
   m.def("is_queue", &nb::isinstance<sycl::queue>, "x"_a.none());
