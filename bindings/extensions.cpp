@@ -54,15 +54,20 @@ void check_flags(std::uint64_t flags, const requirements& wanted) {
   }
 }
 
-/// Compares a proved tensor with what is wanted. One without elements may be of any kind.
+/// Refuses USM of a kind that is not wanted; a tensor without elements may be of any.
+void check_kind_of(const proved_tensor& proved, const requirements& wanted) {
+  if (!proved.structure().empty) {
+    detail::check_usm_type(proved.proof.usm_type(), wanted);
+  }
+}
+
+/// Compares a proved tensor with what is wanted.
 offer compare(const proved_tensor& proved, const requirements& wanted) {
   if (!has_type(proved.described, wanted)) {
     return offer::other_type;
   }
   check_flags(proved.flags, wanted);
-  if (!proved.structure().empty) {
-    detail::check_usm_type(proved.proof.usm_type(), wanted);
-  }
+  check_kind_of(proved, wanted);
   return offer::made;
 }
 
@@ -177,9 +182,16 @@ offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noex
   const inside_module inside;
   offer answer = offer::no_array;
   const int status = guarded([&] {
-    if (const offering found = find_offering(object)) {
-      check_process();
+    const offering found = find_offering(object);
+    if (found == nullptr) {
+      return;
+    }
+    check_process();
+    answer = offer::refused;
+    try {
       answer = found(object, wanted, out);
+    } catch (const conversion_error&) {
+      set_python_error();
     }
   });
   return status == 0 ? answer : offer::failed;
@@ -192,10 +204,10 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue
   guarded([&] {
     managed_tensor owned(managed);
     check_process();
-    made = make_tensor(prove(std::move(owned),
-                             queue == nullptr ? std::nullopt : std::optional(*queue), wanted))
-               .release()
-               .ptr();
+    proved_tensor proved =
+        prove(std::move(owned), queue == nullptr ? std::nullopt : std::optional(*queue));
+    check_kind_of(proved, wanted);
+    made = make_tensor(std::move(proved)).release().ptr();
   });
   return made;
 }

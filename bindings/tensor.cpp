@@ -254,9 +254,8 @@ nb::object make_tensor(proved_tensor content) {
   return made;
 }
 
-proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue,
-                    const requirements& wanted) {
-  const usm_allocation proof = validate(*managed, wanted);
+proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {
+  const usm_allocation proof = validate(*managed);
   proved_tensor proved(managed->dl_tensor, managed->flags, proof);
   proved.queue = std::move(queue);
   proved.owner = std::move(managed);

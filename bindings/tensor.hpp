@@ -85,8 +85,7 @@ nb::object make_tensor(proved_tensor content);
 
 /// Proves a managed tensor, and takes it. The deleter runs once, also if it is refused.
 /// @throws conversion_error as `validate`
-proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue,
-                    const requirements& wanted = {});
+proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
 
 /// Whether memory that a tensor keeps is this package's: the queues that use it, or null.
 std::shared_ptr<memory_users> users_behind(const detail::tensor_owner& owner) noexcept;

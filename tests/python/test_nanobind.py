@@ -335,10 +335,10 @@ def test_dtype_and_rank_come_before_memory_elsewhere(ext):
         ext.rank_one(np.zeros((3, 3), np.float32))
 
 
-def test_what_reading_an_array_raises_is_not_changed(ext, foreign_queue):
-    with refused("context_not_default", "context", binding=True):
+def test_a_refusal_of_what_was_read_begins_with_what_is_wanted(ext, foreign_queue):
+    with refused("context_not_default", "context", binding=True, wanted=ROW):
         ext.rank_one(TypedArray(allocate("device", 48, foreign_queue)))
-    with refused("capsule_unusable", "capsule"):
+    with refused("capsule_unusable", "capsule", wanted=ROW):
         ext.rank_one(OldArray("no capsule"))
 
 

@@ -26,7 +26,9 @@ namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-enum class offer { made, other_type, no_array, failed };
+/// What became of an array. For `refused`, a rule of this package, and for `failed`, anything
+/// else, the Python error is set.
+enum class offer { made, other_type, no_array, refused, failed };
 
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.

@@ -100,11 +100,16 @@ class array_offer {
     if (answer_ == offer::failed) {
       throw nb::python_error();
     }
+    if (answer_ == offer::refused) {
+      refusal_.emplace();
+    }
   }
 
   bool is_array() const noexcept { return answer_ != offer::no_array; }
   /// Whether the dtype or the rank is not the view's.
   bool is_of_other_type() const noexcept { return answer_ == offer::other_type; }
+  /// The Python error if the package refuses the array.
+  const std::optional<nb::python_error>& refusal() const noexcept { return refusal_; }
   proved_tensor& tensor() noexcept { return tensor_; }
   nb::object& owner() noexcept { return std::get<nb::object>(tensor_.owner); }
 
@@ -122,6 +127,7 @@ class array_offer {
  private:
   proved_tensor tensor_;
   offer answer_;
+  std::optional<nb::python_error> refusal_;
 };
 
 /// Makes a proved DLPackTensor; a null handle with the Python error set if that fails.
@@ -152,12 +158,10 @@ constexpr bool is_of_type(errc rule) noexcept {
 /// The Python error of a refused argument. Its text begins with what the function takes,
 /// because nanobind does not tell the names of the function and the argument.
 template <class View>
-nb::python_error refusal_of_parameter(const conversion_error& refused) {
+nb::python_error refusal_of_parameter(nb::python_error error) {
   static constexpr auto wanted = dtype_text<element_of<View>>() +
                                  nb::detail::const_name(" view of rank ") +
                                  nb::detail::const_name<View::rank()>();
-  set_error(refused);
-  nb::python_error error;
   error.value().attr("args") =
       nb::make_tuple(nb::str("{}: {}").format(wanted.text, error.value()));
   return error;
@@ -186,6 +190,9 @@ class view_parameter : public kept_argument<Made> {
       if (!array.is_array() || (may_leave && array.is_of_other_type())) {
         return false;
       }
+      if (array.refusal()) {
+        throw is_cast(flags) ? *array.refusal() : refusal_of_parameter<View>(*array.refusal());
+      }
       try {
         use(array.template view<View>(), array);
       } catch (const conversion_error& refused) {
@@ -195,7 +202,8 @@ class view_parameter : public kept_argument<Made> {
         if (may_leave && is_of_type(refused.code())) {
           return false;
         }
-        throw refusal_of_parameter<View>(refused);
+        set_error(refused);
+        throw refusal_of_parameter<View>(nb::python_error());
       }
       if (call != nullptr && is_first_round(flags)) {
         note_taken(object, *call);
