@@ -21,8 +21,7 @@ build with one of these
 remove that flag, because every refusal is an exception
 #endif
 
-// A dlpack.h that is included before, by any name, is the one that counts: its include guard
-// keeps others out.
+// If a dlpack.h was included before, under any name, its include guard keeps others out.
 #if !defined(DLPACK_DLPACK_H_) && !defined(DLPACK_MAJOR_VERSION)
 #if !__has_include(<dlpack/dlpack.h>)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
@@ -51,12 +50,13 @@ point the include path to a 1.x one
 #define USM_DLPACK_LIFETIMEBOUND
 #endif
 
-// A function that throws, kept out of the code of its callers.
+// Marks a function that always throws, so that it is not inlined into its callers.
 #define USM_DLPACK_COLD [[noreturn, gnu::cold, gnu::noinline]]
 
-// The overload of `require` that refuses a broken rule at compile time, with a sentence, where
-// SFINAE sees it. clang prints the attribute, and g++, which would make `unavailable` a hard
-// error, the argument of the function that throws.
+// Defines the overload of `require` that refuses a broken rule at compile time. Overload
+// resolution may take it for a failed substitution. clang prints the sentence of the
+// attribute; for g++ `unavailable` would be a hard error, so it prints the argument of
+// `throw_if`.
 #if defined(__clang__)
 #define USM_DLPACK_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
 #else
@@ -78,7 +78,7 @@ inline constexpr bool is_device_code = true;
 inline constexpr bool is_device_code = false;
 #endif
 
-/// Stands for an element type that this compiler lacks; never defined.
+/// Stands for an element type that the compiler lacks; never defined.
 template <int>
 struct absent_type;
 
@@ -105,7 +105,7 @@ using float128 = absent_type<3>;
 
 }  // namespace detail
 
-/// `DLDataType::code` of the kinds added after dlpack.h 1.0, so that 1.0 is enough to build.
+/// Values of `DLDataType::code` that dlpack.h 1.0 lacks, so that 1.0 is enough to build.
 /// Source: `DLDataTypeCode`, dlpack.h 1.3.
 namespace type_code {
 inline constexpr std::uint8_t float8_e3m4 = 7;

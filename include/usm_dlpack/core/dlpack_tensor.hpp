@@ -20,7 +20,7 @@ class dlpack_tensor {
   /// Extents or strides, in elements.
   using array_type = std::array<std::int64_t, Rank>;
 
-  /// An empty shape without dtype or device, to be assigned to.
+  /// Has no dtype and no device; to be assigned to.
   constexpr dlpack_tensor() noexcept = default;
 
   /// Takes every field unchecked.

@@ -46,7 +46,7 @@ inline constexpr type_code_row type_code_rows[] = {
 inline constexpr std::uint8_t type_code_count = 18;
 static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);
 
-/// Whether a dtype's name is that of its code alone: its only width, except of bfloat16.
+/// Whether the name has no width in it, such as `bool` and `float8_e5m2`, but not `bfloat16`.
 /// @pre the code is known
 constexpr bool is_named_by_code(DLDataType dtype) noexcept {
   return type_code_rows[dtype.code].bits == dtype.bits && dtype.code != kDLBfloat;
@@ -100,9 +100,9 @@ struct number_row<T, true> : dtype_constant<number_code<T>, sizeof(T) * 8> {};
 
 /// The dtype of an element type, as a member `static constexpr DLDataType value`.
 ///
-/// Known are bool, the language's integers (but characters), `__int128`, `_Float16`, float,
-/// double, `__float128`, and complex numbers of float or double. Specialise it for your own
-/// cv-unqualified type; other types are refused.
+/// The known types are bool, the language's integers (not characters), `__int128`, `_Float16`,
+/// float, double, `__float128`, and complex numbers of float or double. Others are refused.
+/// Specialise it for your own type, without const or volatile.
 ///
 /// The value must match the object in memory: `bits * lanes == 8 * sizeof(T)`. For elements of
 /// fewer than 8 bits this means *packed* (two float4 in a byte: bits 4, lanes 2). A type with
@@ -126,7 +126,7 @@ inline constexpr bool
     has_row<T, std::void_t<std::integral_constant<int, data_type_of<T>::value.bits>>> =
         std::is_same_v<std::remove_cv_t<decltype(data_type_of<T>::value)>, DLDataType>;
 
-/// The first rule that a view type, or a type alone as element, breaks.
+/// The first rule that a view type or an element type breaks.
 enum class type_rule {
   none,
   interface,
@@ -168,7 +168,7 @@ constexpr int throw_if(bool broken, const char* sentence) {
   return broken ? throw sentence : 0;
 }
 
-/// Default template argument of what needs a type that breaks no rule.
+/// A default template argument where a type must break no rule.
 template <type_rule Broken, std::enable_if_t<Broken == type_rule::none, int> = 0>
 constexpr int require() noexcept {
   return 0;
@@ -243,9 +243,9 @@ constexpr bool dtype_is_known(DLDataType dtype) noexcept {
                              : dtype.bits < 8 && (row.subbyte_widths >> dtype.bits & 1) != 0;
 }
 
-/// Mask of the address bits that are 0 if an element is aligned to its scalar: those below the
-/// largest power of two that divides the scalar's bytes, at most 16. Lanes do not raise the
-/// alignment: the vector type that a kernel uses is unknown here.
+/// Mask of the address bits that are 0 if an element is aligned to its scalar. The alignment
+/// is the largest power of two that divides the scalar's size, at most 16 bytes. Lanes do not
+/// raise it, because the vector type that a kernel uses is unknown here.
 /// @pre the dtype is known
 constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
   const unsigned bits = dtype.code == kDLComplex ? dtype.bits / 2U : dtype.bits;

@@ -147,7 +147,7 @@ class conversion_error : public std::invalid_argument {
       : std::invalid_argument(sentence_of(parts)),
         code_(code),
         parts_(std::make_shared<const refusal>(parts)) {}
-  // Copied even if it could be moved: a moved-from exception would have no parts.
+  // Never moved: a moved-from exception would have no parts.
   conversion_error(const conversion_error&) noexcept = default;
   conversion_error& operator=(const conversion_error&) noexcept = default;
 

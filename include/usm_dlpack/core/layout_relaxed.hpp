@@ -22,7 +22,7 @@ inline constexpr bool
     is_strided_mapping<Mapping, Rank, std::enable_if_t<Mapping::is_always_strided()>> =
         Mapping::extents_type::rank() == Rank;
 
-/// Whether a mapping converts to another that is made of extents and strides.
+/// Whether a strided mapping converts to `To`, which is made from extents and strides.
 template <class From, class To, class Extents, class = void>
 inline constexpr bool becomes_mapping = false;
 template <class From, class To, class Extents>
@@ -38,8 +38,9 @@ inline constexpr bool keeps_extents =
 
 /// A layout policy with an offset and a stride of either sign or zero for each dimension.
 ///
-/// Element `(i...)` has index `element_offset() + sum(i * stride(r))`. As in P0009
-/// `[mdspan.layout.reqmts]`, but `stride(r)` is an int64_t: the index type may be unsigned.
+/// Element `(i...)` has index `element_offset() + sum(i * stride(r))`. Meets P0009
+/// `[mdspan.layout.reqmts]`, except that `stride(r)` is an int64_t, because the index type may
+/// be unsigned.
 struct layout_relaxed {
   template <class Extents>
   class mapping {
@@ -139,8 +140,8 @@ struct layout_relaxed {
     static constexpr bool is_strided() noexcept { return true; }
 
     /// Compares extents, strides and the index of the first element.
-    // The left operand's type is free, or else CCCL's comparison of any mapping with its
-    // layout_stride is as good. What converts to this layout may stand on the left.
+    // Templates, because CCCL compares any mapping with its layout_stride: a plain `==` would
+    // be ambiguous. The plain ones are for left operands that convert to this mapping.
     template <class Self, class Other, if_self<Self> = 0, if_strided<Other> = 0>
     friend constexpr bool operator==(const Self& a, const Other& b) noexcept {
       return equal(a, b);
@@ -203,7 +204,8 @@ struct layout_relaxed {
       detail::write_compact_strides(shape.data(), strides.data(), shape.size());
       return strides;
     }
-    /// A copy: g++ 12 compares a temporary member's address with null only at run time.
+    /// Returns a copy: g++ 12 cannot compare the address of a temporary's member with null at
+    /// compile time.
     constexpr detail::strided_shape<extents_type::rank()> strided() const noexcept {
       return {shape_of(extents_), strides_};
     }

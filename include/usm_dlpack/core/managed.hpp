@@ -31,7 +31,7 @@ struct managed_deleter {
 
 /// Owns a `DLManagedTensorVersioned`, made here or received.
 ///
-/// A tensor of another major version must only be deleted, so own it before you check it:
+/// A tensor of another major version may only be deleted, so own it before you check it:
 /// `const managed_tensor received(raw); validate(*received);`
 using managed_tensor = std::unique_ptr<DLManagedTensorVersioned, managed_deleter>;
 /// Owns a `DLManagedTensor`, the struct from before DLPack 1.0.
@@ -61,7 +61,7 @@ struct managed_block {
   }
 };
 
-/// Copies a tensor, with its shape and strides at `arrays`; null strides are filled in.
+/// Copies a tensor, and its shape and strides to `arrays`. Null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
   detail::copy_strides(from, arrays, arrays + from.ndim);
   to = from;
@@ -124,7 +124,8 @@ inline constexpr bool
                                         decltype(std::declval<const Owner&>().dec_ref())>> =
         true;
 
-/// Makes every managed tensor. The owner is moved last: only its constructor can fail then.
+/// Makes a managed tensor of either struct. Moves the owner last: if anything else fails, it
+/// is untouched.
 template <class Managed, class Owner>
 auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
   static_assert(!is_python_handle<std::decay_t<Owner>>,
@@ -152,13 +153,13 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
 
 }  // namespace detail
 
-/// Makes a managed tensor from a DLTensor. Shape and strides are copied (null strides filled
-/// in); the data must live as long as `owner`. For kDLOneAPI, `data` is at or below the view's
+/// Makes a managed tensor from a DLTensor. Copies shape and strides; fills in null strides.
+/// The data must live as long as `owner`. For kDLOneAPI, `data` is at or below the view's
 /// lowest address and `byte_offset` leads to the first element. For kDLCPU, `data` is the
 /// first element and `byte_offset` is 0, as in NumPy. Other device types keep both.
-/// @param owner movable, keeps the data alive; the deleter destroys it once, on any thread, in
-///        Python with the GIL or without; its destructor must not throw, and not need the GIL,
-///        as a handle of a Python object does: pass a `python_owner` (nanobind.hpp)
+/// @param owner movable; keeps the data alive. The deleter destroys it once, on any thread, in
+///        Python with or without the GIL. Its destructor must not throw and must not need the
+///        GIL; for a Python object, pass a `python_owner` (nanobind.hpp)
 /// @param flags bits of `flag`
 /// @throws conversion_error if the tensor is not well formed; `owner` is then untouched
 template <class Owner>
@@ -177,8 +178,8 @@ template <class Owner>
   return detail::to_managed<DLManagedTensor>(tensor, std::forward<Owner>(owner), flags);
 }
 
-/// Makes a managed tensor from a view: read-only if the elements are const, padded if they
-/// are. `data` is kept for size 0; a null handle to elements is refused.
+/// Makes a managed tensor from a view: read-only if the elements are const, padded if they are
+/// padded. An empty view keeps its `data`; a null handle is refused for any other view.
 /// @throws conversion_error as `to_dlpack_tensor(view, device)`, and if the tensor is not well
 ///         formed; `owner` is then untouched
 template <class View, class Owner, class = detail::required_view<View>>

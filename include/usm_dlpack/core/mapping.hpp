@@ -29,7 +29,7 @@ namespace detail {
 
 // --- How a mapping takes its strides
 
-/// The integer type that an object of strides shows for one dimension.
+/// The integer type of one stride: of `strides[0]` or `strides.stride(0)`.
 template <class Strides>
 auto shown_stride(int) -> std::decay_t<decltype(std::declval<const Strides&>()[0])>;
 template <class Strides>
@@ -40,8 +40,8 @@ using stride_of = decltype(shown_stride<Strides>(0));
 template <class Strides, std::size_t>
 using stride_of_each = stride_of<Strides>;
 
-/// Whether a mapping is made from extents and an object that is made of an integer for each
-/// dimension.
+/// Whether a mapping can be made from extents and `Strides`, and `Strides` from one integer
+/// for each dimension.
 template <class Mapping, class Strides, class Ranks, class = void>
 inline constexpr bool takes_strides = false;
 template <class Mapping, class Strides, std::size_t... Ranks>
@@ -55,8 +55,9 @@ auto own_strides(int) -> std::decay_t<decltype(std::declval<const Mapping&>().st
 template <class Mapping>
 void own_strides(long);
 
-/// The strides that a mapping is made from: of its own type, or an array of `index_type` or
-/// int64_t; null if it is not made from strides.
+/// The type of strides that a mapping is made from, as a null pointer to that type: the
+/// mapping's own, or else an array of `index_type` or int64_t. `nullptr` if it is made from
+/// none of them.
 template <class Mapping>
 constexpr auto find_strides() {
   using own = decltype(own_strides<Mapping>(0));
@@ -90,7 +91,7 @@ constexpr auto make_strides([[maybe_unused]] const std::int64_t* given,
   return strides_argument<Mapping>{static_cast<stride_argument<Mapping>>(given[Ranks])...};
 }
 
-/// Whether a mapping of any strides can also take the index of its first element.
+/// Whether a mapping that accepts any stride also takes the index of its first element.
 template <class Mapping, bool = made_from_strides<Mapping> && accepts_any_stride_v<Mapping>>
 inline constexpr bool takes_offset = false;
 template <class Mapping>
@@ -100,8 +101,8 @@ inline constexpr bool takes_offset<Mapping, true> =
 
 // --- Mappings made from strides
 
-/// Refuses a stride that does not fit the layout's integers, if its extent is above 1.
-/// Negative strides of a unique mapping are left to `check_unique_strides`.
+/// Refuses a stride that does not fit the layout's integer type, unless its extent is 1.
+/// Leaves negative strides of a unique mapping to `check_unique_strides`.
 template <class Stride, class Mapping, std::size_t Rank>
 void check_stride_type(const strided_shape<Rank>& given) {
   for (std::size_t r = 0; r < Rank; ++r) {
@@ -130,8 +131,9 @@ void check_unique_strides(const strided_shape<Rank>& given) {
   }
 }
 
-/// Replaces the strides of extent 1, which DLPack leaves open: by one beyond all others, which
-/// every layout allows, or by 1 if that does not fit `Stride`.
+/// Replaces the strides of dimensions of extent 1, which DLPack leaves open. The new stride
+/// reaches beyond all other dimensions, which every layout allows; if it does not fit
+/// `Stride`, it is 1.
 template <class Stride, std::size_t Rank>
 constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
   std::int64_t beyond = 1;
@@ -149,7 +151,8 @@ constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
 }
 
 /// Whether `Stride` holds the strides of an empty tensor, and the span of the dimensions
-/// before the first empty one: 0 by P0009, but hardened libc++ computes it and aborts.
+/// before the first empty one. By P0009 the span is 0, but hardened libc++ computes it, and
+/// aborts if it overflows.
 template <class Stride, std::size_t Rank>
 constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
   constexpr auto saturated = std::numeric_limits<std::int64_t>::max();
@@ -165,8 +168,8 @@ constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
   return holds;
 }
 
-/// Replaces the strides of an empty tensor, which DLPack leaves open, by compact row-major
-/// ones, or compact column-major ones if only those fit `Stride`.
+/// Replaces the strides of an empty tensor, which DLPack leaves open, by compact ones:
+/// row-major, or column-major if only those fit `Stride`.
 /// @returns whether either fits; if not, all strides are 1, which unique mappings refuse
 template <class Stride, std::size_t Rank>
 constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
@@ -189,8 +192,8 @@ USM_DLPACK_COLD void refuse_product() {
          "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
 }
 
-/// Makes a mapping from extents and strides. If a stride is negative, also passes the offset
-/// of the first element, if the mapping takes one, so that no index is negative.
+/// Makes a mapping from extents and strides. If a stride is negative and the mapping takes the
+/// offset of its first element, passes that too, so that no index is negative.
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
                      bool empty) {
@@ -220,7 +223,8 @@ template <class Mapping>
 inline constexpr bool made_from_extents =
     std::is_constructible_v<Mapping, typename Mapping::extents_type>;
 
-/// Whether `padding_value` is non-static: g++ makes its use as a constant a hard error.
+/// Whether `padding_value` is a non-static member. In g++, its use as a constant would be a
+/// hard error.
 template <class Mapping, class = void>
 inline constexpr bool keeps_padding = false;
 template <class Mapping>
@@ -245,8 +249,9 @@ inline constexpr bool made_from_padding =
     std::is_constructible_v<Mapping, typename Mapping::extents_type,
                             typename Mapping::extents_type::index_type>;
 
-/// Whether an index type holds `factor` times the extents, without one of them, up to the
-/// first empty one: by P0009 the product is then 0, but libc++ computes it and aborts.
+/// Whether an index type holds `factor` times the extents other than `except`, up to the first
+/// empty one. By P0009 the product is then 0, but libc++ multiplies up to there, and aborts if
+/// that overflows.
 template <class Index, std::size_t Rank>
 bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::int64_t factor) {
   auto all = static_cast<std::uint64_t>(factor);
@@ -259,8 +264,8 @@ bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::in
 }
 
 /// Whether the index type holds the product of the extents (P0009
-/// `[mdspan.layout.right.cons]`), also with the padded extent of a padded layout: the first or
-/// last, whose stride is 1 in a default mapping.
+/// `[mdspan.layout.right.cons]`) and, in a padded layout, the product with the padded extent.
+/// That is the first or the last extent: the one whose stride is 1 in a default mapping.
 template <class Mapping, std::size_t Rank>
 bool holds_products(const strided_shape<Rank>& given) {
   using index_type = typename Mapping::extents_type::index_type;
@@ -290,8 +295,8 @@ std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>
   return r;
 }
 
-/// Whether a padded mapping may be made with a padded extent: the index type must hold (extent
-/// + padding) times the other extents, the largest product that it computes. The padded
+/// Whether a mapping may be made with a padding: the index type must hold (extent + padding)
+/// times the other extents, the largest product that the mapping computes. The padded
 /// dimension is the one whose stride in `plain` is 1: the last (right) or the first (left).
 template <class Index, class Mapping, std::size_t Rank>
 bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
@@ -305,7 +310,7 @@ bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_
   return may;
 }
 
-/// Makes a mapping from extents, with the padded extent that gives the strides if needed.
+/// Makes a mapping from extents, and from the padding that gives the strides if it needs one.
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
@@ -339,8 +344,8 @@ constexpr auto index_of_neighbour(const Mapping& mapping, std::index_sequence<Ra
 }
 
 /// Whether a mapping places the elements as far apart as the strides say.
-// `mapping.stride(r)` of layout_right and layout_left is a loop, which costs rank 8 twice as
-// much.
+// Not by `mapping.stride(r)`: in layout_right and layout_left it is a loop, which doubles the
+// cost of rank 8.
 template <class Mapping, std::size_t... Ranks>
 bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* shape,
                  [[maybe_unused]] const std::int64_t* strides,
@@ -354,8 +359,8 @@ bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* sh
            strides[Ranks]));
 }
 
-/// Makes the mapping, and refuses strides that differ from the mapping's: its constructor may
-/// fix them, or give the numbers another meaning.
+/// Makes the mapping, and refuses strides that the mapping then does not have: its constructor
+/// may ignore them, or take the numbers for something else.
 template <class Mapping, std::size_t Rank>
 Mapping to_mapping(const typename Mapping::extents_type& extents,
                    const strided_shape<Rank>& given, bool empty) {
@@ -372,7 +377,7 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
   if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
     if (!empty && !detail::is_strided(made)) {
       if constexpr (takes_offset<Mapping> && !Mapping::is_always_strided()) {
-        // It may report not strided only because its first index is not 0.
+        // It may say that it is not strided only because its first index is not 0.
         if (span_of(given).lowest < 0 &&
             has_strides(made, given.shape.data(), given.strides.data(),
                         std::make_index_sequence<Rank>{})) {

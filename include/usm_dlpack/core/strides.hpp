@@ -22,7 +22,7 @@ constexpr std::uint64_t magnitude(std::int64_t value) noexcept {
                    : static_cast<std::uint64_t>(value);
 }
 
-/// Writes the product. Device code, which may lack the builtin, does not check: it only makes
+/// Writes the product. Device code may lack the builtin and does not check: it only makes
 /// mappings whose preconditions exclude overflow.
 /// @returns whether it overflows; `product` is then unusable
 constexpr bool multiply_overflows(std::int64_t a, std::int64_t b,
@@ -36,7 +36,7 @@ constexpr bool multiply_overflows(std::int64_t a, std::int64_t b,
   }
 }
 
-/// `multiply_overflows` for the sum.
+/// Like `multiply_overflows`, for the sum.
 constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) noexcept {
   if constexpr (is_device_code) {
     sum = a + b;
@@ -50,7 +50,7 @@ constexpr bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t& sum) 
 template <class Integer>
 inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
 
-/// Whether a type holds a value of another, as std::in_range of C++20; also of 128 bits.
+/// Whether `To` holds a value, like std::in_range of C++20, but for 128-bit integers too.
 template <class To, class From>
 constexpr bool fits(From value) noexcept {
   const To held = static_cast<To>(value);
@@ -153,7 +153,7 @@ constexpr element_span span_of(const std::int64_t* shape, const std::int64_t* st
 }
 
 /// Writes compact strides, by default row-major ones. A product that overflows becomes the
-/// largest int64_t, only in shapes that are empty or refused later.
+/// largest int64_t; this happens only to shapes that are empty or refused later.
 constexpr void write_compact_strides(const std::int64_t* shape, std::int64_t* strides,
                                      std::size_t ndim, bool column_major = false) noexcept {
   std::int64_t product = 1;
@@ -213,13 +213,13 @@ constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...
   return mapping(static_cast<index_type>(Zeros * 0)...);
 }
 
-/// The bound that each stride must exceed, signs aside, for `strides_step_over`.
+/// What each stride must step over, signs aside, for `strides_step_over`.
 enum class step_over {
-  elements,  ///< all that smaller strides reach: proves that no two indices share an element
+  elements,  ///< all that smaller strides reach: then no two indices share an element
   extents,  ///< the next smaller stride times its extent (P0009 `[mdspan.layout.stride.cons]`)
 };
 
-/// Whether each stride's magnitude exceeds what smaller strides reach.
+/// Whether each stride's magnitude steps over what smaller strides reach.
 /// @pre no extent is below 1, and the offsets of all dimensions fit int64_t
 constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_t* strides,
                                     std::size_t ndim, step_over what) noexcept {
@@ -257,8 +257,8 @@ constexpr bool strides_step_over(const strided_shape<Rank>& given, step_over wha
 /// Recognises dimensions nested in C or F order, as in compact arrays and most slices: every
 /// extent is at least 1, and every stride at least the next stride times its extent.
 /// @pre `shape` and `strides` have `ndim` entries
-/// @returns the largest stride times its extent, which bounds every extent, stride and index;
-///          0 if the dimensions are not nested
+/// @returns an upper bound of every extent, stride and index: the largest stride times its
+///          extent; 0 if the dimensions are not nested
 constexpr std::int64_t nested_reach(const std::int64_t* shape, const std::int64_t* strides,
                                     std::size_t ndim) noexcept {
   const bool c_order = ndim == 0 || strides[0] >= strides[ndim - 1];

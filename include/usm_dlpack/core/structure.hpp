@@ -158,7 +158,7 @@ USM_DLPACK_COLD inline void refuse_span() {
 }  // namespace detail
 
 /// Checks that a tensor is well formed, and returns the bytes that it spans. Ignores the
-/// device, allocates nothing. Checks, in this order (docs/checks.md): `ndim`, `shape` null,
+/// device and allocates nothing. Checks, in this order (docs/checks.md): `ndim`, `shape` null,
 /// `dtype`, negative extents, `data` null, the span in elements and bytes, the alignment of
 /// the first element.
 ///

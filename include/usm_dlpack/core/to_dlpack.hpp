@@ -63,7 +63,7 @@ constexpr bool is_positive(Integer extent) noexcept {
 }
 
 /// Whether a mapping can compute the strides of an empty view: products of its index type
-/// wrap, or it holds the product of the extents that are not 0.
+/// wrap, or the type holds the product of the extents other than 0.
 template <class Index, std::size_t Rank>
 constexpr bool has_strides_if_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
   // uint16_t is multiplied as int, which does not wrap.

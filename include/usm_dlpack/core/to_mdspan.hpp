@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Consumer: makes a view of the mdspan type that the caller names from a well-formed DLTensor.
+// Consumer: checks a DLTensor and makes a view of it, of the mdspan type that the caller
+// names.
 //
 // Queries no device: `validate` proves where the memory is. sycl/to_mdspan.hpp makes views
 // whose type names the USM kind.
@@ -176,8 +177,8 @@ constexpr bool holds_reach(std::int64_t reach) noexcept {
   return holds;
 }
 
-/// Accepts most tensors at once: nested dimensions, aligned memory. Leaves all others to
-/// `convert_in_full`.
+/// The fast path: accepts tensors with nested dimensions in aligned memory, as most are.
+/// Leaves all others to `convert_in_full`.
 /// @returns the address of the first element, or 0
 template <class View>
 std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
@@ -254,9 +255,9 @@ void check_writable(std::uint64_t flags) {
 /// element is aligned to the element type, the index type holds every extent, the span and
 /// every stride, the layout holds the strides.
 ///
-/// The view's strides may differ in dimensions of extent 1 or if it is empty. Zero and
-/// negative strides need `layout_relaxed`, or another layout with `accepts_any_stride_v`. A
-/// bare DLTensor carries no flags: it counts as writable and packed.
+/// The view's strides may differ from the tensor's in dimensions of extent 1, and if the view
+/// is empty. Zero and negative strides need `layout_relaxed`, or another layout with
+/// `accepts_any_stride_v`. A bare DLTensor carries no flags: it counts as writable and packed.
 /// @tparam View an mdspan type whose layout is made from extents (right, left), extents and
 ///         strides (stride, relaxed, user-defined), or extents and a padding
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping
@@ -267,8 +268,8 @@ template <class View, class = detail::required_view<View>,
   return detail::convert<View>(tensor, subbyte::packed);
 }
 
-/// Makes a checked view of a managed tensor. Its major version must be 1, and its flags known:
-/// read-only needs const elements, padding a padded element type.
+/// Makes a checked view of a managed tensor. Its major version must be 1 and its flags known.
+/// Read-only memory needs const elements; padded elements need a padded element type.
 /// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
 template <class View, class = detail::required_view<View>,
           std::enable_if_t<detail::has_no_usm_kind<View>, int> = 0>

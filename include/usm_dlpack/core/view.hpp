@@ -17,7 +17,7 @@ namespace usm_dlpack {
 ///
 /// True if `reference` is `element_type&` and `data_handle_type` is `element_type*`.
 /// Specialise it as true for another accessor (atomic references, restrict pointers) that
-/// neither changes nor moves values. A scaling or decoding accessor would be dropped silently.
+/// neither changes nor moves values. One that scales or decodes would be dropped silently.
 template <class Accessor>
 inline constexpr bool is_plain_accessor_v =
     std::is_same_v<typename Accessor::reference, typename Accessor::element_type&> &&
@@ -25,13 +25,14 @@ inline constexpr bool is_plain_accessor_v =
 
 namespace detail {
 
-/// `std::dynamic_extent`, which every mdspan uses.
+/// The value of `std::dynamic_extent`, which every mdspan uses.
 inline constexpr auto dynamic_extent = static_cast<std::size_t>(-1);
 
 template <std::size_t Number>
 using if_power_of_two = std::enable_if_t<Number != 0 && (Number & (Number - 1)) == 0>;
 
-/// Whether the alignment is a non-static member: g++ makes its use as a constant a hard error.
+/// Whether the alignment is a non-static member. In g++, its use as a constant would be a hard
+/// error.
 template <class Accessor, class = void>
 inline constexpr bool keeps_alignment = false;
 template <class Accessor>
@@ -48,7 +49,7 @@ inline constexpr std::size_t
     promised_alignment<Accessor, if_power_of_two<Accessor::byte_alignment>, false> =
         static_cast<std::size_t>(Accessor::byte_alignment);
 
-/// Whether the accessor is a `usm_accessor`, whose views need a device query.
+/// Whether the accessor is a `usm_accessor`: only a device query can prove its kind.
 template <class Accessor>
 inline constexpr bool has_usm_kind = false;
 
@@ -121,7 +122,7 @@ USM_DLPACK_REFUSED_TYPE(type_rule::padding,
                         "element_type: expected packed elements, found padded ones, which a "
                         "bare DLTensor cannot declare; export a managed tensor")
 
-/// Default template argument of functions that need a view. A bare DLTensor cannot declare
+/// A default template argument of functions that take a view. A bare DLTensor cannot declare
 /// padded elements.
 template <class View, bool AllowPadded = true>
 using required_view = std::integral_constant<int, require<broken_rule<View, AllowPadded>()>()>;

@@ -18,7 +18,7 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// The names of a handle type: in OpenCL's functions, in refusals, of the type itself.
+/// The names of a handle type: in OpenCL's functions, as a field in refusals, and its own.
 template <class Native>
 struct opencl_names;
 template <>
@@ -122,8 +122,8 @@ class opencl_handle {
   /// Owns nothing.
   opencl_handle() noexcept = default;
 
-  /// Takes over a reference that the caller owns, as of `clCreateContext`; the count stays the
-  /// same. Null is no reference. If this throws, the caller keeps the reference.
+  /// Takes over a reference that the caller owns, such as that of `clCreateContext`; the count
+  /// stays the same. Null is no reference. If this throws, the caller keeps the reference.
   /// @pre null, or a valid handle
   /// @throws conversion_error `backend_not_accepted` if the process has no OpenCL
   explicit opencl_handle(Native owned) {

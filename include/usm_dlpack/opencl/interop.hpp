@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From SYCL to OpenCL and back: handles of a device, a context, a queue or a validated
-// allocation, and SYCL objects of handles. The device table's own handles give the table's
-// objects, because sycl::make_context of a default context's handle makes another context,
-// whose memory cannot be exchanged.
+// allocation, and SYCL objects of handles. The handle of a default context gives the context
+// of the device table, because sycl::make_context would make another one, whose memory cannot
+// be exchanged.
 //
-// No function takes over the caller's reference, and every count is unchanged if it throws.
-// SYCL 2020 says that the runtime retains contexts and queues that it is given; libsycl 8 and
-// 9 do not. For each sub-device that the runtime is given, also in a context, it keeps one
-// reference of its own for the life of the process.
+// No function takes over the caller's reference. If one throws, no reference count has
+// changed. SYCL 2020 says that the runtime retains contexts and queues that it is given;
+// libsycl 8 and 9 do not. For each sub-device that the runtime is given, alone or in a
+// context, it keeps one reference of its own for the life of the process.
 //
 // All functions may be called by several threads at once.
 #pragma once
@@ -83,7 +83,8 @@ inline bool is_failed(cl_device_id device, const device_entry& listed) {
   }
 }
 
-/// Refuses a device without a usable root: `device_failed` says more than `device_without_id`.
+/// Refuses a device without a usable root: by `device_failed` if the root is listed, otherwise
+/// by `device_without_id`.
 USM_DLPACK_COLD inline void refuse_rootless(cl_device_id device, const char* field) {
   static_cast<void>(ask_opencl<cl_device_type>(device, CL_DEVICE_TYPE));
   const auto& devices = device_table::get().devices;
@@ -95,7 +96,7 @@ USM_DLPACK_COLD inline void refuse_rootless(cl_device_id device, const char* fie
   refuse_device_without_id(field);
 }
 
-/// The id of the root of a device that the caller passed, or of the caller's context.
+/// The id of the root of a given device, or of a device of a given context.
 inline std::int32_t working_root(cl_device_id device, const char* field) {
   const std::int32_t id = find_root(device);
   if (id < 0) {
@@ -185,7 +186,7 @@ inline const platform_entry* find_platform(cl_context context) {
 /// Makes a SYCL queue of a handle, in the `sycl_context` of the handle's context. It submits
 /// to the same OpenCL queue, and equals no other queue. The caller must keep its reference to
 /// the queue until the SYCL queue and its copies are gone, and needs none to the context.
-/// `is_in_order()` is always false, because `sycl::make_queue` cannot be told otherwise; the
+/// `is_in_order()` is always false, because `sycl::make_queue` has no way to set it; the
 /// commands run in the order of the OpenCL queue.
 /// @pre null, or a valid handle of a queue of the host (no `CL_QUEUE_ON_DEVICE`)
 [[nodiscard]] inline sycl::queue sycl_queue(cl_command_queue queue) {
@@ -197,7 +198,7 @@ inline const platform_entry* find_platform(cl_context context) {
 
 namespace detail {
 
-/// Where OpenCL code places memory.
+/// The handles that an export is given.
 struct opencl_place {
   cl_context context;
   std::optional<cl_device_id> device;  ///< none if it is not given
@@ -241,8 +242,8 @@ inline std::string opencl_device_name(cl_device_id device, std::int32_t root,
   return is_root(device, root) ? name : std::string(article) + " sub-device of " + name;
 }
 
-/// Checks the last rule: a given device is the one that the memory is on, or its root. Host
-/// USM and unknown memory accept the platform's devices.
+/// Checks the last rule: a given device is the one that the memory is on, or its root. For
+/// host USM and unknown memory, it is any device of the platform.
 inline void check_device(const void* pointer, const platform_entry& entry, cl_device_id device,
                          std::int32_t root) {
   const opencl_queries& native = *opencl_of(entry);
@@ -260,7 +261,7 @@ inline void check_device(const void* pointer, const platform_entry& entry, cl_de
   }
 }
 
-/// Applies the export protocol to memory of an OpenCL context, and of a device of it.
+/// Runs the export protocol for an OpenCL context and, if given, a device.
 inline DLDevice find_device_by_handles(const exported_memory& memory,
                                        const opencl_place& place) {
   const platform_entry* entry = find_platform(place.context);

@@ -28,7 +28,7 @@ inline constexpr sycl::usm::alloc usm_kind_of = sycl::usm::alloc::unknown;
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr sycl::usm::alloc usm_kind_of<usm_accessor<Kind, Accessor>> = Kind;
 
-/// A wrapper promises the alignment of the accessor within.
+/// Promises the alignment that the wrapped accessor promises.
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>, void, false> =
     promised_alignment<Accessor>;
@@ -82,7 +82,7 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
 
   usm_accessor() = default;
 
-  /// Takes the kind unchecked.
+  /// Does not check the kind.
   template <class Plain, std::enable_if_t<!detail::has_usm_kind<Plain> &&
                                               std::is_convertible_v<const Plain&, Accessor>,
                                           int> = 0>
@@ -133,7 +133,7 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   }
 };
 
-/// The wrapped accessor's answer: the USM kind changes no value.
+/// As for the wrapped accessor: the USM kind changes no value.
 template <sycl::usm::alloc Kind, class Accessor>
 inline constexpr bool is_plain_accessor_v<usm_accessor<Kind, Accessor>> =
     is_plain_accessor_v<Accessor>;

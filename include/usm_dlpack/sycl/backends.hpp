@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of SYCL's backends: their names, and the queries of those that have a file in
-// backends/.
+// The table of backends: their names, and the queries of those that have a file in backends/.
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>
@@ -16,8 +15,8 @@ namespace detail {
 struct backend_row {
   sycl::backend backend;
   const char* name;  ///< as in ONEAPI_DEVICE_SELECTOR
-  /// Makes the queries of a platform, or returns null, if SYCL can be asked alone; null if it
-  /// always is. May throw what SYCL throws.
+  /// Makes the queries of a platform. Where it returns null or throws a sycl::exception, SYCL
+  /// answers. Null for a backend without a file in backends/.
   std::shared_ptr<const backend_queries> (*make)(const queried_platform& of) = nullptr;
 };
 
@@ -46,7 +45,7 @@ inline std::shared_ptr<const backend_queries> make_queries(const queried_platfor
   if (row != nullptr && row->make != nullptr) {
     try {
       made = row->make(of);
-    } catch (const sycl::exception&) {  // SYCL may still answer
+    } catch (const sycl::exception&) {  // SYCL answers
     }
   }
   return made ? made : std::make_shared<const backend_queries>(of.context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SYCL itself, if it is DPC++, and whether this compiler makes kernels.
+// Includes SYCL, which must be DPC++, and says whether the compiler makes kernels.
 #pragma once
 
 #include <sycl/sycl.hpp>
@@ -13,7 +13,7 @@ use icpx or the wheel intel-sycl-rt
 
 namespace usm_dlpack::detail {
 
-/// Whether kernel bodies are compiled here, in a pass for the host too.
+/// Whether the compiler makes kernels: then it compiles their bodies in its host pass too.
 #if defined(SYCL_LANGUAGE_VERSION)
 inline constexpr bool makes_kernels = true;
 #else

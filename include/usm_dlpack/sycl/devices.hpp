@@ -62,8 +62,9 @@ struct device_table {
     }
   }
 
-  /// The process's table. Never destroyed: SYCL's statics may be gone before. One for each
-  /// program and shared library, because others may use another version of this header.
+  /// The table, made on first use. Never destroyed, because SYCL's statics may be gone by
+  /// then. Each program and shared library has its own, because another may use another
+  /// version of this header.
   [[gnu::visibility("hidden")]] static const device_table& get() {
     static const device_table& table = make();
     return table;
@@ -141,7 +142,7 @@ struct device_table {
   }
 };
 
-/// Calls the runtime and turns its exception into a `conversion_error` with its text.
+/// Calls the runtime, and turns its exception into a `conversion_error` with its text.
 template <class Query>
 auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for host programs whose compiler has no SYCL: DPC++'s kernel compiler, which is in
-// the SYCL runtime, builds them from source at run time. With icpx nothing of this is needed.
+// Kernels for host programs whose compiler has no SYCL: DPC++'s kernel compiler, which is part
+// of the SYCL runtime, builds them from source at run time. With icpx you do not need it.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>
@@ -19,20 +19,20 @@
 
 namespace usm_dlpack {
 
-/// SYCL source with kernels, built once for each context and device that asks.
+/// SYCL source with kernels, built once for each context and device that it is used with.
 ///
 /// A build takes seconds; the first one says so if standard error is a terminal. The
-/// environment variable `SYCL_CACHE_PERSISTENT=1` keeps on disk what was built. A kernel is a
-/// free function `extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<Dimensions>))
-/// void name(...)`, launched with `handler::set_args` and `parallel_for`. Its arguments may be
+/// environment variable `SYCL_CACHE_PERSISTENT=1` keeps builds on disk. A kernel is a free
+/// function `extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<Dimensions>)) void
+/// name(...)`, launched with `handler::set_args` and `parallel_for`. Its arguments may be
 /// views, if the build options name the folders of the headers. `set_args` must get exactly
 /// the types of the kernel's parameters: the error for another size does not name the
 /// argument, and another type of the same size is no error.
 ///
-/// Several threads may use it at once; those that need the same build wait for it, others do
-/// not. Meant to be `static`: the source, what was built, and the contexts that it was built
-/// for are never freed, because at the end of a process the runtime may go first. Copies share
-/// all of it. Source: the extension sycl_ext_oneapi_kernel_compiler.
+/// Several threads may use it at once; those that need the same build wait for it. Make it
+/// `static`: the source, the builds and their contexts are never freed, because at the end of
+/// a process the runtime may go first. Copies share all of them. Source: the extension
+/// sycl_ext_oneapi_kernel_compiler.
 class kernel_source {
  public:
   /// @param text the source, with its `#include <sycl/sycl.hpp>`
@@ -40,10 +40,11 @@ class kernel_source {
   explicit kernel_source(std::string text, std::vector<std::string> build_options = {})
       : kept_(*new kept{std::move(text), std::move(build_options), {}, {}}) {}
 
-  /// The kernel of a function for a queue's context and device. Their first call builds all
-  /// kernels of the source; if that fails, the next builds again. In Python release the GIL.
+  /// Finds the kernel of a function, for a queue's context and device. The first call for them
+  /// builds all kernels of the source; if that fails, the next call builds again. In Python,
+  /// release the GIL.
   /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
-  ///         that the source does not have, and what else the runtime throws
+  ///         that the source does not have, and whatever else the runtime throws
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
     target& here = find_target(queue);
     const std::lock_guard<std::mutex> lock(here.building);
@@ -72,8 +73,8 @@ class kernel_source {
     sycl::device device;
     std::mutex building;
     std::optional<kernels> built;
-    /// One object for each kernel: DPC++ locks the arguments of a kernel by its object, but
-    /// the objects of one name share them (DPC++ 2026.2).
+    /// One object for each kernel: DPC++ locks a kernel's arguments by its object, but all
+    /// objects of one name share the arguments (DPC++ 2026.2).
     std::map<std::string, sycl::kernel> found;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries a pointer in a default context, or in all of them, by the queries of the backend.
+// Finds the allocation that a pointer points into: in one default context, or in all of them.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -27,9 +27,8 @@ constexpr const char* to_string(sycl::usm::alloc kind) noexcept {
 
 namespace detail {
 
-/// Queries a pointer in the default context of a platform. Nothing is cached by address,
-/// because memory is freed and reused.
-/// @pre `entry.context` is not null
+/// Finds the allocation of a pointer in the default context of a platform.
+/// @pre the platform has a context
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
   return ask_runtime("data", [&] {
     allocation found = entry.queries->find(pointer);
@@ -53,20 +52,20 @@ struct located_memory {
   const platform_entry* entry;
   allocation found;
 
-  /// The id of its root device; for host USM, the first of its platform.
+  /// The id of the memory's root device; for host USM, of the platform's first device.
   std::int32_t device_id() const noexcept {
     return found.device_id < 0 ? entry->first_device : found.device_id;
   }
 
-  /// Whether it is on a root device; host USM is on each of its platform.
+  /// Whether the memory is on a root device. Host USM is on every one of its platform.
   bool is_on(std::int32_t id) const noexcept {
     return found.device_id < 0 ? entry == &device_table::get().platform_of(id)
                                : found.device_id == id;
   }
 };
 
-/// The platforms that know a pointer, by device id. They may be several, because each driver
-/// lays out its own addresses. Platforms that fail are left out.
+/// The platforms that know a pointer, by device id. There may be several, because each driver
+/// chooses its addresses by itself. Leaves out platforms whose query fails.
 inline std::vector<located_memory> locate(const void* pointer) {
   std::vector<located_memory> places;
   for (const platform_entry& entry : device_table::get().platforms) {

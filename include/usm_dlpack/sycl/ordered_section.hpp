@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line at the top of a function that submits work on arrays, so that callers who say
-// nothing of queues get right values.
+// One line at the top of a function that submits work on arrays, so that callers who pass no
+// queues get right values.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>
@@ -44,8 +44,8 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 
 /// Orders the work that a function submits to a queue behind the work on its arguments before
 /// the call, and before the caller's next work on them. Libraries such as dpnp and dpctl order
-/// their work by events of their own, not by the queue, so a caller who says nothing of queues
-/// gets right values only if the host waits:
+/// their work by events of their own, not by the queue, so a caller who passes no queue gets
+/// right values only if the host waits:
 ///
 ///     usm_dlpack::ordered_section work(queue, x, out);
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for queues, and frees memory after their work. The functions that a Python extension
-// replaces, so that it waits without the GIL, stand here.
+// Waits for queues, and frees memory after their work. A Python extension replaces the two
+// functions that wait by ones that release the GIL.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>
@@ -18,50 +18,53 @@
 
 namespace usm_dlpack::detail {
 
-/// Whether all work of a queue is known to be done, for the Python package. False for a queue
+/// Whether a queue runs its commands, and does not record them in a graph.
+inline bool is_executing(const sycl::queue& queue) {
+  return queue.ext_oneapi_get_state() ==
+         sycl::ext::oneapi::experimental::queue_state::executing;
+}
+
+/// Whether a command is complete, or there is none.
+inline bool is_complete(const std::optional<sycl::event>& command) {
+  using sycl::info::event_command_status;
+  return !command || command->get_info<sycl::info::event::command_execution_status>() ==
+                         event_command_status::complete;
+}
+
+/// Whether all work of a queue is known to be done; for the Python package. False for a queue
 /// that records a graph, which looks idle. On OpenCL, `ext_oneapi_empty` crashes while another
 /// thread submits to the queue (DPC++ 2026.2), and an out-of-order queue has nothing else to
 /// query.
 inline bool is_idle(const sycl::queue& queue) noexcept {
-  using sycl::ext::oneapi::experimental::queue_state;
-  using sycl::info::event_command_status;
   try {
-    if (queue.ext_oneapi_get_state() != queue_state::executing) {
+    if (!is_executing(queue)) {
       return false;
     }
     if (queue.get_backend() != sycl::backend::opencl) {
       return queue.ext_oneapi_empty();
     }
-    if (!queue.is_in_order()) {
-      return false;
-    }
-    const std::optional<sycl::event> last = queue.ext_oneapi_get_last_event();
-    return !last || last->get_info<sycl::info::event::command_execution_status>() ==
-                        event_command_status::complete;
+    return queue.is_in_order() && is_complete(queue.ext_oneapi_get_last_event());
   } catch (...) {
     return false;
   }
 }
 
-/// Waits for the present work of an in-order queue for a second, by looking at its last
-/// command again and again. `queue::wait` holds a lock of the runtime while it waits for a
-/// command behind a host task (DPC++ 2026.2). dpctl submits with the GIL held, and would wait
-/// for that lock, while its host task waits for the GIL.
-/// @returns whether that work is done; false at once for another queue, for one that records a
-///          graph, and on other backends than OpenCL, where a status may stay as it is until
-///          somebody waits
+/// Waits for the present work of an in-order queue, for at most a second, by polling its last
+/// command. `queue::wait` would hold a lock of the runtime while it waits for a command behind
+/// a host task (DPC++ 2026.2): dpctl, which submits with the GIL held, would wait for that
+/// lock, while its host task waits for the GIL.
+/// @returns whether that work is done; false at once for an out-of-order queue, for one that
+///          records a graph, and on backends other than OpenCL, where a status may not change
+///          until somebody waits
 inline bool watch_last_command(const sycl::queue& queue) {
-  using sycl::ext::oneapi::experimental::queue_state;
-  using sycl::info::event_command_status;
   using clock = std::chrono::steady_clock;
   if (!queue.is_in_order() || queue.get_backend() != sycl::backend::opencl ||
-      queue.ext_oneapi_get_state() != queue_state::executing) {
+      !is_executing(queue)) {
     return false;
   }
   const std::optional<sycl::event> last = queue.ext_oneapi_get_last_event();
   const auto begin = clock::now();
-  while (last && last->get_info<sycl::info::event::command_execution_status>() !=
-                     event_command_status::complete) {
+  while (!is_complete(last)) {
     const clock::duration spent = clock::now() - begin;
     if (spent > std::chrono::seconds(1)) {
       return false;
@@ -98,9 +101,10 @@ inline void wait_in_turn(sycl::queue queue) {
   }
 }
 
-/// Frees USM after the work of its queue. Waits, as the backend's free may do too, for kernels
-/// of any queue. Not by a barrier, which can miss a running host task of an out-of-order queue
-/// (DPC++ 2026.2). If waiting fails, the memory is not freed: a kernel may still write to it.
+/// Waits for the present work of a queue, then frees USM. The host waits, because a barrier
+/// can miss a running host task of an out-of-order queue (DPC++ 2026.2). The backend's free
+/// may wait as well, for kernels of any queue. If waiting fails, the memory is not freed: a
+/// kernel may still write to it.
 inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
   try {
     if (!watch_last_command(queue)) {
@@ -111,18 +115,19 @@ inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
   }
 }
 
-// A queue's host tasks may need a lock of the thread that waits: in Python the GIL. So an
-// extension replaces both functions by the package's, which release it (nanobind/package.hpp).
+// A queue's host tasks may need a lock that the waiting thread holds: in Python, the GIL. So a
+// Python extension replaces both functions by the package's, which release it
+// (nanobind/package.hpp).
 
 /// Waits for the present work of a queue.
 inline std::atomic<void (*)(const sycl::queue&)> wait_for_work{
     [](const sycl::queue& queue) { wait_in_turn(queue); }};
 
-/// Frees the memory of a queue after its work.
+/// Frees memory after the present work of its queue.
 inline std::atomic<decltype(&free_after_work)> free_behind_work{&free_after_work};
 
-/// Orders later work of `consumer` behind the present work of `producer`, without waiting. A
-/// barrier alone orders later commands of its own queue.
+/// Orders later work of `consumer` behind the present work of `producer`, without waiting. For
+/// one and the same queue a barrier is enough.
 /// @pre both are of one context
 inline void order_by_event(sycl::queue producer, sycl::queue consumer) {
   const sycl::event pending = producer.ext_oneapi_submit_barrier();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer: the export protocol for views of USM.
+// Producer: describes views of USM as DLTensors, by the export protocol.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -75,7 +75,7 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
                        "queue made from a root device alone");
 }
 
-/// Refuses other contexts than default ones: a consumer can find no other by a device id.
+/// Refuses a context that is not a default one: a consumer cannot find it by a device id.
 USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
                                            const sycl::context& context,
                                            std::int32_t queue_id) {
@@ -173,7 +173,7 @@ inline DLDevice find_device_by_queue(const exported_memory& memory, const sycl::
   return device;
 }
 
-/// Runs the export protocol without a context: queries every platform.
+/// Runs the export protocol without a context, by querying every platform.
 inline DLDevice find_device_by_address(const exported_memory& memory) {
   const std::vector<located_memory> places = locate(memory.pointer);
   if (places.size() == 1) {
@@ -242,7 +242,7 @@ void check_queue_for(const View& view, const sycl::queue& queue, std::size_t num
 }  // namespace detail
 
 /// Describes a view of USM as a DLTensor. The context must know the pointer and be the default
-/// context of its platform. The device id is that of the memory's root device, the other
+/// context of its platform. The device id is that of the memory's root device; the other
 /// fields are as in `to_dlpack_tensor(view, device)`. An empty view's pointer may be unknown:
 /// its id is then that of the platform's first device. If the view's type names a USM kind
 /// (sycl/to_mdspan.hpp), its elements must be of that kind.
@@ -275,8 +275,8 @@ template <class View, class = detail::required_bare_view<View>>
   return detail::export_view(view, detail::find_device_by_address);
 }
 
-/// Checks that work on views may be submitted to a queue: the queue must be on their root
-/// device and in their memory's context. Host USM fits each device of its context. Of several
+/// Checks that work on views may be submitted to a queue: the queue must be on the root device
+/// and in the context of their memory. Host USM fits each device of its context. Among several
 /// views, `found` names the refused one by its number, from 1.
 /// @throws conversion_error `context_not_default` for a queue of another context; then as
 ///         `to_dlpack_tensor(view, queue)`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views whose type names the USM kind of their elements, over any implementation of mdspan,
-// and their import, which proves the kind.
+// mdspan types that name the USM kind of their elements, and the validated import of a tensor
+// as a view, which proves that kind.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
@@ -23,7 +23,7 @@ auto without_kind(const Accessor&) -> Accessor;
 template <sycl::usm::alloc Kind, class Accessor>
 auto without_kind(const usm_accessor<Kind, Accessor>&) -> Accessor;
 
-/// A view type with its accessor replaced: by one that names a kind, or by the plain one.
+/// A view type with another accessor: one that names a USM kind, or the plain one.
 template <class View>
 struct rebound_view {
   static_assert(is_view<View>,
@@ -70,7 +70,7 @@ View import_view(const DLTensor& tensor, const requirements& wanted, subbyte sto
 /// The mdspan type `View` for elements in device USM: host code that indexes it does not
 /// compile, or throws if built by a single-source compiler (see `usm_accessor`).
 ///
-/// Constructed from a handle and extents, it takes the kind unchecked; `to_mdspan` and
+/// Its constructor from a handle and extents does not check the kind; `to_mdspan` and
 /// `usm_array` ensure it.
 template <class View>
 using device_mdspan = detail::view_of_kind<View, sycl::usm::alloc::device>;
@@ -116,7 +116,7 @@ template <class View, class = detail::required_view<View>>
 }
 
 /// Validates a tensor, or a managed one, against the USM kind of the view's type, and makes a
-/// view of it. Types without a kind have overloads in core/ that query no device.
+/// view of it. For types without a kind there are overloads in core/ that query no device.
 template <class View, class Tensor, class = detail::required_view<View>,
           std::enable_if_t<!detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] auto to_mdspan(const Tensor& tensor)

@@ -49,6 +49,8 @@ inline constexpr bool has_extents<
     Shape, std::void_t<decltype(std::declval<const Shape&>().extent(std::size_t{})),
                        decltype(Shape::rank())>> = true;
 
+/// Whether the extents of a requested shape can be read: it is like mdspan's extents, or a
+/// container of integers.
 template <class Shape, class = void>
 inline constexpr bool is_readable = has_extents<Shape>;
 template <class Shape>
@@ -57,7 +59,7 @@ inline constexpr bool is_readable<
                        decltype(std::declval<const Shape&>()[std::size_t{}])>> =
     std::is_integral_v<std::decay_t<decltype(std::declval<const Shape&>()[std::size_t{}])>>;
 
-/// Checks a requested shape, all extents or the dynamic ones, before building extents.
+/// Checks a requested shape (all extents, or the dynamic ones) before extents are made of it.
 template <class Extents, class Shape>
 void check_requested_shape(const Shape& shape) {
   using index_type = typename Extents::index_type;
@@ -109,7 +111,7 @@ struct usm_free {
 /// Owns one USM allocation of a queue's device and context. Null after a move.
 using usm_block = std::unique_ptr<void, usm_free>;
 
-/// Allocates aligned memory, within a larger allocation if the backend does not align it.
+/// Allocates aligned memory: within a larger allocation if the backend does not align it.
 inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
                           std::size_t alignment, std::size_t size) {
   const sycl::device device = queue.get_device();
@@ -148,12 +150,12 @@ namespace usm_dlpack {
 ///
 /// The destructor waits for the work submitted to the array's queue so far, then frees; the
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the
-/// array's queue depend on it. If the runtime cannot confirm that the queue is done (it
+/// array's queue must depend on it. If the runtime cannot confirm that the queue is done (it
 /// throws, or the queue records a graph), the memory is leaked rather than freed under a
 /// kernel. Never throws. In a Python extension it releases the GIL.
-/// @pre the array is not destroyed in a host task of its queue, which would wait for itself
-///      (one of dpctl may drop the Python object); nor in Python under a lock that other
-///      threads wait for with the GIL
+/// @pre the array is not destroyed in a host task of its queue, which would wait for itself (a
+///      host task of dpctl may drop the Python object); nor, in Python, under a lock that
+///      other threads wait for while they hold the GIL
 template <class View>
 class usm_array {
   static_assert(detail::is_view<View>,
@@ -202,7 +204,7 @@ class usm_array {
       : usm_array(checked_kind(kind), queue, shape) {}
 
   usm_array(usm_array&&) noexcept = default;
-  /// Frees the old memory last: while it waits, other threads may look at this array.
+  /// Frees the old memory last: while that waits, other threads may look at this array.
   usm_array& operator=(usm_array&& other) noexcept {
     detail::usm_block block = std::move(other.block_);
     device_id_ = other.device_id_;
@@ -217,7 +219,7 @@ class usm_array {
   View view() const&& = delete;
   /// Address of the memory; not null for an empty array.
   element_type* data() const noexcept { return static_cast<element_type*>(block_.get()); }
-  /// Bytes of the elements and gaps; 0 for an empty array.
+  /// Bytes of the elements and the gaps between them; 0 for an empty array.
   std::size_t size_bytes() const noexcept {
     return static_cast<std::size_t>(mapping_.required_span_size()) * sizeof(element_type);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Import: what a consumer requires of a tensor, the checks, and the proved facts.
+// Consumer: what it may require of a tensor, the import protocol, and the facts that it
+// proves.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -54,7 +55,7 @@ struct requirements {
   std::optional<std::int32_t> device_id{};  ///< DLPack id of the root device
 };
 
-/// Facts that `validate` proved. They hold until the memory is freed; it is not kept alive.
+/// Facts that `validate` proved. They hold until the memory is freed. Does not keep it alive.
 class usm_allocation {
  public:
   /// Address of the first element, `byte_offset` included; null only for an empty tensor.
@@ -133,7 +134,7 @@ USM_DLPACK_COLD inline void refuse_other_device(const std::string& true_id,
          "have the producer name the root device of the memory");
 }
 
-/// The steps of the import protocol. Each refuses or writes its answer to `result_`.
+/// The steps of the import protocol. Each refuses the tensor or writes to `result`.
 struct import_protocol {
   const DLTensor& tensor;
   const requirements& wanted;
@@ -213,7 +214,7 @@ struct import_protocol {
     return entry;
   }
 
-  // Names the other platform's device if one knows the memory.
+  // Names the device of another platform, if one knows the memory.
   USM_DLPACK_COLD void refuse_unknown_pointer() const {
     const std::vector<located_memory> others = locate(result.data());
     if (!others.empty()) {
@@ -275,15 +276,15 @@ inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& 
   return result;
 }
 
-/// Refuses memory in a context other than the device id's default context, if the producer's
-/// queue shows it: GPU drivers know the memory of all contexts of a platform, and two drivers
-/// may give the same address.
+/// Refuses memory that the producer's queue shows to be of another context than the device
+/// id's default context. The import protocol cannot see it: GPU drivers know the memory of all
+/// contexts of a platform, and two drivers may give the same address.
 inline void check_context(const usm_allocation& proof, const sycl::queue& producer) {
-  const sycl::context said = producer.get_context();
-  if (proof.structure().empty || said == proof.context()) {
+  const sycl::context context = producer.get_context();
+  if (proof.structure().empty || context == proof.context()) {
     return;
   }
-  if (const platform_entry* const entry = device_table::get().find(said)) {
+  if (const platform_entry* const entry = device_table::get().find(context)) {
     const located_memory there{entry, find_allocation(proof.data(), *entry)};
     if (there.found.kind != sycl::usm::alloc::unknown) {
       refuse_other_device(digits(there.device_id()), proof.device_id());
@@ -291,7 +292,7 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
     return;
   }
   const auto kind =
-      ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), said); });
+      ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), context); });
   if (kind != sycl::usm::alloc::unknown) {
     refuse(errc::context_not_default, "context",
            "the default context of the memory's platform",

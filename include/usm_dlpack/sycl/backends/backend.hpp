@@ -70,8 +70,8 @@ class backend_queries {
     return sycl::get_pointer_type(pointer, sycl_context);
   }
 
-  /// The USM kind and the true device. If a device is known but not its id, `part` is set and
-  /// `device_id` is -1; the caller looks the id up.
+  /// The USM kind and the true device. If the device is known but not its id, `device_id` is
+  /// -1 and `part` is the device; the caller looks the id up.
   virtual allocation find(const void* pointer) const {
     allocation found;
     found.kind = backend_queries::find_kind(pointer);
@@ -92,11 +92,11 @@ class backend_queries {
   sycl::context sycl_context;
 };
 
-/// The platform that a backend is to answer for.
+/// The platform that a backend answers for.
 struct queried_platform {
   const sycl::platform& platform;
   const sycl::context& context;            ///< the default context
-  std::vector<const sycl::device*> roots;  ///< by device id; null if elsewhere or not usable
+  std::vector<const sycl::device*> roots;  ///< by device id; else null, also if it fails
 };
 
 /// The native handles of root devices, by device id; null where `roots` is.

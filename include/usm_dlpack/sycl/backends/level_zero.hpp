@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Level Zero reports of memory, and SYCL does not: base and size of the driver's
-// allocation. SYCL may cut several allocations from it; libumf, which does, knows their ends.
+// What Level Zero reports about memory and SYCL does not: base and size of the driver's
+// allocation. SYCL may cut several allocations from it, by libumf, which knows their ends.
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>
@@ -33,7 +33,7 @@ struct memory_pools {
   enum class answer { size, not_of_a_pool, none };
 
   /// Finds the bytes from an address to the end of its chunk in a pool; for an allocation that
-  /// was not cut, its whole size at any address.
+  /// was not cut up, its whole size, whatever the address.
   answer find_size(std::uintptr_t address, std::size_t& bytes) const noexcept {
     if (pool_of == nullptr || usable_size == nullptr) {
       return answer::none;
@@ -151,7 +151,7 @@ struct level_zero_queries final : backend_queries {
   }
 
   /// Whether SYCL gives each of the driver's allocations of a kind whole to one caller. Tested
-  /// once, with one byte, the size that is pooled most likely. SYCL pools shared USM only if
+  /// once, with one byte, the size that is most likely pooled. SYCL pools shared USM only if
   /// devices only read it.
   bool is_unpooled(sycl::usm::alloc kind) const noexcept {
     std::atomic<pooling>& state = pooling_->at(static_cast<std::size_t>(kind));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What OpenCL reports of memory, and SYCL does not: the true device, where SYCL names the
-// first one of the context (unified-runtime, adapters/opencl/usm.cpp), base and size.
+// What OpenCL reports about memory and SYCL does not: base and size, and the true device. SYCL
+// names the first device of the context (unified-runtime, adapters/opencl/usm.cpp).
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>
