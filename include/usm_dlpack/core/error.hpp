@@ -75,7 +75,7 @@ struct error_row {
   python_class raised = python_class::conversion_error;
 };
 
-/// Every code, in the order of `errc`, with its Python exception.
+/// Every code, in the order of `errc`: its name and its Python exception.
 inline constexpr error_row error_table[] = {
     {"layout_not_strided"},
     {"extent_out_of_range"},
