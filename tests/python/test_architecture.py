@@ -87,8 +87,16 @@ def faults_of_fill(root: Path) -> list[str]:
     return [f"{path}: {call}" for path in texts for call in FILL_OF_SYCL.findall(texts[path])]
 
 
+def faults_of_skips(root: Path) -> list[str]:
+    """Find skips in C++ tests, which ctest would count as passed."""
+    paths = (root / "tests" / "cpp").rglob("*.[ch]pp")
+    return [str(path) for path in paths if "GTEST_SKIP" in path.read_text(encoding="utf-8")]
+
+
 Rule = Callable[[Path], list[str]]
-RULES: list[Rule] = [faults_of_arrows, faults_of_sycl, faults_of_conditions, faults_of_fill]
+RULES: list[Rule] = [
+    *(faults_of_arrows, faults_of_sycl, faults_of_conditions, faults_of_fill, faults_of_skips),
+]
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 PLANTED = [
@@ -99,6 +107,7 @@ PLANTED = [
     (faults_of_sycl, "core/strides.hpp", SPDX + "#  include <CL/cl.h>\n"),
     (faults_of_conditions, "core/strides.hpp", SPDX + "# define RANK 8\n"),
     (faults_of_fill, "core/strides.hpp", SPDX + "h->fill<int>(to, 7, 4);\ns.fill(f(1, 2));\n"),
+    (faults_of_skips, "../../tests/cpp/sycl/one.cpp", 'TEST(One, Two) { GTEST_SKIP() << "3"; }\n'),
 ]
 
 

@@ -23,7 +23,7 @@ using namespace usm_dlpack_test;
 
 /// The options that let a kernel include this library, dlpack.h and mdspan.
 std::vector<std::string> include_options() {
-  std::istringstream folders(std::getenv("USM_DLPACK_TEST_INCLUDES"));
+  std::istringstream folders(USM_DLPACK_TEST_INCLUDES);
   std::vector<std::string> options;
   for (std::string folder; std::getline(folders, folder, ':');) {
     options.push_back("-I" + folder);
