@@ -9,23 +9,25 @@ from refusals import refused, wrong_argument
 from usm_dlpack import device_id, root_device
 
 
-def test_what_is_no_device_is_a_type_error(queue):
-    for wrong in (None, 0, "cpu:0", (14, 0), dpctl.SyclDevice, queue, queue.sycl_context):
-        with wrong_argument(TypeError, "device", "expected a dpctl.SyclDevice"):
-            device_id(wrong)
+@pytest.mark.parametrize("wrong", [None, 0, "cpu:0", (14, 0), dpctl.SyclDevice, ...], ids=str)
+def test_what_is_no_device_is_a_type_error(queue, wrong):
+    with wrong_argument(TypeError, "device", "expected a dpctl.SyclDevice"):
+        device_id(queue if wrong is ... else wrong)
 
 
-def test_an_id_below_all_others_is_refused():
-    only = "0 (the only root device in this process)"
-    for number, expected in ((-(2**31), only), (-(2**31) - 1, "an int32_t")):
-        with refused("device_id_out_of_range", "device.device_id", expected=expected):
-            root_device(number)
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(-(2**31), "0 (the only root device in this process)"), (-(2**31) - 1, "an int32_t")],
+)
+def test_an_id_below_all_others_is_refused(number, expected):
+    with refused("device_id_out_of_range", "device.device_id", expected=expected):
+        root_device(number)
 
 
-def test_an_id_that_is_no_integer_is_a_type_error():
-    for number in (None, 0.0, "0", (14, 0)):
-        with pytest.raises(TypeError, match="expected an int"):
-            root_device(number)
+@pytest.mark.parametrize("number", [None, 0.0, "0", (14, 0)], ids=str)
+def test_an_id_that_is_no_integer_is_a_type_error(number):
+    with pytest.raises(TypeError, match="expected an int"):
+        root_device(number)
 
 
 BEGIN = """

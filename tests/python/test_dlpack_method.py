@@ -54,79 +54,87 @@ class BadIndex:
         raise self.error("no integer")
 
 
+SENSELESS = {
+    "max_version": ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3], (1, BadIndex(OSError))],
+    "dl_device": [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]],
+    "copy": ["no", 2, 1.0, (), np.array([1, 0]), np.int64(1), 10**5000, BadIndex(TypeError)],
+}
+
+
 @pytest.mark.parametrize(
-    ("keyword", "values"),
-    [
-        ("max_version", ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3], (1, BadIndex(OSError))]),
-        ("dl_device", [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]]),
-        ("copy", ["no", 2, 1.0, (), np.array([1, 0]), np.int64(1), 10**5000, BadIndex(TypeError)]),
-    ],
+    ("keyword", "value"),
+    [(name, value) for name in SENSELESS for value in SENSELESS[name]],
+    ids=shown,
 )
-def test_a_value_that_makes_no_sense_is_a_buffer_error(memory, keyword, values):
+def test_a_value_that_makes_no_sense_is_a_buffer_error(memory, keyword, value):
     """NumPy and dpctl take a TypeError for "old producer", and ask again without keywords."""
     tensor, gone = owned(memory)
-    for value in values:
-        with refused("request_unsupported", keyword, found=shown(value)):
-            tensor.__dlpack__(**{keyword: value})
+    with refused("request_unsupported", keyword, found=shown(value)):
+        tensor.__dlpack__(**{keyword: value})
     del tensor
     gc.collect()
     assert gone() is None
 
 
-def test_a_legacy_capsule_cannot_say_read_only_which_a_copy_is_not(memory):
+@pytest.mark.parametrize("keywords", [{}, {"max_version": (0, 8)}, {"copy": False}], ids=str)
+def test_a_legacy_capsule_cannot_say_read_only_which_a_copy_is_not(memory, keywords):
     read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     assert flags_of(read_only.__dlpack__(max_version=NEWEST)) == READ_ONLY
-    for keywords in ({}, {"max_version": (0, 8)}, {"copy": False}):
-        with refused("read_only", "flags", found="read-only", remedy="max_version 1.0"):
-            read_only.__dlpack__(**keywords)
+    with refused("read_only", "flags", found="read-only", remedy="max_version 1.0"):
+        read_only.__dlpack__(**keywords)
     assert flags_of(read_only.__dlpack__(max_version=NEWEST, copy=True)) == IS_COPIED
     assert name_of(read_only.__dlpack__(copy=True)) == LEGACY
 
 
-def test_a_legacy_capsule_cannot_say_padded_which_a_copy_is_too(memory):
+@pytest.mark.parametrize("copy", [None, True])
+def test_a_legacy_capsule_cannot_say_padded_which_a_copy_is_too(memory, copy):
     padded = to_dlpack_tensor(memory, dtype=ml_dtypes.float4_e2m1fn)
-    for copy in (None, True):
-        with refused("dtype_unsupported", "flags", found="padded"):
-            padded.__dlpack__(copy=copy)
+    with refused("dtype_unsupported", "flags", found="padded"):
+        padded.__dlpack__(copy=copy)
     copied = padded.__dlpack__(max_version=NEWEST, copy=True)
     assert flags_of(copied) == IS_SUBBYTE_TYPE_PADDED | IS_COPIED
     assert validate(copied).nbytes == 48
 
 
-def test_the_own_device_may_be_named_and_gets_the_memory_itself(tensor):
-    of_the_array_api = enum.Enum("DeviceType", {"ONE_API": 14})
-    for device in (None, (14, 0), (np.int32(14), 0), (of_the_array_api(14), 0)):
-        for copy in (None, False, np.False_):
-            content = content_of(tensor.__dlpack__(dl_device=device, max_version=NEWEST, copy=copy))
-            inside = content.dl_tensor
-            assert (content.flags, inside.device_type, inside.data) == (0, 14, tensor.data)
+OF_THE_ARRAY_API = enum.Enum("DeviceType", {"ONE_API": 14})
 
 
+@pytest.mark.parametrize("copy", [None, False, np.False_])
+@pytest.mark.parametrize(
+    "device", [None, (14, 0), (np.int32(14), 0), (OF_THE_ARRAY_API(14), 0)], ids=str
+)
+def test_the_own_device_may_be_named_and_gets_the_memory_itself(tensor, device, copy):
+    content = content_of(tensor.__dlpack__(dl_device=device, max_version=NEWEST, copy=copy))
+    inside = content.dl_tensor
+    assert (content.flags, inside.device_type, inside.data) == (0, 14, tensor.data)
+
+
+@pytest.mark.parametrize("copy", [None, False])
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize("kind", ["host", "shared"])
-def test_memory_that_the_host_can_read_goes_there_without_a_copy(kind, readonly, queue):
+def test_memory_that_the_host_can_read_goes_there_without_a_copy(kind, readonly, copy, queue):
     owner = allocate(kind, 48, queue)
     tensor = to_dlpack_tensor(TypedArray(owner, data=(address_of(owner), readonly)))
-    for copy in (None, False):
-        capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
-        assert flags_of(capsule) == (READ_ONLY if readonly else 0)
-        assert content_of(capsule).dl_tensor.data == tensor.data
-        assert bytes_on_host(capsule) == bytes(range(48))
+    capsule = tensor.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
+    assert flags_of(capsule) == (READ_ONLY if readonly else 0)
+    assert content_of(capsule).dl_tensor.data == tensor.data
+    assert bytes_on_host(capsule) == bytes(range(48))
     array = np.from_dlpack(tensor, device="cpu")
     assert array.ctypes.data == tensor.data
     assert array.flags.writeable is not readonly
 
 
-def test_device_memory_goes_to_the_host_as_a_copy_and_other_memory_when_asked(
-    tensor, memory, queue
-):
-    ours = to_dlpack_tensor(allocate("host", 48, queue))
-    for source, copy in ((tensor, None), (tensor, True), (ours, True)):
-        capsule = source.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
-        assert flags_of(capsule) == IS_COPIED
-        assert content_of(capsule).dl_tensor.data != source.data
-        assert content_of(capsule).dl_tensor.data % 256 == 0
-        assert bytes_on_host(capsule) == bytes(range(48))
+@pytest.mark.parametrize(("kind", "copy"), [("device", None), ("device", True), ("host", True)])
+def test_what_goes_to_the_host_as_a_copy(kind, copy, queue):
+    source = to_dlpack_tensor(allocate(kind, 48, queue))
+    capsule = source.__dlpack__(dl_device=HOST, max_version=NEWEST, copy=copy)
+    assert flags_of(capsule) == IS_COPIED
+    assert content_of(capsule).dl_tensor.data != source.data
+    assert content_of(capsule).dl_tensor.data % 256 == 0
+    assert bytes_on_host(capsule) == bytes(range(48))
+
+
+def test_the_host_copy_of_device_memory_is_of_its_own_and_must_be_allowed(tensor, memory):
     np.from_dlpack(tensor, device="cpu")[:] = 7
     assert bytes(memory.copy_to_host()) == bytes(range(48))
     with refused("copy_needed", "copy", expected="for device USM on the host", found="False"):

@@ -52,18 +52,23 @@ def test_an_export_describes_the_tensor_and_keeps_it_alive(memory):
     assert gone() is None
 
 
-def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(memory):
-    read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
-    padded = to_dlpack_tensor(memory, shape=(48,), dtype=np.dtype(ml_dtypes.float4_e2m1fn))
-    for tensor, flag, code, found in (
-        (read_only, READ_ONLY, "read_only", "read-only"),
-        (padded, IS_SUBBYTE_TYPE_PADDED, "dtype_unsupported", "padded"),
-    ):
-        managed = api.export(tensor)
-        assert managed.flags == flag
-        call_deleter(managed)
-        with refused(code, "flags", found=found):
-            api.borrow(tensor)
+@pytest.mark.parametrize(
+    ("dtype", "flag", "code", "found"),
+    [
+        ("u1", READ_ONLY, "read_only", "read-only"),
+        (ml_dtypes.float4_e2m1fn, IS_SUBBYTE_TYPE_PADDED, "dtype_unsupported", "padded"),
+    ],
+)
+def test_what_an_export_says_of_a_tensor_and_a_borrow_cannot_is_not_lent(
+    memory, dtype, flag, code, found
+):
+    array = TypedArray(memory, data=(address_of(memory), flag == READ_ONLY))
+    tensor = to_dlpack_tensor(array, dtype=dtype)
+    managed = api.export(tensor)
+    assert managed.flags == flag
+    call_deleter(managed)
+    with refused(code, "flags", found=found):
+        api.borrow(tensor)
 
 
 def test_a_borrow_describes_the_tensor_and_takes_no_reference(tensor):
@@ -76,14 +81,17 @@ def test_a_borrow_describes_the_tensor_and_takes_no_reference(tensor):
     assert (integers(lent.shape, 2), integers(lent.strides, 2)) == ((3, 4), (4, 1))
 
 
-def test_what_is_no_tensor_is_refused():
-    members = {"__dlpack_c_exchange_api__": DLPackTensor.__dlpack_c_exchange_api__}
-    for function in (api.export, api.borrow):
-        for wrong in (None, DLPackTensor, type("Imitation", (), members)()):
-            remedy = "look up the exchange API of the object's own type"
-            part = f"found an object of type {type(wrong).__name__}; {remedy}"
-            with wrong_argument(TypeError, "py_object", part):
-                function(wrong)
+OFFER = {"__dlpack_c_exchange_api__": DLPackTensor.__dlpack_c_exchange_api__}
+IMITATION = type("Imitation", (), OFFER)()
+
+
+@pytest.mark.parametrize("function", [api.export, api.borrow])
+@pytest.mark.parametrize("wrong", [None, DLPackTensor, IMITATION], ids=["None", "class", "other"])
+def test_what_is_no_tensor_is_refused(function, wrong):
+    remedy = "look up the exchange API of the object's own type"
+    part = f"found an object of type {type(wrong).__name__}; {remedy}"
+    with wrong_argument(TypeError, "py_object", part):
+        function(wrong)
 
 
 # --- import
@@ -229,18 +237,21 @@ def test_the_allocator_refuses_null_and_also_for_who_hears_no_error():
         assert not out
 
 
-def test_a_prototype_that_cannot_be_is_an_error_of_the_caller():
-    for field, value, said in (
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
         ("device_type", 1, "BufferError: device.device_type: expected kDLOneAPI (14), found kDLC"),
         ("device_id", 9, "BufferError: device.device_id: expected 0 (the only"),
         ("shape", None, "BufferError: shape: "),
         ("lanes", 0, "BufferError: dtype: "),
         ("shape", (ctypes.c_int64 * 2)(2**45, 1), "MemoryError: data: expected memory for"),
-    ):
-        prototype = prototype_of((3, 4))
-        setattr(prototype, field, value)
-        with pytest.raises(BufferError, match=f"^{re.escape(said)}"):
-            api.allocate(prototype)
+    ],
+)
+def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(field, value, said):
+    prototype = prototype_of((3, 4))
+    setattr(prototype, field, value)
+    with pytest.raises(BufferError, match=f"^{re.escape(said)}"):
+        api.allocate(prototype)
 
 
 # --- tables of other types
@@ -412,12 +423,17 @@ def test_a_host_array_of_a_table_is_copied_to_a_device(table):
     assert "stream 1 0" not in table.calls
 
 
-def test_a_table_that_fails_is_refused_and_its_own_error_kept(table, memory):
-    for gives, status, stream_status in ((False, 0, 0), (False, -1, 0), (True, 0, -1)):
-        table.gives, table.status, table.stream_status = gives, status, stream_status
-        with refused("capsule_unusable", "__dlpack_c_exchange_api__", remedy="the producer"):
-            from_dlpack(table.array())
-        assert table.foreign.deletions == gives
+@pytest.mark.parametrize(
+    ("gives", "status", "stream_status"), [(False, 0, 0), (False, -1, 0), (True, 0, -1)]
+)
+def test_a_table_that_fails_is_refused(table, gives, status, stream_status):
+    table.gives, table.status, table.stream_status = gives, status, stream_status
+    with refused("capsule_unusable", "__dlpack_c_exchange_api__", remedy="the producer"):
+        from_dlpack(table.array())
+    assert table.foreign.deletions == gives
+
+
+def test_the_error_that_a_table_sets_is_kept(table):
     # Our own table at another type refuses the object, and sets the error.
     with wrong_argument(TypeError, "py_object", "of type Offering"):
         from_dlpack(table.array(DLPackTensor.__dlpack_c_exchange_api__))

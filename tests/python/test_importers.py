@@ -37,23 +37,27 @@ ANOTHER_MAJOR = {"major": 2, "flags": 2**63, "device_type": 2, "ndim": -1}
 
 
 @every_way
-@pytest.mark.parametrize("legacy", [False, True])
-def test_a_spoiled_tensor_is_refused_and_stays_its_producers(unpooled, take, legacy):
-    refusals = list(REFUSALS)
-    if not legacy:
-        refusals.append(("version_unsupported", "version.major", "2", ANOTHER_MAJOR))
-    for code, field, found, fields in refusals:
-        foreign = ForeignTensor(address_of(unpooled), shape=(12,), legacy=legacy)
-        for name, value in fields.items():
-            place = foreign.managed if name in ("major", "flags") else foreign.tensor
-            setattr(place, name, foreign.array(value) if isinstance(value, tuple) else value)
-        array = ForeignArray(foreign)
-        with refused(code, field, found=found, wanted=None):
-            take(array)
-        assert (name_of(array.given), foreign.deletions) == (foreign.name, 0)
-        array.given = None
-        gc.collect()
-        assert foreign.deletions == 1
+@pytest.mark.parametrize(
+    ("legacy", "code", "field", "found", "fields"),
+    [
+        *((legacy, *refusal) for legacy in (False, True) for refusal in REFUSALS),
+        (False, "version_unsupported", "version.major", "2", ANOTHER_MAJOR),
+    ],
+)
+def test_a_spoiled_tensor_is_refused_and_stays_its_producers(
+    unpooled, take, legacy, code, field, found, fields
+):
+    foreign = ForeignTensor(address_of(unpooled), shape=(12,), legacy=legacy)
+    for name, value in fields.items():
+        place = foreign.managed if name in ("major", "flags") else foreign.tensor
+        setattr(place, name, foreign.array(value) if isinstance(value, tuple) else value)
+    array = ForeignArray(foreign)
+    with refused(code, field, found=found, wanted=None):
+        take(array)
+    assert (name_of(array.given), foreign.deletions) == (foreign.name, 0)
+    array.given = None
+    gc.collect()
+    assert foreign.deletions == 1
 
 
 @every_way

@@ -30,14 +30,17 @@ def test_a_capsule_dies_beside_an_error_that_stays_what_it_is(memory):
     assert gone() is None
 
 
-def test_a_cycle_of_tensors_and_their_producers_is_collected(queue):
-    for keywords in ({}, {"device": (14, 0)}, {"copy": False}, {"device": queue}):
-        owner = TypedArray(allocate("shared", 64, queue))
-        owner.tensor = from_dlpack(from_dlpack(to_dlpack_tensor(owner)), **keywords)
-        gone = [weakref.ref(owner), weakref.ref(owner.tensor)]
-        del owner
-        gc.collect()
-        assert [reference() for reference in gone] == [None, None]
+@pytest.mark.parametrize(
+    "keywords", [{}, {"device": (14, 0)}, {"copy": False}, {"device": ...}], ids=str
+)
+def test_a_cycle_of_tensors_and_their_producers_is_collected(queue, keywords):
+    keywords = {name: queue if value is ... else value for name, value in keywords.items()}
+    owner = TypedArray(allocate("shared", 64, queue))
+    owner.tensor = from_dlpack(from_dlpack(to_dlpack_tensor(owner)), **keywords)
+    gone = [weakref.ref(owner), weakref.ref(owner.tensor)]
+    del owner
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
 
 
 def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory):
@@ -332,9 +335,9 @@ def test_threads_work_as_long_as_the_exit_handlers_do(succeed):
     assert succeed(AT_EXIT) == "[1, 1, 1, 1, 1, 1, 1, 1]\n[0, 1, 2]\n"
 
 
-def test_the_interpreter_ends_while_threads_export_copy_and_let_go(succeed):
-    for _ in range(3):
-        assert succeed(BUSY_END) == ""
+@pytest.mark.parametrize("_", range(3))
+def test_the_interpreter_ends_while_threads_export_copy_and_let_go(_, succeed):
+    assert succeed(BUSY_END) == ""
 
 
 def test_cycles_leave_nothing_behind(new_process, project_root):
