@@ -162,8 +162,11 @@ inside_module::inside_module() noexcept {
   gate_.emplace();
   if (!gate_->open()) {
     gate_.reset();
-    PyEval_SaveThread();
-    wait_for_the_end_of_the_process();
+    {
+      const without_gil unlocked;  // waits for the end of the process if that comes
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    gate_.emplace();
   }
 }
 

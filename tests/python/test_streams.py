@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stream` and the queue of a tensor: who is ordered behind whom, shown with work in flight."""
 
-import mmap
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -287,14 +286,8 @@ def test_what_ends_the_program_is_no_refusal(tensor):
             tensor.__dlpack__(stream=Lazy(**attributes))
 
 
-UNMAPPED = mmap.PAGESIZE * 16  # below all that Linux maps
-WORDS = {
-    "zeros": np.zeros(64, np.uint64),
-    "addresses that are mapped no more": np.full(64, UNMAPPED, np.uint64),
-    "odd addresses": np.full(64, 2**46 + 1, np.uint64),
-}
 NO_STREAMS: dict[str, Callable[[Any], Any]] = {
-    **{str(number): lambda _, number=number: number for number in (0, 1, -2, 4097, 2**47, 2**64)},
+    **{str(number): lambda _, number=number: number for number in (0, 1, 2, -2, 4097, 2**64)},
     "a bool": lambda queue: True,
     "NumPy's integer": lambda queue: np.int64(-1),
     "a context": lambda queue: queue.sycl_context,
@@ -310,7 +303,6 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
     "an address one off": lambda queue: queue.addressof_ref() + 1,
     "an array": lambda queue: np.zeros(2),
     "an address as a float": lambda queue: float(queue.addressof_ref()),
-    **{f"an address of {of}": lambda _, of=of: WORDS[of].ctypes.data for of in WORDS},
     "a tensor without a queue": lambda queue: to_dlpack_tensor(
         TypedArray(allocate("host", 8, queue), syclobj=queue.sycl_context)
     ),
