@@ -85,9 +85,10 @@ void set_conversion_error(const char* code, const char* field, const char* expec
   if (const char* better = has_no_device ? remedy_of_late_import() : nullptr) {
     remedy = better;
   }
-  // Arguments in a tuple: the class is called with them when the error is normalised.
   try {
-    PyErr_SetObject(raised, nb::make_tuple(code, field, expected, found, remedy).ptr());
+    // Made here: Python 3.11 would make it of its arguments later, outside this module.
+    const nb::object made = nb::handle(raised)(code, field, expected, found, remedy);
+    PyErr_SetObject(raised, made.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();
   } catch (...) {
