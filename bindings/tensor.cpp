@@ -301,7 +301,7 @@ void register_tensor(guarded_module& module) {
             "DLPackTensor: expected a tensor made from memory or an array, found a call of the "
             "class; use to_dlpack_tensor or from_dlpack");
       },
-      nb::sig("def __init__(self, *_: typing.NoReturn) -> None"),
+      nb::sig("def __init__(self, _: typing.NoReturn, /) -> None"),
       "Refuse: `to_dlpack_tensor` and `from_dlpack` make tensors.");
   add_memory_properties(made)
       .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),

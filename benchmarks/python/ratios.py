@@ -24,6 +24,18 @@ from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
 Call = Callable[[], object]
 
 
+# Keywords of `to_dlpack_tensor`, as they are written in a call.
+SPELLINGS: dict[str, dict[str, Any]] = {
+    'dtype="float32"': {"dtype": "float32"},
+    'dtype="f4"': {"dtype": "f4"},
+    "dtype=numpy.float32": {"dtype": np.float32},
+    'dtype="bfloat16"': {"dtype": "bfloat16"},
+    "shape=[4, 16]": {"shape": [4, 16]},
+    "shape=(4, 4), strides=(16, 1)": {"shape": (4, 4), "strides": (16, 1)},
+    "byte_offset=16": {"byte_offset": 16},
+}
+
+
 class OnlyDLPack:
     """A foreign array, which has no C exchange API."""
 
@@ -72,8 +84,14 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
          take, partial(np.from_dlpack, host)),
         ("`to_dlpack_tensor` of dpctl.memory / `from_dlpack` of a tensor", 3.3,
          partial(to_dlpack_tensor, memory), take),
-        ("`to_dlpack_tensor` of dpctl.memory with shape and dtype / `from_dlpack` of a tensor", 4.5,
-         partial(to_dlpack_tensor, memory, shape=(4, 4), dtype="float32"), take),
+        *(
+            (f"the same with `{spelling}` / `from_dlpack` of a tensor", 4,
+             partial(to_dlpack_tensor, memory, **keywords), take)
+            for spelling, keywords in SPELLINGS.items()
+        ),
+        ("`to_dlpack_tensor` of the peer's array / its `__sycl_usm_array_interface__`", 3,
+         partial(to_dlpack_tensor, theirs),
+         partial(getattr, theirs, "__sycl_usm_array_interface__")),
         ("`to_dlpack_tensor` of a tensor / `from_dlpack` of a tensor", 3,
          partial(to_dlpack_tensor, ours), take),
         ("`validate` of a tensor / `from_dlpack` of a tensor", 2, partial(validate, ours), take),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from usm_dlpack import _core
-from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, SyclDevice, SyclQueue
+from usm_dlpack._arrays import SupportsSyclUsm, SyclDevice, SyclQueue, UsmArray
 from usm_dlpack._core import DLPackTensor, UsmAllocation
 
 _USM_TYPES = ("host", "device", "shared")
@@ -86,7 +86,7 @@ def to_dlpack_tensor(
 
 
 def from_dlpack(
-    x: SupportsDLPack,
+    x: UsmArray,
     /,
     *,
     device: SyclDevice | SyclQueue | tuple[int, int] | str | None = None,

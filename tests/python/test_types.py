@@ -23,6 +23,7 @@ usm_dlpack.validate(tensor, shape=(3,))
 tensor.data = 5
 usm_dlpack.to_dlpack_tensor(3)
 usm_dlpack.from_dlpack(tensor, order="F")
+usm_dlpack.DLPackTensor()
 class Mine(usm_dlpack.DLPackTensor): ...
 class Proof(usm_dlpack.UsmAllocation): ...
 """
@@ -59,7 +60,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
     for name, text in sources.items():
         (tmp_path / name).write_text(text)
     done = checked_by(checker, tmp_path)
-    for line in range(3, 13):
+    for line in range(3, 14):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
     assert "consumer.py" not in done.stdout, done.stdout
     assert "short_program.py" not in done.stdout, done.stdout

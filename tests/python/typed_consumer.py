@@ -117,6 +117,7 @@ def run(memory: SupportsSyclUsm) -> None:
     assert refusal(memory).code == "out_of_bounds"
     assert "memory" in why(tensor)
     views: list[UsmArray] = [tensor, memory]  # which an extension function takes
+    assert_type([from_dlpack(view) for view in views[:1]], list[DLPackTensor])
     assert len(views) == 2
     places: list[str] = [get_include(), get_cmake_dir(), usm_dlpack.__version__]
     assert all(places)

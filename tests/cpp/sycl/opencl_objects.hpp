@@ -45,7 +45,8 @@ inline cl_device_id native_root(int device_id = 0) {
 
 /// The handle of the default context of a root device's platform: the device table's own.
 inline cl_context native_default_context(int device_id = 0) {
-  return detail::opencl_of(device_table::get().platform_of(device_id))->native;
+  const auto* const queries = detail::opencl_of(device_table::get().platform_of(device_id));
+  return queries == nullptr ? nullptr : queries->native;  // null of a broken device
 }
 
 /// The first of a root device's parts, made by OpenCL code, which keeps it: the SYCL runtime
