@@ -134,6 +134,14 @@ class Environment(NamedTuple):
         """Install with pip what is not there yet."""
         self.run(self.python, "-m", "pip", "install", *requirements)
 
+    def install_project(self, *requirements: str) -> None:
+        """Install this project, built for the SYCL runtime that is installed.
+
+        The build folder is inside, so that only what has changed is compiled.
+        """
+        build = f"--config-settings=build-dir={self.folder / 'build'}"
+        self.install("--no-build-isolation", build, *requirements)
+
 
 def make_environment(name: str, interpreter: str | Path = sys.executable) -> Environment:
     """Make a virtual environment, or take the one that is there if it is of the same version."""
@@ -161,10 +169,9 @@ def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Envir
 
 
 def prepare_package(requirements: str, packages: dict[str, str] | None = None) -> Environment:
-    """Prepare, and install the package, of which only what has changed is compiled."""
+    """Prepare, and install the package."""
     environment = prepare("-r", requirements, *WHEELS, packages=packages)
-    build = f"--config-settings=build-dir={environment.folder / 'build'}"
-    environment.install("--no-build-isolation", build, ".[cpu,test]")
+    environment.install_project(".[cpu,test]")
     return environment
 
 

@@ -15,10 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests" / "interoperability")]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from page import write_section  # noqa: E402
-from run import build_package  # noqa: E402
 
 from dev import RefusalError, make_environment  # noqa: E402
 
@@ -35,7 +34,7 @@ def measure(peer: str) -> Rows:
     """Build the package and the extension in a peer's environment, and measure there."""
     environment = make_environment(f"interoperability-{peer}")
     environment.install("-q", "-r", f"requirements/interoperability-{peer}.txt")
-    build_package(environment)
+    environment.install_project("--no-deps", ".")
     folder = ROOT / "build" / "benchmarks" / peer
     environment.run(
         *("cmake", "-S", HERE, "-B", folder), f"-DPython_EXECUTABLE={environment.python}"

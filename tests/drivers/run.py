@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 import rig
 from rig import FOLDER, ROOT, VENV
 
-from dev import RefusalError, run
+from dev import WHEELS, RefusalError, run
 
 HERE = Path(__file__).resolve().parent
 PYTHON_TESTS = ROOT / "tests" / "python"
@@ -136,7 +136,8 @@ PLANS = (
 
 def build() -> None:
     """Install this package, and build the C++ tests for the libc of the environment."""
-    VENV.install("-q", "-r", "requirements/test.txt", ".[cpu,test]")
+    VENV.install("-q", "-r", "requirements/test.txt", *WHEELS)
+    VENV.install_project("-q", ".[cpu,test]")
     loader = rig.LIBRARIES / "ld-linux-x86-64.so.2"
     run_path = f"{rig.LIBRARIES}:{VENV.folder / 'lib'}"
     link = f"-Wl,--dynamic-linker={loader},--disable-new-dtags,-rpath,{run_path}"

@@ -52,19 +52,6 @@ OWN_TESTS = {
 NO_TESTS = 5  # pytest's exit status
 
 
-def build_package(environment: Environment) -> None:
-    """Build this package against the environment's SYCL runtime, and install it there.
-
-    The build folder is inside, so that a second build takes only what has changed.
-    """
-    environment.run(
-        environment.python,
-        *("-m", "pip", "install", "--no-build-isolation", "--no-deps"),
-        f"--config-settings=build-dir={environment.folder / 'build'}",
-        ROOT,
-    )
-
-
 def run_pytest(
     environment: Environment, *command: str | Path, arguments: list[str], **variables: str
 ) -> None:
@@ -141,7 +128,7 @@ def exchange_with(peer: str, arguments: list[str]) -> None:
     requirements = f"requirements/interoperability-{peer}.txt"
     # What is imported is compiled then; the rest of these libraries never is.
     environment.install("-q", "--no-compile", "-r", requirements)
-    build_package(environment)
+    environment.install_project("--no-deps", ".")
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
         run_examples(environment, arguments)
     if peer in TESTS:

@@ -27,7 +27,7 @@ ADDED = {"HWLOC_HIDE_ERRORS": "2"}
 
 
 def run(
-    *command: str | Path, cwd: Path | str | None = None, timeout: float = 120, **variables: str
+    *command: str | Path, cwd: Path | str | None = None, timeout: float = 60, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with the tools of this environment first, and some more variables."""
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

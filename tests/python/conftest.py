@@ -42,7 +42,9 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _time_limit_of_one_test() -> Iterator[None]:
+def _time_limit_of_one_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    if "extended" not in request.keywords:
+        time_limit.begin()
     yield
     signal.alarm(0)
 
@@ -138,7 +140,8 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
             arguments = ("-c", code, *arguments)
             variables = {"PYTHONPATH": str(Path(__file__).parent)} | variables
         command = (sys.executable, "-W", "error", *arguments)
-        return clean_environment.run(*command, cwd=folder, **variables)
+        with time_limit.paused():
+            return clean_environment.run(*command, cwd=folder, **variables)
 
     return run
 

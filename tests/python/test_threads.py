@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import time_limit
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter, consume
@@ -20,7 +19,6 @@ from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
 
 @pytest.fixture(autouse=True)
 def _switching_often() -> Iterator[None]:
-    time_limit.begin()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield

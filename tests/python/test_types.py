@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import time_limit
 import typed_consumer
 import usm_dlpack
 from usm_dlpack._core import HostView
@@ -45,7 +46,8 @@ CHECKERS = {
 def checked_by(checker: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a type checker on a folder, where no configuration is, for this environment."""
     command = [sys.executable, "-m", checker, *CHECKERS[checker], sys.executable, "."]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    with time_limit.paused():
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("checker", CHECKERS)

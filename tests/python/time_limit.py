@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A limit for what waits: a process above it shows where its threads stand, and ends.
+"""The limit of a test: a process above it shows where its threads stand, and ends.
 
 By an alarm, which a child of fork() may set too; a timer of faulthandler would hang its end.
 """
@@ -21,7 +21,7 @@ def begin() -> None:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Give a compiler the time that it takes."""
+    """Give a compiler, or a process that has its own limit, the time that it takes."""
     left = signal.alarm(0)
     yield
     signal.alarm(left)
