@@ -201,9 +201,10 @@ def _given(**keywords: Any) -> Facts:
 
 def _directions(x: object, direction: object, imports: Facts, exports: Facts) -> list[str]:
     if direction not in (None, *_STEPS):
-        raise ValueError(
-            f'direction: expected None, "import" or "export", found {shown(direction)}; '
-            "pass one of these"
+        kind = ValueError if isinstance(direction, str) else TypeError
+        expected = 'None, "import" or "export"'
+        raise kind(
+            f"direction: expected {expected}, found {shown(direction)}; pass one of these"
         )
     given = {"export": exports, "import": imports}
     implied = [way for way, keywords in given.items() if keywords or way == direction]
