@@ -65,9 +65,10 @@ described_array read_tensor(nb::handle object) {
 }
 
 [[noreturn]] void refuse_interface(const std::string& found) {
-  refuse_argument(nb::exception_type::value_error, interface_name,
-                  "data, shape, strides, typestr, version 1 and syclobj as dpctl documents them",
-                  found, "correct the object that offers it");
+  refuse_argument(
+      nb::exception_type::value_error, interface_name,
+      "data, shape, strides, typestr, version 1 and syclobj as dpctl documents them", found,
+      "correct the object that offers it");
 }
 
 /// Fields of an array interface, borrowed.
@@ -148,8 +149,7 @@ described_array read_fields(nb::handle dictionary) {
   view.shape = read_sequence("shape", fields.get("shape"), 0);
   const nb::handle strides = fields.find("strides");
   if (strides.is_valid() && !strides.is_none()) {
-    view.strides =
-        read_sequence("strides", strides, std::numeric_limits<std::int64_t>::min());
+    view.strides = read_sequence("strides", strides, std::numeric_limits<std::int64_t>::min());
     if (view.strides->size() != view.shape.size()) {
       refuse_interface(std::to_string(view.strides->size()) + " strides for " +
                        std::to_string(view.shape.size()) + " dimensions");
@@ -287,11 +287,11 @@ std::vector<std::int64_t> reinterpreted_shape(const array_view& view, std::int64
                     text_of(byte_offset), "correct byte_offset");
   }
   if (behind * 8 % bits != 0) {
-    refuse_argument(nb::exception_type::value_error, "shape",
-                    "a whole number of elements of " + std::to_string(bits) + " bits",
-                    detail::digits(static_cast<std::uint64_t>(behind)) +
-                        " bytes behind byte_offset",
-                    "pass shape");
+    refuse_argument(
+        nb::exception_type::value_error, "shape",
+        "a whole number of elements of " + std::to_string(bits) + " bits",
+        detail::digits(static_cast<std::uint64_t>(behind)) + " bytes behind byte_offset",
+        "pass shape");
   }
   return {static_cast<std::int64_t>(
       std::min(behind * 8 / bits, wide{std::numeric_limits<std::int64_t>::max()}))};
@@ -320,8 +320,7 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
     view.strides.reset();
   }
   if (!strides.is_none()) {
-    view.strides =
-        read_integers("strides", strides, std::numeric_limits<std::int64_t>::min());
+    view.strides = read_integers("strides", strides, std::numeric_limits<std::int64_t>::min());
     if (view.strides->size() != view.shape.size()) {
       refuse_argument(nb::exception_type::value_error, "strides",
                       std::to_string(view.shape.size()) + ", one for each dimension",

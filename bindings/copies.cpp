@@ -305,8 +305,8 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to,
     wait_for_pending(to.queue);
     wait_for_pending(also);
     const unsigned char* values = bytes_of(from);
-    const bool in_place = is_c_contiguous(from) &&
-                          !share_bytes(from.structure(), to.structure());
+    const bool in_place =
+        is_c_contiguous(from) && !share_bytes(from.structure(), to.structure());
     const copy_memory gathered =
         in_place ? copy_memory() : allocate_host(layout_of_copy(to).nbytes);
     if (!in_place) {

@@ -37,7 +37,8 @@ proved_tensor check_values(const DLTensor& values, std::uint64_t flags,
   for (std::size_t r = 0; r < own.ndim(); ++r) {
     if (values.shape[r] != own.described.shape[r]) {
       detail::refuse(errc::extent_mismatch, detail::indexed("shape", r),
-                     detail::digits(own.described.shape[r]), detail::digits(values.shape[r]), remedy);
+                     detail::digits(own.described.shape[r]), detail::digits(values.shape[r]),
+                     remedy);
     }
   }
   return {values, flags, detail::import_protocol::on_host(structure)};
@@ -83,8 +84,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
     device_for_queue(to.described.data, to.structure().empty, to.described.device,
                      to.proof.context(), *also);
   }
-  const exportable read =
-      make_values_exportable(host, {to.described.dtype, to.storage()});
+  const exportable read = make_values_exportable(host, {to.described.dtype, to.storage()});
   import_request request;
   request.anywhere = true;
   const offered_capsule offered = ask_producer(read.array, request);

@@ -100,10 +100,9 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
 
 nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
-  tensor_copy made =
-      to.device_type == kDLCPU
-          ? copy_to_host(source.get(), false)
-          : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
+  tensor_copy made = to.device_type == kDLCPU ? copy_to_host(source.get(), false)
+                                              : copy_to_usm(source.get(), to.device_id,
+                                                            source.proof().usm_type(), false);
   if (consumer) {
     made.memory.get_deleter().users->add(*consumer);
   }

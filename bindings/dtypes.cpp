@@ -132,9 +132,8 @@ bool register_ml_dtypes() {
 /// What NumPy makes of an object as a dtype; an invalid object if it refuses.
 nb::object find_as_numpy(nb::handle dtype) {
   static imported made_by{"numpy", "dtype"};
-  return checked_unless(
-      PyExc_Exception,
-      PyObject_CallFunctionObjArgs(made_by.get().ptr(), dtype.ptr(), nullptr));
+  return checked_unless(PyExc_Exception, PyObject_CallFunctionObjArgs(made_by.get().ptr(),
+                                                                      dtype.ptr(), nullptr));
 }
 
 /// Reads a tuple of three ints that the fields of a DLDataType can hold.
@@ -241,18 +240,19 @@ std::optional<element_type> find_element(nb::handle numpy_dtype) {
     return std::nullopt;
   }
   if (*number >= first_of_users) {  // of ml_dtypes, perhaps
-    const std::optional<std::string> name = find_text(nb::object(numpy_dtype.attr("type").attr("__name__")));
+    const std::optional<std::string> name =
+        find_text(nb::object(numpy_dtype.attr("type").attr("__name__")));
     const auto found = name ? find_scalar(*name) : std::nullopt;
     if (!found) {
       return std::nullopt;
     }
     return element_type{*found, found->bits < 8 ? subbyte::padded : subbyte::packed};
   }
-  const std::uint8_t code = *number == 0                        ? kDLBool
-                            : *number <= last_integer           ? (*number % 2 == 1 ? kDLInt : kDLUInt)
+  const std::uint8_t code = *number == 0              ? kDLBool
+                            : *number <= last_integer ? (*number % 2 == 1 ? kDLInt : kDLUInt)
                             : *number == 11 || *number == 12 || *number == half ? kDLFloat
-                            : *number == 14 || *number == 15    ? kDLComplex
-                                                                : 255;
+                            : *number == 14 || *number == 15                    ? kDLComplex
+                                                                                : 255;
   if (code == 255) {  // long double among them, whose numbers have 80 bits
     return std::nullopt;
   }
@@ -281,8 +281,9 @@ nb::object find_numpy_dtype(element_type element) {
 std::string to_typestr(DLDataType dtype, const char* field) {
   const numpy_kind* kind = find_kind(dtype.code);
   if (kind == nullptr || dtype.lanes != 1 || !has_width(*kind, dtype.bits)) {
-    refuse_argument(nb::exception_type::attribute_error, field, "a dtype that has a type string",
-                    dtype_name(dtype), "exchange the array through DLPack");
+    refuse_argument(nb::exception_type::attribute_error, field,
+                    "a dtype that has a type string", dtype_name(dtype),
+                    "exchange the array through DLPack");
   }
   return std::string(dtype.bits == 8 ? "|" : "<") + kind->letter +
          std::to_string(dtype.bits / 8);
@@ -352,10 +353,10 @@ exportable make_values_exportable(nb::handle host, element_type expected) {
     const nb::object dtype = values.attr("dtype");
     if (!find_element(dtype)) {
       const nb::object own = find_numpy_dtype(expected);
-      detail::refuse(errc::dtype_mismatch, "dtype",
-                     own.is_valid() ? nb::cast<std::string>(nb::str(own))
-                                    : dtype_name(expected.dtype),
-                     text_of(dtype), "convert the values with astype");
+      detail::refuse(
+          errc::dtype_mismatch, "dtype",
+          own.is_valid() ? nb::cast<std::string>(nb::str(own)) : dtype_name(expected.dtype),
+          text_of(dtype), "convert the values with astype");
     }
   }
   return make_exportable(values);

@@ -38,8 +38,8 @@ std::optional<element_type> find_element(nb::handle numpy_dtype);
 /// The dtype of NumPy or ml_dtypes with the same layout, or an invalid object.
 nb::object find_numpy_dtype(element_type element);
 
-/// The type string of an array interface. @throws nb::attribute_error if there is none, so that
-/// the interface is missing
+/// The type string of an array interface. @throws nb::attribute_error if there is none, so
+/// that the interface is missing
 std::string to_typestr(DLDataType dtype, const char* field);
 
 /// A new NumPy array, compact and writable.
@@ -50,7 +50,8 @@ struct numpy_array {
 /// @throws conversion_error `dtype_unsupported` for a dtype that NumPy does not have
 numpy_array make_numpy_array(element_type element, nb::handle shape);
 
-/// An array that can be exported through DLPack, and its dtype if its export has only the bits.
+/// An array that can be exported through DLPack, and its dtype if its export has only the
+/// bits.
 struct exportable {
   nb::object array;
   std::optional<element_type> element;
@@ -58,7 +59,8 @@ struct exportable {
 /// NumPy does not export dtypes of ml_dtypes: their bits are exported. Other arrays are
 /// returned as they are. @throws conversion_error `dtype_unsupported` for another byte order
 exportable make_exportable(nb::handle x);
-/// Makes also objects without __dlpack__ exportable, which have an array interface or a buffer.
+/// Makes also objects without __dlpack__ exportable, which have an array interface or a
+/// buffer.
 /// @param expected the dtype, for a sentence
 exportable make_values_exportable(nb::handle host, element_type expected);
 

@@ -23,10 +23,11 @@ struct destination {
   import_request request;
 };
 
-/// Writes the strides of C order, also for extents of 0 and 1. @pre the elements are in C order
+/// Writes the strides of C order, also for extents of 0 and 1. @pre the elements are in C
+/// order
 void write_c_strides(proved_tensor& proved) {
-  detail::write_compact_strides(proved.described.shape, proved.described.strides, proved.ndim(),
-                                false);
+  detail::write_compact_strides(proved.described.shape, proved.described.strides,
+                                proved.ndim(), false);
 }
 
 /// Refuses a copy that is needed but forbidden.
@@ -44,8 +45,8 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
                           const capsule_content& content, const destination& wanted) {
   const bool on_host = source.is_on_host();
   const std::int32_t id = wanted.device_id ? *wanted.device_id : source.proof.device_id();
-  const sycl::usm::alloc kind = wanted.usm_type.value_or(
-      on_host ? sycl::usm::alloc::device : source.proof.usm_type());
+  const sycl::usm::alloc kind =
+      wanted.usm_type.value_or(on_host ? sycl::usm::alloc::device : source.proof.usm_type());
   std::optional<sycl::queue> queue = wanted.request.queue;
   if (!queue && source.queue && device_id(source.queue->get_device()) == id) {
     queue = source.queue;
@@ -86,9 +87,8 @@ proved_tensor prove_content(const capsule_content& content, const destination& w
     return {offered, content.flags(), proof};
   }
   const subbyte storage = detail::storage_of(content.flags());
-  proved_tensor checked(
-      offered, content.flags(),
-      detail::import_protocol::on_host(check_structure(offered, storage)));
+  proved_tensor checked(offered, content.flags(),
+                        detail::import_protocol::on_host(check_structure(offered, storage)));
   if (wanted.element) {
     checked.described.dtype = wanted.element->dtype;
     checked.flags |= wanted.element->flags();

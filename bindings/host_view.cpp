@@ -35,8 +35,8 @@ int clear(PyObject* self) {
 nb::object export_capsule(const host_view& self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
   static_cast<void>(self.get());
-  const nb::object there =
-      dl_device.is_none() ? nb::make_tuple(static_cast<int>(kDLCPU), 0) : nb::borrow(dl_device);
+  const nb::object there = dl_device.is_none() ? nb::make_tuple(static_cast<int>(kDLCPU), 0)
+                                               : nb::borrow(dl_device);
   return self.object.attr("__dlpack__")(nb::arg("stream") = stream,
                                         nb::arg("max_version") = max_version,
                                         nb::arg("dl_device") = there, nb::arg("copy") = copy);
@@ -49,8 +49,9 @@ nb::dict array_interface(const host_view& self) {
   nb::list strides;
   for (std::size_t r = 0; r < own.ndim(); ++r) {
     // Unsigned: the free stride of an extent of 1 may wrap.
-    strides.append(static_cast<std::int64_t>(static_cast<std::uint64_t>(own.described.strides[r]) *
-                                             static_cast<std::uint64_t>(itemsize)));
+    strides.append(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(own.described.strides[r]) *
+                                  static_cast<std::uint64_t>(itemsize)));
   }
   nb::dict made;
   made["data"] =
@@ -89,13 +90,13 @@ void register_host_view(guarded_module& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
-  guarded_class<host_view>(module, "HostView", nb::is_final(), nb::is_weak_referenceable(),
-                        nb::type_slots(slots),
-                        nb::sig("@typing.final\nclass HostView(object)"),
-                        "A tensor's memory as an array of the host, without a copy; it keeps the "
-                        "memory alive.\n\n"
-                        "Made by `DLPackTensor.host_view`. A read-only tensor's view is "
-                        "read-only.")
+  guarded_class<host_view>(
+      module, "HostView", nb::is_final(), nb::is_weak_referenceable(), nb::type_slots(slots),
+      nb::sig("@typing.final\nclass HostView(object)"),
+      "A tensor's memory as an array of the host, without a copy; it keeps the "
+      "memory alive.\n\n"
+      "Made by `DLPackTensor.host_view`. A read-only tensor's view is "
+      "read-only.")
       .def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(),
@@ -108,10 +109,11 @@ void register_host_view(guarded_module& module) {
           "__dlpack_device__",
           [](const host_view&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "`(1, 0)`: kDLCPU.")
-      .def_prop_ro("__array_interface__", &array_interface,
-                   nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
-                   "NumPy's description of the memory; an AttributeError for a dtype that NumPy "
-                   "lacks.")
+      .def_prop_ro(
+          "__array_interface__", &array_interface,
+          nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
+          "NumPy's description of the memory; an AttributeError for a dtype that NumPy "
+          "lacks.")
       .def("__array__", &refuse_array, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "

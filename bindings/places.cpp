@@ -19,16 +19,15 @@ nb::object find_filtered(nb::handle text) {
   if (PySequence_Contains(plain.ptr(), nb::str("\0", 1).ptr()) != 0) {
     return {};
   }
-  return checked_unless(
-      PyExc_Exception,
-      PyObject_CallFunctionObjArgs(device_class.get().ptr(), plain.ptr(), nullptr));
+  return checked_unless(PyExc_Exception, PyObject_CallFunctionObjArgs(device_class.get().ptr(),
+                                                                      plain.ptr(), nullptr));
 }
 
 /// The object that a `syclobj` carries: itself, or what its `_get_capsule()` returns.
 nb::object carried_by(nb::handle syclobj) {
   const nb::object method = find_attribute(syclobj, "_get_capsule", PyExc_AttributeError);
   return method.is_valid() && PyType_Check(syclobj.ptr()) == 0 ? nb::object(method())
-                                                                : nb::borrow(syclobj);
+                                                               : nb::borrow(syclobj);
 }
 
 std::int32_t read_device(nb::handle device, const char* kinds) {

@@ -47,7 +47,8 @@ struct destination_place {
   std::optional<sycl::queue> queue;
 };
 /// Reads a device, `(14, device_id)`, or a filter string.
-/// @throws nb::type_error or nb::value_error for anything else, conversion_error as `device_id`
+/// @throws nb::type_error or nb::value_error for anything else, conversion_error as
+/// `device_id`
 std::int32_t read_device_id(nb::handle device);
 /// Reads the same, or a queue, which names its device.
 destination_place read_destination(nb::handle device);

@@ -55,10 +55,10 @@ class interpreter_gate {
 
 /// A Python thread that runs a function of this module. Before 3.14 Python ends a thread that
 /// asks for the GIL while the interpreter finishes, by unwinding its stack, which functions
-/// that are noexcept do not survive; any Python code may release the GIL and ask for it. So the
-/// exit handler waits for the threads that are inside, and one that comes later waits first, 50
-/// ms without the GIL: the interpreter finishes meanwhile, unless other exit handlers run.
-/// Those may need the thread, so it goes on then.
+/// that are noexcept do not survive; any Python code may release the GIL and ask for it. So
+/// the exit handler waits for the threads that are inside, and one that comes later waits
+/// first, 50 ms without the GIL: the interpreter finishes meanwhile, unless other exit
+/// handlers run. Those may need the thread, so it goes on then.
 /// @pre the GIL is held
 class inside_module {
  public:

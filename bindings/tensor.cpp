@@ -196,7 +196,8 @@ nb::object to_numpy(nb::handle_t<tensor> object) {
 
 nb::object to_dtype(const tensor& self) {
   nb::object found = find_numpy_dtype(self.element());
-  return found.is_valid() ? found : nb::object(nb::str(dtype_name(self.element().dtype).c_str()));
+  return found.is_valid() ? found
+                          : nb::object(nb::str(dtype_name(self.element().dtype).c_str()));
 }
 
 std::string describe(const tensor& self) {

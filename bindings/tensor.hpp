@@ -45,7 +45,9 @@ class tensor {
   std::int64_t nbytes() const noexcept;
 
   /// Whether the queue is of the memory's context; an import may be for a queue of another.
-  bool queue_knows_memory() const { return queue() && queue()->get_context() == proof().context(); }
+  bool queue_knows_memory() const {
+    return queue() && queue()->get_context() == proof().context();
+  }
   /// The queues that use the memory, if this package allocated it, or null.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
   /// The Python owner, or null.

@@ -15,8 +15,7 @@ namespace {
 void check_within(const tensor_structure& view, const byte_range& object) {
   const auto [begin, end] = object;
   const auto bytes = [&] {
-    return " within the " + detail::digits(object.end - object.begin) +
-           " bytes of the object";
+    return " within the " + detail::digits(object.end - object.begin) + " bytes of the object";
   };
   if (view.first < begin || view.first > end || (view.first == end && !view.empty)) {
     detail::refuse(errc::out_of_bounds, "byte_offset", "a first element" + bytes(),
@@ -71,7 +70,7 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
 }
 
 proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
-                            nb::handle strides, nb::handle byte_offset, nb::handle queue) {
+                           nb::handle strides, nb::handle byte_offset, nb::handle queue) {
   array_view view = read_array_view(obj, shape, dtype, strides, byte_offset);
   const std::uint64_t flags = (view.readonly ? flag::read_only : 0) | view.element.flags();
   DLTensor described{};
@@ -113,9 +112,9 @@ void register_to_dlpack_tensor(guarded_module& module) {
       },
       nb::arg("obj").none(), nb::arg("shape").none(), nb::arg("dtype").none(),
       nb::arg("strides").none(), nb::arg("byte_offset").none(), nb::arg("queue").none(),
-             nb::sig("def to_dlpack_tensor(obj: typing.Any, shape: typing.Any, "
-                     "dtype: typing.Any, strides: typing.Any, byte_offset: typing.Any, "
-                     "queue: typing.Any) -> DLPackTensor"));
+      nb::sig("def to_dlpack_tensor(obj: typing.Any, shape: typing.Any, "
+              "dtype: typing.Any, strides: typing.Any, byte_offset: typing.Any, "
+              "queue: typing.Any) -> DLPackTensor"));
 }
 
 }  // namespace usm_dlpack::python

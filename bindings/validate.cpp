@@ -109,9 +109,10 @@ nb::tuple bounds_of(nb::handle x) {
 
 void register_allocation(guarded_module& module) {
   using self = allocation_object;
-  guarded_class<self> made(module, "UsmAllocation", nb::is_final(),
-                        nb::sig("@typing.final\nclass UsmAllocation(object)"),
-                        "What `validate` proved of a tensor's memory. Keeps nothing alive.");
+  guarded_class<self> made(
+      module, "UsmAllocation", nb::is_final(),
+      nb::sig("@typing.final\nclass UsmAllocation(object)"),
+      "What `validate` proved of a tensor's memory. Keeps nothing alive.");
   add_memory_properties(made)
       .def_prop_ro(
           "device_id", [](const self& a) { return a.proof().device_id(); },
@@ -164,13 +165,13 @@ void register_allocation(guarded_module& module) {
 
 void register_validate(guarded_module& module) {
   register_allocation(module);
-  module.def("validate", &validate_array, nb::arg("x").none(), nb::arg("usm_types").none(),
-             nb::arg("backends").none(), nb::arg("dtype").none(), nb::arg("ndim").none(),
-             nb::arg("readonly").none(), nb::arg("overlapping").none(),
-             nb::arg("device").none(),
-             nb::sig("def validate(x: typing.Any, usm_types: typing.Any, backends: typing.Any, "
-                     "dtype: typing.Any, ndim: typing.Any, readonly: typing.Any, "
-                     "overlapping: typing.Any, device: typing.Any) -> UsmAllocation"));
+  module.def(
+      "validate", &validate_array, nb::arg("x").none(), nb::arg("usm_types").none(),
+      nb::arg("backends").none(), nb::arg("dtype").none(), nb::arg("ndim").none(),
+      nb::arg("readonly").none(), nb::arg("overlapping").none(), nb::arg("device").none(),
+      nb::sig("def validate(x: typing.Any, usm_types: typing.Any, backends: typing.Any, "
+              "dtype: typing.Any, ndim: typing.Any, readonly: typing.Any, "
+              "overlapping: typing.Any, device: typing.Any) -> UsmAllocation"));
   module.def("bounds_of", &bounds_of, nb::arg("x"),
              nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
                      "tuple[int, int, int, int, int]"));

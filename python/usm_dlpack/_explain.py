@@ -200,12 +200,11 @@ def _given(**keywords: Any) -> Facts:
 
 
 def _directions(x: object, direction: object, imports: Facts, exports: Facts) -> list[str]:
-    if direction not in (None, *_STEPS):
-        kind = ValueError if isinstance(direction, str) else TypeError
+    is_name = isinstance(direction, str)
+    if direction is not None and not (is_name and direction in _STEPS):
+        kind = ValueError if is_name else TypeError
         expected = 'None, "import" or "export"'
-        raise kind(
-            f"direction: expected {expected}, found {shown(direction)}; pass one of these"
-        )
+        raise kind(f"direction: expected {expected}, found {shown(direction)}; pass one of these")
     given = {"export": exports, "import": imports}
     implied = [way for way, keywords in given.items() if keywords or way == direction]
     if len(implied) > 1:

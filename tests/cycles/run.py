@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 # The capsules are those of the Python tests.
-sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "python" / "support"))
 
 import numpy as np
 import pytest

@@ -171,7 +171,7 @@ def run_gtest(configuration: str, devices: str, chosen: str) -> set[str]:
 def run_pytest(configuration: str, *arguments: str | Path) -> None:
     pytest = (VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}")
     ours = {
-        "PYTHONPATH": f"{HERE}:{PYTHON_TESTS}",
+        "PYTHONPATH": f"{HERE}:{PYTHON_TESTS / 'support'}",
         "DRIVER_CONFIGURATION": configuration,
     }
     run_tests(configuration, *pytest, *arguments, **ours)
@@ -215,7 +215,7 @@ def run_configured(plan: Plan) -> str:
 
 def refuse_stale(plan: Plan) -> None:
     """Refuse a pattern or a word that leaves out no test."""
-    environment = rig.environment_of(plan.one) | {"PYTHONPATH": str(PYTHON_TESTS)}
+    environment = rig.environment_of(plan.one) | {"PYTHONPATH": str(PYTHON_TESTS / "support")}
     files = [PYTHON_TESTS / file for file in plan.files]
     pytest = (VENV.python, "-m", "pytest", "-q", "--collect-only", *files)
     commands: dict[str, tuple[str | Path, ...]] = {

@@ -6,5 +6,5 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python" / "support"))
 pytest.register_assert_rewrite("guide")

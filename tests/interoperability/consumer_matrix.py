@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path += [str(HERE.parent / "devices"), str(HERE.parent / "python")]
+sys.path += [str(HERE.parent / "devices"), str(HERE.parent / "python" / "support")]
 
 from driver_copies import copy_driver  # noqa: E402
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python" / "support"))
 
 import numpy as np
 from consumer_cases import CASES, PLAIN_DTYPES, Case, make_tensor, see_tensor

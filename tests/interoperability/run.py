@@ -80,7 +80,7 @@ def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> 
             *(f"--ours={side}", f"--counts={environment.folder / f'own_tests_{side}.json'}"),
             *("--pyargs", *OWN_TESTS[peer]),
             arguments=arguments,
-            PYTHONPATH=f"{HERE}{os.pathsep}{ROOT / 'tests' / 'python'}",
+            PYTHONPATH=f"{HERE}{os.pathsep}{ROOT / 'tests' / 'python' / 'support'}",
         )
 
 

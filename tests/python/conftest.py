@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+SUPPORT = Path(__file__).with_name("support")
+sys.path.insert(0, str(SUPPORT))
 pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "pending_work")
 
 import clean_environment  # noqa: E402
@@ -138,7 +140,7 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
         if code is not None:
             code = "import time_limit\ntime_limit.begin()\n" + textwrap.dedent(code)
             arguments = ("-c", code, *arguments)
-            variables = {"PYTHONPATH": str(Path(__file__).parent)} | variables
+            variables = {"PYTHONPATH": str(SUPPORT)} | variables
         command = (sys.executable, "-W", "error", *arguments)
         with time_limit.paused():
             return clean_environment.run(*command, cwd=folder, **variables)

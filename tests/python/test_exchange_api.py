@@ -11,7 +11,7 @@ import extension_under_test
 import ml_dtypes
 import numpy as np
 import pytest
-from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError, capsule_of, table_of
+from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError, Table, capsule_of
 from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
@@ -255,34 +255,6 @@ def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(field, value, said
 
 
 # --- tables of other types
-
-
-class Table:
-    """The table of a type that a test makes: it answers what the test sets, and notes the calls."""
-
-    def __init__(self, foreign: ForeignTensor) -> None:
-        self.foreign = foreign
-        self.status, self.stream_status = 0, 0
-        self.gives = True
-        self.stream: int | None = None
-        self.calls: list[str] = []
-        self.struct = table_of(self._export, self._stream)
-
-    def _export(self, _: Any, out: Any) -> int:
-        self.calls.append("export")
-        if self.gives:
-            out[0] = ctypes.pointer(self.foreign.managed)
-        return self.status
-
-    def _stream(self, device_type: int, device_id: int, out: Any) -> int:
-        self.calls.append(f"stream {device_type} {device_id}")
-        out[0] = self.stream
-        return self.stream_status
-
-    def array(self, capsule: Any = None, **members: Any) -> Any:
-        """Return an object of a new type that offers the table, and `__dlpack__` besides."""
-        members["__dlpack_c_exchange_api__"] = capsule or capsule_of(self.struct)
-        return type("Offering", (ForeignArray,), members)(self.foreign)
 
 
 @pytest.fixture

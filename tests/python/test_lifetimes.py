@@ -96,7 +96,7 @@ def test_a_long_chain_of_tensors_ends_on_a_small_stack(succeed):
 @pytest.mark.parametrize("work", [pytest.param("alone", marks=pytest.mark.extended), "host-task"])
 @pytest.mark.parametrize(("ways", "last"), [("copies", "cycle"), ("lent", "exported before")])
 def test_memory_goes_after_the_work_on_it(ways, last, work, succeed, project_root):
-    program = str(project_root / "tests" / "python" / "pending_frees.py")
+    program = str(project_root / "tests" / "python" / "support" / "pending_frees.py")
     assert succeed(arguments=(program, ways, work)).endswith(f"\n{last}\n")
 
 
@@ -104,7 +104,7 @@ def test_memory_goes_after_the_work_on_it(ways, last, work, succeed, project_roo
     "what", ["growth", "frees", pytest.param("queries", marks=pytest.mark.extended)]
 )
 def test_memory_of_many_queues(what, succeed, project_root):
-    program = str(project_root / "tests" / "python" / "many_queues.py")
+    program = str(project_root / "tests" / "python" / "support" / "many_queues.py")
     assert succeed(arguments=(program, what)).endswith("\nall\n")
 
 

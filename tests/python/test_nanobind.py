@@ -21,14 +21,14 @@ import numpy as np
 import pytest
 import tvm_ffi
 import usm_dlpack
+from c_exchange_api import Table
 from capsules import IS_COPIED, READ_ONLY, VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill, answer_behind
 from refusals import refused, wrong_argument
-from test_exchange_api import Table
-from test_types import checked_by
 from threads_at_once import THREADS, at_once
+from type_checkers import checked_by
 from usm_dlpack import from_dlpack, to_dlpack_tensor
 
 ROW = "float32 view of rank 1: "
@@ -879,7 +879,9 @@ print("fine")
 
 def test_an_array_goes_while_work_before_it_needs_the_gil(folder, succeed):
     code = _IN_A_NEW_PROCESS + _BEHIND_A_TASK_THAT_NEEDS_THE_GIL
-    printed = succeed(code, arguments=(folder,), PYTHONPATH=str(Path(__file__).parent))
+    printed = succeed(
+        code, arguments=(folder,), PYTHONPATH=str(Path(__file__).with_name("support"))
+    )
     assert printed == "scratch: expected no failure, found one as asked for\nfine\n"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import dpctl
 import numpy as np
 import pytest
+from c_exchange_api import Table
 from capsules import (
     LEGACY,
     NEWEST,
@@ -34,7 +35,6 @@ from pending_work import (
     is_complete,
 )
 from refusals import refused, wrong_argument
-from test_exchange_api import Table
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
 HOST = (1, 0)

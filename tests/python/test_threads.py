@@ -4,7 +4,6 @@
 import ctypes
 import gc
 import sys
-import time
 from collections.abc import Iterator
 
 import numpy as np

@@ -331,7 +331,9 @@ def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory):
 def test_a_name_means_the_same_whatever_numpy_knows(memory, kind, code, bits, lanes):
     name = f"{kind}{bits}" if lanes == 1 else f"{kind}{bits}x{lanes}"
     read = to_dlpack_tensor(memory, shape=0, dtype=name)
-    assert str(read.dtype) == str(to_dlpack_tensor(memory, shape=0, dtype=(code, bits, lanes)).dtype)
+    assert str(read.dtype) == str(
+        to_dlpack_tensor(memory, shape=0, dtype=(code, bits, lanes)).dtype
+    )
     assert str(read.dtype) == name
     inside = content_of(read.__dlpack__()).dl_tensor
     assert (inside.code, inside.bits, inside.lanes) == (code, bits, lanes)

@@ -2,14 +2,12 @@
 """Type checkers know all that is public, from the package as it is installed."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import time_limit
 import typed_consumer
 import usm_dlpack
+from type_checkers import CHECKERS, checked_by
 from usm_dlpack._core import HostView
 from usm_dlpack._explain import Step
 
@@ -37,17 +35,6 @@ memory = dpctl.memory.MemoryUSMDevice(96, queue=dpctl.SyclQueue())
 queue: dpctl.SyclQueue | None = usm_dlpack.to_dlpack_tensor(memory).sycl_queue
 values = numpy.asarray(usm_dlpack.from_dlpack(memory).host_view())
 """
-CHECKERS = {
-    "mypy": ["--strict", "--config-file=", "--cache-dir=cache", "--python-executable"],
-    "pyright": ["--pythonpath"],
-}
-
-
-def checked_by(checker: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a type checker on a folder, where no configuration is, for this environment."""
-    command = [sys.executable, "-m", checker, *CHECKERS[checker], sys.executable, "."]
-    with time_limit.paused():
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("checker", CHECKERS)

@@ -143,8 +143,8 @@ nb::handle to_python(Result&& result) noexcept {
     const std::optional<sycl::queue> queue = made.queue();
     requirements wanted;
     wanted.usm_types = require_kind<View>({}).usm_types;
-    return nb::steal(package_interface::get().make_tensor(
-        std::move(made).release().release(), queue ? &*queue : nullptr, wanted));
+    return nb::steal(package_interface::get().make_tensor(std::move(made).release().release(),
+                                                          queue ? &*queue : nullptr, wanted));
   });
 }
 

@@ -140,8 +140,8 @@ inline memory_place find_place(const exported_memory& memory, const platform_ent
 /// Runs the export protocol for a context.
 /// @param queue_id device id of the queue, or -1 if only a context was given
 inline DLDevice find_device_by_context(const exported_memory& memory,
-                                        const sycl::context& context,
-                                        std::int32_t queue_id = -1) {
+                                       const sycl::context& context,
+                                       std::int32_t queue_id = -1) {
   const platform_entry* const entry = device_table::get().find(context);
   if (entry == nullptr) {
     refuse_context(memory.pointer, memory.empty, context, queue_id);

@@ -20,7 +20,7 @@ NAME = "extension_under_test_module"
 def build_project(source: Path, name: str) -> Path:
     """Build a project, or what has changed of it, and return its folder."""
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
-    folder = PROJECT.parents[2] / "build" / name / place
+    folder = PROJECT.parents[3] / "build" / name / place
     tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command in (
         [

@@ -51,7 +51,7 @@ def _gates() -> ctypes.CDLL:
     source = Path(__file__).with_name("event_gate.cpp")
     prefix = Path(sys.prefix)
     name = hashlib.sha256(source.read_bytes() + bytes(prefix)).hexdigest()[:16]
-    library = source.parents[2] / "build" / "event_gate" / f"{name}.so"
+    library = source.parents[3] / "build" / "event_gate" / f"{name}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         partial = library.with_suffix(f".{os.getpid()}")

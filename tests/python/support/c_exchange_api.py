@@ -5,7 +5,14 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from capsules import DLManagedTensorVersioned, DLTensor, get_pointer, new_capsule
+from capsules import (
+    DLManagedTensorVersioned,
+    DLTensor,
+    ForeignArray,
+    ForeignTensor,
+    get_pointer,
+    new_capsule,
+)
 from dpctl.memory import MemoryUSMHost
 from memory_sources import new_queue
 from usm_dlpack import root_device, to_dlpack_tensor
@@ -102,3 +109,31 @@ class ExchangeAPI:
         capsule = new_capsule(address, b"SyclQueueRef")
         memory = MemoryUSMHost(4, queue=new_queue(root_device(device_id)))
         return to_dlpack_tensor(memory, queue=capsule).sycl_queue
+
+
+class Table:
+    """The table of a type that a test makes: it answers what the test sets, and notes the calls."""
+
+    def __init__(self, foreign: ForeignTensor) -> None:
+        self.foreign = foreign
+        self.status, self.stream_status = 0, 0
+        self.gives = True
+        self.stream: int | None = None
+        self.calls: list[str] = []
+        self.struct = table_of(self._export, self._stream)
+
+    def _export(self, _: Any, out: Any) -> int:
+        self.calls.append("export")
+        if self.gives:
+            out[0] = ctypes.pointer(self.foreign.managed)
+        return self.status
+
+    def _stream(self, device_type: int, device_id: int, out: Any) -> int:
+        self.calls.append(f"stream {device_type} {device_id}")
+        out[0] = self.stream
+        return self.stream_status
+
+    def array(self, capsule: Any = None, **members: Any) -> Any:
+        """Return an object of a new type that offers the table, and `__dlpack__` besides."""
+        members["__dlpack_c_exchange_api__"] = capsule or capsule_of(self.struct)
+        return type("Offering", (ForeignArray,), members)(self.foreign)
