@@ -60,13 +60,13 @@ def test_what_tvm_ffi_holds_is_the_same_memory_kept_alive(usm_type, queue):
     assert gone() is None
 
 
-def test_an_empty_tensor_may_have_null_data(foreign, memory):
+@pytest.mark.parametrize("is_null", [True, False])
+def test_an_empty_tensor_may_have_null_data(foreign, memory, is_null):
     foreign.tensor.shape[0] = 0
-    for foreign.tensor.data in (None, address_of(memory)):
-        address = foreign.tensor.data
-        tensor = from_dlpack(ForeignArray(foreign))
-        assert (tensor.shape, tensor.size, tensor.data) == ((0, 4), 0, address or 0)
-        assert same_view(from_dlpack(tensor), tensor)
+    foreign.tensor.data = None if is_null else address_of(memory)
+    tensor = from_dlpack(ForeignArray(foreign))
+    assert (tensor.shape, tensor.size, tensor.data) == ((0, 4), 0, foreign.tensor.data or 0)
+    assert same_view(from_dlpack(tensor), tensor)
 
 
 @pytest.mark.parametrize("minor", [0, 99])
@@ -91,30 +91,44 @@ def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(foreign):
     assert foreign.deletions == 1
 
 
-def test_an_answer_that_is_no_fresh_capsule_is_refused():
-    for answer in (None, "dltensor"):
-        with refused("capsule_unusable", "capsule", found=f"of type {type(answer).__name__}"):
-            from_dlpack(OldArray(answer))
-    for name, found in (
+@pytest.mark.parametrize("answer", [None, "dltensor"])
+def test_an_answer_that_is_no_capsule_is_refused(answer):
+    with refused("capsule_unusable", "capsule", found=f"of type {type(answer).__name__}"):
+        from_dlpack(OldArray(answer))
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
         (None, "one without a name"),
         (b"used_dltensor_versioned", 'one named "used_dltensor_versioned"'),
         (b"SyclQueueRef", 'one named "SyclQueueRef"'),
-    ):
-        capsule = new_capsule(64, name)
-        with refused("capsule_unusable", "capsule", expected="a fresh one", found=found):
-            from_dlpack(OldArray(capsule))
-        assert name_of(capsule) == name
+    ],
+)
+def test_a_capsule_that_is_not_fresh_is_refused(name, found):
+    capsule = new_capsule(64, name)
+    with refused("capsule_unusable", "capsule", expected="a fresh one", found=found):
+        from_dlpack(OldArray(capsule))
+    assert name_of(capsule) == name
 
 
-def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(versioned):
-    array = ForeignArray(versioned)
-    for asked in (None, (14, 0)):
-        array.device = (2, 0)
-        with refused("device_type_unsupported", "device.device_type", found="kDLCUDA (2)"):
-            from_dlpack(array, device=asked)
-        for array.device in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40)):
-            with refused("device_type_unsupported", "__dlpack_device__", found=repr(array.device)):
-                from_dlpack(array, device=asked)
+@pytest.mark.parametrize("asked", [None, (14, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("device", "field", "found"),
+    [
+        ((2, 0), "device.device_type", "kDLCUDA (2)"),
+        *(
+            (nonsense, "__dlpack_device__", repr(nonsense))
+            for nonsense in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40))
+        ),
+    ],
+)
+def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(
+    versioned, asked, device, field, found
+):
+    array = ForeignArray(versioned, device=device)
+    with refused("device_type_unsupported", field, found=found):
+        from_dlpack(array, device=asked)
     assert array.asked == []
 
 

@@ -127,19 +127,17 @@ def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy):
     assert foreign.deletions == 1
 
 
-def test_usm_of_another_kind_is_copied(usm_type, queue):
+@pytest.mark.parametrize("wanted", ["host", "device", "shared"])
+def test_usm_of_another_kind_is_copied(usm_type, wanted, queue):
     owner = allocate(usm_type, 48, queue)
     tensor = to_dlpack_tensor(owner, shape=(3, 2), strides=(-4, 2), dtype="f4", byte_offset=32)
-    for wanted in ("host", "device", "shared"):
-        made = from_dlpack(tensor, usm_type=wanted)
-        assert made.usm_type == wanted
-        assert (made.data == tensor.data) is (wanted == usm_type)
-        assert np.array_equal(made.numpy(), tensor.numpy())
-        if wanted != usm_type:
-            with refused(
-                "copy_needed", "copy", expected="for another device or USM", found="False"
-            ):
-                from_dlpack(tensor, usm_type=wanted, copy=False)
+    made = from_dlpack(tensor, usm_type=wanted)
+    assert made.usm_type == wanted
+    assert (made.data == tensor.data) is (wanted == usm_type)
+    assert np.array_equal(made.numpy(), tensor.numpy())
+    if wanted != usm_type:
+        with refused("copy_needed", "copy", expected="for another device or USM", found="False"):
+            from_dlpack(tensor, usm_type=wanted, copy=False)
 
 
 def test_a_copy_of_read_only_memory_may_be_written(memory):
@@ -217,10 +215,10 @@ def test_an_id_alone_is_told_the_pair_that_it_may_mean(memory, device, remedy):
             call(to_dlpack_tensor(memory), device=device)
 
 
-def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(memory):
+@pytest.mark.parametrize("copy", [False, 0, np.False_, True, 1, np.True_])
+def test_a_copy_may_be_asked_for_by_a_bool_of_python_or_numpy(memory, copy):
     tensor = to_dlpack_tensor(memory)
-    for copy in (False, 0, np.False_, True, 1, np.True_):
-        assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
+    assert (from_dlpack(tensor, copy=copy).data != tensor.data) is bool(copy)
 
 
 def test_numpy_gives_a_new_compact_array_that_may_be_written(memory):

@@ -170,11 +170,13 @@ def test_a_queue_of_another_context_makes_the_host_wait(producer, foreign_queue,
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
 
 
-def test_a_refused_export_hands_nothing_over(consumer, pending):
+@pytest.mark.parametrize(
+    ("keyword", "value"), [("max_version", 1), ("copy", "x"), ("dl_device", (2, 0))]
+)
+def test_a_refused_export_hands_nothing_over(consumer, pending, keyword, value):
     tensor = tensor_of(pending)
-    for keyword, value in (("max_version", 1), ("copy", "x"), ("dl_device", (2, 0))):
-        with refused("request_unsupported", keyword):
-            tensor.__dlpack__(**({"stream": consumer} | {keyword: value}))
+    with refused("request_unsupported", keyword):
+        tensor.__dlpack__(**({"stream": consumer} | {keyword: value}))
     assert Reader(consumer, pending.memory).seen == ZEROS
     assert pending.is_pending
 
@@ -309,12 +311,12 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("device", [None, HOST], ids=str)
 @pytest.mark.parametrize("name", NO_STREAMS)
-def test_what_is_no_queue_is_a_value_error(name, queue, tensor):
+def test_what_is_no_queue_is_a_value_error(name, device, queue, tensor):
     stream = NO_STREAMS[name](queue)
-    for device in (None, HOST):
-        with wrong_argument(ValueError, "stream", "-1, a dpctl.SyclQueue, a capsule"):
-            tensor.__dlpack__(stream=stream, dl_device=device)
+    with wrong_argument(ValueError, "stream", "-1, a dpctl.SyclQueue, a capsule"):
+        tensor.__dlpack__(stream=stream, dl_device=device)
     assert tensor.__dlpack__(stream=queue) is not None
 
 
@@ -379,13 +381,20 @@ def test_an_import_for_a_queue_is_ordered_behind_the_queue_of_the_producer(kind,
 
 
 @of_each_kind
-def test_a_copy_waits_for_the_queue_of_the_producer(kind, producer, consumer, start):
-    for keywords in ({"copy": True}, {"usm_type": "host"}, {"copy": True, "device": consumer}):
-        # One at a time: an out-of-order queue may hold up one waiting thread only.
-        pending = start(producer)
-        array = kind(pending.memory, producer)
-        copied = answer_behind(pending, partial(from_dlpack, array, **keywords))
-        assert copied.numpy().tolist() == VALUES
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"usm_type": "host"}], ids=str)
+def test_a_copy_waits_for_the_queue_of_the_producer(kind, producer, keywords, start):
+    pending = start(producer)
+    array = kind(pending.memory, producer)
+    copied = answer_behind(pending, partial(from_dlpack, array, **keywords))
+    assert copied.numpy().tolist() == VALUES
+
+
+@of_each_kind
+def test_a_copy_for_a_queue_waits_for_the_queue_of_the_producer(kind, producer, consumer, start):
+    pending = start(producer)
+    array = kind(pending.memory, producer)
+    copied = answer_behind(pending, lambda: from_dlpack(array, copy=True, device=consumer))
+    assert copied.numpy().tolist() == VALUES
 
 
 @of_each_kind

@@ -72,18 +72,21 @@ def test_array_interface_says_what_the_tensor_says(memory, queue):
     }
 
 
-def test_the_class_makes_no_tensors_by_itself():
-    for arguments in ((), (1,)):
-        with wrong_argument(TypeError, "DLPackTensor", "use to_dlpack_tensor or from_dlpack"):
-            DLPackTensor(*arguments)
+@pytest.mark.parametrize("arguments", [(), (1,)], ids=str)
+def test_the_class_makes_no_tensors_by_itself(arguments):
+    with wrong_argument(TypeError, "DLPackTensor", "use to_dlpack_tensor or from_dlpack"):
+        DLPackTensor(*arguments)
+
+
+def test_the_class_has_no_subclasses():
     with pytest.raises(TypeError):
         type("Derived", (DLPackTensor,), {})
 
 
-def test_no_other_process_gets_a_tensor(memory):
-    for act in (pickle.dumps, copy.copy, copy.deepcopy):
-        with wrong_argument(TypeError, "DLPackTensor", "memory that belongs to this process"):
-            act(to_dlpack_tensor(memory))
+@pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_no_other_process_gets_a_tensor(memory, act):
+    with wrong_argument(TypeError, "DLPackTensor", "memory that belongs to this process"):
+        act(to_dlpack_tensor(memory))
 
 
 def test_a_dtype_without_a_type_string_has_no_array_interface(memory):
@@ -95,10 +98,13 @@ def test_a_dtype_without_a_type_string_has_no_array_interface(memory):
 # --- shapes, strides and offsets within 48 bytes
 
 
-def test_extents_and_strides_may_be_an_int_or_any_sequence(memory):
-    for shape in (12, np.int64(12), [12], np.array([12])):
-        tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
-        assert (tensor.shape, tensor.strides) == ((12,), (1,))
+@pytest.mark.parametrize("shape", [12, np.int64(12), [12], np.array([12])], ids=repr)
+def test_an_extent_may_be_an_int_or_any_sequence(memory, shape):
+    tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
+    assert (tensor.shape, tensor.strides) == ((12,), (1,))
+
+
+def test_extents_and_strides_may_be_lists(memory):
     fortran = to_dlpack_tensor(memory, shape=[3, 4], strides=[1, 3], dtype="f4")
     assert (fortran.shape, fortran.strides) == ((3, 4), (1, 3))
     # A complex number is aligned as its parts.
@@ -248,18 +254,15 @@ def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled):
         to_dlpack_tensor(array, shape=2**34)
 
 
-def test_context_pointer_and_queue_are_refused_before_the_bounds(memory, foreign_queue):
-    owner = allocate("device", 48, foreign_queue)
+@pytest.mark.parametrize("beyond", [{}, {"shape": 49}, {"shape": 1, "byte_offset": 2**40}], ids=str)
+def test_context_pointer_and_queue_are_refused_before_the_bounds(memory, foreign_queue, beyond):
+    with refused("context_not_default", "context"):
+        to_dlpack_tensor(allocate("device", 48, foreign_queue), dtype="u1", **beyond)
     host = np.zeros(48, np.uint8)
-    refusals: list[tuple[str, str, Any, Any]] = [
-        ("context_not_default", "context", owner, None),
-        ("pointer_unknown", "data", TypedArray(memory, data=(host.ctypes.data, False)), None),
-        ("context_not_default", "queue", memory, foreign_queue),
-    ]
-    for code, field, source, queue in refusals:
-        for beyond in ({}, {"shape": 49}, {"shape": 1, "byte_offset": 2**40}):
-            with refused(code, field):
-                to_dlpack_tensor(source, dtype="u1", queue=queue, **beyond)
+    with refused("pointer_unknown", "data"):
+        to_dlpack_tensor(TypedArray(memory, data=(host.ctypes.data, False)), dtype="u1", **beyond)
+    with refused("context_not_default", "queue"):
+        to_dlpack_tensor(memory, dtype="u1", queue=foreign_queue, **beyond)
     with refused("context_not_default", "queue"):
         to_dlpack_tensor(memory, shape=0, queue=foreign_queue)
 
@@ -289,13 +292,15 @@ def test_a_dtype_reaches_the_capsule_and_comes_back(memory, given_as, dlpack, se
     assert (inside.code, inside.bits, inside.lanes) == dlpack
 
 
-def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory):
-    big_endian = np.dtype(ml_dtypes.bfloat16).newbyteorder(">")
-    of_numpy = [">f4", big_endian, "O", "f4,f4", "(2,2)f4", {"names": ["x"]}, np.longdouble]
-    others = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (256, 8, 1), (2, 256, 1), (2.0, 32, 1)]
-    for dtype in of_numpy + others:
-        with wrong_argument(TypeError, "dtype"):
-            to_dlpack_tensor(memory, dtype=dtype)
+BIG_ENDIAN = np.dtype(ml_dtypes.bfloat16).newbyteorder(">")
+OF_NUMPY = [">f4", BIG_ENDIAN, "O", "f4,f4", "(2,2)f4", {"names": ["x"]}, np.longdouble]
+OTHERS = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (256, 8, 1), (2, 256, 1), (2.0, 32, 1)]
+
+
+@pytest.mark.parametrize("dtype", OF_NUMPY + OTHERS, ids=str)
+def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory, dtype):
+    with wrong_argument(TypeError, "dtype"):
+        to_dlpack_tensor(memory, dtype=dtype)
 
 
 # --- arrays with an interface of their own
@@ -311,12 +316,16 @@ def test_offset_and_strides_of_the_interface_are_in_elements(memory):
     assert seen.tolist() == [[whole[7], whole[9]], [whole[1], whole[3]]]
 
 
-def test_the_read_only_flag_is_the_arrays_and_dpctl_memory_is_writable(memory):
-    for readonly in (True, False):
-        source = TypedArray(memory, data=(address_of(memory), readonly))
-        for tensor in (to_dlpack_tensor(source), to_dlpack_tensor(source, shape=4, dtype="i2")):
-            assert tensor.readonly is readonly
-            assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
+@pytest.mark.parametrize("readonly", [True, False])
+@pytest.mark.parametrize("changes", [{}, {"shape": 4, "dtype": "i2"}], ids=str)
+def test_the_read_only_flag_is_the_arrays(memory, readonly, changes):
+    source = TypedArray(memory, data=(address_of(memory), readonly))
+    tensor = to_dlpack_tensor(source, **changes)
+    assert tensor.readonly is readonly
+    assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
+
+
+def test_dpctl_memory_is_writable(memory):
     assert memory.__sycl_usm_array_interface__["data"][1] is True
     assert to_dlpack_tensor(memory).readonly is False
 
@@ -400,12 +409,12 @@ def test_numpy_makes_no_array_of_a_tensor_by_itself(memory):
         np.array(to_dlpack_tensor(memory))
 
 
-def test_an_interface_without_a_field_is_refused_by_name(memory):
-    for key in ("data", "shape", "typestr", "syclobj", "version"):
-        source = TypedArray(memory)
-        del source.interface[key]
-        with wrong_argument(ValueError, INTERFACE, f"none of '{key}'"):
-            to_dlpack_tensor(source)
+@pytest.mark.parametrize("key", ["data", "shape", "typestr", "syclobj", "version"])
+def test_an_interface_without_a_field_is_refused_by_name(memory, key):
+    source = TypedArray(memory)
+    del source.interface[key]
+    with wrong_argument(ValueError, INTERFACE, f"none of '{key}'"):
+        to_dlpack_tensor(source)
 
 
 INTERFACE = "__sycl_usm_array_interface__"
@@ -448,10 +457,12 @@ def test_a_dtype_alone_cannot_describe_an_array_with_gaps(memory):
         to_dlpack_tensor(TypedArray(memory, shape=(3,), strides=(4,)), dtype="u1")
 
 
-def test_an_object_without_usm_is_a_type_error():
-    for obj in (None, np.zeros(3), TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5)):
-        with wrong_argument(TypeError, "obj", INTERFACE):
-            to_dlpack_tensor(obj)
+@pytest.mark.parametrize(
+    "obj", [None, np.zeros(3), TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5)], ids=str
+)
+def test_an_object_without_usm_is_a_type_error(obj):
+    with wrong_argument(TypeError, "obj", INTERFACE):
+        to_dlpack_tensor(obj)
 
 
 @pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])
