@@ -156,7 +156,7 @@ std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
   return *std::move(read);
 }
 
-std::vector<std::string> read_names(const char* field, nb::handle values) {
+std::vector<nb::object> read_names(const char* field, nb::handle values) {
   const auto refuse = [&] {
     refuse_argument(nb::exception_type::type_error, field, "a sequence of str",
                     text_of(values), "pass names");
@@ -169,18 +169,16 @@ std::vector<std::string> read_names(const char* field, nb::handle values) {
   if (!iterator.is_valid()) {
     refuse();
   }
-  std::vector<std::string> names;
+  std::vector<nb::object> names;
   while (true) {
-    const nb::object name = nb::steal(PyIter_Next(iterator.ptr()));
+    nb::object name = nb::steal(PyIter_Next(iterator.ptr()));
     if (!name.is_valid()) {
       break;
     }
     if (PyUnicode_Check(name.ptr()) == 0) {
       refuse();
     }
-    const nb::object text = checked(  // a lone surrogate is in no name
-        PyUnicode_AsEncodedString(name.ptr(), "ascii", "backslashreplace"));
-    names.emplace_back(PyBytes_AsString(text.ptr()));
+    names.push_back(std::move(name));
   }
   if (PyErr_Occurred() != nullptr) {
     throw nb::python_error();

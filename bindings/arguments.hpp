@@ -54,8 +54,8 @@ std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::ha
 std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
                                         std::int64_t lowest);
 
-/// Reads a name or a sequence of names. @throws nb::type_error for anything else
-std::vector<std::string> read_names(const char* field, nb::handle values);
+/// Reads a str or a sequence of str. @throws nb::type_error for anything else
+std::vector<nb::object> read_names(const char* field, nb::handle values);
 
 /// Reads None or one of the known names, of which it returns the index.
 /// @throws nb::type_error for what is no name, nb::value_error for another name

@@ -71,26 +71,19 @@ described_array read_tensor(nb::handle object) {
       "correct the object that offers it");
 }
 
-/// Fields of an array interface, borrowed.
-class interface_fields {
- public:
-  explicit interface_fields(nb::handle dictionary) : dictionary_(dictionary) {}
+/// A field of an array interface, or an invalid object. The field is kept alive, because a
+/// value that is read may remove others.
+nb::object find_field(const nb::dict& fields, const char* name) {
+  return fields.get(nb::str(name), nb::handle());
+}
 
-  /// A field, or an invalid handle.
-  nb::handle find(const char* name) const {
-    return PyDict_GetItemString(dictionary_.ptr(), name);
+nb::object read_field(const nb::dict& fields, const char* name) {
+  nb::object field = find_field(fields, name);
+  if (!field.is_valid()) {
+    refuse_interface("none of '" + std::string(name) + "'");
   }
-  nb::handle get(const char* name) const {
-    const nb::handle field = find(name);
-    if (!field.is_valid()) {
-      refuse_interface("none of '" + std::string(name) + "'");
-    }
-    return field;
-  }
-
- private:
-  nb::handle dictionary_;
-};
+  return field;
+}
 
 /// Whether an object equals 1; an array has no truth value.
 bool is_one(nb::handle version) {
@@ -102,7 +95,7 @@ bool is_one(nb::handle version) {
   return equal == 1;
 }
 
-/// Reads an address, which may be a negative offset; nothing if it is none.
+/// Reads an address; nothing if it is none.
 std::optional<std::uintptr_t> find_address(nb::handle value) {
   const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
   if (!number.is_valid()) {
@@ -125,29 +118,30 @@ std::vector<std::int64_t> read_sequence(const char* field, nb::handle values,
   return *std::move(read);
 }
 
-described_array read_fields(nb::handle dictionary) {
-  const interface_fields fields(dictionary);
+described_array read_fields(const nb::dict& fields) {
   described_array read;
   array_view& view = read.view;
-  if (const nb::handle version = fields.get("version"); !is_one(version)) {
+  if (const nb::object version = read_field(fields, "version"); !is_one(version)) {
     refuse_interface("the version " + text_of(version));
   }
-  const nb::handle data = fields.get("data");
-  const bool is_pair = (PyTuple_Check(data.ptr()) != 0 || PyList_Check(data.ptr()) != 0) &&
-                       PySequence_Size(data.ptr()) == 2;
-  const auto address = is_pair ? find_address(nb::object(data[0])) : std::nullopt;
+  nb::object data = read_field(fields, "data");
+  if (PyList_Check(data.ptr()) != 0) {
+    data = checked(PyList_AsTuple(data.ptr()));
+  }
+  const bool is_pair = PyTuple_Check(data.ptr()) != 0 && PyTuple_Size(data.ptr()) == 2;
+  const auto address = is_pair ? find_address(PyTuple_GetItem(data.ptr(), 0)) : std::nullopt;
   if (!address) {
     refuse_interface("the data " + text_of(data));
   }
   view.data = *address;
-  const int readonly = PyObject_IsTrue(nb::object(data[1]).ptr());
+  const int readonly = PyObject_IsTrue(PyTuple_GetItem(data.ptr(), 1));
   if (readonly < 0) {
     static_cast<void>(checked_unless(PyExc_Exception, nullptr));
     refuse_interface("the data " + text_of(data));
   }
   view.readonly = readonly == 1;
-  view.shape = read_sequence("shape", fields.get("shape"), 0);
-  const nb::handle strides = fields.find("strides");
+  view.shape = read_sequence("shape", read_field(fields, "shape"), 0);
+  const nb::object strides = find_field(fields, "strides");
   if (strides.is_valid() && !strides.is_none()) {
     view.strides = read_sequence("strides", strides, std::numeric_limits<std::int64_t>::min());
     if (view.strides->size() != view.shape.size()) {
@@ -155,14 +149,14 @@ described_array read_fields(nb::handle dictionary) {
                        std::to_string(view.shape.size()) + " dimensions");
     }
   }
-  const nb::handle typestr = fields.get("typestr");
+  const nb::object typestr = read_field(fields, "typestr");
   const std::optional<element_type> element = find_typestr_element(typestr);
   if (!element) {
     refuse_interface("the typestr " + text_of(typestr));
   }
   view.element = *element;
   const wide itemsize = view.element.bits() / 8;
-  const nb::handle offset = fields.find("offset");
+  const nb::object offset = find_field(fields, "offset");
   const std::optional<std::int64_t> elements =
       offset.is_valid() ? find_integer(offset) : std::optional<std::int64_t>(0);
   const wide first = view.data + elements.value_or(-1) * itemsize;
@@ -170,7 +164,7 @@ described_array read_fields(nb::handle dictionary) {
     refuse_interface("the offset " + text_of(offset));
   }
   view.first = static_cast<std::uintptr_t>(first);
-  view.syclobj = nb::borrow(fields.get("syclobj"));
+  view.syclobj = read_field(fields, "syclobj");
   wide low = 0;
   wide count = count_of(view.shape);
   if (count != 0 && view.strides) {
@@ -199,7 +193,7 @@ described_array read_object(nb::handle object) {
                     "one of type " + name_of_type(object),
                     "pass dpctl.memory or a dpnp array, or use from_dlpack");
   }
-  described_array read = read_fields(interface);
+  described_array read = read_fields(nb::borrow<nb::dict>(interface));
   // dpctl.memory reports writable memory as read-only.
   read.view.readonly = read.view.readonly && !is_dpctl_memory(object);
   return read;

@@ -173,12 +173,14 @@ std::optional<std::string> find_text(nb::handle object) {
 
 imported numpy_array_class{"numpy", "ndarray"};
 
-/// Whether NumPy itself exports an array: a class may export others than it has.
-bool is_exported_by_numpy(nb::handle x) {
-  if (!is_instance(x, numpy_array_class)) {
-    return false;
-  }
-  return x.type().attr("__dlpack__").is(numpy_array_class.get().attr("__dlpack__"));
+/// An array as NumPy itself exports it, of whose dtype no class can lie; an invalid object if
+/// NumPy does not export it: a class may export others than it has.
+nb::object find_exported_by_numpy(nb::handle x) {
+  static imported asarray{"numpy", "asarray"};
+  const bool is_numpys =
+      is_instance(x, numpy_array_class) &&
+      x.type().attr("__dlpack__").is(numpy_array_class.get().attr("__dlpack__"));
+  return is_numpys ? asarray.get()(x) : nb::object();
 }
 
 }  // namespace
@@ -311,11 +313,11 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
 }
 
 exportable make_exportable(nb::handle x) {
-  static imported asarray{"numpy", "asarray"};
-  if (!is_exported_by_numpy(x)) {
+  const nb::object exported = find_exported_by_numpy(x);
+  if (!exported.is_valid()) {
     return {nb::borrow(x), {}};
   }
-  const nb::object dtype = x.attr("dtype");
+  const nb::object dtype = exported.attr("dtype");
   const nb::object module = dtype.attr("type").attr("__module__");
   if (PyUnicode_Check(module.ptr()) == 0 ||
       PyUnicode_CompareWithASCIIString(module.ptr(), "ml_dtypes") != 0) {
@@ -327,16 +329,19 @@ exportable make_exportable(nb::handle x) {
                    text_of(dtype), "convert the array, or reinterpret its memory");
   }
   const std::string bits = "u" + std::to_string(element->bits() / 8);
-  return {asarray.get()(x).attr("view")(bits), element};
+  return {exported.attr("view")(bits), element};
 }
 
 exportable make_values_exportable(nb::handle host, element_type expected) {
   static imported asarray{"numpy", "asarray"};
   static imported memoryview{"builtins", "memoryview"};
   nb::object values = nb::borrow(host);
-  if (!nb::hasattr(host, "__dlpack__")) {
+  const auto has = [&](const char* name) {
+    return find_attribute(host, name, PyExc_Exception).is_valid();
+  };
+  if (!has("__dlpack__")) {
     try {
-      if (!nb::hasattr(host, "__array_interface__")) {
+      if (!has("__array_interface__")) {
         values = memoryview.get()(host);
       }
       values = asarray.get()(values);
@@ -349,8 +354,8 @@ exportable make_values_exportable(nb::handle host, element_type expected) {
                       text_of_type(host), "pass for example a NumPy array");
     }
   }
-  if (is_exported_by_numpy(values)) {
-    const nb::object dtype = values.attr("dtype");
+  if (const nb::object exported = find_exported_by_numpy(values); exported.is_valid()) {
+    const nb::object dtype = exported.attr("dtype");
     if (!find_element(dtype)) {
       const nb::object own = find_numpy_dtype(expected);
       detail::refuse(

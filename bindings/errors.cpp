@@ -145,19 +145,25 @@ nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored
 }
 
 nb::object find_attribute(nb::handle object, nb::handle name) {
-  const bool is_of_type = PyObject_HasAttr(object.type().ptr(), name.ptr()) == 1;
-  if (!is_of_type && !may_have(object, name)) {
-    return {};
+  if (type_has(object, name)) {
+    return checked(PyObject_GetAttr(object.ptr(), name.ptr()));
   }
-  PyObject* found = PyObject_GetAttr(object.ptr(), name.ptr());
-  return is_of_type ? checked(found) : checked_unless(PyExc_AttributeError, found);
-}
-
-bool may_have(nb::handle object, nb::handle name) {
   auto* type = reinterpret_cast<PyTypeObject*>(object.type().ptr());
   const bool computes = PyType_GetSlot(type, Py_tp_getattro) !=
                         reinterpret_cast<void*>(&PyObject_GenericGetAttr);
-  return computes || PyObject_HasAttr(object.ptr(), name.ptr()) == 1;
+  // Much cheaper than a lookup that fails.
+  if (!computes && PyObject_HasAttr(object.ptr(), name.ptr()) == 0) {
+    return {};
+  }
+  return checked_unless(PyExc_AttributeError, PyObject_GetAttr(object.ptr(), name.ptr()));
+}
+
+bool type_has(nb::handle object, nb::handle name) {
+  const nb::handle type = object.type();
+  if (type.type().is(&PyType_Type)) {  // which runs no Python code, and is quick
+    return PyObject_HasAttr(type.ptr(), name.ptr()) == 1;
+  }
+  return checked_unless(PyExc_Exception, PyObject_GetAttr(type.ptr(), name.ptr())).is_valid();
 }
 
 std::string name_of_type(nb::handle object) {
@@ -178,7 +184,8 @@ std::string text_of(nb::handle object) {
   const nb::object shown = checked_unless(PyExc_Exception, PyObject_ASCII(object.ptr()));
   if (shown.is_valid()) {
     std::string text = nb::cast<std::string>(shown);
-    if (text.find("0x") == std::string::npos) {
+    // A sentence ends at a zero character.
+    if (text.find("0x") == std::string::npos && text.find('\0') == std::string::npos) {
       return text;
     }
   } else if (PyLong_CheckExact(object.ptr()) != 0) {  // of more digits than Python prints

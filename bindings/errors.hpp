@@ -54,9 +54,8 @@ nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored
 /// @param name a string of Python
 /// @throws nb::python_error whatever a property or `__getattr__` raises
 nb::object find_attribute(nb::handle object, nb::handle name);
-/// Whether an object may have an attribute: true if its type computes attributes, otherwise
-/// only for one that can be read. Much cheaper than a lookup that fails.
-bool may_have(nb::handle object, nb::handle name);
+/// Whether the type of an object has an attribute; false if its metaclass raises an Exception.
+bool type_has(nb::handle object, nb::handle name);
 
 /// The name of an object's type in ASCII, whatever its metaclass says.
 std::string name_of_type(nb::handle object);

@@ -21,7 +21,7 @@ using detail::proved_tensor;
 constexpr const char* sycl_interface = "__sycl_usm_array_interface__";
 
 bool has_attribute(nb::handle object, const char* name) {
-  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())), name) == 1;
+  return type_has(object, nb::str(name));
 }
 
 /// Whether an object that is not an array by its type has an attribute of one by itself, like
@@ -100,10 +100,10 @@ void give_back(PyObject* holder) noexcept {
 }
 
 /// The owner of a capsule's content: the capsule itself if nobody else refers to it.
-nb::object keeper_of(nb::object capsule, const capsule_content& content) {
+nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
 #if !defined(Py_GIL_DISABLED)
   if (Py_REFCNT(capsule.ptr()) == 1) {
-    return capsule;
+    return std::move(capsule);
   }
 #endif
   auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
@@ -121,6 +121,7 @@ offer offer_foreign(nb::handle array, const requirements& wanted, proved_tensor&
   import_request request;
   request.anywhere = true;
   offered_capsule offered = ask_producer(array, request);
+  const nb::ft_object_guard alone(offered.capsule);
   const capsule_content content = read_capsule(offered.capsule);
   const DLTensor& described = content.described();
   const bool fits = has_type(described, wanted);
@@ -137,7 +138,7 @@ offer offer_foreign(nb::handle array, const requirements& wanted, proved_tensor&
     out.described = described;
     out.flags = content.flags();
   }
-  out.owner = keeper_of(std::move(offered.capsule), content);
+  out.owner = keeper_of(offered.capsule, content);
   return fits ? offer::made : offer::other_type;
 }
 

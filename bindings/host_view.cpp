@@ -7,27 +7,20 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Keeps its DLPackTensor alive, which is None after the garbage collector broke a cycle.
+/// Keeps its DLPackTensor alive.
 struct host_view {
-  nb::object object;
+  python_reference owner;
 
+  nb::handle object() const noexcept { return owner.get(); }
   /// @throws conversion_error `tensor_released`
-  const proved_tensor& get() const {
-    return ready_tensor(object.is_none() ? nb::inst_alloc(nb::type<tensor>()) : object).get();
-  }
+  const proved_tensor& get() const { return nb::inst_ptr<tensor>(object())->get(); }
 };
 
+// There is no function `clear`: that of the tensor breaks each cycle.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (nb::inst_ready(self)) {
-    Py_VISIT(nb::inst_ptr<host_view>(self)->object.ptr());
-  }
-  return 0;
-}
-
-int clear(PyObject* self) {
-  if (nb::inst_ready(self)) {
-    const nb::object gone = std::exchange(nb::inst_ptr<host_view>(self)->object, nb::none());
+    Py_VISIT(nb::inst_ptr<host_view>(self)->owner.get());
   }
   return 0;
 }
@@ -37,9 +30,9 @@ nb::object export_capsule(const host_view& self, nb::handle stream, nb::handle m
   static_cast<void>(self.get());
   const nb::object there = dl_device.is_none() ? nb::make_tuple(static_cast<int>(kDLCPU), 0)
                                                : nb::borrow(dl_device);
-  return self.object.attr("__dlpack__")(nb::arg("stream") = stream,
-                                        nb::arg("max_version") = max_version,
-                                        nb::arg("dl_device") = there, nb::arg("copy") = copy);
+  return self.object().attr("__dlpack__")(
+      nb::arg("stream") = stream, nb::arg("max_version") = max_version,
+      nb::arg("dl_device") = there, nb::arg("copy") = copy);
 }
 
 nb::dict array_interface(const host_view& self) {
@@ -56,7 +49,7 @@ nb::dict array_interface(const host_view& self) {
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(own.described.data), own.readonly());
-  made["shape"] = self.object.attr("shape");
+  made["shape"] = self.object().attr("shape");
   made["strides"] = nb::tuple(strides);
   made["typestr"] = typestr;
   made["version"] = 3;
@@ -65,7 +58,7 @@ nb::dict array_interface(const host_view& self) {
 
 [[noreturn]] void refuse_array(const host_view& self, nb::handle, nb::handle) {
   detail::refuse(errc::dtype_unsupported, "dtype", "one that NumPy has a type string for",
-                 text_of(self.object.attr("dtype")),
+                 text_of(self.object().attr("dtype")),
                  "copy the values with numpy(), or use __dlpack__");
 }
 
@@ -73,8 +66,8 @@ nb::dict array_interface(const host_view& self) {
 
 nb::object make_host_view(nb::handle_t<tensor> self) {
   check_process();
-  const nb::object kept = nb::borrow(self);  // while other threads run
-  const proved_tensor& own = nb::inst_ptr<tensor>(self)->get();
+  python_reference kept(self.inc_ref().ptr());  // while other threads run
+  const proved_tensor& own = ready_tensor(self).get();
   if (own.proof.usm_type() == sycl::usm::alloc::device) {
     detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
                    "copy the values with numpy(), or to shared USM with from_dlpack(x, "
@@ -83,12 +76,11 @@ nb::object make_host_view(nb::handle_t<tensor> self) {
   if (own.queue) {
     wait_for(*own.queue);
   }
-  return nb::cast(host_view{kept});
+  return nb::cast(host_view{std::move(kept)});
 }
 
 void register_host_view(guarded_module& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
-                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
   guarded_class<host_view>(
       module, "HostView", nb::is_final(), nb::is_weak_referenceable(), nb::type_slots(slots),

@@ -16,7 +16,7 @@ nb::object find_filtered(nb::handle text) {
   static imported device_class{"dpctl", "SyclDevice"};
   // dpctl reads only up to the first zero character.
   const nb::object plain = checked(PyObject_Str(text.ptr()));
-  if (PySequence_Contains(plain.ptr(), nb::str("\0", 1).ptr()) != 0) {
+  if (PyUnicode_FindChar(plain.ptr(), 0, 0, PY_SSIZE_T_MAX, 1) >= 0) {
     return {};
   }
   return checked_unless(PyExc_Exception, PyObject_CallFunctionObjArgs(device_class.get().ptr(),

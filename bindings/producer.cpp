@@ -133,13 +133,20 @@ offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
 /// Whether the class that defines a type's `__dlpack__`, or one derived from it, has the C
 /// exchange API. An inherited API knows nothing of a class that overrides `__dlpack__` alone.
 bool has_exchange_api(nb::handle type) {
-  for (nb::handle base : nb::borrow<nb::tuple>(type.attr("__mro__"))) {
+  const nb::object bases = type.attr("__mro__");
+  if (PyTuple_Check(bases.ptr()) == 0) {  // of a metaclass
+    return false;
+  }
+  for (nb::handle base : nb::borrow<nb::tuple>(bases)) {
     const nb::object defined = base.attr("__dict__");
-    if (PySequence_Contains(defined.ptr(), names().exchange_api.ptr()) == 1) {
-      return true;
-    }
-    if (PySequence_Contains(defined.ptr(), names().dlpack.ptr()) == 1) {
-      return false;
+    for (const nb::handle name : {names().exchange_api, names().dlpack}) {
+      const int has = PySequence_Contains(defined.ptr(), name.ptr());
+      if (has < 0) {
+        throw nb::python_error();
+      }
+      if (has == 1) {
+        return name.is(names().exchange_api);
+      }
     }
   }
   return false;
@@ -147,7 +154,7 @@ bool has_exchange_api(nb::handle type) {
 
 /// The C exchange API of our major version of an array's type, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
-  if (!may_have(x, names().exchange_api) || !has_exchange_api(x.type())) {
+  if (!type_has(x, names().exchange_api) || !has_exchange_api(x.type())) {
     return nullptr;
   }
   const nb::object capsule = find_attribute(x.type(), names().exchange_api);
@@ -229,9 +236,6 @@ bool is_on_host(nb::handle x, bool host) {
 
 /// Refuses an array whose elements are computed when they are read.
 void check_computed(nb::handle x, nb::handle query, const char* found, const char* remedy) {
-  if (!may_have(x, query)) {
-    return;
-  }
   const nb::object method = find_attribute(x, query);
   if (method.is_valid() && PyCallable_Check(method.ptr()) != 0 && method().is(Py_True)) {
     detail::refuse(errc::copy_needed, "x", "elements as they stand in memory", found, remedy);

@@ -107,8 +107,10 @@ void tensor::release() noexcept {
     users_->add(*queue());
   }
   tensor_owner gone = std::exchange(content_.owner, nb::object());
-  if (process_is_forked()) {
-    // Never dropped: the runtime would wait forever for threads that exist only in the parent.
+  const interpreter_gate gate;
+  if (process_is_forked() || !gate.open()) {
+    // Never dropped: in a child of fork() the runtime would wait forever for threads of the
+    // parent, and an owner's Python code would end this thread when the interpreter finishes.
     using kept = std::pair<tensor_owner, std::optional<sycl::queue>>;
     new (std::nothrow) kept(std::move(gone), std::move(content_.queue));
     return;
@@ -167,7 +169,7 @@ nb::tuple device_tuple(const tensor& self) {
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
   const nb::object kept = nb::borrow(object);  // while other threads run
-  const tensor& self = *nb::inst_ptr<tensor>(object);
+  const tensor& self = ready_tensor(object);
   const DLTensor& described = self.get().described;
   if (self.queue()) {
     wait_for(*self.queue());
@@ -187,7 +189,7 @@ nb::object array_interface(nb::handle_t<tensor> object) {
 
 nb::object to_numpy(nb::handle_t<tensor> object) {
   const nb::object kept = nb::borrow(object);  // while other threads run
-  const tensor& self = *nb::inst_ptr<tensor>(object);
+  const tensor& self = ready_tensor(object);
   numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
   check_process();
   write_compact(self.get(), made.data);

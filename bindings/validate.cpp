@@ -15,14 +15,15 @@ namespace {
 /// @throws nb::value_error for an unknown name
 template <class Enum>
 accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
-                           const std::vector<std::string>& names) {
+                           const std::vector<nb::object>& names) {
   accepted<Enum> chosen(std::initializer_list<Enum>{});
-  for (const std::string& name : names) {
-    const auto* match = std::find_if(known.begin(), known.end(),
-                                     [&](Enum value) { return name == to_string(value); });
+  for (const nb::object& name : names) {
+    const auto* match = std::find_if(known.begin(), known.end(), [&](Enum value) {
+      return PyUnicode_CompareWithASCIIString(name.ptr(), to_string(value)) == 0;
+    });
     if (match == known.end()) {
       refuse_argument(nb::exception_type::value_error, field,
-                      detail::names_of(accepted<Enum>(), known), "\"" + name + "\"",
+                      detail::names_of(accepted<Enum>(), known), text_of(name),
                       "correct the name");
     }
     chosen.insert(*match);

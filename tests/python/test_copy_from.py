@@ -13,7 +13,7 @@ from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArr
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import FINISHED, answer_behind
 from refusals import refused, wrong_argument
-from usm_dlpack import to_dlpack_tensor
+from usm_dlpack import from_dlpack, to_dlpack_tensor
 
 
 def whole(owner: Any, dtype: Any = "i4") -> Any:
@@ -83,6 +83,36 @@ def test_the_dtype_of_an_export_counts_and_not_that_of_the_array(dtype, said, me
     tensor = to_dlpack_tensor(memory, shape=6, dtype=said)
     tensor.copy_from(values)
     assert tensor.numpy().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+class Lying(np.ndarray):  # type: ignore[type-arg]
+    """A NumPy array that lies about its dtype."""
+
+    @property
+    def dtype(self) -> Any:
+        return ml_dtypes.bfloat16
+
+
+def test_a_class_cannot_lie_about_the_dtype_of_an_array(memory):
+    values = np.arange(12, dtype=np.int32)
+    for read in (
+        to_dlpack_tensor(memory, dtype="i4"),
+        from_dlpack(np.zeros(12, np.int32), device=(14, 0)),
+    ):
+        read.copy_from(values.view(Lying))
+        assert read.numpy().tolist() == values.tolist()
+    taken = from_dlpack(values.view(Lying), device=(14, 0))
+    assert taken.numpy().tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("name", ["__dlpack__", "__array_interface__"])
+def test_an_interrupt_in_an_attribute_reaches_the_caller(name, memory):
+    def interrupt(self: Any) -> Any:
+        raise KeyboardInterrupt
+
+    host = type("Host", (), {name: property(interrupt)})()
+    with pytest.raises(KeyboardInterrupt):
+        to_dlpack_tensor(memory).copy_from(host)
 
 
 @pytest.mark.parametrize("legacy", [False, True])

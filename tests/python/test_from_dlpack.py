@@ -137,7 +137,8 @@ def test_a_device_of_another_type_or_of_nonsense_is_refused_before_the_export(
     [
         *(from_dlpack, lambda raw: from_dlpack(raw, device=(14, 0)), validate, to_dlpack_tensor),
         *(DLPackTensor.__dlpack__, ExchangeAPI(DLPackTensor).export),
-        ExchangeAPI(DLPackTensor).borrow,
+        *(ExchangeAPI(DLPackTensor).borrow, DLPackTensor.numpy, DLPackTensor.host_view),
+        lambda raw: raw.__sycl_usm_array_interface__,
     ],
 )
 def test_a_tensor_that_was_never_made_is_refused(use):

@@ -353,6 +353,7 @@ CALLS = {
     "values": "tensor.copy_from([1, 2, 3])",
     "a stream": "tensor.__dlpack__(stream=Stream())",
     "an extension": "extension.rank_one(np.zeros(3))",
+    "an owner that goes": "to_dlpack_tensor(Owner())",
 }
 DAEMONS = """
 import threading, time
@@ -369,6 +370,12 @@ class Stream:
     @property
     def sycl_queue(self):
         return [number for number in range(100)] and None
+
+class Owner:
+    __sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+
+    def __del__(self):
+        for number in range(100): pass
 
 def call():
     while True:

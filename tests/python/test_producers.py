@@ -272,7 +272,7 @@ def raising(error: type[BaseException]) -> Any:
     return attribute
 
 
-PROPERTIES = ["__dlpack__", "__dlpack_device__", "sycl_queue"]
+PROPERTIES = ["__dlpack__", "__dlpack_device__", "sycl_queue", "is_conj", "is_neg"]
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, KeyboardInterrupt])
@@ -315,6 +315,26 @@ def test_what_the_getattr_of_a_proxy_raises_reaches_the_caller(foreign, name, er
 
     with pytest.raises(error, match="of the proxy"):
         from_dlpack(Proxy())
+
+
+@pytest.mark.parametrize("name", [*PROPERTIES, "__dlpack_c_exchange_api__"])
+def test_an_interrupt_in_a_metaclass_reaches_the_caller(foreign, name):
+    class Meta(type):
+        def __getattribute__(cls, asked: str) -> Any:
+            if asked == name:
+                raise KeyboardInterrupt
+            return super().__getattribute__(asked)
+
+    array = Meta("Array", (ForeignArray,), {})(foreign)
+    with pytest.raises(KeyboardInterrupt):
+        from_dlpack(array)
+
+
+@pytest.mark.parametrize("bases", [5, (), (int, object)])
+def test_a_metaclass_that_lies_about_its_bases_is_not_believed(foreign, bases):
+    kind = type("Meta", (type,), {"__mro__": bases})
+    array = kind("Array", (ForeignArray,), {"__dlpack_c_exchange_api__": 5})(foreign)
+    assert from_dlpack(array).data == foreign.tensor.data
 
 
 def test_what_the_device_of_an_array_raises_reaches_the_caller(foreign):

@@ -128,6 +128,13 @@ def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory):
     assert to_dlpack_tensor(memory, shape=(2**62, 2**62, 0), strides=(0, 0, 0)).size == 0
 
 
+class Shown:
+    """An object whose text ends before its end, for C."""
+
+    def __repr__(self) -> str:
+        return "a\0b"
+
+
 FIRST, VIEW = ("out_of_bounds", "byte_offset"), ("out_of_bounds", "shape")
 SHAPE, STRIDES = (ValueError, "shape"), (ValueError, "strides")
 REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
@@ -147,6 +154,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (TypeError, "queue", "an object of type int", {"queue": 5}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
     *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
+    (TypeError, "shape", "an object of type Shown;", {"shape": Shown()}),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
     (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
 ]
@@ -450,6 +458,66 @@ def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
 ):
     with stopped(rule, field, found):
         to_dlpack_tensor(TypedArray(unpooled, **changes))
+
+
+class Pair(list):  # type: ignore[type-arg]
+    """A list that lies about itself."""
+
+    def __len__(self) -> int:
+        raise KeyboardInterrupt
+
+    def __getitem__(self, index: Any) -> Any:
+        return 64
+
+
+def test_the_address_may_be_in_a_list(memory):
+    pair = Pair([address_of(memory), False])
+    assert to_dlpack_tensor(TypedArray(memory, data=pair)).data == address_of(memory)
+    for wrong in (pair[:1], Pair([8]), Pair([8, False, 5])):
+        with wrong_argument(ValueError, INTERFACE, "found the data"):
+            to_dlpack_tensor(TypedArray(memory, data=wrong))
+
+
+EMPTIED = """
+import dpctl.memory
+from memory_sources import TypedArray
+from usm_dlpack import to_dlpack_tensor
+
+class Emptying:
+    def empty(self, *_):
+        source.interface.clear()
+        return {answer}
+
+    {method} = empty
+
+array = TypedArray(dpctl.memory.MemoryUSMShared(64))
+array.interface[{field!r}] = {value}
+source = array
+try:
+    to_dlpack_tensor(array)
+except ValueError as error:
+    print(str(error).partition("found ")[2].partition(";")[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "method", "answer", "found"),
+    [
+        ("version", "Emptying()", "__eq__", "False", "the version an object of type Emptying"),
+        ("data", "(Emptying(), [0] * 9)", "__index__", "8", "none of 'shape'"),
+        ("data", "[Emptying(), [0] * 9]", "__index__", "8", "none of 'shape'"),
+        ("shape", "Emptying()", "__iter__", "[].append", "the shape an object of type Emptying"),
+        ("shape", "Emptying()", "__index__", "1", "none of 'typestr'"),
+        ("strides", "(Emptying(), 'a')", "__index__", "1", "the strides an object of type tuple"),
+        ("offset", "Emptying()", "__index__", "'no int'", "an object of type Emptying"),
+    ],
+)
+def test_a_value_of_an_interface_may_remove_the_others(
+    succeed, field, value, method, answer, found
+):
+    """What is removed is overwritten."""
+    code = EMPTIED.format(field=field, value=value, method=method, answer=answer)
+    assert found in succeed(code, PYTHONMALLOC="debug")
 
 
 def test_a_dtype_alone_cannot_describe_an_array_with_gaps(memory):

@@ -140,7 +140,10 @@ def test_what_is_asked_for_and_there_is_taken(memory, queue):
         ({"ndim": 3}, "rank_mismatch", "ndim", "2"),
         ({"overlapping": False}, "overlapping", "strides", "strides that do not prove it"),
         ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "0"),
-        *(({"usm_types": name}, ValueError, "usm_types", "") for name in ("Device", "", "\ud800")),
+        *(
+            ({"usm_types": name}, ValueError, "usm_types", "")
+            for name in ("Device", "", "\ud800", "host\0")
+        ),
         ({"usm_types": ["device", "unknown"]}, ValueError, "usm_types", ""),
         *(({"usm_types": names}, TypeError, "usm_types", "") for names in (None, 5, [b"host"])),
         ({"backends": ["opencl", "level_zero:gpu"]}, ValueError, "backends", ""),
