@@ -28,6 +28,7 @@ void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* b
 
 TEST(LevelZero, TheDriverNamesKindAndDevice) {
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, 64, queue_on());
     const usm_allocation proved = prove(memory.at(), 64);
     EXPECT_EQ(proved.usm_type(), kind);
@@ -41,6 +42,7 @@ TEST(LevelZero, TheDriverNamesKindAndDevice) {
 
 TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTakenAndBeyondItRefused) {
   for (const alloc kind : {alloc::host, alloc::device}) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, 1000, queue_on());
     const usm_memory neighbour(kind, 1000, queue_on());
     expect_bounds(prove(memory.at(), 1000), bounds_proof::chunk, memory.at(), 1024);
@@ -60,6 +62,7 @@ TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTakenAndBeyondItRefused) {
 
 TEST(LevelZero, AViewFarWithinALargeChunkIsBoundedByTheChunk) {
   for (const alloc kind : {alloc::host, alloc::device}) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, 1'000'001, queue_on());
     for (const std::ptrdiff_t offset : {0L, 1L, 70'000L, 1'000'000L}) {
       expect_bounds(prove(memory.at(offset), 1), bounds_proof::chunk, memory.at(offset),
@@ -80,6 +83,7 @@ TEST(LevelZero, AViewThatBeginsBelowItsFirstElementIsBoundedFromThere) {
 TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
   constexpr std::int64_t size = 5'000'001;
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, size, queue_on());
     for (const std::ptrdiff_t offset : {0L, 1L, 5'000'000L}) {
       expect_bounds(prove(memory.at(offset), size - offset), bounds_proof::allocation,
@@ -162,6 +166,7 @@ TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
 
 TEST(LevelZero, WithoutPoolsTheDriversBlockIsTheAllocationIfThereIsNoLibumfUnpooled) {
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, 1000, queue_on());
     const auto expect_whole = [&](bounds_proof how, const auto& change) {
       const changed_table changed(with_queries(change));
@@ -207,6 +212,7 @@ TEST(LevelZeroTiles, AQueueOnATileIsOfTheDefaultContextAndItsMemoryIsExchanged) 
       const sycl::queue queue(tile);
       ASSERT_EQ(queue.get_context(), default_context(id));
       for (const alloc kind : {alloc::device, alloc::shared}) {
+        SCOPED_TRACE(usm_dlpack::to_string(kind));
         const usm_memory memory(kind, 1000, queue);
         const bytes view(memory.as<std::uint8_t>(), 1000);
         const auto tensor = to_dlpack_tensor(view, queue);

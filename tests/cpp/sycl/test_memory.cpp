@@ -61,6 +61,7 @@ constexpr cl_mem_info_intel device = CL_MEM_ALLOC_DEVICE_INTEL;
 TEST(OpenclBackendQueries, AnExportAsksForTheKindAndAnImportForEverythingOnce) {
   const sycl::queue queue = queue_on(0);
   for (const alloc kind : {alloc::device, alloc::shared}) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_floats memory(kind, queue);
     EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue.get_context()); }),
               queries{type});
@@ -81,6 +82,7 @@ TEST(OpenclBackendQueries, AmongSeveralRootDevicesOnlyHostMemoryIsNotAskedForIts
   const changed_table several(
       [](device_table& table) { table.platforms[0].device_count = 2; });
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_floats memory(kind, queue);
     EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
               kind == alloc::host ? queries{type} : (queries{type, device}));

@@ -260,6 +260,7 @@ TEST(TwoDevicesOpenclInterop, WhatSyclDoesNotListIsRefusedAndStaysAsItIs) {
 
 TEST(OpenclExport, APartOfTheDeviceIsRefusedUnlessItIsHostMemoryAndNullAlways) {
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_floats mine(kind);
     EXPECT_REFUSAL(to_dlpack_tensor(mine.view, native_default_context(), nullptr),
                    errc::runtime_error, "device", "a cl_device_id", "null");
@@ -284,6 +285,7 @@ TEST(TwoDevicesOpenclExport, ADeviceOfAnotherPlatformThanTheMemorysIsRefused) {
                      expected, "device " + std::to_string(1 - id));
     };
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats mine(kind, queue_on(id));
       expect_refused(mine.view, kind == alloc::host ? "a device of the given context"
                                                     : "device " + std::to_string(id) +

@@ -75,6 +75,7 @@ struct memory_of_two {
 
 TEST(OrderedSection, TheStartWaitsForAnOutOfOrderQueue) {
   for (const bool in_order : {true, false}) {
+    SCOPED_TRACE(in_order);
     const sycl::queue queue = new_queue(in_order);
     gate closed(queue);
     expect_waiting(!in_order, closed,
@@ -98,6 +99,7 @@ void expect_end_to_wait(bool waits, const sycl::queue& queue, const Arguments&..
 
 TEST(OrderedSection, TheEndWaitsForArgumentsThatTheCallerMayWriteNext) {
   for (const bool in_order : {true, false}) {
+    SCOPED_TRACE(in_order);
     const sycl::queue queue = new_queue(in_order);
     const memory_of_two two(queue);
     const usm_array<row> result(queue, md::dextents<int, 1>(4));
@@ -118,9 +120,12 @@ void write_seven(sycl::queue queue, const memory_of_two& two) {
 
 TEST(OrderedSection, TheQueueIsOrderedBehindThoseThatArgumentsKnow) {
   for (const bool from_in_order : {true, false}) {
+    SCOPED_TRACE(from_in_order);
     for (const bool to_in_order : {true, false}) {
+      SCOPED_TRACE(to_in_order);
       const sycl::queue from = new_queue(from_in_order), to = new_queue(to_in_order);
       for (const bool waits : {true, false}) {
+        SCOPED_TRACE(waits);
         if (!waits && !(from_in_order && to_in_order)) {
           continue;  // `queue::memcpy` may overtake a barrier
         }
@@ -143,7 +148,9 @@ TEST(OrderedSection, TheQueueIsOrderedBehindThoseThatArgumentsKnow) {
 
 TEST(OrderedSection, TheOtherQueuesAreOrderedBehindTheSection) {
   for (const bool from_in_order : {true, false}) {
+    SCOPED_TRACE(from_in_order);
     for (const bool to_in_order : {true, false}) {
+      SCOPED_TRACE(to_in_order);
       const sycl::queue from = new_queue(from_in_order), to = new_queue(to_in_order);
       const memory_of_two two(from);
       expect_end_to_wait(true, to, known_view<const_row>{two.read, from});
@@ -201,6 +208,7 @@ TEST(OrderedSection, UnwaitedGivesBarriersOnOpencl) {
   cl_event held = opencl_function<decltype(clCreateUserEvent)>("clCreateUserEvent")(
       native_default_context(), nullptr);
   for (const bool at_start : {true, false}) {
+    SCOPED_TRACE(at_start);
     sycl::queue queue = new_queue(false);
     const memory_of_two two(queue);
     const usm_memory seen(alloc::shared, 16, queue);

@@ -25,6 +25,7 @@ TEST(PoclRoots, AreOfOneDefaultContext) {
 TEST(PoclRoots, MemoryIsOfItsDeviceAloneAndHostMemoryOfEach) {
   for (const std::int32_t id : ids) {
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats memory(kind, queue_on(id));
       const bool on_host = kind == alloc::host;
       const std::int32_t first = on_host ? 0 : id;
@@ -74,6 +75,7 @@ TEST(PoclRoots, HostMemoryIsNotSaidToBeOnAnotherDevice) {
 TEST(PoclRoots, AnArrayForResultsIsOfItsQueuesDevice) {
   for (const std::int32_t id : ids) {
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       usm_array<row_view<float>> made(queue_on(id), md::dextents<std::int64_t, 1>(24), kind);
       const managed_tensor managed = to_managed_tensor(std::move(made));
       const usm_allocation proved = validate(*managed);
@@ -87,6 +89,7 @@ TEST(PoclRoots, AnArrayForResultsIsOfItsQueuesDevice) {
 TEST(PoclRoots, AViewBeyondItsAllocationIsRefused) {
   for (const std::int32_t id : ids) {
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       usm_tensor valid(kind, queue_on(id), id);
       EXPECT_EQ(validate(valid.tensor).size(), usm_tensor::size);
       valid.shape = {5, 6};

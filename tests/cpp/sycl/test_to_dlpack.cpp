@@ -64,6 +64,7 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
         sycl::queue(sycl::context({parts.at(0), parts.at(1)}), parts.at(1))}) {
     const std::size_t count = queue.get_context().get_devices().size();
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats elsewhere(kind, queue);
       const usm_floats memory(kind, own);
       with_each_given(queue, [&](const auto&... given) {
@@ -97,6 +98,7 @@ TEST(UsmExport, NullAndWhatIsNoUsmAreRefusedUnpooled) {
                    "data");
   });
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     for (int round = 0; round < 20; ++round) {  // what was known of an address is forgotten
       usm_floats memory(kind, queue);
       const auto exported = to_dlpack_tensor(memory.view, queue);
@@ -115,6 +117,7 @@ TEST(UsmExport, WhereTheBackendCannotBeAskedSyclIs) {
   std::array<float, 4> on_stack{};
   const changed_table backends_are_silent(silence_backends);
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     expect_exported(usm_floats(kind, queue).view, queue, 0);
   }
   expect_unknown(view_of(on_stack.data(), 4), queue);
@@ -191,6 +194,7 @@ TEST(TwoDevicesUsmExport, EachDeviceIsFoundWithContextWithQueueAndWithNeither) {
   for (const int id : {0, 1}) {
     const sycl::queue queue = queue_on(id);
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats memory(kind, queue);
       expect_exported(memory.view, queue, id);
       expect_empty(to_dlpack_tensor(empty_view(memory.as<float>(), 3, 0)), id);
@@ -204,6 +208,7 @@ TEST(TwoDevicesUsmExport, AQueueOnAnotherRootDeviceThanTheMemoryIsRefused) {
     const sycl::queue queue = queue_on(here);
     const sycl::queue own_context(sycl::context(queue.get_device()), queue.get_device());
     for (const alloc kind : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats memory(kind, queue_on(there));
       const auto expect_refused = [&](const auto& act) {
         EXPECT_REFUSAL(act(), errc::queue_device_mismatch, "queue",
@@ -288,6 +293,7 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
   const changed_table moved(move_to_id_1);
   const sycl::queue queue = queue_on(0);
   for (const alloc kind : {alloc::device, alloc::shared}) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_floats memory(kind, queue);
     EXPECT_EQ(id_of(to_dlpack_tensor(memory.view)), 1);
     EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue.get_context())), 1);

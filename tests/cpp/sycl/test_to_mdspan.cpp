@@ -27,6 +27,7 @@ TEST(UsmMdspan, AViewIsExportedIfItsMemoryIsOfTheKindThatItsTypeNames) {
   const sycl::queue queue = queue_on();
   for_each_kind([&](auto says) {
     for (const alloc is : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(is));
       const usm_memory memory(is, usm_tensor::size, queue);
       const view_in<says> of_kind(memory.as<float>(), 4, 6);
       const view_in<says> empty(memory.as<float>(), 0, 6);  // is of any kind
@@ -52,6 +53,7 @@ TEST(UsmMdspan, ATensorBecomesAViewIfItsMemoryIsOfTheKindThatItsTypeNames) {
   for_each_kind([](auto says) {
     using wanted = view_in<says>;
     for (const alloc is : usm_kinds) {
+      SCOPED_TRACE(usm_dlpack::to_string(is));
       const usm_tensor valid(is);
       usm_managed_tensor versioned;
       versioned.managed.dl_tensor = valid.tensor;

@@ -47,6 +47,7 @@ TEST(UsmArray, TheKindIsThatOfTheTypeOrThatAskedForOrDevice) {
   expect_kind(usm_array<host_mdspan<view>>(queue, shape), alloc::host);
   expect_kind(usm_array<view>(queue, shape), alloc::device);
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     expect_kind(usm_array<view>(queue, shape, kind), kind);
   }
   EXPECT_REFUSAL(usm_array<view>(queue, shape, alloc::unknown), errc::usm_type_not_accepted,
@@ -164,6 +165,7 @@ TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
     EXPECT_EQ(kind_at(data, queue), alloc::unknown) << "still allocated";
   };
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     expect_owned(kind, [](auto&& made) { return to_managed_tensor(std::move(made)); });
     expect_owned(kind, [](auto&& made) { return to_legacy_managed_tensor(std::move(made)); });
   }

@@ -25,6 +25,7 @@ TEST(UsmAllocation, EveryFieldIsTrueOfTheMemoryUnpooled) {
   const sycl::queue queue = queue_on();
   const sycl::context context = queue.get_context();
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     usm_tensor valid(kind, queue);
     valid.shape = {2, 3};
     valid.tensor.byte_offset = 4;
@@ -59,6 +60,7 @@ TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
         table.platforms.at(0), [&](auto& queries) { queries.native = native_context.get(); });
   });
   for (const alloc kind : {alloc::device, alloc::shared}) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     for (const std::size_t place : {0U, 1U}) {
       const usm_memory memory(kind, 64, parts[place], context);
       const auto view = view_of(memory.as<float>(), 16);
@@ -118,6 +120,7 @@ TEST(TwoDevicesUsmImport, TheIdMustBeThatOfTheMemorysRootDevice) {
     for (const int id : {0, 1}) {
       const sycl::queue queue = queue_on(id);
       for (const alloc kind : usm_kinds) {
+        SCOPED_TRACE(usm_dlpack::to_string(kind));
         usm_tensor valid(kind, queue, id);
         const usm_allocation proved = validate(valid.tensor);
         EXPECT_EQ(proved.device_id(), id);
@@ -145,6 +148,7 @@ TEST(TwoDevicesUsmImport, TheIdMustBeThatOfTheMemorysRootDevice) {
 TEST(TwoDevicesUsmImport, TheMemoryOfAnotherRootDeviceOfThePlatformIsRefused) {
   const changed_table moved(move_to_id_1);
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     usm_tensor valid(kind);
     if (kind == alloc::host) {
       EXPECT_EQ(validate(valid.tensor).device_id(), 0);
@@ -188,6 +192,7 @@ void stretch(usm_tensor& valid, const usm_memory& other) {
 TEST(UsmImport, BothEndsAreAskedWhereTheBackendTellsNoRangeOnOpencl) {
   const changed_table backends_are_silent(silence_backends);
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     usm_tensor valid(kind);
     const usm_allocation proved = validate(valid.tensor);
     EXPECT_EQ(proved.usm_type(), kind);
@@ -212,6 +217,7 @@ TEST(UsmImport, AnEmptyTensorIsTakenWithAnyPointerOnOpencl) {
   alignas(4) std::array<std::byte, 4> on_stack{};
   const sycl::device device = root_devices().at(0);
   for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
     usm_tensor valid(kind);
     valid.shape = {4, 0};
     const usm_allocation live = validate(valid.tensor, only_kinds({kind}));
