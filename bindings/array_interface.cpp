@@ -16,6 +16,12 @@ constexpr wide address_count = wide{1} << 64;
 
 wide limited(wide value) { return std::clamp(value, -farthest, farthest); }
 
+/// Whether `find_integer` may have read an integer beyond int64_t.
+bool is_limit(std::int64_t read) {
+  return read == std::numeric_limits<std::int64_t>::max() ||
+         read == std::numeric_limits<std::int64_t>::min();
+}
+
 /// The product of extents, limited to `farthest`.
 wide count_of(const std::vector<std::int64_t>& shape) {
   wide count = 1;
@@ -159,8 +165,8 @@ described_array read_fields(const nb::dict& fields) {
   const nb::object offset = find_field(fields, "offset");
   const std::optional<std::int64_t> elements =
       offset.is_valid() ? find_integer(offset) : std::optional<std::int64_t>(0);
-  const wide first = view.data + elements.value_or(-1) * itemsize;
-  if (!elements || first < 0 || first >= address_count) {
+  const wide first = view.data + elements.value_or(0) * itemsize;
+  if (!elements || is_limit(*elements) || first < 0 || first >= address_count) {
     refuse_interface("the offset " + text_of(offset));
   }
   view.first = static_cast<std::uintptr_t>(first);
@@ -322,9 +328,7 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
     }
   }
   const wide first = wide{view.first} + offset;
-  const bool is_limited = offset == std::numeric_limits<std::int64_t>::max() ||
-                          offset == std::numeric_limits<std::int64_t>::min();
-  if (is_limited || first < 0 || first >= address_count) {
+  if (is_limit(offset) || first < 0 || first >= address_count) {
     refuse_argument(nb::exception_type::value_error, "byte_offset",
                     "an offset within the address space", text_of(byte_offset),
                     "correct byte_offset");

@@ -439,6 +439,7 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, INTERFACE, "", {"typestr": ">f4"}),
     (ValueError, INTERFACE, "", {"offset": 1.5}),
     (ValueError, INTERFACE, "", {"offset": -(2**62)}),
+    (ValueError, INTERFACE, f"the offset {2**70};", {"offset": 2**70, "typestr": "|u1"}),
     (ValueError, INTERFACE, "found the version 2;", {"version": 2}),
     (ValueError, INTERFACE, "found the version array([1, 1]);", {"version": np.ones(2, int)}),
     (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
