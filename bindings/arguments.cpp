@@ -25,14 +25,13 @@ bool is_instance(nb::handle object, const imported& type) {
   return is_instance(object, type.get());
 }
 
-std::optional<std::int64_t> find_integer(nb::handle value) {
+std::optional<std::int64_t> find_integer(nb::handle value, PyObject* ignored) {
   static imported enumeration{"enum", "Enum"};
   nb::object number = nb::borrow(value);
   if (PyLong_CheckExact(value.ptr()) == 0) {
-    number = checked_unless(PyExc_Exception, PyNumber_Index(value.ptr()));
+    number = checked_unless(ignored, PyNumber_Index(value.ptr()));
     if (!number.is_valid() && is_instance(value, enumeration)) {
-      number = checked_unless(PyExc_Exception,
-                              PyNumber_Index(nb::object(value.attr("value")).ptr()));
+      number = checked_unless(ignored, PyNumber_Index(nb::object(value.attr("value")).ptr()));
     }
     if (!number.is_valid()) {
       return std::nullopt;
@@ -51,7 +50,7 @@ bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
   }
   for (Py_ssize_t i = 0; i < 2; ++i) {
     const nb::object number = nb::borrow(PyTuple_GetItem(object.ptr(), i));
-    const std::optional<std::int64_t> read = find_integer(number);
+    const std::optional<std::int64_t> read = find_integer(number, PyExc_Exception);
     if (!read) {
       return false;
     }

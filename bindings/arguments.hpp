@@ -35,9 +35,12 @@ bool is_instance(nb::handle object, const imported& type);
 
 /// Reads an integer, also of an Enum, which device types are in the array API. One beyond
 /// int64_t becomes the nearest int64_t.
+/// @param ignored the errors of `__index__` that are not raised
 /// @return nothing if it is no integer
-std::optional<std::int64_t> find_integer(nb::handle value);
-/// Reads a tuple of two integers that fit int64_t; false for anything else.
+std::optional<std::int64_t> find_integer(nb::handle value,
+                                         PyObject* ignored = PyExc_TypeError);
+/// Reads a tuple of two integers; false for anything else, also if `__index__` raises an
+/// error.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]);
 
 /// Reads an integer as `find_integer`. @throws nb::type_error for anything else

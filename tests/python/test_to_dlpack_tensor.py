@@ -25,7 +25,7 @@ from capsules import (
 from dpctl import memory as dpctl_memory
 from memory_sources import Carrier, TypedArray, address_of, allocate, kept
 from refusals import refused, stopped, wrong_argument
-from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
 
 # --- what a tensor says
 
@@ -110,6 +110,27 @@ def test_extents_and_strides_may_be_lists(memory):
     # A complex number is aligned as its parts.
     parts = to_dlpack_tensor(memory, shape=5, dtype="c8", byte_offset=4)
     assert parts.data == address_of(memory) + 4
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tensor, n: to_dlpack_tensor(tensor, shape=n),
+        lambda tensor, n: to_dlpack_tensor(tensor, byte_offset=n),
+        lambda tensor, n: from_dlpack(tensor, device=(14, n)),
+        lambda tensor, n: from_dlpack(tensor, device=(n, 0)),
+        lambda tensor, n: validate(tensor, ndim=n),
+        lambda tensor, n: root_device(n),
+    ],
+    ids=["shape", "byte_offset", "device_id", "device_type", "ndim", "root_device"],
+)
+def test_an_error_of_an_integer_is_raised(call, tensor):
+    class Index:
+        def __index__(self) -> int:
+            raise OSError("not today")
+
+    with pytest.raises(OSError, match="not today"):
+        call(tensor, Index())
 
 
 def test_an_empty_view_keeps_shape_and_pointer(unpooled):
