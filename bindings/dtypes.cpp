@@ -337,7 +337,7 @@ exportable make_values_exportable(nb::handle host, element_type expected) {
   static imported memoryview{"builtins", "memoryview"};
   nb::object values = nb::borrow(host);
   const auto has = [&](const char* name) {
-    return find_attribute(host, name, PyExc_Exception).is_valid();
+    return find_attribute(host, name, PyExc_AttributeError).is_valid();
   };
   if (!has("__dlpack__")) {
     try {

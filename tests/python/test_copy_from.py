@@ -216,6 +216,17 @@ def test_dtypes_that_no_tensor_has_are_refused(values, memory):
         to_dlpack_tensor(memory, dtype="f4").copy_from(values)
 
 
+@pytest.mark.parametrize("name", ["__dlpack__", "__array_interface__"])
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_inside_a_property_of_the_values_is_raised(name, error, memory):
+    def refuse(_: Any) -> Any:
+        raise error("not today")
+
+    values = type("Values", (), {name: property(refuse)})()
+    with pytest.raises(error, match="not today"):
+        to_dlpack_tensor(memory, dtype="f4").copy_from(values)
+
+
 @pytest.mark.parametrize("host", [None, 3, [1.0] * 12, "a text", object(), ...], ids=str)
 def test_what_is_no_array_of_the_host_is_a_type_error(host, memory):
     tensor = to_dlpack_tensor(memory, dtype="f4")
