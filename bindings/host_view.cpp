@@ -58,7 +58,7 @@ nb::dict array_interface(const host_view& self) {
 
 [[noreturn]] void refuse_array(const host_view& self, nb::handle, nb::handle) {
   detail::refuse(errc::dtype_unsupported, "dtype", "one that NumPy has a type string for",
-                 text_of(self.object().attr("dtype")),
+                 nb::str(nb::object(self.object().attr("dtype"))).c_str(),
                  "copy the values with numpy(), or use __dlpack__");
 }
 

@@ -11,8 +11,8 @@ import pytest
 from capsules import LEGACY, NEWEST, READ_ONLY, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import VALUES, PendingFill, answer_behind
-from refusals import refused
-from usm_dlpack import from_dlpack, to_dlpack_tensor
+from refusals import check_refusal, refused
+from usm_dlpack import ConversionError, from_dlpack, to_dlpack_tensor
 
 
 @pytest.fixture(params=["shared", "host"])
@@ -96,7 +96,9 @@ def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
     view = tensor.host_view()
     assert content_of(view.__dlpack__()).dl_tensor.data == tensor.data
     assert not hasattr(view, "__array_interface__")
-    with refused("dtype_unsupported", "dtype", found=name, remedy="__dlpack__"):
+    with pytest.raises(ConversionError) as caught:
         np.asarray(view)
+    check_refusal(caught.value, "dtype_unsupported", "dtype", remedy="__dlpack__")
+    assert caught.value.found == name
     padded = to_dlpack_tensor(readable, dtype=ml_dtypes.int4).host_view()
     assert not hasattr(padded, "__array_interface__")
