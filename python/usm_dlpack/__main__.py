@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program: root devices and their DLPack ids, a real round trip, and refusals in words.
+"""The program: shows root devices and their DLPack ids, a real round trip, and refusals.
 
-``python -m usm_dlpack`` shows all three and exits with 0 only if all of it really happened. Its
-commands say why an exchange fails: ``devices``, ``explain``, ``errors`` and ``doctor``.
+``python -m usm_dlpack`` shows all three, and exits with 0 only if all of it really happened. The
+commands ``devices``, ``explain``, ``errors`` and ``doctor`` say why an exchange fails.
 """
 
 import argparse
@@ -21,16 +21,16 @@ foreign library, and refusals of bad tensors. The commands say why an exchange f
 """
 _STATUS = """\
 exit status:
-  0  everything asked for is there, and works
-  1  it is not: no device that works, a refusal, or a problem
-  2  the command line or what it names cannot be understood
+  0  all is well
+  1  no device works, something was refused, or a problem was found
+  2  the command line, or what it names, cannot be understood
   3  the output cannot be written
 
-Colours are for terminals; NO_COLOR, FORCE_COLOR and TERM=dumb are heeded.
+Text is coloured on terminals only; NO_COLOR, FORCE_COLOR and TERM=dumb are respected.
 """
 _DEVICES = """\
-The root devices in the order of their DLPack ids; which contexts, USM kinds and sub-devices each
-has; and the variables that may hide devices.
+Lists the root devices in the order of their DLPack ids, with the default context, USM kinds and
+sub-devices of each, and the variables that may hide devices.
 """
 _EXPLAIN = """\
 Lists the steps of the export and of the import of an array, and says which of them refuses it. The
@@ -44,12 +44,12 @@ examples:
 
 """
 _ERRORS = """\
-Without a code, the codes of all errors and their meanings. With one, its page: the rule, what to
-do, and an example of what it refuses.
+Without a code, lists the codes of all errors and their meanings. With a code, prints its page: the
+rule, what to do, and an example of what is refused.
 """
 _DOCTOR = """\
-Looks for problems of this environment: versions, several libsycl, the OpenCL driver, the devices
-and what hides them. Runs even where usm_dlpack itself cannot be imported.
+Looks for problems in this environment: in the versions of packages and of libsycl, the OpenCL
+driver, and the devices and what hides them. Works even if usm_dlpack cannot be imported.
 """
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 
 class SupportsDLPack(Protocol):
-    """An object that exports its memory through DLPack, with any keywords."""
+    """An object that exports its memory through DLPack; any keywords are accepted."""
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a capsule."""
@@ -27,7 +27,7 @@ UsmArray: TypeAlias = SupportsDLPack | SupportsSyclUsm
 
 
 class _OfDpctl(Protocol):
-    """A class of dpctl, which carries no types; nothing is known of its attributes."""
+    """A class of dpctl, which has no types: it may have any attribute."""
 
     if TYPE_CHECKING:
 

@@ -14,20 +14,20 @@ def command_for_page(name: str) -> str:
 
 
 class ConversionError(BufferError):
-    """Memory, an array or a request that was refused; nothing was converted, consumed or freed.
+    """A refusal of memory, an array or a request. Nothing was converted, consumed or freed.
 
     Its text is ``<field>: expected <expected>, found <found>; <remedy>``.
 
     Attributes
     ----------
     code
-        The broken rule, as named by ``usm_dlpack::errc`` in C++.
+        The name of the broken rule, as in ``usm_dlpack::errc`` of C++.
     field
         The field, as dlpack.h spells it.
     expected, found
-        The rule's requirement, and the actual value.
+        What the rule requires, and the actual value.
     remedy
-        How to fix it.
+        What to do.
     """
 
     __module__ = "usm_dlpack"
@@ -49,12 +49,12 @@ class ConversionError(BufferError):
         return self.code, self.field, self.expected, self.found, self.remedy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the parts, which the text does not contain separately."""
+        """Pickle the parts, because they cannot be read from the text."""
         return type(self), self._parts(), {"args": self.args}
 
 
 class UsmBindingError(ConversionError, TypeError):
-    """The memory is not bound to what names it: another context or device, or no device id."""
+    """The memory is of another context or device than is named, or its device has no id."""
 
     __module__ = "usm_dlpack"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`explain`: the steps of an export or an import, up to the one that refuses."""
+"""`explain`: lists the steps of an export or an import, and which one refuses."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,8 @@ _STRUCTURE = (
     *("data_null", "span_overflow", "data_misaligned"),
 )
 # The steps, which docs/explanation/*_protocol.md describe, with the codes of their refusals. A code
-# that two steps can raise stands at the first of them, and all other errors belong to the first
-# step: so no step is called "ok" that the call did not pass.
+# that two steps can raise is listed only at the earlier one, and an error with another code belongs
+# to the first step: so a step is called "ok" only if the call passed it.
 _STEPS: dict[str, dict[str, tuple[str, ...]]] = {
     "export": {
         "interface": (),
@@ -51,7 +51,7 @@ _STYLES = {"ok": "green", "refused": "red", "unknown": "faint"}
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a protocol, as `Explanation.steps` describes it."""
+    """A step of a protocol: an item of `Explanation.steps`, which describes the attributes."""
 
     direction: str
     name: str
@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an array can be exchanged, or which step refuses it. Its text is for people.
+    """The steps of an exchange, and which of them refuses it. ``str`` gives a text for people.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ class Explanation:
     steps
         The steps of the export, of the import, or of both. Each has a ``direction`` ("export" or
         "import"), a ``name``, and an ``outcome``: "ok", "refused", or "unknown" after a refusal.
-        ``facts`` is a dictionary of what the step found, empty if a step refused; ``error`` is the
-        exception of the step that refused, or None.
+        ``facts`` is a dictionary of what the step found; it is empty if any step refused.
+        ``error`` is the exception if this step refused, or else None.
     """
 
     subject: str
@@ -89,7 +89,7 @@ class Explanation:
         return self.to_text()
 
     def to_text(self, *, colour: bool = False) -> str:
-        """Return the text, with the escape sequences of a terminal if `colour`."""
+        """Return the text, with the escape sequences of a terminal if `colour` is true."""
         return "\n".join(self._lines(colour))
 
     def _lines(self, colour: bool) -> Iterator[str]:
@@ -107,7 +107,7 @@ class Explanation:
                     yield f"           {step.error.code}: {step.error.page}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as dictionaries, lists, texts and numbers."""
+        """Return everything as dictionaries, lists, texts and numbers."""
         steps = [vars(step) | {"error": _error_as_dict(step.error)} for step in self.steps]
         return {"subject": self.subject, "passed": self.error is None, "steps": steps}
 
@@ -138,34 +138,36 @@ def explain(
     byte_offset: int | None = None,
     queue: SyclQueue | None = None,
 ) -> Explanation:
-    """List the steps of an exchange of an array, and say which of them refuses it.
+    """List the steps of an export or import of an array, and say which of them refuses it.
 
-    Calls `validate` for an import and `to_dlpack_tensor` for an export. Nothing is consumed or
-    waited for: an array is asked for one capsule, and a capsule that is passed stays as it is.
+    Calls `validate` for an import and `to_dlpack_tensor` for an export, and catches what they
+    raise. Waits for nothing, and consumes nothing: a capsule that you pass stays fresh, and an
+    array is asked for a capsule of its own.
 
     Parameters
     ----------
     x
-        An array with ``__dlpack__`` or a DLPack capsule, whose import is explained; an object with
-        ``__sycl_usm_array_interface__``, whose export is; or an array with both.
+        For an import, an array with ``__dlpack__`` or a DLPack capsule. For an export, an object
+        with ``__sycl_usm_array_interface__``.
     direction
-        "import" or "export"; None goes by the other keywords, else by what `x` has, maybe both.
+        "import" or "export". None chooses by the other keywords, or else by which of the two
+        attributes `x` has; if it has both, both are explained.
     dtype
-        As in `validate` or in `to_dlpack_tensor`, whichever is called.
+        As in the function that is called.
     usm_types, backends, ndim, readonly, overlapping, device
-        As in `validate`; None asks nothing.
+        As in `validate`; None requires nothing.
     shape, strides, byte_offset, queue
         As in `to_dlpack_tensor`.
 
     Returns
     -------
     :
-        The steps. Its ``error`` is the exception of the function that was called, or None.
+        The steps. Its ``error`` is the first exception that was caught, or None.
 
     Raises
     ------
     ValueError
-        If the keywords are not of one direction.
+        If the keywords belong to different directions.
 
     Examples
     --------
@@ -220,7 +222,7 @@ def _directions(x: object, direction: object, imports: Facts, exports: Facts) ->
 
 
 def _steps(direction: str, call: Callable[..., Any], x: Any, keywords: Facts) -> Iterator[Step]:
-    """Make the call, and give each of its steps."""
+    """Make the call, and yield each of its steps."""
     error: Exception | None = None
     facts: dict[str, Facts] = {}
     refusing = None
@@ -240,7 +242,7 @@ def _steps(direction: str, call: Callable[..., Any], x: Any, keywords: Facts) ->
 
 
 def _step_of(direction: str, error: Exception) -> str:
-    """Return the step that raised an error."""
+    """Return the name of the step that raised an error."""
     first, *later = _STEPS[direction]
     if not isinstance(error, ConversionError) or _passed_foreign_code(error.__traceback__):
         return first
@@ -265,7 +267,7 @@ def _forget_frames(error: BaseException | None) -> None:
 
 
 def _facts_of(proof: DLPackTensor | UsmAllocation) -> dict[str, Facts]:
-    """Return what was found, by the name of the step that found it."""
+    """Return what each step found, by the name of the step."""
     base, size, lowest, nbytes, _ = _core.bounds_of(proof)
     facts: dict[str, Facts] = {"structure": {"nbytes": nbytes}}
     facts["bounds"] = {"size": size, "begin": lowest - base} if size else {}

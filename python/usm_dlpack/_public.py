@@ -23,43 +23,43 @@ def to_dlpack_tensor(
 ) -> DLPackTensor:
     """Describe USM that a Python object owns, prove it, and keep the object alive.
 
-    Without a keyword the tensor is the array that `obj` describes. With ``shape``, ``dtype``,
-    ``strides`` or ``byte_offset`` it is another view of that memory, counted from `obj`'s first
-    element. Every byte of it must lie within the bytes of `obj`: all of a dpctl.memory; all of an
-    array's ``usm_data``, ``base`` or ``data``; otherwise, and for a DLPackTensor, those from the
-    lowest to the highest element. An empty tensor may begin at their end.
+    Without a keyword the tensor describes the same array as `obj`. With ``shape``, ``dtype``,
+    ``strides`` or ``byte_offset`` it is another view of that memory. Every byte of the view must
+    lie within the bytes of `obj`: those of a dpctl.memory, or of the memory in an array's
+    ``usm_data``, ``base`` or ``data``. For a DLPackTensor and for other arrays, these are the bytes
+    from the lowest to the highest element. An empty tensor may begin at their end.
 
     Parameters
     ----------
     obj
-        An object with ``__sycl_usm_array_interface__``: dpctl.memory, a dpnp array; or a
-        DLPackTensor of any dtype.
+        An object with ``__sycl_usm_array_interface__``, such as a dpctl.memory or a dpnp array;
+        or a DLPackTensor of any dtype.
     shape
         Extents, in elements. None keeps shape and strides of `obj`, if the ``dtype`` has the same
-        width and ``byte_offset`` is 0. Otherwise None is one dimension of all bytes of `obj` behind
-        ``byte_offset``; `obj` must then be compact.
+        width and ``byte_offset`` is 0. Otherwise None means one dimension, over all bytes of `obj`
+        after ``byte_offset``; `obj` must then be in C order without gaps.
     dtype
-        A NumPy dtype, a name of DLPack's ("bfloat16", "float8_e4m3fn", "float32x4"), as
-        ``DLPackTensor.dtype`` gives it, or a tuple (code, bits, lanes); None is the dtype of `obj`,
-        which is uint8 for dpctl.memory. The name "float128" is DLPack's of 128 bits, not NumPy's
-        of 80. Elements of fewer than 8 bits are packed for a name or a tuple, and one to a byte for
-        a type of ml_dtypes.
+        A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
+        tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.
+        The name "float128" means DLPack's dtype of 128 bits, not NumPy's of 80. If an element has
+        fewer than 8 bits, a name or a tuple means packed elements, and a type of ml_dtypes one
+        element per byte.
     strides
-        Distances between neighbours, in elements, of either sign or zero; None is compact
-        row-major.
+        Distances between neighbours, in elements; they may be negative or zero. None means C order
+        without gaps.
     byte_offset
-        Bytes from `obj`'s first element to the tensor's first.
+        Bytes from the first element of `obj` to that of the tensor.
     queue
-        A queue made from the memory's root device alone: the one that works on it. None is the
-        ``sycl_queue`` of a DLPackTensor, or one in the array interface. It becomes the tensor's
-        ``sycl_queue``: exports and copies of the tensor are ordered behind its work, as
-        ``__dlpack__`` says. Nothing is synchronised here.
+        The queue that works on the memory, made from the memory's root device alone. None means
+        the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if there is one.
+        It becomes the tensor's ``sycl_queue``: exports and copies of the tensor are ordered behind
+        its work, as ``__dlpack__`` says. This call waits for nothing.
 
     Returns
     -------
     :
-        The tensor. It and every capsule made from it keep `obj` alive; if that is a DLPackTensor,
-        what it keeps alive itself.
+        The tensor. It and every capsule made from it keep `obj` alive, or what `obj` keeps alive if
+        it is a DLPackTensor.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def to_dlpack_tensor(
     ConversionError
         If another rule is broken; its ``code`` says which.
     TypeError, ValueError
-        If an argument is not of its kind or contradicts another.
+        If an argument has the wrong type, or contradicts another.
 
     Examples
     --------
@@ -99,47 +99,48 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``. Its memory is USM, or with ``device`` host memory, also of a
-        NumPy array of ml_dtypes, which NumPy does not export.
+        An array with ``__dlpack__``. Its memory is USM. If you pass ``device``, it may also be host
+        memory, even of a NumPy array with a dtype of ml_dtypes, which NumPy does not export.
     device
         Where the tensor must be: ``(14, device_id)``, a device, a filter string or a queue; a
-        sub-device means its root. An array in host memory or on another root device is copied. USM
-        of another context or of a sub-device is copied through the host, if its producer exports it
-        there, after all work on its ``sycl_queue``. A queue must be of the default context, and
-        becomes the tensor's ``sycl_queue``: it is ordered behind the ``sycl_queue`` of the array;
-        an array without one gets it as ``stream``. None takes the array where it is.
+        sub-device means its root. None takes the array where it is. An array in host memory or on
+        another root device is copied. USM of another context or of a sub-device is copied through
+        the host, if its producer can export it there, after all work on its ``sycl_queue``. A queue
+        must be of the default context, and becomes the tensor's ``sycl_queue``. It is ordered
+        behind the ``sycl_queue`` of the array. If the array has none, its ``__dlpack__`` gets the
+        queue as ``stream``.
     copy
-        True always copies; this package makes the copy, which keeps positive strides without
-        overlap or gaps and is in C order otherwise. False never copies. None copies if `device`,
-        `usm_type` or `order` needs it, or the producer does so.
+        True always copies, and False never does. None copies if `device`, `usm_type` or `order`
+        needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
+        without overlap or gaps; otherwise it is in C order.
     usm_type
-        "host", "device" or "shared": the array is copied if its USM is of another kind. None
-        keeps the kind of USM; what comes through the host becomes device USM.
+        "host", "device" or "shared": the array is copied if its USM is of another kind. None keeps
+        the kind; an array that comes from the host becomes device USM.
     order
-        "C" copies the array unless its elements are in C order without gaps. None keeps the
+        "C" copies the array if its elements are not in C order without gaps. None accepts any
         strides.
 
     Returns
     -------
     :
-        The tensor. It owns the producer's memory, and gives it back when it is destroyed.
+        The tensor. It keeps the producer's memory, or owns the copy.
 
     Raises
     ------
     UsmBindingError
-        If the memory is not USM of the device that the producer named, or the queue in ``device``
-        is of another context.
+        If the memory is not USM of the device that the producer names, or the queue in ``device``
+        is not of the default context.
     ConversionError
-        If another rule is broken; the producer's capsule is then left to its producer.
+        If another rule is broken. Then the producer's capsule was not consumed.
     TypeError, ValueError
-        If `x` has no ``__dlpack__``, or a keyword is not of its kind.
+        If `x` has no ``__dlpack__``, or a keyword has the wrong type or value.
 
     Notes
     -----
-    The call waits for the producer's work only if it copies. The tensor's ``sycl_queue`` is the
-    queue in ``device``, or else the producer's, by its attribute ``sycl_queue`` or the C exchange
-    API; exports and copies of the tensor are ordered behind it. If the producer names no queue, its
-    work must have finished. Copies made here are complete.
+    The call waits for the producer's work only if it copies. A copy is complete when the call
+    returns. The tensor's ``sycl_queue`` is the queue in ``device``, or else the queue that the
+    producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
+    the tensor are ordered behind it. If the producer names no queue, its work must have finished.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def validate(
     overlapping: bool | None = None,
     device: SyclDevice | tuple[int, int] | str | None = None,
 ) -> UsmAllocation:
-    """Prove that an array is what it says, and usable here, and return the proof.
+    """Prove that an array is what it claims to be and can be used here, and return the proof.
 
     Parameters
     ----------
@@ -182,9 +183,9 @@ def validate(
         The backends that are accepted, named as in ``ONEAPI_DEVICE_SELECTOR`` ("opencl",
         "level_zero", "cuda", "hip", "native_cpu"); None accepts all.
     dtype
-        The dtype that the array must have, as for `to_dlpack_tensor`; None takes any. Elements of
-        fewer than 8 bits must have a byte each for a type of ml_dtypes; a name or a tuple leaves
-        that open, as DLPack's dtype does.
+        The dtype that the array must have, as for `to_dlpack_tensor`; None takes any. For a type of
+        ml_dtypes, elements of fewer than 8 bits must have a byte each. For a name or a tuple they
+        may also be packed.
     ndim
         The number of dimensions that it must have; None takes any.
     readonly
@@ -193,8 +194,8 @@ def validate(
         False refuses strides that do not prove that elements do not overlap; None and True take
         both.
     device
-        The root device that the array must name: a device or sub-device of it, its filter string,
-        or ``(14, device_id)``; None takes any.
+        The root device that the array must name: a device, a filter string, or
+        ``(14, device_id)``; a sub-device means its root. None takes any.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def validate(
     ConversionError
         If another rule is broken; its ``code`` says which.
     TypeError, ValueError
-        If an argument is not of its kind.
+        If an argument has the wrong type or value.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def validate(
 
 
 def device_id(device: SyclDevice, /) -> int:
-    """Return DLPack's id of a device: the position of its root among the process's root devices.
+    """Return DLPack's id of a device: the position of its root among this process's root devices.
 
     Parameters
     ----------
@@ -235,9 +236,9 @@ def device_id(device: SyclDevice, /) -> int:
     Raises
     ------
     UsmBindingError
-        If the device's root is none of this process's root devices.
+        If the device's root is not among this process's root devices.
     TypeError
-        If it is no ``dpctl.SyclDevice``.
+        If `device` is not a ``dpctl.SyclDevice``.
 
     Examples
     --------
@@ -249,7 +250,7 @@ def device_id(device: SyclDevice, /) -> int:
 
 
 def root_device(device_id: int, /) -> SyclDevice:
-    """Return the root device that an id names in this process.
+    """Return the root device that has an id in this process.
 
     Raises
     ------
