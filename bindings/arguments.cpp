@@ -77,7 +77,7 @@ std::int32_t read_int32(const char* field, nb::handle value) {
 
 namespace {
 
-/// Adds an integer to a sequence; false if it is none.
+/// Adds an integer to a sequence; false if the object is no integer.
 bool append_integer(const char* field, nb::handle value, std::int64_t lowest,
                     std::vector<std::int64_t>& sequence) {
   const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
@@ -96,7 +96,8 @@ bool append_integer(const char* field, nb::handle value, std::int64_t lowest,
   return true;
 }
 
-/// Whether an object is a text or a collection without order, whose elements are no sequence.
+/// Whether an object can be iterated over but is no sequence of integers: a text or bytes, or
+/// a collection without order.
 bool is_no_sequence(nb::handle values) {
   return PyUnicode_Check(values.ptr()) != 0 || PyBytes_Check(values.ptr()) != 0 ||
          PyByteArray_Check(values.ptr()) != 0 || PyDict_Check(values.ptr()) != 0 ||
@@ -139,7 +140,7 @@ std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::ha
       return sequence;
     }
   }
-  if (PyErr_Occurred() != nullptr) {  // of a scalar array, which only seems to be a sequence
+  if (PyErr_Occurred() != nullptr) {  // for example a 0-d array, which only seems iterable
     static_cast<void>(checked_unless(PyExc_TypeError, nullptr));
   }
   return std::nullopt;

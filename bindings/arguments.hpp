@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers of Python arguments. A value of another kind is refused in a sentence that shows it.
+// Readers of Python arguments. They refuse a wrong value with a sentence that shows it.
 #pragma once
 
 #include "errors.hpp"
@@ -14,8 +14,9 @@
 
 namespace usm_dlpack::python {
 
-/// An attribute of a module, found once and kept for the life of the process. No lock: an
-/// import lets other threads run, which would wait for it with the GIL held.
+/// An attribute of a module, found once and kept for the life of the process. There is no
+/// lock, because an import lets other threads run, and they would wait for the lock while they
+/// hold the GIL.
 class imported {
  public:
   constexpr imported(const char* module, const char* name) noexcept
@@ -29,7 +30,8 @@ class imported {
   mutable std::atomic<PyObject*> found_{nullptr};
 };
 
-/// Whether an object's real type is a class or derives from it; `__class__` can lie.
+/// Whether an object's type is a class or derives from it. Does not look at `__class__`, which
+/// may be wrong.
 bool is_instance(nb::handle object, nb::handle type) noexcept;
 bool is_instance(nb::handle object, const imported& type);
 
@@ -43,13 +45,13 @@ std::optional<std::int64_t> find_integer(nb::handle value,
 /// error.
 bool read_pair(nb::handle object, std::int64_t (&pair)[2]);
 
-/// Reads an integer as `find_integer`. @throws nb::type_error for anything else
+/// Reads an integer as `find_integer` does. @throws nb::type_error for anything else
 std::int64_t read_integer(const char* field, nb::handle value);
-/// @throws nb::value_error also for an integer beyond int32_t
+/// The same. @throws nb::value_error also for an integer that int32_t does not hold
 std::int32_t read_int32(const char* field, nb::handle value);
 
-/// Reads a sequence of integers, at least `lowest` each; one integer is a sequence of one, as
-/// for NumPy. @throws nb::value_error for a value beyond the range
+/// Reads a sequence of integers from `lowest` on. One integer counts as a sequence of length
+/// 1, as in NumPy. @throws nb::value_error for an integer below `lowest` or above int64_t
 /// @return nothing for anything else
 std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::handle values,
                                                        std::int64_t lowest);
@@ -60,12 +62,12 @@ std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
 /// Reads a str or a sequence of str. @throws nb::type_error for anything else
 std::vector<nb::object> read_names(const char* field, nb::handle values);
 
-/// Reads None or one of the known names, of which it returns the index.
-/// @throws nb::type_error for what is no name, nb::value_error for another name
+/// Reads one of the known names. @return its index; nothing for None
+/// @throws nb::type_error for an object that is no str, nb::value_error for another name
 std::optional<std::size_t> read_choice(const char* field, nb::handle value,
                                        std::initializer_list<const char*> known);
 
-/// Reads a bool of Python or NumPy, or 0 or 1; nothing for anything else.
+/// Reads a bool of Python or NumPy, or 0 or 1. @return nothing for anything else
 std::optional<bool> find_truth(nb::handle value);
 /// Reads None or what `find_truth` reads. @throws nb::type_error for anything else
 std::optional<bool> read_flag(const char* field, nb::handle value);

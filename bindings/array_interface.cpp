@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* interface_name = "__sycl_usm_array_interface__";
 
-/// Wide enough for sums of addresses and sizes, which are limited to `farthest`.
+/// Wide enough for sums of addresses and sizes. Each term is limited to `farthest`.
 __extension__ using wide = __int128;
 constexpr wide farthest = wide{1} << 100;
 constexpr wide address_count = wide{1} << 64;
@@ -37,7 +37,8 @@ wide count_of(const std::vector<std::int64_t>& shape) {
 /// An array as an object describes it.
 struct described_array {
   array_view view;
-  // Addresses from the lowest to behind the highest element; they may leave the address space.
+  // The addresses of the lowest element and of the end of the highest. They may lie outside
+  // the address space.
   wide begin = 0;
   wide end = 0;
 };
@@ -91,7 +92,7 @@ nb::object read_field(const nb::dict& fields, const char* name) {
   return field;
 }
 
-/// Whether an object equals 1; an array has no truth value.
+/// Whether an object equals 1. If comparing it fails, as for an array, it does not.
 bool is_one(nb::handle version) {
   static PyObject* const one = PyLong_FromLong(1);
   const int equal = PyObject_RichCompareBool(version.ptr(), one, Py_EQ);
@@ -101,7 +102,7 @@ bool is_one(nb::handle version) {
   return equal == 1;
 }
 
-/// Reads an address; nothing if it is none.
+/// Reads an address. @return nothing if the object is no integer, or negative, or too large
 std::optional<std::uintptr_t> find_address(nb::handle value) {
   const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
   if (!number.is_valid()) {
@@ -205,15 +206,15 @@ described_array read_object(nb::handle object) {
   return read;
 }
 
-/// The memory that an array is a part of, if its first element is in it.
+/// The memory that an array is a part of.
 struct whole_memory {
   nb::object object;
   described_array array;
 };
 
 std::optional<whole_memory> find_memory_of(nb::handle object, std::uintptr_t first) {
-  // The attributes with an array's memory: of dpctl.tensor and dpnp.tensor, like NumPy's, of
-  // dpnp.
+  // The attributes that hold an array's memory: the first in dpctl.tensor and dpnp.tensor, the
+  // second in arrays like NumPy's, the third in dpnp.
   for (const char* name : {"usm_data", "base", "data"}) {
     try {
       nb::object memory = find_attribute(object, name, PyExc_Exception);
@@ -224,7 +225,7 @@ std::optional<whole_memory> find_memory_of(nb::handle object, std::uintptr_t fir
       if (read.begin <= first && first <= read.end) {
         return whole_memory{std::move(memory), std::move(read)};
       }
-    } catch (const nb::builtin_exception&) {  // no memory
+    } catch (const nb::builtin_exception&) {  // the attribute is no memory
     } catch (const conversion_error&) {
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_Exception)) {
@@ -235,7 +236,8 @@ std::optional<whole_memory> find_memory_of(nb::handle object, std::uintptr_t fir
   return std::nullopt;
 }
 
-/// The bytes of an object, or of the memory that it is a part of.
+/// The bytes of an object, or of the memory that it is a part of and that holds its first
+/// element.
 byte_range bytes_behind(nb::handle object, const described_array& array) {
   constexpr int longest_chain = 64;
   wide begin = array.begin;
@@ -270,7 +272,7 @@ bool is_compact(const array_view& view) {
   return true;
 }
 
-/// The one-dimensional shape of all bytes behind an offset.
+/// The shape of the one-dimensional view of all bytes after an offset.
 std::vector<std::int64_t> reinterpreted_shape(const array_view& view, std::int64_t bits,
                                               std::int64_t offset, nb::handle byte_offset) {
   if (!is_compact(view)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the view of memory that the arguments of Python's `to_dlpack_tensor` describe.
+// Reads the arguments of Python's `to_dlpack_tensor`, which describe a view of memory.
 #pragma once
 
 #include "dtypes.hpp"
@@ -14,21 +14,21 @@ struct byte_range {
   std::uintptr_t end = 0;
 };
 
-/// A view of an object's memory; nothing of it is proved.
+/// A view of an object's memory. Nothing about it is proved.
 struct array_view {
-  std::uintptr_t data = 0;   ///< the address that the object names
+  std::uintptr_t data = 0;   ///< the address in the object's interface
   byte_range bytes;          ///< of the object, or of the memory that it is a part of
-  std::uintptr_t first = 0;  ///< of the first element
+  std::uintptr_t first = 0;  ///< the address of the first element
   std::vector<std::int64_t> shape;
   std::optional<std::vector<std::int64_t>> strides;  ///< none: compact, in C order
   element_type element;
   bool readonly = false;
-  nb::object syclobj;  ///< names queue or context; invalid of a DLPackTensor
+  nb::object syclobj;  ///< the queue or context; invalid for a DLPackTensor
 };
 
-/// Reads an object and the arguments that change its view.
-/// @throws nb::type_error or nb::value_error for arguments that are not of their kind or
-///         contradict another, or for an interface that is not as dpctl documents it
+/// Reads an object, and the arguments that choose another view of its memory.
+/// @throws nb::type_error or nb::value_error for an argument that has the wrong type or
+///         contradicts another, and for an interface that is not as dpctl documents it
 array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
                            nb::handle strides, nb::handle byte_offset);
 

@@ -21,7 +21,7 @@ Managed* find_managed(PyObject* object) noexcept {
              : nullptr;
 }
 
-// Also runs for consumed capsules, which own nothing.
+// This also runs for consumed capsules, which own nothing.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) noexcept {
   const nb::error_scope keep;
@@ -37,7 +37,7 @@ nb::object wrap(Owned managed) {
   return capsule;
 }
 
-// A capsule's name may be any bytes; a sentence is UTF-8.
+// A capsule's name may be any bytes, but a sentence must be UTF-8.
 std::string printable(const char* name) {
   const auto size = static_cast<Py_ssize_t>(std::strlen(name));
   const nb::object text = checked(PyUnicode_DecodeASCII(name, size, "backslashreplace"));

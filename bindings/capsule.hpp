@@ -13,7 +13,7 @@
 
 namespace usm_dlpack::python {
 
-/// The managed tensor in a capsule, which still owns it.
+/// The managed tensor in a capsule. The capsule still owns it.
 class capsule_content {
  public:
   explicit capsule_content(DLManagedTensorVersioned* managed) : managed_(managed) {}
@@ -22,7 +22,7 @@ class capsule_content {
   const DLTensor& described() const noexcept {
     return std::visit([](const auto* m) -> const DLTensor& { return m->dl_tensor; }, managed_);
   }
-  /// 0 of a legacy managed tensor.
+  /// The flags; 0 for a legacy managed tensor.
   std::uint64_t flags() const noexcept {
     const auto* versioned = std::get_if<DLManagedTensorVersioned*>(&managed_);
     return versioned != nullptr ? (*versioned)->flags : 0;
@@ -40,7 +40,8 @@ class capsule_content {
 ///         `version_unsupported`, `flags_unknown`
 capsule_content read_capsule(nb::handle object);
 
-/// Who owns the content: a fresh capsule does, of a consumed one the consumer.
+/// Who owns the content: a fresh capsule owns it; the content of a consumed capsule belongs to
+/// the consumer.
 enum class capsule_state { fresh, consumed };
 
 /// Renames a capsule that `read_capsule` accepted.

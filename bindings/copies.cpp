@@ -35,8 +35,9 @@ std::int64_t bits_of_element(const proved_tensor& source) {
   return detail::bits_per_element(source.described.dtype, source.storage());
 }
 
-/// The layout of a copy: the source's strides if none is negative (even for an extent of 1)
-/// and the elements neither overlap nor have gaps; otherwise compact, in row-major order.
+/// The layout of a copy. It has the source's strides if none of them is negative (even for an
+/// extent of 1) and the elements neither overlap nor have gaps. Otherwise it is compact, in
+/// row-major order.
 struct copy_layout {
   std::uint64_t nbytes;
   bool compact;
@@ -64,9 +65,9 @@ copy_layout layout_of_copy(const proved_tensor& source, bool c_order = false) {
   return {nbytes, reordered || !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
-// The functions below wait for whole queues: a barrier of an out-of-order queue can miss a
-// running host task, and the event of a command behind a host task may report completion too
-// early (DPC++ 2026.2).
+// The functions below wait for whole queues, because a barrier of an out-of-order queue can
+// miss a running host task, and the event of a command behind a host task may report
+// completion too early (DPC++ 2026.2).
 
 /// @pre the GIL is not held
 void wait_for_pending(const std::optional<sycl::queue>& pending) {
@@ -75,7 +76,8 @@ void wait_for_pending(const std::optional<sycl::queue>& pending) {
   }
 }
 
-/// Copies by a root device, after the pending work. @pre the GIL is not held
+/// Copies bytes with a queue of a root device, after the pending work. @pre the GIL is not
+/// held
 void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pending,
                 const void* from, void* to, std::uint64_t nbytes) {
   copy_queue own(device_id);
@@ -112,7 +114,8 @@ void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* 
   }
 }
 
-/// The number of dimensions outside a run: the innermost elements that are compact in C order.
+/// The number of dimensions outside a run. A run is a part of the tensor whose elements are
+/// compact in C order: the innermost dimensions, as many as possible.
 /// @param run the number of its elements
 std::size_t dimensions_outside(const DLTensor& tensor, std::int64_t& run) {
   run = 1;
@@ -126,8 +129,9 @@ std::size_t dimensions_outside(const DLTensor& tensor, std::int64_t& run) {
   return static_cast<std::size_t>(outer);
 }
 
-/// Calls a function for each run. It gets the number of bits before the run in row-major
-/// order, the run's first bit from the lowest byte of the tensor on, and its bits.
+/// Calls a function for each run, with the number of bits before the run in row-major order,
+/// the position of the run's first bit, counted from the lowest byte of the tensor, and the
+/// number of its bits.
 /// @pre the tensor is not empty
 template <class Function>
 void for_each_run(const proved_tensor& tensor, Function&& function) {
@@ -138,7 +142,8 @@ void for_each_run(const proved_tensor& tensor, Function&& function) {
   std::vector<std::int64_t> index(outer, 0);
   const auto first =
       static_cast<std::int64_t>(tensor.structure().first - tensor.structure().lowest);
-  // In elements from the first; unsigned: the free stride of an extent of 1 may wrap it.
+  // In elements from the first. Unsigned, because an extent of 1 may have any stride, and the
+  // sum may wrap.
   std::uint64_t at = 0;
   for (std::int64_t run = 0;; ++run) {
     function(run * count * bits, first * 8 + static_cast<std::int64_t>(at) * bits,
@@ -166,9 +171,9 @@ void gather(const proved_tensor& source, const unsigned char* span, unsigned cha
   });
 }
 
-/// Writes compact elements in row-major order to USM; leaves the gaps between them alone,
-/// because others may write there meanwhile. Elements below a byte are read and written with
-/// their neighbours.
+/// Writes compact elements in row-major order to USM. Does not write to the gaps between them,
+/// because others may write there meanwhile. Elements of fewer than 8 bits are read and
+/// written together with the bytes around them.
 void scatter(const unsigned char* from, const proved_tensor& to) {
   constexpr int most_pending = 1024;
   auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
@@ -216,8 +221,8 @@ tensor_copy describe_copy(const proved_tensor& source, copy_memory memory, DLDev
   return made;
 }
 
-/// Whether a root device is known to access another one's memory. On OpenCL the query would
-/// end the process (DPC++ 2026.2).
+/// Whether a root device is known to reach the memory of another one. On OpenCL it is not
+/// asked, because the query would end the process (DPC++ 2026.2).
 bool are_peers(std::int32_t device_id, std::int32_t other) {
   try {
     sycl::device device = root_device(device_id);
@@ -229,8 +234,8 @@ bool are_peers(std::int32_t device_id, std::int32_t other) {
   }
 }
 
-/// Whether one call of the destination's queue can copy the source. Drivers need not copy
-/// between root devices that are not peers, even within a context.
+/// Whether one memcpy of the destination's queue can copy the source. A driver need not
+/// support copies between root devices that are not peers, even within a context.
 bool one_copy_reaches(const proved_tensor& source, std::int32_t device_id) {
   return source.is_on_host() || source.proof.usm_type() == sycl::usm::alloc::host ||
          source.proof.device_id() == device_id ||
@@ -249,7 +254,8 @@ void copy_free::operator()(void* address) noexcept {
     std::free(address);
     return;
   }
-  // Also if the queues are idle: the backend's free waits for kernels of any queue.
+  // This way also if the queues are idle, because the backend's free waits for kernels of any
+  // queue.
   free_memory([address, context = *context, users = std::move(users)] {
     if (!users->wait()) {
       return;

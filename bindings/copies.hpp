@@ -19,9 +19,9 @@ using detail::proved_tensor;
 /// Whether the elements are in C order without gaps; strides of one element do not matter.
 bool is_c_contiguous(const proved_tensor& tensor);
 
-/// Frees the memory of a copy: USM after the work of its queues, without the GIL, which that
-/// work may need. USM leaks rather than being freed under a kernel if a queue cannot be waited
-/// for, and while the interpreter finishes.
+/// Frees the memory of a copy. USM is freed after the work of its queues; the wait releases
+/// the GIL, which that work may need. USM leaks if a queue cannot be waited for, because a
+/// kernel may still use it, and while the interpreter finishes.
 struct copy_free {
   std::optional<sycl::context> context;  ///< of USM; none of host memory
   std::shared_ptr<memory_users> users;   ///< the queues that use the USM; null for host memory
@@ -31,15 +31,15 @@ struct copy_free {
 using copy_memory = std::unique_ptr<void, copy_free>;
 
 /// Allocates USM (device USM for an unknown kind) in the default context of a root device,
-/// aligned as any element needs it; at least one byte, so that the address is valid. The
-/// address is null if there is no memory.
-/// @param field named in the error if the runtime fails
+/// aligned for every element type. Allocates at least one byte, so that the address is valid.
+/// The address is null if there is no memory.
+/// @param field is named in the error if the runtime fails
 /// @throws conversion_error as `root_device`
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind);
 
-/// A copy and its description, which borrows the source's shape and strides; they are null for
-/// C order.
+/// A copy and its description. The description borrows shape and strides of the source; the
+/// strides are null for C order.
 struct tensor_copy {
   DLTensor described;
   std::uint64_t flags;
@@ -59,9 +59,9 @@ tensor_copy copy_to_host(const proved_tensor& source, bool c_order);
 /// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
 void write_compact(const proved_tensor& source, void* to);
 
-/// Writes elements in host memory into USM of any strides, after the work of `to.queue` and of
-/// another queue; complete when it returns.
-/// @pre shapes and elements are the same; those of `to` do not overlap
+/// Copies elements from host memory to USM with any strides, after the work of `to.queue` and
+/// of `also`. The copy is complete when this returns.
+/// @pre both have the same shape and dtype; the elements of `to` do not overlap
 void write_to_usm(const proved_tensor& from, const proved_tensor& to,
                   const std::optional<sycl::queue>& also);
 

@@ -11,7 +11,7 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Checks values in host memory, whose dtype and shape must be the tensor's.
+/// Checks values in host memory: dtype and shape must be those of the tensor.
 proved_tensor check_values(const DLTensor& values, std::uint64_t flags,
                            const proved_tensor& own) {
   const std::string remedy = "pass values of the tensor's shape and dtype";
@@ -58,20 +58,21 @@ void check_writable(const proved_tensor& own) {
 constexpr const char* copy_from_doc =
     "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
     "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
-    "the elements is not written; elements of fewer than 8 bits are written with the bytes\n"
-    "around them.\n\n"
+    "the elements is not written, but elements of fewer than 8 bits are written together with\n"
+    "the bytes around them.\n\n"
     "Parameters\n----------\n"
     "host\n"
-    "    Values of the tensor's shape and dtype: an object with ``__dlpack__`` in host memory,\n"
-    "    with ``__array_interface__``, or with a buffer. They may lie in the tensor's memory.\n"
+    "    Values with the tensor's shape and dtype: an object in host memory with\n"
+    "    ``__dlpack__``, ``__array_interface__`` or a buffer. They may lie in the tensor's\n"
+    "    memory.\n"
     "queue\n"
     "    Another queue that works on the memory, made from its root device alone.\n\n"
     "Raises\n------\n"
     "ConversionError\n"
     "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
-    "    dtype; nothing is written then.\n"
+    "    dtype. Then nothing is written.\n"
     "TypeError\n"
-    "    If `host` is no array, or `queue` no queue.";
+    "    If `host` is no array, or `queue` is no queue.";
 
 void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
   const nb::object kept = nb::borrow(self);

@@ -36,7 +36,7 @@ std::pair<std::uint32_t, std::vector<const char*>> partitions(std::int32_t id) {
           rules};
 }
 
-/// The device table for Python's `devices`.
+/// The root devices, for the command `devices`.
 nb::list device_rows() {
   check_process();
   nb::list rows;

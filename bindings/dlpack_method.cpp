@@ -14,26 +14,26 @@ constexpr const char* export_doc =
     "Export as a DLPack capsule that keeps the memory alive.\n\n"
     "Parameters\n----------\n"
     "stream\n"
-    "    The consumer's queue: what is submitted to it later waits for the work that the\n"
-    "    tensor's own queue (`sycl_queue`) has already; a queue of another context makes the\n"
-    "    host wait. A `dpctl.SyclQueue`, a capsule \"SyclQueueRef\", an object that has\n"
+    "    The consumer's queue: a `dpctl.SyclQueue`, a capsule \"SyclQueueRef\", an object with\n"
     "    ``_get_capsule()`` or ``sycl_queue``, or the address of a ``sycl::queue`` as an int.\n"
-    "    None: the host waits for the tensor's own queue, so that the memory is ready. -1: USM\n"
-    "    that is not copied is not synchronised.\n"
+    "    What is submitted to it later waits for the work that the tensor's own queue\n"
+    "    (`sycl_queue`) has already; if their contexts differ, the host waits. None: the host\n"
+    "    waits for the tensor's own queue, so the memory is ready. -1: nobody waits, unless a\n"
+    "    copy is made.\n"
     "max_version\n"
-    "    The newest DLPack version that the consumer knows; a legacy capsule is made for None\n"
-    "    and below 1.0.\n"
+    "    The newest DLPack version that the consumer knows. None, or a version below 1.0, gives\n"
+    "    a legacy capsule.\n"
     "dl_device\n"
-    "    None or the tensor's own device; (14, device_id) of another root device for a copy\n"
-    "    there; (1, 0) for the host: without a copy for host and shared USM.\n"
+    "    None or the tensor's own device; (14, device_id) of another root device, for a copy\n"
+    "    there; or (1, 0) for the host, which needs a copy only for device USM.\n"
     "copy\n"
-    "    True always copies, False never does, None copies where it must. A copy is of the same\n"
-    "    USM kind, waits for the tensor's own queue, and is complete when this returns. It\n"
-    "    keeps positive strides where elements neither overlap nor have gaps, and is compact, in\n"
-    "    C order, elsewhere.\n\n"
+    "    True always copies, and False never does. None copies if it is necessary. A copy waits\n"
+    "    for the tensor's own queue, and is complete when this returns. On a root device it has\n"
+    "    the same USM kind. It keeps positive strides without overlap or gaps; otherwise it is\n"
+    "    in C order.\n\n"
     "Raises\n------\n"
     "BufferError\n"
-    "    If what was asked for cannot be done.\n"
+    "    If what a keyword asks for is not possible.\n"
     "ValueError\n"
     "    If `stream` cannot be used.";
 
@@ -109,7 +109,8 @@ nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
-/// Orders the consumer behind the tensor's queue, or waits for it if the consumer names none.
+/// Orders the consumer's queue behind the tensor's queue. If the consumer names no queue,
+/// waits for the tensor's.
 void synchronise(const tensor& source, const consumer_stream& consumer) {
   if (!source.queue() || consumer.unsynchronised) {
     return;
@@ -121,15 +122,16 @@ void synchronise(const tensor& source, const consumer_stream& consumer) {
   }
 }
 
-/// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory for
-/// the host.
-/// @throws conversion_error (never a TypeError, which consumers take for "old producer")
+/// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory that
+/// the host can read.
+/// @throws conversion_error, and never a TypeError, which consumers take to mean that the
+///         producer is old
 /// @throws nb::value_error for an unusable `stream`
 nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
   const tensor& source = ready_tensor(self);
   check_process();
-  // Code that the keywords run may drop the last reference to the tensor.
+  // Reading the keywords may run code that drops the last reference to the tensor.
   const nb::object kept = nb::borrow(self);
   const DLDevice own = source.get().described.device;
   const consumer_stream consumer = read_stream(stream);

@@ -9,13 +9,13 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// A kind of numbers that NumPy has: the letter in its type strings, and the widths.
+/// A kind of number that NumPy has: the letter in its type strings, and the widths.
 struct numpy_kind {
   char letter;
   std::uint8_t code;
-  std::uint8_t narrowest;  ///< the fewest bits of a width; each other doubles it
+  std::uint8_t narrowest;  ///< the fewest bits in NumPy; the other widths are doublings
   std::uint8_t widest;
-  std::uint8_t smallest_named;  ///< the fewest bits that DLPack's name can have
+  std::uint8_t smallest_named;  ///< the fewest bits in a name of DLPack
 };
 constexpr numpy_kind numpy_kinds[] = {{'i', kDLInt, 8, 64, 1},
                                       {'u', kDLUInt, 8, 64, 1},
@@ -36,7 +36,7 @@ bool has_width(const numpy_kind& kind, unsigned bits) noexcept {
   return bits >= kind.narrowest && bits <= kind.widest && (bits & (bits - 1)) == 0;
 }
 
-/// DLPack's name of a dtype of one lane, or an empty one.
+/// DLPack's name of a dtype of one lane, or an empty string.
 std::string find_scalar_name(std::uint8_t code, std::uint8_t bits) {
   if (code >= detail::type_code_count) {
     return {};
@@ -97,7 +97,7 @@ std::optional<DLDataType> find_named(const std::string& name) {
   return read;
 }
 
-/// Reads a type string in native byte order of a number that NumPy has, such as "<f4".
+/// Reads a type string such as "<f4", of a number that NumPy has, in native byte order.
 std::optional<DLDataType> find_typestr(const std::string& typestr) {
   const std::size_t letter = typestr.find_first_not_of("<|=");
   if (letter > 1) {
@@ -115,7 +115,7 @@ std::optional<DLDataType> find_typestr(const std::string& typestr) {
   return std::nullopt;
 }
 
-/// Whether ml_dtypes may have a dtype that NumPy lacks.
+/// Whether NumPy lacks a dtype that ml_dtypes may have.
 bool is_of_ml_dtypes(DLDataType dtype) {
   const numpy_kind* kind = find_kind(dtype.code);
   const bool is_narrow = kind != nullptr && dtype.bits < kind->narrowest &&
@@ -124,19 +124,20 @@ bool is_of_ml_dtypes(DLDataType dtype) {
          (kind == nullptr || is_narrow);
 }
 
-/// Imports ml_dtypes, so that NumPy knows bfloat16, float8_e5m2 and so on; false without it.
+/// Imports ml_dtypes, so that NumPy knows bfloat16, float8_e5m2 and so on. @return false if it
+/// is not installed
 bool register_ml_dtypes() {
   return checked_unless(PyExc_ImportError, PyImport_ImportModule("ml_dtypes")).is_valid();
 }
 
-/// What NumPy makes of an object as a dtype; an invalid object if it refuses.
+/// The NumPy dtype that an object means; an invalid object if NumPy refuses it.
 nb::object find_as_numpy(nb::handle dtype) {
   static imported made_by{"numpy", "dtype"};
   return checked_unless(PyExc_Exception, PyObject_CallFunctionObjArgs(made_by.get().ptr(),
                                                                       dtype.ptr(), nullptr));
 }
 
-/// Reads a tuple of three ints that the fields of a DLDataType can hold.
+/// Reads a tuple of three ints, if the fields of a DLDataType can hold them.
 std::optional<DLDataType> find_parts(nb::handle dtype) {
   if (PyTuple_Check(dtype.ptr()) == 0 || PyTuple_Size(dtype.ptr()) != 3) {
     return std::nullopt;
@@ -253,9 +254,9 @@ std::optional<element_type> find_element(nb::handle numpy_dtype) {
   const std::uint8_t code = *number == 0              ? kDLBool
                             : *number <= last_integer ? (*number % 2 == 1 ? kDLInt : kDLUInt)
                             : *number == 11 || *number == 12 || *number == half ? kDLFloat
-                            : *number == 14 || *number == 15                    ? kDLComplex
-                                                                                : 255;
-  if (code == 255) {  // long double among them, whose numbers have 80 bits
+                            : *number == 14 || *number == 15    ? kDLComplex
+                                                                : 255;
+  if (code == 255) {  // for example long double, whose numbers have 80 bits
     return std::nullopt;
   }
   const auto bytes = *find_integer(nb::object(numpy_dtype.attr("itemsize")));

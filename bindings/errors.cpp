@@ -14,8 +14,8 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// The package's exception classes, kept for the life of the process; null before it is
-/// imported.
+/// The package's exception classes, kept for the life of the process. Null before the package
+/// is imported.
 std::atomic<PyObject*> conversion_class{nullptr};
 std::atomic<PyObject*> binding_class{nullptr};
 
@@ -28,8 +28,9 @@ void set_exceptions(nb::object conversion, nb::object binding, const std::string
   registered_driver = driver;
 }
 
-/// What to do if there is no device although the package's driver is registered and nothing
-/// excludes it: the first query came before the package was imported. Null in other cases.
+/// The remedy if the package was imported after the first device query. This is assumed if
+/// there is no device, but the package has registered its driver and no selector excludes it.
+/// Otherwise null.
 const char* remedy_of_late_import() noexcept {
   const char* drivers = std::getenv("OCL_ICD_FILENAMES");
   const bool is_late = drivers != nullptr && !registered_driver.empty() &&
@@ -40,7 +41,7 @@ const char* remedy_of_late_import() noexcept {
                  : nullptr;
 }
 
-/// The row of a code, or null for one of a newer extension.
+/// The row of a code, or null for a code that only a newer extension knows.
 const detail::error_row* find_row(const char* code) noexcept {
   for (const detail::error_row& row : detail::error_table) {
     if (std::strcmp(row.name, code) == 0) {
@@ -86,7 +87,8 @@ void set_conversion_error(const char* code, const char* field, const char* expec
     remedy = better;
   }
   try {
-    // Made here: Python 3.11 would make it of its arguments later, outside this module.
+    // The exception is made here, because Python 3.11 would make it later from its arguments,
+    // outside this module.
     const nb::object made = nb::handle(raised)(code, field, expected, found, remedy);
     PyErr_SetObject(raised, made.ptr());
   } catch (nb::python_error& failed) {
@@ -188,7 +190,7 @@ std::string text_of(nb::handle object) {
     if (text.find("0x") == std::string::npos && text.find('\0') == std::string::npos) {
       return text;
     }
-  } else if (PyLong_CheckExact(object.ptr()) != 0) {  // of more digits than Python prints
+  } else if (PyLong_CheckExact(object.ptr()) != 0) {  // it has more digits than Python prints
     const nb::object bits = object.attr("bit_length")();
     return "an int of " + std::string(nb::str(bits).c_str()) + " bits";
   }

@@ -13,7 +13,7 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// Defines the table `error_table`, and `_set_exceptions`, which takes the package's exception
+/// Defines `error_table`, and `_set_exceptions`, by which the package passes its exception
 /// classes when it is imported.
 void register_errors(guarded_module& module);
 
@@ -36,22 +36,23 @@ int guarded(Function&& function) noexcept {
   }
 }
 
-/// Raises the error of a wrong argument, which has no code.
+/// Raises the error for a wrong argument. It has no code.
 [[noreturn]] void refuse_argument(nb::exception_type kind, const std::string& field,
                                   const std::string& expected, const std::string& found,
                                   const std::string& remedy);
 
-/// Takes a new reference. @throws nb::python_error the error that is set, for null
+/// Takes a new reference. @throws nb::python_error if it is null: the error that is set
 nb::object checked(PyObject* made);
-/// Takes a new reference; an invalid object if the error that is set is of the kind `ignored`.
+/// Takes a new reference. If it is null and the error that is set is of the kind `ignored`,
+/// clears the error and returns an invalid object.
 nb::object checked_unless(PyObject* ignored, PyObject* made);
 
 /// An attribute, or an invalid object if it raises `ignored`.
 /// @throws nb::python_error any other error
 nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored);
 /// An attribute, or an invalid object if there is none. An AttributeError that is raised
-/// inside a property of the object's type is an error like others.
-/// @param name a string of Python
+/// inside a property of the object's type does not mean that there is none, and is thrown.
+/// @param name a Python str
 /// @throws nb::python_error whatever a property or `__getattr__` raises
 nb::object find_attribute(nb::handle object, nb::handle name);
 /// Whether the type of an object has an attribute; false if its metaclass raises an Exception.
@@ -61,7 +62,7 @@ bool type_has(nb::handle object, nb::handle name);
 std::string name_of_type(nb::handle object);
 /// "an object of type ..."
 std::string text_of_type(nb::handle object);
-/// The object's `ascii()`, or its type if that shows an address or raises an exception.
+/// The object's `ascii()`. If that shows an address or raises an exception, the object's type.
 std::string text_of(nb::handle object);
 
 }  // namespace usm_dlpack::python

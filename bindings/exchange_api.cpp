@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C functions, through which nothing is thrown. They are called with the GIL held, wait for no
-// work, and return 0, or -1 with the Python error set.
-// Source: dlpack.h 1.3, DLPackExchangeAPI.
+// The C functions throw nothing. They are called with the GIL held, wait for no work, and
+// return 0, or -1 with the Python error set. Source: dlpack.h 1.3, DLPackExchangeAPI.
 #include "exchange_api.hpp"
 #include "copies.hpp"
 #include "dlpack_method.hpp"
@@ -16,12 +15,14 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// The queues for a thread's consumers, one per root device: the queue of the last tensor that
-/// they got and that has one. Each queue keeps its address for the thread's life.
+/// The queues that a thread's consumers get as streams, one for each root device. It is the
+/// queue of the last tensor that the thread got, if the tensor has one. Its address stays the
+/// same for the thread's life.
 class work_streams {
  public:
-  /// Switches to a tensor's queue, ordered behind the previous queue if the consumer has not
-  /// asked for a stream since: it uses both tensors together.
+  /// Switches to a tensor's queue. If the consumer has not asked for a stream since the
+  /// previous tensor, it uses both tensors together, so the queue is ordered behind the
+  /// previous one.
   void follow(const tensor& source) {
     const std::int32_t device_id = source.proof().device_id();
     if (source.queue() && source.queue_knows_memory()) {
@@ -39,8 +40,8 @@ class work_streams {
     }
   }
 
-  /// Makes memory of this package wait for the consumer's stream: for the present one, and for
-  /// the one that the consumer asks for next.
+  /// Lets memory of this package be freed only after the work of the consumer's stream: of the
+  /// present stream, and of the one that the consumer asks for next.
   void lend(std::int32_t device_id, const std::shared_ptr<memory_users>& users) {
     users->add(queue(device_id));
     work_stream& stream = streams_[device_id];
@@ -53,7 +54,8 @@ class work_streams {
     stream.lent.insert(users);
   }
 
-  /// The queue for a consumer, ordered behind its present work.
+  /// The stream for a consumer. If it is out of order, what is submitted later runs after its
+  /// present work.
   sycl::queue& ask(std::int32_t device_id) {
     sycl::queue& asked = queue(device_id);
     if (!asked.is_in_order() && !detail::is_idle(asked)) {
@@ -76,7 +78,7 @@ class work_streams {
   }
 
   ~work_streams() {
-    if (process_is_forked()) {  // the parent's queues are never destroyed
+    if (process_is_forked()) {  // leaks the queues, which belong to the parent
       new (std::nothrow) streams_by_device(std::move(streams_));
     }
   }
@@ -84,8 +86,8 @@ class work_streams {
  private:
   struct work_stream {
     std::optional<sycl::queue> queue;
-    bool is_asked = false;  ///< since the last tensor
-    /// Memory of this package that consumers got since the stream was asked for.
+    bool is_asked = false;  ///< whether the consumer asked for it since the last tensor
+    /// Memory of this package that consumers got since they last asked for the stream.
     std::set<std::weak_ptr<memory_users>, std::owner_less<>> lent;
     std::size_t most_lent = 64;  ///< above this, expired entries are removed
   };
@@ -107,13 +109,14 @@ void check_result(const void* out) {
   }
 }
 
-/// Like `guarded`, for a caller that may have a Python error set: a refusal replaces it.
+/// Like `guarded`, but the caller may have a Python error set. A refusal replaces it;
+/// otherwise it is kept.
 template <class Function>
 int answer(Function&& function) noexcept {
   const inside_module inside;
   std::optional<nb::python_error> before;
   if (PyErr_Occurred() != nullptr) {
-    before.emplace();  // no Python code may run with it
+    before.emplace();  // no Python code may run while an error is set
   }
   const int status = guarded(function);
   if (before && status == 0) {
@@ -155,7 +158,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
 
 int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) noexcept {
   return answer([&] {
-    managed_tensor owned(managed);  // taken also if it is refused
+    managed_tensor owned(managed);  // deletes the tensor if it is refused
     check_result(out);
     if (managed == nullptr) {
       throw nb::value_error(
@@ -184,14 +187,14 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
 
 using set_error_function = void (*)(void* context, const char* kind, const char* message);
 
-/// Allocates USM of a prototype's shape, dtype and device.
+/// Allocates USM with the shape, dtype and device of a prototype.
 managed_tensor allocate_like(const DLTensor& prototype) {
   detail::check_device_type(prototype);
   check_process();
   DLTensor wanted = prototype;
   wanted.strides = nullptr;
   wanted.byte_offset = 0;
-  // `check_structure` needs an address: any that does not wrap does.
+  // `check_structure` needs an address. Any will do that does not wrap.
   wanted.data = reinterpret_cast<void*>(std::uintptr_t{256});
   const tensor_structure structure = check_structure(wanted);
   copy_memory memory =
@@ -204,7 +207,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   return to_managed_tensor(wanted, std::move(memory));
 }
 
-// Reports errors by the caller's function, which may be null.
+// Reports errors with the caller's function, which may be null.
 int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out,
                              void* context, set_error_function given) noexcept {
   const set_error_function set_error =

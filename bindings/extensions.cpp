@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of nanobind/package.hpp: nothing is thrown through them.
+// The functions of nanobind/package.hpp. They throw nothing.
 #include "extensions.hpp"
 #include "capsule.hpp"
 #include "process.hpp"
@@ -24,9 +24,9 @@ bool has_attribute(nb::handle object, const char* name) {
   return type_has(object, nb::str(name));
 }
 
-/// Whether an object that is not an array by its type has an attribute of one by itself, like
-/// a proxy. Types that are usually meant for other overloads are not queried, and objects that
-/// have every attribute are not arrays.
+/// Whether an object has an attribute of an array that its type does not have, as a proxy may.
+/// Types that are usually meant for other overloads are not queried. An object that has every
+/// attribute, like a mock, is not an array.
 bool has_by_itself(nb::handle object, const char* name) {
   constexpr unsigned long never_arrays =
       Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS |
@@ -42,8 +42,9 @@ bool has_by_itself(nb::handle object, const char* name) {
          !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
 }
 
-/// Whether a tensor has the dtype and the rank that a view has. Compared before anything is
-/// proved: another overload may take an array of another type, wherever it is.
+/// Whether a tensor has the dtype and the rank of the view. This is compared before anything
+/// is proved, because another overload may take an array of another dtype or rank, even if
+/// this one would refuse its memory.
 bool has_type(const DLTensor& tensor, const requirements& wanted) {
   return same_data_type(tensor.dtype, *wanted.dtype) && tensor.ndim == *wanted.ndim;
 }
@@ -54,7 +55,7 @@ void check_flags(std::uint64_t flags, const requirements& wanted) {
   }
 }
 
-/// Refuses USM of a kind that is not wanted; a tensor without elements may be of any.
+/// Refuses USM of a kind that is not wanted. A tensor without elements may be of any kind.
 void check_kind_of(const proved_tensor& proved, const requirements& wanted) {
   if (!proved.structure().empty) {
     detail::check_usm_type(proved.proof.usm_type(), wanted);
@@ -71,10 +72,10 @@ offer compare(const proved_tensor& proved, const requirements& wanted) {
   return offer::made;
 }
 
-/// Our own tensor, which was proved when it was made.
+/// Offers our own tensor, which was proved when it was made.
 offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& out) {
   const proved_tensor& own = nb::inst_ptr<tensor>(array)->get();
-  out.described = own.described;  // with the arrays of the owner
+  out.described = own.described;  // shape and strides belong to the owner
   out.flags = own.flags;
   out.proof = own.proof;
   out.queue = own.queue;
@@ -82,8 +83,8 @@ offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& 
   return compare(out, wanted);
 }
 
-/// A capsule with other references: consumed for the lifetime of this object, so that nobody
-/// else consumes it, then fresh again.
+/// A capsule that others refer to as well. For the lifetime of this object it is marked as
+/// consumed, so that nobody else consumes it; then it is fresh again.
 struct borrowed_capsule {
   nb::object capsule;
   capsule_content content;
@@ -116,7 +117,7 @@ nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
   return holder;
 }
 
-/// Exports a producer's array.
+/// Offers an array of another library.
 offer offer_foreign(nb::handle array, const requirements& wanted, proved_tensor& out) {
   import_request request;
   request.anywhere = true;
@@ -142,13 +143,14 @@ offer offer_foreign(nb::handle array, const requirements& wanted, proved_tensor&
   return fits ? offer::made : offer::other_type;
 }
 
-/// Exports memory by our exporter.
+/// Offers an object that has only the SYCL array interface.
 offer offer_memory(nb::handle array, const requirements& wanted, proved_tensor& out) {
   out = prove_memory(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none());
   return compare(out, wanted);
 }
 
-/// Exports an array, or as memory what its own library failed to export.
+/// Offers an array. If its own library cannot export it, but it has the SYCL array interface,
+/// offers it by that.
 offer offer_array(nb::handle array, const requirements& wanted, proved_tensor& out) {
   try {
     return offer_foreign(array, wanted, out);
@@ -163,7 +165,7 @@ offer offer_array(nb::handle array, const requirements& wanted, proved_tensor& o
 
 using offering = offer (*)(nb::handle array, const requirements& wanted, proved_tensor& out);
 
-/// Chooses how to export an object; null for what is no array.
+/// Chooses how to offer an object; null if it is no array.
 offering find_offering(nb::handle array) {
   if (is_tensor(array)) {
     return &offer_tensor;

@@ -7,7 +7,7 @@
 
 namespace usm_dlpack::python {
 
-/// Adds the table of them (nanobind/package.hpp).
+/// Adds the table of these functions, which nanobind/package.hpp describes.
 void register_package_interface(guarded_module& module);
 
 }  // namespace usm_dlpack::python

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything is proved before anything is consumed: a refused capsule stays its producer's.
-// Memory elsewhere, in host memory or on another root device, is copied.
+// Everything is proved before anything is consumed: a refused capsule still belongs to its
+// producer. An array in host memory or on another root device is copied.
 #include "from_dlpack.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
@@ -16,10 +16,10 @@ namespace {
 
 /// The arguments of `from_dlpack`.
 struct destination {
-  std::optional<std::int32_t> device_id;     ///< a root device
-  std::optional<sycl::usm::alloc> usm_type;  ///< of a copy
-  bool c_order = false;                      ///< elements are in C order, without gaps
-  std::optional<element_type> element;       ///< of an array whose export has only the bits
+  std::optional<std::int32_t> device_id;     ///< of the wanted root device
+  std::optional<sycl::usm::alloc> usm_type;  ///< the wanted kind
+  bool c_order = false;                      ///< whether C order without gaps is wanted
+  std::optional<element_type> element;       ///< of an array whose export has another dtype
   import_request request;
 };
 
@@ -38,9 +38,9 @@ void check_copy(bool needed, const destination& wanted, const char* field,
   }
 }
 
-/// Copies a producer's tensor. Owns the tensor during the copy, because other threads run
-/// meanwhile, and gives it back if the copy fails.
-/// @param source without an owner
+/// Copies a producer's tensor. The capsule is marked as consumed during the copy, because
+/// other threads run meanwhile; if the copy fails, it is fresh again.
+/// @param source has no owner yet
 nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
                           const capsule_content& content, const destination& wanted) {
   const bool on_host = source.is_on_host();
@@ -62,7 +62,7 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
     mark_capsule(capsule, content, capsule_state::fresh);
     throw;
   }
-  take_capsule(capsule, content);  // and drop it
+  take_capsule(capsule, content);  // and drop the tensor
   return copy;
 }
 
@@ -96,10 +96,11 @@ proved_tensor prove_content(const capsule_content& content, const destination& w
   return checked;
 }
 
-/// Makes a DLPackTensor of a producer's tensor, copied if it is elsewhere or in another order.
+/// Makes a DLPackTensor of a producer's tensor. Copies it if it is elsewhere or in another
+/// order than requested.
 nb::object import_offered(const offered_capsule& offered, const destination& wanted) {
-  // Allocated before anything is consumed: the garbage collector may run code here that takes
-  // the capsule.
+  // This is allocated before the capsule is read, because the garbage collector may run code
+  // here that takes the capsule.
   nb::object made = nb::inst_alloc(nb::type<tensor>());
   // Without a GIL, another thread could take the capsule between the proof and the release.
   const nb::ft_object_guard alone(offered.capsule);
@@ -121,7 +122,8 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
              "False");
   const bool reordered = is_in_other_order(proved, wanted);
   check_copy(reordered, wanted, "strides", "those of C order, since copy=False", "others");
-  // Elements of a dpctl or dpnp copy of a broadcast overlap: that is no real copy.
+  // If dpctl or dpnp copy a broadcast array, the elements of the copy overlap. Such a copy is
+  // copied again.
   const bool done = copied && proved.structure().unique;
   if (elsewhere || reordered || (wanted.request.copy == true && !done)) {
     return import_copy_of(proved, offered.capsule, content, wanted);
@@ -152,8 +154,8 @@ bool is_out_of_reach(nb::handle x) {
   }
 }
 
-/// Imports an array that was refused through host memory. If that fails too, raises the
-/// refusal, with the second error as its cause.
+/// Imports an array through host memory, after a direct import was refused. If this fails too,
+/// raises the first refusal, with the second error as its cause.
 nb::object import_through_host(nb::handle x, const destination& wanted,
                                nb::python_error refusal) {
   try {
@@ -184,8 +186,8 @@ nb::object import_array(nb::handle x, const destination& wanted) {
   return import_through_host(x, wanted, nb::python_error());
 }
 
-/// Makes a new tensor of another's memory, proved again. Uses no capsule, which would hide the
-/// owner from the garbage collector.
+/// Makes a new tensor of the memory of our own tensor, and proves it again. Uses no capsule,
+/// because a capsule would hide the owner from the garbage collector.
 nb::object share(nb::handle x, const destination& wanted) {
   const tensor& source = *nb::inst_ptr<tensor>(x);
   const proved_tensor& own = source.get();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's `from_dlpack`: the import protocol, and copies of what is elsewhere.
+// Python's `from_dlpack`: the import protocol, and copies of arrays that are elsewhere.
 #pragma once
 
 #include "guarded.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classes and modules of nanobind whose functions hold `inside_module` while they run.
+// A module and a class of nanobind whose functions hold an `inside_module` while they run.
 #pragma once
 
 #include "process.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's HostView: host or shared USM as an array of the host, without a copy.
+// Python's HostView: host or shared USM as an array in host memory, without a copy.
 #pragma once
 
 #include "tensor.hpp"

@@ -9,18 +9,18 @@
 
 namespace usm_dlpack::python {
 
-/// Adds them to a class with `proof()` and `readonly()`.
+/// Adds the properties to a class that has `proof()` and `readonly()`.
 template <class Class>
 Class& add_memory_properties(Class& made) {
   using self = typename Class::Type;
   made.def_prop_ro(
           "data",
           [](const self& x) { return reinterpret_cast<std::uintptr_t>(x.proof().data()); },
-          "Address of the first element; 0 only where there is none.")
+          "Address of the first element; 0 only if the tensor is empty.")
       .def_prop_ro(
           "usm_type", [](const self& x) { return to_string(x.proof().usm_type()); },
-          "\"host\", \"device\" or \"shared\"; \"unknown\" only for an empty tensor, whose\n"
-          "address need not be in any allocation.")
+          "\"host\", \"device\" or \"shared\". An empty tensor may be in no allocation, and is\n"
+          "\"unknown\" then.")
       .def_prop_ro(
           "sycl_device", [](const self& x) { return to_dpctl(x.proof().device()); },
           nb::sig("def sycl_device(self) -> SyclDevice"),

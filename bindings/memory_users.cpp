@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::size_t few = 16;
 
-/// What is known of a queue that uses memory.
+/// What is known about a queue that uses memory.
 struct queue_use {
-  std::unordered_set<queue_set*> memories;  ///< the sets that have a handle of it
-  // In calls of `add`.
+  std::unordered_set<queue_set*> memories;  ///< the sets that have a handle of the queue
+  // Both count calls of `add`.
   std::uint64_t since;
   std::uint64_t next_query;
 };
@@ -22,17 +22,17 @@ auto& uses = *new std::unordered_map<sycl::queue, queue_use>;
 std::uint64_t now = 0;
 std::size_t most = few;
 
-/// Whether all handles of a queue are ours. SYCL has no query of that.
+/// Whether all handles of a queue are ours. SYCL has no query for this.
 bool is_ours_alone(const sycl::queue& queue, const queue_use& use) noexcept {
   const long handles = sycl::detail::getSyclObjImpl(queue).use_count();
   if (handles != static_cast<long>(1 + use.memories.size())) {
     return false;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);  // others let go of theirs before
+  std::atomic_thread_fence(std::memory_order_acquire);  // after others dropped their handles
   return true;
 }
 
-/// Whether a queue is empty, if it is time to query that.
+/// Whether a queue is known to be empty. Queries it only if enough time has passed.
 /// @pre all handles are ours, because on OpenCL the query crashes while another thread submits
 ///      to the queue (DPC++ 2026.2)
 bool is_empty(const sycl::queue& queue, queue_use& use) noexcept {
@@ -40,9 +40,9 @@ bool is_empty(const sycl::queue& queue, queue_use& use) noexcept {
   if (now < use.next_query) {
     return false;
   }
-  // On OpenCL each query adds a command to the queue, whose ends nest: thousands behind work
-  // that is held back overflow the stack of the CPU driver. So the next is after twice the
-  // time.
+  // On OpenCL each query adds a command to the queue. When thousands of them wait behind other
+  // work, their ends nest, and overflow the stack of the CPU driver. So the time between
+  // queries doubles.
   use.next_query = now + (now - use.since);
   try {
     return queue.ext_oneapi_get_state() == queue_state::executing && queue.ext_oneapi_empty();
@@ -72,7 +72,7 @@ std::vector<sycl::queue> take_finished() {
   return finished;
 }
 
-/// Removes a memory from what is known of its queues, and returns them.
+/// Removes an allocation from what is known about its queues, and returns the queues.
 queue_set take_all(queue_set& memory) noexcept {
   const std::lock_guard<std::mutex> lock(guard);
   for (const sycl::queue& queue : memory) {
@@ -110,8 +110,8 @@ void memory_users::add(const sycl::queue& queue) noexcept {
   }
   for (sycl::queue& last : finished) {
     try {
-      // Returns at once. The OpenCL CPU driver hangs if a queue goes right behind its work
-      // (intel-opencl-rt 2026.2).
+      // Returns at once, because the queue is empty. But the OpenCL CPU driver hangs if a
+      // queue is destroyed right after its work (intel-opencl-rt 2026.2).
       last.wait();
     } catch (...) {
       new (std::nothrow) sycl::queue(last);  // never destroyed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues that use memory of this package, which is freed after their work.
+// The queues that use memory of this package. The memory is freed after their work.
 #pragma once
 
 #include <usm_dlpack/usm_dlpack.hpp>
@@ -11,17 +11,17 @@ namespace usm_dlpack::python {
 
 using queue_set = std::unordered_set<sycl::queue>;
 
-/// The queues that use memory of this package. All tensors of the memory share them, also
-/// through capsules, so that it is freed after the work of all.
+/// The queues that use one allocation of this package. All tensors of the allocation share
+/// this object, also through capsules, so it is freed after the work of all queues.
 ///
-/// A queue is forgotten once it can have no work on the memory any more. The proof:
-/// 1. All handles of the queue are here. Whoever submits to a queue has a handle, so nobody
-///    does so any more, and nobody else can get a handle.
-/// 2. The queue is empty then, and thus remains so.
-/// A consumer that may still submit has a handle, whatever it has let go of. Nothing is
-/// queried of a queue that others have, and nothing waits. What is kept are queues that others
-/// have, or that had work when they were last queried: at most twice as many, and a few. A
-/// call takes the same time however many there are.
+/// A queue is forgotten once it can have no work on the memory any more. This is so if two
+/// things hold:
+/// 1. Only this package's records have handles of the queue. Whoever submits to a queue has a
+///    handle, so nobody submits any more, and nobody can get a handle.
+/// 2. The queue is empty. Because of 1 it stays empty. A queue that others have is not
+///    queried, and nothing waits. The number of queues that are kept is at most twice the
+///    number of those that others have or that had work when they were last queried, plus a
+///    few. On average a call takes the same time for any number of queues.
 class memory_users {
  public:
   memory_users() = default;
@@ -31,11 +31,11 @@ class memory_users {
 
   /// Adds a queue. Never waits for work.
   void add(const sycl::queue& queue) noexcept;
-  /// Waits until all queues are idle, and forgets them. False: a queue may have work, and the
-  /// memory must not be freed. @pre the GIL is not held
+  /// Waits until all queues are idle, and forgets them. Returns false if a queue may still
+  /// have work, so that the memory must not be freed. @pre the GIL is not held
   bool wait() noexcept;
 
-  /// The queues of all memory.
+  /// The queues of all allocations.
   static queue_set all();
 
  private:

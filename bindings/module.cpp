@@ -35,15 +35,15 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 NB_MODULE(_core, made) {
   static PyObject* first = nullptr;  // kept for the life of the process
-  if (first != nullptr) {  // imported again after `del sys.modules[...]`: the same classes
+  if (first != nullptr) {  // imported again after `del sys.modules[...]`
     made.attr("__dict__").attr("update")(nb::handle(first).attr("__dict__"));
     return;
   }
   first = made.inc_ref().ptr();
   guarded_module module(made);
   register_process();
-  // A daemon thread or a cycle through a capsule may hold a tensor to the end, which is no
-  // defect of the user's. The tests enable the warnings.
+  // A daemon thread, or a cycle through a capsule, may hold a tensor until the process ends.
+  // This is not the user's fault, so nanobind's warnings are off. The tests turn them on.
   nb::set_leak_warnings(std::getenv("USM_DLPACK_REPORT_LEAKS") != nullptr);
   module.attr("version") = std::to_string(USM_DLPACK_VERSION_MAJOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_MINOR) + "." +

@@ -11,7 +11,7 @@ namespace {
                   "pass one of dpctl's objects");
 }
 
-/// The device of a filter string; an invalid object if there is none.
+/// The device that a filter string names; an invalid object if there is none.
 nb::object find_filtered(nb::handle text) {
   static imported device_class{"dpctl", "SyclDevice"};
   // dpctl reads only up to the first zero character.

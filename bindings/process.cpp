@@ -16,7 +16,7 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// The calls of `inside_module` that this thread is in.
+/// The number of `inside_module` objects of this thread.
 thread_local int calls_inside = 0;
 
 std::atomic<bool> runtime_used{false};
@@ -26,8 +26,8 @@ int is_adapter(dl_phdr_info* library, std::size_t, void*) noexcept {
   return std::strstr(library->dlpi_name, "libur_adapter_") != nullptr ? 1 : 0;
 }
 
-// Looks for the runtime's adapters, which it loads on the first query, by dpctl or anybody
-// else. Runs before the fork, because the child may inherit a locked loader.
+// Notes whether the runtime was used: it loads its adapters on the first query by anybody.
+// Runs before the fork, because in the child the loader may be locked.
 void before_fork() noexcept {
   if (dl_iterate_phdr(&is_adapter, nullptr) != 0) {
     runtime_used = true;
@@ -48,8 +48,8 @@ void in_child() noexcept {
 }
 
 /// Takes the GIL. Once the interpreter finishes, Python before 3.14 ends the thread here by
-/// unwinding it, through functions that cannot be unwound. Not inlined, because in a noexcept
-/// function the compiler may leave out the handler.
+/// unwinding its stack, which must not reach noexcept functions. Not inlined, because in a
+/// noexcept function the compiler may leave out the handler.
 [[gnu::noinline]] void take_gil(PyThreadState* state) {
   try {
     PyEval_RestoreThread(state);
@@ -60,8 +60,8 @@ void in_child() noexcept {
 
 using state_query = PyThreadState* (*)();
 
-/// Finds a query of the current thread state, which the stable ABI lacks; every CPython has
-/// one.
+/// Finds the function that returns the current thread state. It is not in the stable ABI, but
+/// every CPython has one of these two.
 state_query find_state_query() noexcept {
   for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
     if (void* found = dlsym(RTLD_DEFAULT, name)) {
@@ -79,7 +79,7 @@ struct later_functions {
   bool main_is_asked = false;
   std::chrono::steady_clock::time_point asked_at;
   bool has_thread = false;
-  bool is_running = false;  ///< the thread is to run all that wait
+  bool is_running = false;  ///< whether the thread is to run the functions that wait
 };
 auto& later = *new later_functions;
 
@@ -107,7 +107,8 @@ void run_waiting() {
 }
 
 /// @pre `later.guard` is locked
-/// @throws std::system_error if there is no thread; what waits then waits for the next call
+/// @throws std::system_error if no thread can be made; the functions then wait for the next
+///         call
 void start_running() {
   if (!later.has_thread) {
     std::thread(&run_waiting).detach();
@@ -163,7 +164,7 @@ inside_module::inside_module() noexcept {
   if (!gate_->open()) {
     gate_.reset();
     {
-      const without_gil unlocked;  // waits for the end of the process if that comes
+      const without_gil unlocked;  // does not come back if the interpreter finishes
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
     gate_.emplace();
@@ -174,7 +175,7 @@ inside_module::~inside_module() { --calls_inside; }
 
 bool has_gil() noexcept {
   static const state_query current = find_state_query();
-  // Before Python 3.12 this is the state of the thread that has the GIL.
+  // Before Python 3.12 this function returns the state of the thread that has the GIL.
   PyThreadState* state = current();
   return state != nullptr && state == PyGILState_GetThisThreadState();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process and its interpreter: the SYCL runtime does not survive fork(), its objects
-// belong to one interpreter, and threads of the runtime may drop Python objects until the end.
+// The process and its interpreter. The SYCL runtime does not survive fork(). Threads of the
+// runtime may drop Python objects until the process ends.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,8 +17,8 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// Whether this is a fork()ed child of a process that used the SYCL runtime, whose threads and
-/// locks exist only in the parent.
+/// Whether this process was made by fork() from one that used the SYCL runtime. The runtime's
+/// threads exist only in the parent, and its locks may be held forever.
 bool process_is_forked() noexcept;
 
 /// @throws conversion_error `process_forked` in such a child
@@ -27,9 +27,9 @@ void check_process();
 /// Registers the handlers of fork().
 void register_process();
 
-/// Whether a native thread may still take the GIL. After the interpreter began to finish,
-/// Python ends each thread that asks for the GIL, whatever it is doing; so an atexit handler
-/// closes the gate before, and waits for the threads that are inside.
+/// Says whether a thread may still take the GIL. Once the interpreter finishes, Python ends
+/// each thread that asks for the GIL, whatever it is doing. So an atexit handler first closes
+/// the gate, and waits for the threads that are inside.
 class interpreter_gate {
  public:
   interpreter_gate() noexcept { ++inside_; }
@@ -44,7 +44,7 @@ class interpreter_gate {
   /// @pre the GIL is held; it is released while this waits, for ten seconds at most
   static void close();
   static bool is_closed() noexcept { return closed_; }
-  /// For a child made by fork(), in which the other threads that were inside do not exist.
+  /// For a child made by fork(): other threads that were inside do not exist there.
   static void forget_other_threads() noexcept { inside_ = 0; }
 
  private:
@@ -53,12 +53,12 @@ class interpreter_gate {
   static inline std::thread::id closer_{};
 };
 
-/// A Python thread that runs a function of this module. Before 3.14 Python ends a thread that
-/// asks for the GIL while the interpreter finishes, by unwinding its stack, which functions
-/// that are noexcept do not survive; any Python code may release the GIL and ask for it. So
-/// the exit handler waits for the threads that are inside, and one that comes later waits
-/// first, 50 ms without the GIL: the interpreter finishes meanwhile, unless other exit
-/// handlers run. Those may need the thread, so it goes on then.
+/// Held while a Python thread runs a function of this module. Any Python code may release the
+/// GIL and ask for it again. If the interpreter finishes meanwhile, Python before 3.14 ends
+/// the thread by unwinding its stack, and noexcept functions abort the process. So the exit
+/// handler waits for the threads that are inside. A thread that comes later first waits for 50
+/// ms without the GIL. Usually the interpreter finishes in this time, and the thread ends
+/// here. If other exit handlers run, they may need the thread, so it goes on after the wait.
 /// @pre the GIL is held
 class inside_module {
  public:
@@ -68,12 +68,12 @@ class inside_module {
   ~inside_module();
 
  private:
-  std::optional<interpreter_gate> gate_;  ///< of the thread's outermost call
+  std::optional<interpreter_gate> gate_;  ///< only in the thread's outermost call
 };
 
-/// Releases the GIL for the lifetime of this object. Until all atexit handlers have run, the
-/// destructor takes it back; after that, a daemon thread waits here for the end of the
-/// process, as in Python 3.14.
+/// Releases the GIL for the lifetime of this object. The destructor takes it back. After all
+/// atexit handlers have run, a daemon thread waits there for the end of the process instead,
+/// as in Python 3.14.
 class without_gil {
  public:
   without_gil() noexcept : state_(PyEval_SaveThread()) {}
@@ -85,19 +85,19 @@ class without_gil {
   PyThreadState* state_;
 };
 
-/// Whether this thread has the GIL, as the interpreter reports it. Does not wait for it.
+/// Whether this thread has the GIL. Does not wait for it.
 bool has_gil() noexcept;
 
-/// Runs a function soon, on a thread of its own, while the main thread waits for it between
-/// two steps of its Python code. So in a program of one thread nobody submits to a queue that
-/// another thread waits for: that may hang beside dpctl, which submits with the GIL, and crash
-/// the OpenCL CPU driver (2026.2). The main thread waits for a second at most, because the
-/// work may need it; the function does not wait longer than that for the main thread either.
-/// The interpreter's end waits for the function that runs, and drops the others.
+/// Runs a function soon on another thread, while the main thread waits for it between two
+/// steps of its Python code. So in a program with one thread nobody submits to a queue while
+/// another thread waits for it: dpctl, which submits with the GIL, may then hang, and the
+/// OpenCL CPU driver (2026.2) may crash. The main thread waits for a second at most, because
+/// the work may need it, and the function waits no longer than that for the main thread. The
+/// interpreter's end waits for the function that runs, and drops the others.
 /// @pre the GIL is held
 void run_later(std::function<void()> function);
 
-/// Runs a function that waits for queues, without the GIL if this thread has it.
+/// Runs a function that waits for queues. Releases the GIL meanwhile, if this thread has it.
 template <class Function>
 void run_unlocked(Function&& function) {
   std::optional<without_gil> unlocked;
@@ -110,17 +110,19 @@ void run_unlocked(Function&& function) {
 /// How a thread that drops the last owner of memory can free it.
 enum class freeing {
   here,
-  /// By `run_later`: this thread has the GIL and runs no Python code, so it only drops an
-  /// object. dpctl's host tasks do that, and would wait for the task that they are in.
+  /// By `run_later`. This thread has the GIL but runs no Python code, so it only drops an
+  /// object, as dpctl's host tasks do. A host task that waits here would wait for itself.
   later,
-  /// Never. In a child of fork() the memory and the work are the parent's. After the exit
-  /// handlers have begun, work may wait for a Python that does not run any more.
+  /// Never. In a child of fork() the memory and the work belong to the parent. After the
+  /// package's exit handler has run, the work may wait for Python code that does not run any
+  /// more.
   never,
 };
 freeing how_to_free() noexcept;
 
-/// Runs a function that waits for queues and frees memory. All frees go through here. What is
-/// not freed leaks with all that the function holds, queues too: destroying one may wait.
+/// Runs a function that waits for queues and frees memory. All USM is freed by this. If it is
+/// not freed, everything that the function holds leaks, queues too, because destroying a queue
+/// may wait.
 template <class Function>
 void free_memory(Function&& function) noexcept {
   using kept = std::decay_t<Function>;
@@ -135,11 +137,11 @@ void free_memory(Function&& function) noexcept {
   }
 }
 
-/// Takes the GIL to drop a reference. Does nothing once the interpreter is finishing.
+/// Takes the GIL to drop a reference. Does nothing once the interpreter finishes.
 struct reference_drop {
   void operator()(PyObject* object) const noexcept;
 };
-/// Owns one reference to a Python object; any thread may destroy it.
+/// Owns a reference to a Python object. Any thread may destroy it.
 using python_reference = std::unique_ptr<PyObject, reference_drop>;
 
 }  // namespace usm_dlpack::python

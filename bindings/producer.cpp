@@ -20,7 +20,7 @@ struct array_names {
   nb::handle stream = PyUnicode_InternFromString("stream");
   nb::handle copy = PyUnicode_InternFromString("copy");
   nb::handle dl_device = PyUnicode_InternFromString("dl_device");
-  nb::handle newest_version =  ///< that we know
+  nb::handle newest_version =  ///< of DLPack that we know
       nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release();
   nb::handle is_conj = PyUnicode_InternFromString("is_conj");
   nb::handle is_neg = PyUnicode_InternFromString("is_neg");
@@ -32,8 +32,8 @@ const array_names& names() {
   return interned;
 }
 
-/// @throws nb::type_error for an object without `__dlpack__`; that of a class belongs to its
-///         instances
+/// @throws nb::type_error for an object without `__dlpack__`, and for a class, whose
+///         `__dlpack__` belongs to its instances
 nb::object dlpack_method(nb::handle x) {
   nb::object method =
       PyType_Check(x.ptr()) == 0 ? find_attribute(x, names().dlpack) : nb::object();
@@ -59,7 +59,7 @@ nb::object call_dlpack(nb::handle method, keyword_list keywords) {
   return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), given.ptr()));
 }
 
-/// How a queue is passed: JAX and PyTorch want an address.
+/// How a queue is passed. JAX and PyTorch want an address.
 enum class stream_form { none, queue, address };
 
 /// The keywords of a call of `__dlpack__`.
@@ -79,7 +79,7 @@ nb::object stream_in(stream_form form, const import_request& request) {
     case stream_form::queue: return request.stream;
     case stream_form::address: break;
   }
-  // Of the caller's object, which lives longer than our copy.
+  // The address of the caller's queue, which lives longer than our copy.
   const auto* queue = detail::find_sycl<sycl::queue>(request.stream);
   return checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(queue)));
 }
@@ -88,9 +88,9 @@ nb::object context_of(const nb::python_error& error) {
   return nb::steal(PyException_GetContext(error.value().ptr()));
 }
 
-/// Exports by `__dlpack__`: tries the next keywords if the producer raises a TypeError. The
-/// last error is raised, with the first one as its context if it has no other.
-/// @param gives_stream whether to pass the request's queue, if it has one
+/// Exports by `__dlpack__`. After a TypeError the next keywords are tried. If all raise one,
+/// the last is raised, with the first as its context unless it has a context already.
+/// @param gives_stream whether to pass the request's queue, if there is one
 offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
                               bool gives_stream) {
   std::optional<nb::python_error> first;
@@ -115,7 +115,7 @@ offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
            {names().stream, stream},
            {names().copy, with_copy ? Py_False : nullptr}});
       if (capsule.is_valid()) {
-        // A producer that took a stream ordered its work before that queue.
+        // A producer that took a stream is trusted to have ordered its work before that queue.
         return {std::move(capsule), with_stream ? request.queue : std::nullopt};
       }
       if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
@@ -130,8 +130,8 @@ offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
   throw last;
 }
 
-/// Whether the class that defines a type's `__dlpack__`, or one derived from it, has the C
-/// exchange API. An inherited API knows nothing of a class that overrides `__dlpack__` alone.
+/// Whether a type has the C exchange API for its own `__dlpack__`. If a class overrides
+/// `__dlpack__` alone, the API that it inherits would not call this `__dlpack__`.
 bool has_exchange_api(nb::handle type) {
   const nb::object bases = type.attr("__mro__");
   if (PyTuple_Check(bases.ptr()) == 0) {  // of a metaclass
@@ -152,7 +152,7 @@ bool has_exchange_api(nb::handle type) {
   return false;
 }
 
-/// The C exchange API of our major version of an array's type, or null.
+/// The C exchange API of an array's type, in our major version, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
   if (!type_has(x, names().exchange_api) || !has_exchange_api(x.type())) {
     return nullptr;
@@ -182,7 +182,7 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
                  "a failure without an error", "correct the producer");
 }
 
-/// Exports by the C exchange API, with the queue that the producer works on.
+/// Exports by the C exchange API, which also gives the queue that the producer works on.
 offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   DLManagedTensorVersioned* made = nullptr;
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
@@ -203,7 +203,7 @@ offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   return offered;
 }
 
-/// The device that an array reports, if any.
+/// The device that an array reports by `__dlpack_device__`, if it has this method.
 /// @throws conversion_error for an answer that is not a device
 std::optional<DLDevice> reported_device(nb::handle x) {
   const nb::object method = find_attribute(x, names().dlpack_device);
@@ -221,8 +221,8 @@ std::optional<DLDevice> reported_device(nb::handle x) {
   return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
 }
 
-/// Refuses an array that reports to be elsewhere, before its export.
-/// @return whether it reports to be in host memory, where no queue works
+/// Refuses an array that reports another device type, before it is exported.
+/// @return whether it reports host memory, on which no queue works
 bool is_on_host(nb::handle x, bool host) {
   const std::optional<DLDevice> own = reported_device(x);
   if (!own || (host && own->device_type == kDLCPU)) {
@@ -234,7 +234,7 @@ bool is_on_host(nb::handle x, bool host) {
   return false;
 }
 
-/// Refuses an array whose elements are computed when they are read.
+/// Refuses an array whose elements are only computed when they are read.
 void check_computed(nb::handle x, nb::handle query, const char* found, const char* remedy) {
   const nb::object method = find_attribute(x, query);
   if (method.is_valid() && PyCallable_Check(method.ptr()) != 0 && method().is(Py_True)) {
@@ -242,17 +242,19 @@ void check_computed(nb::handle x, nb::handle query, const char* found, const cha
   }
 }
 
-/// Refuses an array whose memory does not hold its elements: PyTorch conjugates or negates
-/// them on reading. Its C exchange API reports neither, its `__dlpack__` only the first.
+/// Refuses an array of PyTorch that is conjugated or negated when it is read, because its
+/// memory does not hold its elements. PyTorch's C exchange API refuses neither, and its
+/// `__dlpack__` only the first.
 void check_resolved(nb::handle x) {
   check_computed(x, names().is_conj, "conjugates that are not computed",
                  "pass x.resolve_conj()");
   check_computed(x, names().is_neg, "negatives that are not computed", "pass x.resolve_neg()");
 }
 
-/// Exports by the C exchange API, if there is one; nothing if `__dlpack__` gives a better
-/// error: PyTorch's C functions export arrays that its `__dlpack__` refuses because they
-/// require gradients, and fail in words about its source.
+/// Exports by the C exchange API, if there is one. Returns nothing if `__dlpack__` must be
+/// called instead, for two reasons in PyTorch: its C functions export arrays that require
+/// gradients, which its `__dlpack__` refuses; and the texts of their errors are about its
+/// source code.
 std::optional<offered_capsule> try_exchange_api(nb::handle x) {
   const DLPackExchangeAPI* api = exchange_api_of(x);
   if (api == nullptr) {
@@ -272,8 +274,8 @@ std::optional<offered_capsule> try_exchange_api(nb::handle x) {
   }
 }
 
-/// Exports our own tensor without the C exchange API, which would change the queue for this
-/// thread's consumers.
+/// Exports our own tensor. Does not use the C exchange API, which would change the stream of
+/// this thread's consumers.
 offered_capsule offer_own(nb::handle x) {
   const tensor& own = ready_tensor(x);
   return {make_capsule(export_managed(x)), own.queue()};
@@ -321,7 +323,7 @@ bool reports_usm(nb::handle x) {
 }
 
 offered_capsule ask_for_host(nb::handle x) {
-  // The producer waits for its own work, and not for what others submitted to its queue.
+  // The producer waits only for its own work, and not for what others submitted to its queue.
   if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
     wait_for(*queue);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports of other libraries' arrays, by the C exchange API of their type, or by __dlpack__.
+// Exports arrays of other libraries, by the C exchange API of their type or by `__dlpack__`.
 #pragma once
 
 #include "errors.hpp"
@@ -15,9 +15,9 @@ namespace usm_dlpack::python {
 struct import_request {
   std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
-  /// For an extension: neither the device before the export, nor the queue is queried.
+  /// Whether to skip the producer's `__dlpack_device__` and `sycl_queue`, as extensions do.
   bool anywhere = false;
-  nb::object stream = nb::none();    ///< the consumer's queue as Python's object
+  nb::object stream = nb::none();    ///< the consumer's queue as a Python object
   std::optional<sycl::queue> queue;  ///< the same queue
 };
 
@@ -28,12 +28,12 @@ struct offered_capsule {
   std::optional<sycl::queue> queue;
 };
 
-/// Exports an array. Its work is ordered before the request's queue if the producer reports
-/// its own queue, or else takes a stream.
+/// Exports an array. If the producer names its own queue, the request's queue is ordered
+/// behind it. Otherwise the producer gets the request's queue as `stream`, if it takes one.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_capsule ask_producer(nb::handle x, const import_request& request);
 
-/// Whether an array reports that its memory is USM; false if it fails to.
+/// Whether an array reports that its memory is USM; false if asking it fails.
 bool reports_usm(nb::handle x);
 
 /// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `stream` may be, the order between queues, and the queues of copies.
+// Readers of `stream` and `sycl_queue`, the order between queues, and the queues of copies.
 #include "queues.hpp"
 #include "places.hpp"
 
@@ -9,7 +9,7 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Where a queue is named, and what a refusal of it says.
+/// Where a queue was passed, and the texts of its refusal.
 struct queue_place {
   const char* field;
   const char* expected;
@@ -31,8 +31,9 @@ constexpr queue_place in_producer = {
                   place.remedy);
 }
 
-/// The queue at an address, which the caller vouches for, as DLPack has it. The numbers of
-/// other libraries' streams and what is not aligned are refused.
+/// The queue at an address. The caller guarantees the address, as in DLPack. Addresses that
+/// are not aligned are refused, and so are 0, 1 and 2, which other libraries use as numbers of
+/// streams.
 sycl::queue queue_at(nb::handle address, const queue_place& place) {
   constexpr std::uintptr_t last_stream_number = 2;
   const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
@@ -48,7 +49,7 @@ bool is_integer(nb::handle object) {
   return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
 }
 
-/// The queue that an object is, or that its `_get_capsule()` returns.
+/// The queue in an object, or in what its `_get_capsule()` returns.
 std::optional<sycl::queue> queue_of(nb::handle object) {
   if (auto queue = find_queue(object)) {
     return queue;
@@ -62,7 +63,7 @@ std::optional<sycl::queue> queue_of(nb::handle object) {
   return capsule.is_valid() ? find_queue(capsule) : std::nullopt;
 }
 
-/// The queue in an attribute `sycl_queue`, which may also be an address.
+/// The queue in an attribute `sycl_queue`, or at the address in it.
 std::optional<sycl::queue> queue_in(nb::handle attribute, const queue_place& place) {
   return is_integer(attribute) ? queue_at(attribute, place) : queue_of(attribute);
 }
@@ -167,8 +168,8 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
     } else if (same || consumer.is_in_order()) {
       detail::order_by_event(producer, consumer);
     } else {
-      // Waits for the producer's host tasks: `queue::memcpy` of an out-of-order queue would
-      // overtake a barrier that depends on one (DPC++ 2026.2).
+      // This waits for the producer's host tasks, because `queue::memcpy` of an out-of-order
+      // queue would overtake a barrier that depends on one (DPC++ 2026.2).
       consumer.ext_oneapi_submit_barrier({producer.ext_oneapi_submit_barrier()});
     }
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synchronisation: this package's own queues, the queue of a `stream`, and the hand-over of
-// pending work from a producer's queue to a consumer's.
+// Synchronisation: this package's own queues, readers of `stream` and `sycl_queue`, and the
+// order between a producer's queue and a consumer's.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,16 +11,17 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// This package's queue of a root device: in order, in the default context. It keeps one
-/// address for the life of the process, because the C exchange API gives the address away, and
-/// because a queue that is destroyed right after its work hangs the OpenCL CPU driver if
-/// several threads do so (intel-opencl-rt 2026.2).
+/// This package's queue on a root device: in order, in the default context. It stays at one
+/// address for the life of the process, for two reasons. The C exchange API gives the address
+/// away. And if several threads destroy queues right after their work, the OpenCL CPU driver
+/// hangs (intel-opencl-rt 2026.2).
 /// @throws conversion_error as `root_device`
 sycl::queue& package_queue(std::int32_t device_id);
 
-/// A root device's queue for one copy: in order, in the default context, and used by nobody
-/// else meanwhile, so that a copy that waits does not delay others. The destructor waits for
-/// work that an exception left. Queues are pooled for the life of the process.
+/// A queue on a root device for one copy: in order, in the default context. Nobody else uses
+/// it meanwhile, so a copy that waits does not delay others. After an exception the destructor
+/// waits for the rest of the work. The queues are kept and used again for the life of the
+/// process.
 class copy_queue {
  public:
   /// @throws conversion_error as `root_device`
@@ -42,27 +43,27 @@ struct consumer_stream {
   bool unsynchronised = false;       ///< -1: do not wait for pending work
 };
 
-/// Reads None, -1, a `dpctl.SyclQueue`, a capsule "SyclQueueRef", an object that has
+/// Reads None, -1, a `dpctl.SyclQueue`, a capsule "SyclQueueRef", an object with
 /// `_get_capsule()` or `sycl_queue`, or the address of a `sycl::queue`, which is trusted.
-/// @throws nb::value_error for anything else, whatever it raised
+/// @throws nb::value_error for anything else, also if reading it raises another error
 consumer_stream read_stream(nb::handle stream);
 
 /// The queue in a producer's attribute `sycl_queue`: a `dpctl.SyclQueue`, a capsule, an object
-/// with `_get_capsule()`, or an address, which is trusted. None if there is no such attribute,
-/// or None in it. Queries the object and not its type, because `__getattr__` or the object
-/// itself may provide it.
-/// @throws nb::value_error for anything else; nb::python_error for an error of the attribute
+/// with `_get_capsule()`, or an address, which is trusted. Nothing if there is no such
+/// attribute, or if it is None. Looks at the object and not only at its type, because
+/// `__getattr__` or the object itself may have the attribute.
+/// @throws nb::value_error for anything else; nb::python_error if reading the attribute raises
 std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders later work of `consumer` behind the present work of `producer`. Within one context
-/// this uses an event; for another context the host waits. The host also waits for the
-/// producer's host tasks if `consumer` is out of order. Releases the GIL.
+/// this uses an event; if the contexts differ, the host waits. If `consumer` is out of order,
+/// the host also waits for the producer's host tasks. Releases the GIL.
 /// @throws conversion_error `runtime_error`
 void hand_over(sycl::queue producer, sycl::queue consumer);
 
-/// Like `hand_over` within one context, but never waits: `queue::memcpy` of an out-of-order
-/// `consumer` overtakes host tasks then.
-/// @pre both are of one context; they may be one out-of-order queue
+/// Like `hand_over` within one context, but never waits. So a `queue::memcpy` of an
+/// out-of-order `consumer` may overtake host tasks.
+/// @pre both queues are of one context; they may be the same out-of-order queue
 /// @throws conversion_error `runtime_error`
 void order_behind(sycl::queue producer, sycl::queue consumer);
 

@@ -17,18 +17,18 @@ namespace {
 
 using detail::tensor_owner;
 
-/// An owner to be dropped, in a list.
+/// An item in a list of owners that are to be dropped.
 struct waiting_owner {
   tensor_owner owner;
   waiting_owner* next;
 };
 
-/// Drops an owner. It may hold a tensor's last reference, which drops the next owner, and so
-/// on through an array that was exported and imported many times. To limit the stack, owners
-/// at a certain depth wait for the thread's outermost drop.
+/// Drops an owner. The owner may hold the last reference to a tensor, which then drops its own
+/// owner, and so on, if an array was exported and imported many times. To limit the stack,
+/// owners beyond a certain depth are put in a list, which the thread's outermost call drops.
 void drop_owner(tensor_owner owner) noexcept {
   constexpr int deepest = 16;
-  // Trivially destructible, because a thread may drop tensors until its very end.
+  // Without destructors, because a thread may drop tensors while it ends.
   thread_local int depth = 0;
   thread_local waiting_owner* first = nullptr;
   if (depth >= deepest) {
@@ -46,7 +46,8 @@ void drop_owner(tensor_owner owner) noexcept {
   --depth;
 }
 
-/// The owner of a managed tensor if this module made it with this owner type, or null.
+/// The owner of a managed tensor, if this module made it with this type of owner, or else
+/// null.
 template <class Owner, class Managed>
 const Owner* find_owner(const Managed& managed) noexcept {
   using block = detail::managed_block<Managed, Owner>;
@@ -87,7 +88,7 @@ tensor::~tensor() { release(); }
 std::int64_t tensor::size() const noexcept {
   std::int64_t size = 1;
   for (std::size_t r = 0; r < ndim(); ++r) {
-    // Saturates: a broadcast view may have more than INT64_MAX elements.
+    // Limited, because a broadcast view may have more than INT64_MAX elements.
     if (__builtin_mul_overflow(size, shape()[r], &size)) {
       size = std::numeric_limits<std::int64_t>::max();
     }
@@ -164,8 +165,8 @@ nb::tuple device_tuple(const tensor& self) {
   return nb::make_tuple(static_cast<int>(kDLOneAPI), self.proof().device_id());
 }
 
-// `data` is the first element, `offset` 0, strides in elements. A consumer of it names no
-// queue, so the memory is made ready.
+// `data` is the address of the first element, `offset` is 0, and strides are in elements. A
+// consumer names no queue here, so this waits for the tensor's queue.
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
   const nb::object kept = nb::borrow(object);  // while other threads run
@@ -283,7 +284,7 @@ void wait_for_out_of_order_work() {
       if (!queue.is_in_order()) {
         detail::wait_in_turn(queue);
       }
-    } catch (...) {  // the others are waited for nevertheless
+    } catch (...) {  // still waits for the other queues
     }
   }
 }
@@ -296,7 +297,7 @@ void register_tensor(guarded_module& module) {
                     nb::type_slots(slots),
                     nb::sig("@typing.final\nclass DLPackTensor(object)"),
                     "A view of USM that was proved when it was made, and keeps it alive.\n\n"
-                    "Made by `to_dlpack_tensor` and `from_dlpack`, not by itself.");
+                    "Made by `to_dlpack_tensor` and `from_dlpack`, not by the class itself.");
   made.def(
       "__init__",
       [](nb::handle_t<tensor>, const nb::args&, const nb::kwargs&) {
@@ -319,37 +320,38 @@ void register_tensor(guarded_module& module) {
           "Bytes from the lowest element to the end of the highest, gaps counted.")
       .def_prop_ro(
           "dtype", &to_dtype, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
-          "NumPy's dtype where it or ml_dtypes has one, otherwise DLPack's name of it.")
+          "The dtype of NumPy or ml_dtypes, or else DLPack's name of the dtype.")
       .def_prop_ro(
           "sycl_queue",
           [](const tensor& self) -> nb::object {
             return self.queue() ? to_dpctl(*self.queue()) : nb::none();
           },
           nb::sig("def sycl_queue(self) -> SyclQueue | None"),
-          "The queue that the tensor was made from or with, whose work `__dlpack__` hands\n"
-          "over; None if it knows none.")
+          "The queue that may still work on the memory, or None. `__dlpack__` orders the\n"
+          "consumer behind its work.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
                    "`(14, device_id)`: kDLOneAPI and the id of the root device.")
       .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
                    nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
-                   "The dictionary by which dpctl and dpnp take the memory.")
+                   "The dictionary by which dpctl and dpnp take the memory. Reading it waits for\n"
+                   "`sycl_queue`.")
       .def("__dlpack_device__", &device_tuple,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
            "`(14, device_id)`, as DLPack wants it.")
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-           "Copy the values to a new NumPy array, compact and writable, after waiting for\n"
-           "`sycl_queue`. Raises ConversionError for a dtype that NumPy does not have.")
+           "Wait for `sycl_queue`, and copy the values to a new NumPy array, compact and\n"
+           "writable. Raises ConversionError for a dtype that NumPy does not have.")
       .def(
           "host_view", &make_host_view, nb::sig("def host_view(self) -> HostView"),
-          "Return an object through which NumPy and other CPU libraries see the memory without\n"
-          "a copy, after waiting for `sycl_queue`. Raises ConversionError for device USM, which\n"
-          "the host cannot read.\n\n"
+          "Wait for `sycl_queue`, and return an object by which NumPy and other CPU libraries\n"
+          "see the memory without a copy. Raises ConversionError for device USM, which the host\n"
+          "cannot read.\n\n"
           "Nothing waits for work that starts later. The view keeps the memory alive.")
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "
                    "copy: bool | None = None) -> typing.NoReturn"),
-           "Refuse: NumPy copies USM only where that is asked for, by `numpy`.")
+           "Refuse: to copy the values to NumPy, call `numpy`.")
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
       .def("__repr__", &describe, nb::sig("def __repr__(self) -> str"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's DLPackTensor: a proved description of USM and its owner.
+// Python's DLPackTensor: a proved description of USM, with the owner of the memory.
 #pragma once
 
 #include "dtypes.hpp"
@@ -18,8 +18,9 @@ class memory_users;
 
 using detail::proved_tensor;
 
-/// The content of a DLPackTensor: a tensor whose memory was proved when it was made; the proof
-/// is valid as long as the owner. Neither copied nor moved: it is stored in its Python object.
+/// The content of a DLPackTensor: a tensor whose memory was proved when it was made. The proof
+/// is valid as long as the owner lives. Not copied and not moved, because it is stored in its
+/// Python object.
 class tensor {
  public:
   explicit tensor(proved_tensor content);
@@ -30,7 +31,7 @@ class tensor {
   /// @throws conversion_error if the tensor was released
   const proved_tensor& get() const;
 
-  // What a released tensor still knows.
+  // These also work for a released tensor.
   const usm_allocation& proof() const noexcept { return content_.proof; }
   const std::optional<sycl::queue>& queue() const noexcept { return content_.queue; }
   element_type element() const noexcept {
@@ -41,26 +42,26 @@ class tensor {
   const std::int64_t* shape() const noexcept { return content_.described.shape; }
   const std::int64_t* strides() const noexcept { return content_.described.strides; }
   std::int64_t size() const noexcept;
-  /// Bytes of the elements without gaps; packed elements of fewer than 8 bits are rounded up.
+  /// Bytes of the elements, gaps not counted; the bits of packed elements are rounded up to
+  /// bytes.
   std::int64_t nbytes() const noexcept;
 
-  /// Whether the queue is of the memory's context; an import may be for a queue of another.
-  bool queue_knows_memory() const {
-    return queue() && queue()->get_context() == proof().context();
-  }
-  /// The queues that use the memory, if this package allocated it, or null.
+  /// Whether the queue is of the memory's context. The queue of an import may be of another
+  /// context.
+  bool queue_knows_memory() const { return queue() && queue()->get_context() == proof().context(); }
+  /// The queues that use the memory; null if this package did not allocate it.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
-  /// The owner for another tensor of the memory: the Python owner, so that chains of tensors
-  /// do not grow, or else `self`.
+  /// The owner for another tensor of the same memory: the Python owner, or else `self`. So a
+  /// tensor of a tensor does not make a chain that grows.
   /// @param self the Python object of this tensor
   nb::object owner_for_others(nb::handle self) const noexcept {
     return nb::borrow(python_owner() == nullptr ? self : nb::handle(python_owner()));
   }
-  /// Drops the owner; the tensor describes nothing any more. For the cyclic garbage collector.
-  /// Memory of this package then waits for the tensor's queue. In a child made by fork()
-  /// nothing is freed, because the memory is the parent's.
+  /// Drops the owner; the tensor has no memory then. The destructor and the garbage collector
+  /// call it. Memory of this package is freed after the work of the tensor's queue. In a child
+  /// made by fork() nothing is freed, because the memory belongs to the parent.
   void release() noexcept;
 
  private:
@@ -76,7 +77,7 @@ void register_tensor(guarded_module& module);
 /// @throws conversion_error `tensor_released` for one that `__new__` made without content
 const tensor& ready_tensor(nb::handle self);
 
-/// Whether an object is a DLPackTensor, even without content.
+/// Whether an object is a DLPackTensor, even one without content.
 bool has_tensor_type(nb::handle object) noexcept;
 
 /// Whether an object is a DLPackTensor with content.
@@ -85,17 +86,17 @@ bool is_tensor(nb::handle object) noexcept;
 /// Makes a DLPackTensor.
 nb::object make_tensor(proved_tensor content);
 
-/// Proves a managed tensor, and takes it. The deleter runs once, also if it is refused.
+/// Proves a managed tensor, and takes it over. Its deleter runs also if it is refused.
 /// @throws conversion_error as `validate`
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
 
-/// Whether memory that a tensor keeps is this package's: the queues that use it, or null.
+/// The queues that use the memory of an owner; null if this package did not allocate the
+/// memory.
 std::shared_ptr<memory_users> users_behind(const detail::tensor_owner& owner) noexcept;
 
-/// Waits for the out-of-order queues of living tensors and of memory of this package. For the
-/// end of the interpreter, which keeps memory and queues: the OpenCL CPU driver aborts a
-/// process that ends while such a queue works (intel-opencl-rt 2026.2). In-order queues do not
-/// need it.
+/// Waits for the out-of-order queues of living tensors and of memory of this package. Called
+/// when the interpreter ends, because the OpenCL CPU driver aborts a process that ends while
+/// such a queue works (intel-opencl-rt 2026.2). In-order queues do not need this.
 void wait_for_out_of_order_work();
 
 }  // namespace usm_dlpack::python

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The array interface and the arguments describe a view, which is then proved: well formed, in
-// the context and on the device that the object names, and within the object's bytes.
+// The array interface and the arguments describe a view. It is then proved that the view is
+// well formed, that the memory is of the context that the object names, and that every byte
+// lies within the object's bytes.
 #include "to_dlpack_tensor.hpp"
 #include "array_interface.hpp"
 #include "places.hpp"
@@ -11,7 +12,8 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Refuses a view that exceeds its object; an empty view may begin at the end.
+/// Refuses a view that does not lie within the object's bytes. An empty view may begin at
+/// their end.
 void check_within(const tensor_structure& view, const byte_range& object) {
   const auto [begin, end] = object;
   const auto bytes = [&] {
@@ -32,7 +34,7 @@ void check_within(const tensor_structure& view, const byte_range& object) {
 }
 
 /// Refuses an array whose offset leads out of the allocation at its address, as far as the
-/// backend reports it. A chunk is known only from that address on.
+/// backend reports the allocation. Of a chunk, only the part from that address on is known.
 void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
   DLTensor named{};
   named.data = reinterpret_cast<void*>(origin);
@@ -83,7 +85,8 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   const tensor_structure structure = check_structure(described, view.element.storage);
   memory_place place = place_of(obj, view);
   const bool empty = structure.empty;
-  // Looks up the object's own address: shape and offset may lead out of the object.
+  // The object's own address is looked up, because shape and offset may lead out of the
+  // object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::find_device_by_context({pointer, empty}, place.context);
   if (!queue.is_none()) {

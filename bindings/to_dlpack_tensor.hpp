@@ -10,15 +10,16 @@
 
 namespace usm_dlpack::python {
 
-/// Proves the view of an object's memory that the arguments describe; Python's docstring says
-/// what they may be.
+/// Proves a view of an object's memory. The arguments are those of Python's
+/// `to_dlpack_tensor`, whose docstring describes them.
 detail::proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
                                    nb::handle strides, nb::handle byte_offset,
                                    nb::handle queue);
 
-/// Refuses a queue of another context or root device than the memory's. Compares contexts,
-/// because the Level Zero driver knows a pointer in each context of its platform.
-/// @param context a default context, which knows the memory
+/// Returns the device of memory that is exported with a queue. Refuses a queue of another
+/// context or root device. Compares the contexts themselves, because the Level Zero driver
+/// knows a pointer in each context of its platform.
+/// @param context a default context that knows the memory
 DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
                           const sycl::context& context, const sycl::queue& queue);
 

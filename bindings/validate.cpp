@@ -31,7 +31,7 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
   return chosen;
 }
 
-/// Python's names of proofs.
+/// The names of proofs in Python.
 const char* name_of(bounds_proof bounds) {
   static constexpr const char* names[] = {"allocation", "chunk", "block", "both_ends", "none"};
   return names[static_cast<std::size_t>(bounds)];
@@ -62,7 +62,7 @@ allocation_object validate_content(const capsule_content& content, const require
   return {proof, (flags & flag::read_only) != 0};
 }
 
-/// Python's `validate`, of a capsule, which is not consumed, or of an array.
+/// Python's `validate`, for an array or a capsule, which is not consumed.
 allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle backends,
                                  nb::handle dtype, nb::handle ndim, nb::handle readonly,
                                  nb::handle overlapping, nb::handle device) {
@@ -100,7 +100,8 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
   return found;
 }
 
-/// Base and size of the bounds; lowest address, size in bytes and first element of the view.
+/// Base and size of the bounds; then lowest address, size in bytes, and address of the first
+/// element of the view.
 nb::tuple bounds_of(nb::handle x) {
   const usm_allocation& proof = is_tensor(x) ? nb::inst_ptr<tensor>(x)->proof()
                                              : nb::cast<allocation_object&>(x).proof();
@@ -124,30 +125,29 @@ void register_allocation(guarded_module& module) {
           "The root device that `device_id` names.")
       .def_prop_ro(
           "nbytes", [](const self& a) { return a.proof().structure().nbytes; },
-          "Bytes from the lowest to the end of the highest element of the view.")
+          "Bytes from the lowest element of the view to the end of the highest.")
       .def_prop_ro(
           "overlapping", [](const self& a) { return !a.proof().structure().unique; },
-          "Whether elements may overlap, because the strides do not prove otherwise.")
+          "Whether elements may overlap: true if the strides do not prove that they do not.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof().base(); },
-          "Address of what `bounds` names: the allocation, or the driver's block; the lowest\n"
-          "address of the view for \"chunk\"; 0 for \"both_ends\" and \"none\".")
+          "Address of the allocation or block that `bounds` names. For \"chunk\" it is the\n"
+          "lowest address of the view, and for \"both_ends\" and \"none\" it is 0.")
       .def_prop_ro(
           "size", [](const self& a) { return a.proof().size(); },
-          "Bytes of it; for \"chunk\" those up to the end of the chunk.")
+          "Bytes from `base` to the end of what `bounds` names, or 0.")
       .def_prop_ro(
           "bounds", [](const self& a) { return name_of(a.proof().bounds_proved()); },
           "What the view is proved to lie in.\n\n"
-          "It is \"allocation\" (exactly SYCL's allocation),\n"
-          "\"chunk\" (one of SYCL's pool on Level Zero: the allocation, rounded up), \"block\"\n"
-          "(the driver's, in which other allocations may be), \"both_ends\" (only its first\n"
-          "and last byte were looked at: USM of one kind and device) or \"none\" (it is empty).")
+          "\"allocation\" is exactly SYCL's allocation. \"chunk\" is a chunk of SYCL's pool on\n"
+          "Level Zero: the allocation, rounded up. \"block\" is an allocation of the driver, in\n"
+          "which other allocations may be. \"both_ends\": only the first and last byte were\n"
+          "looked at, and are USM of one kind and device. \"none\": the view is empty.")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof().device_proved()); },
           "How the device is known.\n\n"
-          "It is \"backend\" (the backend named it), \"only_device\" (the\n"
-          "context has no other), \"runtime\" (the SYCL query named it) or \"none\"\n"
-          "(host USM, or no memory).")
+          "\"backend\": the backend named it. \"only_device\": the context has no other.\n"
+          "\"runtime\": SYCL's query named it. \"none\": host USM, or no memory.")
       .def(
           "__repr__",
           [](const self& a) {
