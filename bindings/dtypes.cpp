@@ -254,8 +254,8 @@ std::optional<element_type> find_element(nb::handle numpy_dtype) {
   const std::uint8_t code = *number == 0              ? kDLBool
                             : *number <= last_integer ? (*number % 2 == 1 ? kDLInt : kDLUInt)
                             : *number == 11 || *number == 12 || *number == half ? kDLFloat
-                            : *number == 14 || *number == 15    ? kDLComplex
-                                                                : 255;
+                            : *number == 14 || *number == 15                    ? kDLComplex
+                                                                                : 255;
   if (code == 255) {  // for example long double, whose numbers have 80 bits
     return std::nullopt;
   }

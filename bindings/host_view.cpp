@@ -7,7 +7,7 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Keeps a DLPackTensor alive. The object is None after the garbage collector broke a cycle.
+/// Keeps a DLPackTensor alive.
 struct host_view {
   python_reference owner;
 
@@ -42,8 +42,9 @@ nb::dict array_interface(const host_view& self) {
   nb::list strides;
   for (std::size_t r = 0; r < own.ndim(); ++r) {
     // Unsigned, because an extent of 1 may have any stride, and the product may wrap.
-    strides.append(static_cast<std::int64_t>(static_cast<std::uint64_t>(own.described.strides[r]) *
-                                             static_cast<std::uint64_t>(itemsize)));
+    strides.append(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(own.described.strides[r]) *
+                                  static_cast<std::uint64_t>(itemsize)));
   }
   nb::dict made;
   made["data"] =

@@ -35,7 +35,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 NB_MODULE(_core, made) {
   static PyObject* first = nullptr;  // kept for the life of the process
-  if (first != nullptr) {  // imported again after `del sys.modules[...]`
+  if (first != nullptr) {            // imported again after `del sys.modules[...]`
     made.attr("__dict__").attr("update")(nb::handle(first).attr("__dict__"));
     return;
   }

@@ -318,9 +318,9 @@ void register_tensor(guarded_module& module) {
       .def_prop_ro(
           "byte_extent", [](const tensor& self) { return self.proof().structure().nbytes; },
           "Bytes from the lowest element to the end of the highest, gaps counted.")
-      .def_prop_ro(
-          "dtype", &to_dtype, nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
-          "The dtype of NumPy or ml_dtypes, or else DLPack's name of the dtype.")
+      .def_prop_ro("dtype", &to_dtype,
+                   nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
+                   "The dtype of NumPy or ml_dtypes, or else DLPack's name of the dtype.")
       .def_prop_ro(
           "sycl_queue",
           [](const tensor& self) -> nb::object {
@@ -331,10 +331,11 @@ void register_tensor(guarded_module& module) {
           "consumer behind its work.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
                    "`(14, device_id)`: kDLOneAPI and the id of the root device.")
-      .def_prop_ro("__sycl_usm_array_interface__", &array_interface,
-                   nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
-                   "The dictionary by which dpctl and dpnp take the memory. Reading it waits for\n"
-                   "`sycl_queue`.")
+      .def_prop_ro(
+          "__sycl_usm_array_interface__", &array_interface,
+          nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
+          "The dictionary by which dpctl and dpnp take the memory. Reading it waits for\n"
+          "`sycl_queue`.")
       .def("__dlpack_device__", &device_tuple,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
            "`(14, device_id)`, as DLPack wants it.")

@@ -48,7 +48,9 @@ class tensor {
 
   /// Whether the queue is of the memory's context. The queue of an import may be of another
   /// context.
-  bool queue_knows_memory() const { return queue() && queue()->get_context() == proof().context(); }
+  bool queue_knows_memory() const {
+    return queue() && queue()->get_context() == proof().context();
+  }
   /// The queues that use the memory; null if this package did not allocate it.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
   /// The Python owner, or null.
