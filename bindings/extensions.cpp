@@ -117,11 +117,24 @@ nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
   return holder;
 }
 
-/// Offers an array of another library.
-offer offer_foreign(nb::handle array, const requirements& wanted, proved_tensor& out) {
+/// Exports an array by its own library; nothing if that fails and the array has an interface.
+std::optional<offered_capsule> try_producer(nb::handle array) {
   import_request request;
   request.anywhere = true;
-  offered_capsule offered = ask_producer(array, request);
+  try {
+    return ask_producer(array, request);
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception) ||
+        (!has_attribute(array, sycl_interface) && !has_by_itself(array, sycl_interface))) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+/// Proves a producer's array.
+offer offer_foreign(nb::handle array, offered_capsule offered, const requirements& wanted,
+                    proved_tensor& out) {
   const nb::ft_object_guard alone(offered.capsule);
   const capsule_content content = read_capsule(offered.capsule);
   const DLTensor& described = content.described();
@@ -152,15 +165,9 @@ offer offer_memory(nb::handle array, const requirements& wanted, proved_tensor& 
 /// Offers an array. If its own library cannot export it, but it has the SYCL array interface,
 /// offers it by that.
 offer offer_array(nb::handle array, const requirements& wanted, proved_tensor& out) {
-  try {
-    return offer_foreign(array, wanted, out);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception) ||
-        (!has_attribute(array, sycl_interface) && !has_by_itself(array, sycl_interface))) {
-      throw;
-    }
-  }
-  return offer_memory(array, wanted, out);
+  std::optional<offered_capsule> offered = try_producer(array);
+  return offered ? offer_foreign(array, *std::move(offered), wanted, out)
+                 : offer_memory(array, wanted, out);
 }
 
 using offering = offer (*)(nb::handle array, const requirements& wanted, proved_tensor& out);

@@ -124,6 +124,19 @@ ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("error", [AttributeError, OSError])
+def test_an_error_of_an_array_about_its_queue_is_raised_though_it_has_an_interface(
+    ext, memory, error
+):
+    members = {
+        "__dlpack__": lambda self, **_: to_dlpack_tensor(self, dtype="f4").__dlpack__(),
+        "sycl_queue": property(lambda _: fail(error("broken"))),
+    }
+    array = type("Array", (TypedArray,), members)(memory)
+    with pytest.raises(error, match="broken"):
+        ext.rank_one(array)
+
+
 @pytest.mark.parametrize("make", ARRAYS.values(), ids=ARRAYS)
 def test_an_array_is_a_view(ext, memory, make):
     array = make(to_dlpack_tensor(memory, shape=(3, 4), dtype="f4"), memory)
