@@ -87,7 +87,7 @@ nb::object find_field(const nb::dict& fields, const char* name) {
 nb::object read_field(const nb::dict& fields, const char* name) {
   nb::object field = find_field(fields, name);
   if (!field.is_valid()) {
-    refuse_interface("none of '" + std::string(name) + "'");
+    refuse_interface("no '" + std::string(name) + "'");
   }
   return field;
 }

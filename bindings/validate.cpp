@@ -128,7 +128,7 @@ void register_allocation(guarded_module& module) {
           "Bytes from the lowest element of the view to the end of the highest.")
       .def_prop_ro(
           "overlapping", [](const self& a) { return !a.proof().structure().unique; },
-          "Whether elements may overlap: true if the strides do not prove that they do not.")
+          "Whether elements may overlap, as far as the strides show.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof().base(); },
           "Address of the allocation or block that `bounds` names. For \"chunk\" it is the\n"

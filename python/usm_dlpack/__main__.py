@@ -75,13 +75,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     doctor = add("doctor", "what is wrong with this environment", _DOCTOR)
     for command in (devices, explain, doctor):
         command.add_argument("--json", action="store_true", help="for machines")
-        told = "colour the text (default: auto, which is on a terminal)"
+        help_text = "colour the text (default: auto, which is on a terminal)"
         choices = ("auto", "always", "never")
-        command.add_argument("--color", choices=choices, default="auto", help=told)
-    told = "a module or a .py file, and an expression in it"
-    explain.add_argument("target", metavar="MODULE:EXPR", help=told)
-    told = "one direction only (default: those that the array has)"
-    explain.add_argument("--direction", choices=("import", "export"), help=told)
+        command.add_argument("--color", choices=choices, default="auto", help=help_text)
+    help_text = "a module or a .py file, and an expression in it"
+    explain.add_argument("target", metavar="MODULE:EXPR", help=help_text)
+    help_text = "one direction only (default: those that the array has)"
+    explain.add_argument("--direction", choices=("import", "export"), help=help_text)
     errors.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
     return parser.parse_args(arguments)
 

@@ -442,7 +442,7 @@ def test_numpy_makes_no_array_of_a_tensor_by_itself(memory):
 def test_an_interface_without_a_field_is_refused_by_name(memory, key):
     source = TypedArray(memory)
     del source.interface[key]
-    with wrong_argument(ValueError, INTERFACE, f"none of '{key}'"):
+    with wrong_argument(ValueError, INTERFACE, f"no '{key}'"):
         to_dlpack_tensor(source)
 
 
