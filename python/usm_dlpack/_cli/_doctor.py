@@ -59,8 +59,18 @@ def installed_versions() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def import_failure() -> ImportError | None:
+    """Return why the package, or dpctl, which its functions import, cannot be imported."""
+    if _cli.failure is None:
+        try:
+            import dpctl  # noqa: F401
+        except ImportError as error:
+            return error
+    return _cli.failure
+
+
 def check_package() -> Iterator[Finding]:
-    failure = _cli.failure
+    failure = import_failure()
     if failure is None:
         yield fine("package", "usm_dlpack is imported")
         return
@@ -129,7 +139,7 @@ def check_driver() -> Iterator[Finding]:
 
 def check_devices(found: dict[str, Any]) -> Iterator[Finding]:
     """List the devices into what was found, and check whether there are any that work."""
-    if _cli.failure is not None:
+    if import_failure() is not None:
         return
     from usm_dlpack._cli import _devices  # needs the compiled module
 
