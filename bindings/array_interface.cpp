@@ -78,16 +78,36 @@ described_array read_tensor(nb::handle object) {
       "correct the object that offers it");
 }
 
-/// A field of an array interface, or an invalid object. The field is kept alive, because a
-/// value that is read may remove others.
-nb::object find_field(const nb::dict& fields, const char* name) {
-  return fields.get(nb::str(name), nb::handle());
+/// The names of the fields, interned; never destroyed.
+struct field_names {
+  nb::handle data = PyUnicode_InternFromString("data");
+  nb::handle shape = PyUnicode_InternFromString("shape");
+  nb::handle strides = PyUnicode_InternFromString("strides");
+  nb::handle typestr = PyUnicode_InternFromString("typestr");
+  nb::handle offset = PyUnicode_InternFromString("offset");
+  nb::handle version = PyUnicode_InternFromString("version");
+  nb::handle syclobj = PyUnicode_InternFromString("syclobj");
+};
+
+const field_names& fields_named() {
+  static const field_names interned;
+  return interned;
 }
 
-nb::object read_field(const nb::dict& fields, const char* name) {
+/// A field of an array interface, or an invalid object. The field is kept alive, because a
+/// value that is read may remove others.
+nb::object find_field(const nb::dict& fields, nb::handle name) {
+  PyObject* found = PyDict_GetItemWithError(fields.ptr(), name.ptr());
+  if (found == nullptr && PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+  return nb::borrow(found);
+}
+
+nb::object read_field(const nb::dict& fields, nb::handle name) {
   nb::object field = find_field(fields, name);
   if (!field.is_valid()) {
-    refuse_interface("no '" + std::string(name) + "'");
+    refuse_interface("no " + text_of(name));
   }
   return field;
 }
@@ -128,10 +148,11 @@ std::vector<std::int64_t> read_sequence(const char* field, nb::handle values,
 described_array read_fields(const nb::dict& fields) {
   described_array read;
   array_view& view = read.view;
-  if (const nb::object version = read_field(fields, "version"); !is_one(version)) {
+  if (const nb::object version = read_field(fields, fields_named().version);
+      !is_one(version)) {
     refuse_interface("the version " + text_of(version));
   }
-  nb::object data = read_field(fields, "data");
+  nb::object data = read_field(fields, fields_named().data);
   if (PyList_Check(data.ptr()) != 0) {
     data = checked(PyList_AsTuple(data.ptr()));
   }
@@ -147,8 +168,8 @@ described_array read_fields(const nb::dict& fields) {
     refuse_interface("the data " + text_of(data));
   }
   view.readonly = readonly == 1;
-  view.shape = read_sequence("shape", read_field(fields, "shape"), 0);
-  const nb::object strides = find_field(fields, "strides");
+  view.shape = read_sequence("shape", read_field(fields, fields_named().shape), 0);
+  const nb::object strides = find_field(fields, fields_named().strides);
   if (strides.is_valid() && !strides.is_none()) {
     view.strides = read_sequence("strides", strides, std::numeric_limits<std::int64_t>::min());
     if (view.strides->size() != view.shape.size()) {
@@ -156,14 +177,14 @@ described_array read_fields(const nb::dict& fields) {
                        std::to_string(view.shape.size()) + " dimensions");
     }
   }
-  const nb::object typestr = read_field(fields, "typestr");
+  const nb::object typestr = read_field(fields, fields_named().typestr);
   const std::optional<element_type> element = find_typestr_element(typestr);
   if (!element) {
     refuse_interface("the typestr " + text_of(typestr));
   }
   view.element = *element;
   const wide itemsize = view.element.bits() / 8;
-  const nb::object offset = find_field(fields, "offset");
+  const nb::object offset = find_field(fields, fields_named().offset);
   const std::optional<std::int64_t> elements =
       offset.is_valid() ? find_integer(offset) : std::optional<std::int64_t>(0);
   const wide first = view.data + elements.value_or(0) * itemsize;
@@ -171,7 +192,7 @@ described_array read_fields(const nb::dict& fields) {
     refuse_interface("the offset " + text_of(offset));
   }
   view.first = static_cast<std::uintptr_t>(first);
-  view.syclobj = read_field(fields, "syclobj");
+  view.syclobj = read_field(fields, fields_named().syclobj);
   wide low = 0;
   wide count = count_of(view.shape);
   if (count != 0 && view.strides) {

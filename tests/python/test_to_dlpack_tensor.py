@@ -526,10 +526,10 @@ except ValueError as error:
     ("field", "value", "method", "answer", "found"),
     [
         ("version", "Emptying()", "__eq__", "False", "the version an object of type Emptying"),
-        ("data", "(Emptying(), [0] * 9)", "__index__", "8", "none of 'shape'"),
-        ("data", "[Emptying(), [0] * 9]", "__index__", "8", "none of 'shape'"),
+        ("data", "(Emptying(), [0] * 9)", "__index__", "8", "no 'shape'"),
+        ("data", "[Emptying(), [0] * 9]", "__index__", "8", "no 'shape'"),
         ("shape", "Emptying()", "__iter__", "[].append", "the shape an object of type Emptying"),
-        ("shape", "Emptying()", "__index__", "1", "none of 'typestr'"),
+        ("shape", "Emptying()", "__index__", "1", "no 'typestr'"),
         ("strides", "(Emptying(), 'a')", "__index__", "1", "the strides an object of type tuple"),
         ("offset", "Emptying()", "__index__", "'no int'", "an object of type Emptying"),
     ],
