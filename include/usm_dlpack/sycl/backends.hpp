@@ -28,23 +28,22 @@ inline constexpr backend_row backend_rows[] = {
     {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
 };
 
-/// The row of a backend, or null.
-constexpr const backend_row* find_backend(sycl::backend backend) noexcept {
+constexpr backend_row row_of(sycl::backend backend) noexcept {
   for (const backend_row& row : backend_rows) {
     if (row.backend == backend) {
-      return &row;
+      return row;
     }
   }
-  return nullptr;
+  return {backend, "unknown"};
 }
 
 /// The queries of a platform: those of its backend, or else SYCL's own.
 inline std::shared_ptr<const backend_queries> make_queries(const queried_platform& of) {
-  const backend_row* const row = find_backend(of.platform.get_backend());
+  const backend_row row = row_of(of.platform.get_backend());
   std::shared_ptr<const backend_queries> made;
-  if (row != nullptr && row->make != nullptr) {
+  if (row.make != nullptr) {
     try {
-      made = row->make(of);
+      made = row.make(of);
     } catch (const sycl::exception&) {  // SYCL answers
     }
   }
@@ -55,8 +54,7 @@ inline std::shared_ptr<const backend_queries> make_queries(const queried_platfor
 
 /// The name of a backend, as in ONEAPI_DEVICE_SELECTOR.
 constexpr const char* to_string(sycl::backend backend) noexcept {
-  const detail::backend_row* const row = detail::find_backend(backend);
-  return row == nullptr ? "unknown" : row->name;
+  return detail::row_of(backend).name;
 }
 
 }  // namespace usm_dlpack
