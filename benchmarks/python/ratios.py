@@ -89,7 +89,7 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
              partial(to_dlpack_tensor, memory, **keywords), take)
             for spelling, keywords in SPELLINGS.items()
         ),
-        ("`to_dlpack_tensor` of the peer's array / its `__sycl_usm_array_interface__`", 3,
+        ("`to_dlpack_tensor` of the peer's array / its `__sycl_usm_array_interface__`", 3.5,
          partial(to_dlpack_tensor, theirs),
          partial(getattr, theirs, "__sycl_usm_array_interface__")),
         ("`to_dlpack_tensor` of a tensor / `from_dlpack` of a tensor", 3,
