@@ -311,7 +311,7 @@ bool reports_usm(nb::handle x) {
       return true;
     }
     const std::optional<DLDevice> device = reported_device(x);
-    return device && device->device_type == kDLOneAPI;
+    return device && detail::is_importable(*device);
   } catch (const conversion_error&) {
     return false;
   } catch (const nb::python_error& error) {

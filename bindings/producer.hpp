@@ -15,7 +15,8 @@ namespace usm_dlpack::python {
 struct import_request {
   std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
-  /// Whether to skip the producer's `__dlpack_device__` and `sycl_queue`, as extensions do.
+  /// Whether `__dlpack_device__` and `sycl_queue` are not read before the export. Extensions
+  /// read the queue after it.
   bool anywhere = false;
   nb::object stream = nb::none();    ///< the consumer's queue as a Python object
   std::optional<sycl::queue> queue;  ///< the same queue

@@ -152,7 +152,7 @@ def test_it_waits_for_both_queues(named, usm_type, start):
     assert tensor.numpy().tolist() == values.tolist()
 
 
-def test_values_in_the_same_memory_are_read_after_its_work(start):
+def test_it_waits_before_it_reads_values_in_the_same_memory(start):
     pending = start(new_queue(), "shared")
     tensor = to_dlpack_tensor(pending.memory, dtype="i4")
     seen = np.frombuffer(pending.memory, np.int32)

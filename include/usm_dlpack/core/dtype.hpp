@@ -46,7 +46,7 @@ inline constexpr type_code_row type_code_rows[] = {
 inline constexpr std::uint8_t type_code_count = 18;
 static_assert(sizeof(type_code_rows) / sizeof(type_code_rows[0]) == type_code_count);
 
-/// Whether the name has no width in it, such as `bool` and `float8_e5m2`, but not `bfloat16`.
+/// Whether the row's name is the full name, with no bits to append, as of `bool`.
 /// @pre the code is known
 constexpr bool is_named_by_code(DLDataType dtype) noexcept {
   return type_code_rows[dtype.code].bits == dtype.bits && dtype.code != kDLBfloat;

@@ -41,7 +41,8 @@ inline std::string device_type_name(std::int32_t type) {
   return std::string(device_type_names[known ? type : 0]) + " (" + digits(type) + ")";
 }
 
-/// Whether an import takes tensors of a device. The only place that decides it.
+/// Whether an import takes a tensor of this device in place: the only place that decides it.
+/// Host memory, which `from_dlpack` can copy, is not taken in place.
 constexpr bool is_importable(const DLDevice& device) noexcept {
   return device.device_type == kDLOneAPI;
 }

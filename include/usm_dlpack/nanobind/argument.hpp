@@ -67,7 +67,7 @@ class kept_argument {
   template <class T>
   using Cast = nb::detail::movable_cast_t<T>;
 
-  /// Containers query this: whether the conversion throws nothing.
+  /// Whether the value can be taken without throwing. Casters of containers ask this first.
   template <class>
   bool can_cast() const noexcept {
     return error_ == nullptr && value.has_value();
