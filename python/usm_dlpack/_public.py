@@ -104,11 +104,11 @@ def from_dlpack(
     device
         Where the tensor must be: ``(14, device_id)``, a device, a filter string or a queue; a
         sub-device means its root. None takes the array where it is. With a device, an array in host
-        memory or on another root device is copied. USM of another context or of a sub-device is copied through
-        the host, if its producer can export it there, after all work on its ``sycl_queue``. A queue
-        must be of the default context, and becomes the tensor's ``sycl_queue``. It is ordered
-        behind the ``sycl_queue`` of the array. If the array has none, its ``__dlpack__`` gets the
-        queue as ``stream``.
+        memory or on another root device is copied. USM of another context or of a sub-device is
+        copied through the host, if its producer can export it there, after all work on its
+        ``sycl_queue``. A queue must be of the default context, and becomes the tensor's
+        ``sycl_queue``. It is ordered behind the ``sycl_queue`` of the array. If the array has none,
+        its ``__dlpack__`` gets the queue as ``stream``.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
