@@ -3,6 +3,7 @@
 #include "arguments.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
+#include "cuda_streams.hpp"
 #include "process.hpp"
 #include "queues.hpp"
 
@@ -19,13 +20,14 @@ constexpr const char* export_doc =
     "    What is submitted to it later waits for the work that the tensor's own queue\n"
     "    (`sycl_queue`) has already; if their contexts differ, the host waits. None: the host\n"
     "    waits for the tensor's own queue, so the memory is ready. -1: nobody waits, unless a\n"
-    "    copy is made.\n"
+    "    copy is made. With kDLCUDA in `dl_device`: a CUDA stream, as for `cuda_view`.\n"
     "max_version\n"
     "    The newest DLPack version that the consumer knows. None, or a version below 1.0, gives\n"
     "    a legacy capsule.\n"
     "dl_device\n"
     "    None or the tensor's own device; (14, device_id) of another root device, for a copy\n"
-    "    there; or (1, 0) for the host, which needs a copy only for device USM.\n"
+    "    there; (1, 0) for the host, which needs a copy only for device USM; or (2, ordinal) for\n"
+    "    CUDA, if that is the backend of the device.\n"
     "copy\n"
     "    True always copies, and False never does. None copies if it is necessary. A copy waits\n"
     "    for the tensor's own queue, and is complete when this returns. On a root device it has\n"
@@ -50,31 +52,43 @@ bool wants_versioned(nb::handle max_version) {
   return version[0] >= 1;
 }
 
-constexpr DLDevice host_device{kDLCPU, 0};
+/// Where an export goes.
+struct export_place {
+  DLDevice device;         ///< as the consumer names it
+  std::int32_t device_id;  ///< of the root device; -1 for the host
+
+  bool is_host() const noexcept { return device.device_type == kDLCPU; }
+  bool is_cuda() const noexcept { return device.device_type == kDLCUDA; }
+};
 
 /// Reads the requested device: a root device of this process, or the host.
-DLDevice read_device(nb::handle dl_device, DLDevice own) {
+export_place read_device(nb::handle dl_device, DLDevice own) {
   if (dl_device.is_none()) {
-    return own;
+    return {own, own.device_id};
   }
-  std::int64_t device[2] = {0, 0};
-  const bool pair = read_pair(dl_device, device);
-  if (pair && device[0] == kDLCPU && device[1] == 0) {
-    return host_device;
+  std::int64_t pair[2] = {0, 0};
+  const bool is_pair = read_pair(dl_device, pair) && pair[1] >= INT32_MIN && pair[1] <= INT32_MAX;
+  const auto number = static_cast<std::int32_t>(pair[1]);
+  if (is_pair && pair[0] == kDLCPU && number == 0) {
+    return {{kDLCPU, 0}, -1};
   }
-  if (!pair || device[0] != kDLOneAPI || device[1] < INT32_MIN || device[1] > INT32_MAX) {
+  const std::int32_t of_cuda =
+      is_pair && pair[0] == kDLCUDA ? detail::find_cuda_device(number) : -1;
+  if (of_cuda >= 0) {
+    return {{kDLCUDA, number}, of_cuda};
+  }
+  if (!is_pair || pair[0] != kDLOneAPI) {
     detail::refuse(errc::request_unsupported, "dl_device",
                    "(14, device_id) of a root device, as the tensor's own (14, " +
                        std::to_string(own.device_id) + "), or (1, 0)",
                    text_of(dl_device),
-                   pair ? "copy to the host first, by dl_device=(1, 0)"
-                        : "pass the tuple that __dlpack_device__ gives");
+                   is_pair ? "copy to the host first, by dl_device=(1, 0)"
+                           : "pass the tuple that __dlpack_device__ gives");
   }
-  const auto id = static_cast<std::int32_t>(device[1]);
-  if (id != own.device_id) {
-    detail::working_device(id);
+  if (number != own.device_id) {
+    detail::working_device(number);
   }
-  return {kDLOneAPI, id};
+  return {{kDLOneAPI, number}, number};
 }
 
 std::optional<bool> read_copy(nb::handle copy) {
@@ -98,14 +112,15 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
                    to_legacy_managed_tensor(described, std::forward<Owner>(owner), flags));
 }
 
-nb::object export_copy(const tensor& source, DLDevice to, bool versioned,
+nb::object export_copy(const tensor& source, const export_place& to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
-  tensor_copy made = to.device_type == kDLCPU ? copy_to_host(source.get(), false)
-                                              : copy_to_usm(source.get(), to.device_id,
-                                                            source.proof().usm_type(), false);
+  tensor_copy made = to.is_host() ? copy_to_host(source.get(), false)
+                                  : copy_to_usm(source.get(), to.device_id,
+                                                source.proof().usm_type(), false);
   if (consumer) {
     made.memory.get_deleter().users->add(*consumer);
   }
+  made.described.device = to.device;
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
@@ -115,7 +130,9 @@ void synchronise(const tensor& source, const consumer_stream& consumer) {
   if (!source.queue() || consumer.unsynchronised) {
     return;
   }
-  if (consumer.queue) {
+  if (consumer.cuda) {
+    order_stream_behind(*source.queue(), *consumer.cuda, source.proof().device_id());
+  } else if (consumer.queue) {
     hand_over(*source.queue(), *consumer.queue);
   } else {
     wait_for(*source.queue());
@@ -134,19 +151,18 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   // Reading the keywords may run code that drops the last reference to the tensor.
   const nb::object kept = nb::borrow(self);
   const DLDevice own = source.get().described.device;
-  const consumer_stream consumer = read_stream(stream);
+  const export_place to = read_device(dl_device, own);
+  const consumer_stream consumer = to.is_cuda() ? read_cuda_stream(stream) : read_stream(stream);
   const bool versioned = wants_versioned(max_version);
-  const DLDevice to = read_device(dl_device, own);
   const std::optional<bool> copies = read_copy(copy);
-  const bool on_host = to.device_type == kDLCPU;
-  if (on_host && consumer.queue) {
+  if (to.is_host() && consumer.queue) {
     throw nb::value_error(
         "stream: expected None or -1 with dl_device=(1, 0), found a queue, which cannot order "
         "what the host does; pass None");
   }
-  const bool elsewhere = !on_host && to.device_id != own.device_id;
+  const bool elsewhere = !to.is_host() && to.device_id != own.device_id;
   const bool must =
-      elsewhere || (on_host && source.proof().usm_type() == sycl::usm::alloc::device);
+      elsewhere || (to.is_host() && source.proof().usm_type() == sycl::usm::alloc::device);
   if (must && copies == false) {
     detail::refuse(errc::copy_needed, "copy",
                    elsewhere ? "None or True for another device"
@@ -157,7 +173,7 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
     return export_copy(source, to, versioned, consumer.queue);
   }
   DLTensor described = source.get().described;
-  described.device = to;
+  described.device = to.device;
   nb::object made = finish(described, versioned, source.get().flags & ~flag::is_copied,
                            python_reference(self.inc_ref().ptr()));
   synchronise(source, consumer);

@@ -176,9 +176,7 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
       *out = nullptr;
       return;
     }
-    DLTensor asked{};
-    asked.device = {type, device_id};
-    detail::check_device_type(asked);
+    detail::check_device_type({type, device_id});
     check_process();
     detail::working_device(device_id);
     *out = &streams_of_thread().ask(device_id);
@@ -189,7 +187,7 @@ using set_error_function = void (*)(void* context, const char* kind, const char*
 
 /// Allocates USM with the shape, dtype and device of a prototype.
 managed_tensor allocate_like(const DLTensor& prototype) {
-  detail::check_device_type(prototype);
+  detail::check_device_type(prototype.device);
   check_process();
   DLTensor wanted = prototype;
   wanted.strides = nullptr;

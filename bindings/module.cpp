@@ -5,7 +5,7 @@
 #include "exchange_api.hpp"
 #include "extensions.hpp"
 #include "from_dlpack.hpp"
-#include "host_view.hpp"
+#include "library_views.hpp"
 #include "process.hpp"
 #include "tensor.hpp"
 #include "to_dlpack_tensor.hpp"
@@ -54,7 +54,7 @@ NB_MODULE(_core, made) {
   at_exit(nb::cpp_function(&wait_for_out_of_order_work));  // runs before
   module.def("check_process", &check_process);
   register_errors(module);
-  register_host_view(module);
+  register_library_views(module);
   register_tensor(module);
   register_exchange_api();
   register_validate(module);

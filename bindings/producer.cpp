@@ -2,6 +2,7 @@
 #include "producer.hpp"
 #include "arguments.hpp"
 #include "capsule.hpp"
+#include "cuda_streams.hpp"
 #include "dlpack_method.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
@@ -59,48 +60,49 @@ nb::object call_dlpack(nb::handle method, keyword_list keywords) {
   return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), given.ptr()));
 }
 
-/// How a queue is passed. JAX and PyTorch want an address.
-enum class stream_form { none, queue, address };
+/// What a producer gets as `stream`, in the order in which it is tried.
+using stream_choices = std::vector<nb::object>;
 
-/// The keywords of a call of `__dlpack__`.
-struct dlpack_request {
-  stream_form stream;
-  bool version;
-};
-/// In the order in which they are tried.
-constexpr dlpack_request dlpack_requests[] = {
-    {stream_form::queue, true},    {stream_form::address, true}, {stream_form::queue, false},
-    {stream_form::address, false}, {stream_form::none, true},    {stream_form::none, false},
-};
-
-nb::object stream_in(stream_form form, const import_request& request) {
-  switch (form) {
-    case stream_form::none: return {};
-    case stream_form::queue: return request.stream;
-    case stream_form::address: break;
+/// The request's queue, and its address, which JAX and PyTorch want. The address is that of
+/// the caller's queue, which lives longer than our copy.
+stream_choices choices_of(const import_request& request) {
+  if (!request.queue) {
+    return {};
   }
-  // The address of the caller's queue, which lives longer than our copy.
   const auto* queue = detail::find_sycl<sycl::queue>(request.stream);
-  return checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(queue)));
+  return {request.stream, checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(queue)))};
 }
 
 nb::object context_of(const nb::python_error& error) {
   return nb::steal(PyException_GetContext(error.value().ptr()));
 }
 
-/// Exports by `__dlpack__`. After a TypeError the next keywords are tried. If all raise one,
+/// A fresh capsule, and whether its producer took a stream.
+struct exported_capsule {
+  nb::object capsule;
+  bool took_stream;
+};
+
+/// Exports by `__dlpack__`: with a stream and the version, then without the version, without a
+/// stream, and without both. After a TypeError the next keywords are tried. If all raise one,
 /// the last is raised, with the first as its context unless it has a context already.
-/// @param gives_stream whether to pass the request's queue, if there is one
-offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
-                              bool gives_stream) {
-  std::optional<nb::python_error> first;
-  for (const auto& [form, with_version] : dlpack_requests) {
-    const bool with_stream = form != stream_form::none;
-    if (with_stream && !(gives_stream && request.queue)) {
-      continue;
+exported_capsule ask_by_dlpack(nb::handle method, const stream_choices& streams,
+                               std::optional<bool> copy) {
+  struct keywords {
+    nb::handle stream;  ///< null if none is passed
+    bool version;
+  };
+  std::vector<keywords> tried;
+  for (const bool version : {true, false}) {
+    for (const nb::object& stream : streams) {
+      tried.push_back({stream, version});
     }
+  }
+  tried.insert(tried.end(), {{{}, true}, {{}, false}});
+  std::optional<nb::python_error> first;
+  for (const auto& [stream, version] : tried) {
     for (const bool with_copy : {true, false}) {
-      if (with_copy && request.copy != false) {  // copies are made here
+      if (with_copy && copy != false) {  // copies are made here
         continue;
       }
       if (first) {
@@ -108,15 +110,12 @@ offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
       } else if (PyErr_Occurred() != nullptr) {
         first.emplace();
       }
-      const nb::object stream = stream_in(form, request);
-      nb::object capsule = call_dlpack(
-          method,
-          {{names().max_version, with_version ? names().newest_version.ptr() : nullptr},
-           {names().stream, stream},
-           {names().copy, with_copy ? Py_False : nullptr}});
+      nb::object capsule =
+          call_dlpack(method, {{names().max_version, version ? names().newest_version : nullptr},
+                               {names().stream, stream},
+                               {names().copy, with_copy ? Py_False : nullptr}});
       if (capsule.is_valid()) {
-        // A producer that took a stream is trusted to have ordered its work before that queue.
-        return {std::move(capsule), with_stream ? request.queue : std::nullopt};
+        return {std::move(capsule), stream.is_valid()};
       }
       if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
         throw nb::python_error();
@@ -128,6 +127,22 @@ offered_capsule ask_by_dlpack(nb::handle method, const import_request& request,
     PyException_SetContext(last.value().ptr(), first->value().inc_ref().ptr());
   }
   throw last;
+}
+
+/// The queue of an array of CUDA: this package's, behind the work of a stream on that GPU.
+sycl::queue queue_behind(CUstream stream, std::int32_t device_id) {
+  sycl::queue& queue = package_queue(device_id);
+  order_behind_stream(stream, queue, device_id);
+  return queue;
+}
+
+/// Exports an array of CUDA. Its producer orders our stream behind its work; one that takes no
+/// stream orders the legacy default stream.
+offered_capsule ask_cuda(nb::handle method, std::int32_t device_id, std::optional<bool> copy) {
+  const CUstream ours = stream_for_producers(device_id);
+  exported_capsule made = ask_by_dlpack(method, {checked(PyLong_FromVoidPtr(ours))}, copy);
+  return {std::move(made.capsule),
+          queue_behind(made.took_stream ? ours : legacy_stream, device_id)};
 }
 
 /// Whether a type has the C exchange API for its own `__dlpack__`. If a class overrides
@@ -191,14 +206,20 @@ offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
   offered_capsule offered{make_capsule(managed_tensor(made)), {}};
-  if (detail::is_importable(device)) {
-    void* stream = nullptr;
-    if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
-      refuse_exchange("a queue, or none");
-    }
-    if (stream != nullptr) {
-      offered.queue = *static_cast<const sycl::queue*>(stream);
-    }
+  const std::int32_t of_cuda =
+      detail::is_cuda(device.device_type) ? detail::find_cuda_device(device.device_id) : -1;
+  if (of_cuda < 0 && device.device_type != kDLOneAPI) {
+    return offered;
+  }
+  void* stream = nullptr;
+  if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
+    refuse_exchange("a queue, or none");
+  }
+  if (of_cuda >= 0) {
+    offered.queue = queue_behind(
+        stream == nullptr ? legacy_stream : static_cast<CUstream>(stream), of_cuda);
+  } else if (stream != nullptr) {
+    offered.queue = *static_cast<const sycl::queue*>(stream);
   }
   return offered;
 }
@@ -219,19 +240,6 @@ std::optional<DLDevice> reported_device(nb::handle x) {
                    "correct the producer");
   }
   return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
-}
-
-/// Refuses an array that reports another device type, before it is exported.
-/// @return whether it reports host memory, on which no queue works
-bool is_on_host(nb::handle x, bool host) {
-  const std::optional<DLDevice> own = reported_device(x);
-  if (!own || (host && own->device_type == kDLCPU)) {
-    return own.has_value();
-  }
-  DLTensor described{};
-  described.device = *own;
-  detail::check_device_type(described);
-  return false;
 }
 
 /// Refuses an array whose elements are only computed when they are read.
@@ -281,6 +289,38 @@ offered_capsule offer_own(nb::handle x) {
   return {make_capsule(export_managed(x)), own.queue()};
 }
 
+/// Orders the request's queue behind the producer's.
+offered_capsule ordered_for(const import_request& request, offered_capsule offered) {
+  if (request.queue && offered.queue) {
+    hand_over(*offered.queue, *request.queue);
+  }
+  return offered;
+}
+
+/// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
+/// reports memory that is not taken.
+offered_capsule ask_method(nb::handle x, nb::handle method, const import_request& request) {
+  std::optional<sycl::queue> own = request.anywhere ? std::nullopt : queue_attribute(x);
+  if (own) {
+    return ordered_for(request,
+                       {ask_by_dlpack(method, {}, request.copy).capsule, std::move(own)});
+  }
+  const std::optional<DLDevice> device =
+      request.anywhere && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
+  if (device && detail::is_cuda(device->device_type)) {
+    return ordered_for(request,
+                       ask_cuda(method, detail::id_named_by(*device), request.copy));
+  }
+  const bool on_host = device && device->device_type == kDLCPU;
+  if (device && !request.anywhere && !(on_host && request.host)) {
+    static_cast<void>(detail::id_named_by(*device));
+  }
+  exported_capsule made =
+      ask_by_dlpack(method, on_host ? stream_choices{} : choices_of(request), request.copy);
+  // A producer that took a stream is trusted to have ordered its work before that queue.
+  return {std::move(made.capsule), made.took_stream ? request.queue : std::nullopt};
+}
+
 }  // namespace
 
 offered_capsule ask_producer(nb::handle x, const import_request& request) {
@@ -289,20 +329,10 @@ offered_capsule ask_producer(nb::handle x, const import_request& request) {
   }
   const nb::object method = dlpack_method(x);
   check_resolved(x);
-  std::optional<offered_capsule> offered = try_exchange_api(x);
-  if (!offered) {
-    std::optional<sycl::queue> own = request.anywhere ? std::nullopt : queue_attribute(x);
-    if (!own) {
-      const bool on_host = !request.anywhere && is_on_host(x, request.host);
-      return ask_by_dlpack(method, request, !on_host);
-    }
-    offered = ask_by_dlpack(method, request, false);
-    offered->queue = std::move(own);
+  if (std::optional<offered_capsule> offered = try_exchange_api(x)) {
+    return ordered_for(request, *std::move(offered));
   }
-  if (request.queue && offered->queue) {
-    hand_over(*offered->queue, *request.queue);
-  }
-  return *std::move(offered);
+  return ask_method(x, method, request);
 }
 
 bool reports_usm(nb::handle x) {
@@ -311,7 +341,7 @@ bool reports_usm(nb::handle x) {
       return true;
     }
     const std::optional<DLDevice> device = reported_device(x);
-    return device && detail::is_importable(*device);
+    return device && detail::id_named_by(*device) >= 0;
   } catch (const conversion_error&) {
     return false;
   } catch (const nb::python_error& error) {

@@ -41,6 +41,7 @@ class copy_queue {
 struct consumer_stream {
   std::optional<sycl::queue> queue;  ///< the consumer's queue, if it named one
   bool unsynchronised = false;       ///< -1: do not wait for pending work
+  std::optional<CUstream> cuda{};    ///< the stream of a consumer of CUDA
 };
 
 /// Reads None, -1, a `dpctl.SyclQueue`, a capsule "SyclQueueRef", an object with

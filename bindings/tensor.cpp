@@ -3,7 +3,7 @@
 #include "copies.hpp"
 #include "copy_from.hpp"
 #include "dlpack_method.hpp"
-#include "host_view.hpp"
+#include "library_views.hpp"
 #include "memory_properties.hpp"
 #include "process.hpp"
 #include "queues.hpp"
@@ -348,6 +348,13 @@ void register_tensor(guarded_module& module) {
           "see the memory without a copy. Raises ConversionError for device USM, which the host\n"
           "cannot read.\n\n"
           "Nothing waits for work that starts later. The view keeps the memory alive.")
+      .def(
+          "cuda_view", &make_cuda_view, nb::sig("def cuda_view(self) -> CudaView"),
+          "Return an object by which CUDA libraries see the memory without a copy: PyTorch,\n"
+          "CuPy, JAX and Numba. Their stream is ordered behind `sycl_queue`. Raises\n"
+          "ConversionError for a device of another backend than CUDA.\n\n"
+          "Later work on `sycl_queue` does not wait for the consumer's stream. The view keeps\n"
+          "the memory alive.")
       .def("__array__", &refuse_numpy, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "

@@ -71,7 +71,8 @@ inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& t
 
 /// Puts `data` where consumers expect it. For kDLOneAPI, dpctl and dpnp refuse a tensor that
 /// reaches below `data`, as with negative strides. On the host, dpctl, dpnp and warp ignore
-/// `byte_offset`, and TensorFlow refuses it. Elsewhere `data` is kept: it may be a handle.
+/// `byte_offset`, and TensorFlow refuses it; CUDA's `data` is such an address too. Elsewhere
+/// `data` is kept: it may be a handle.
 /// @pre the tensor is well formed, so its span in bytes fits int64_t
 inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   if (tensor.device.device_type == kDLOneAPI) {
@@ -85,7 +86,7 @@ inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
                                             tensor.byte_offset - below);
       tensor.byte_offset = below;
     }
-  } else if (tensor.device.device_type == kDLCPU) {
+  } else if (tensor.device.device_type == kDLCPU || is_cuda(tensor.device.device_type)) {
     if (tensor.data != nullptr) {
       tensor.data = static_cast<unsigned char*>(tensor.data) + tensor.byte_offset;
     }

@@ -41,15 +41,14 @@ inline std::string device_type_name(std::int32_t type) {
   return std::string(device_type_names[known ? type : 0]) + " (" + digits(type) + ")";
 }
 
-/// Whether an import takes a tensor of this device in place: the only place that decides it.
-/// Host memory, which `from_dlpack` can copy, is not taken in place.
-constexpr bool is_importable(const DLDevice& device) noexcept {
-  return device.device_type == kDLOneAPI;
+/// Whether a device type means CUDA memory, which is USM of SYCL's backend cuda.
+constexpr bool is_cuda(DLDeviceType type) noexcept {
+  return type == kDLCUDA || type == kDLCUDAHost || type == kDLCUDAManaged;
 }
 
-inline void check_device_type(const DLTensor& tensor) {
-  if (!is_importable(tensor.device)) {
-    const auto type = static_cast<std::int32_t>(tensor.device.device_type);
+inline void check_device_type(const DLDevice& device) {
+  if (device.device_type != kDLOneAPI) {
+    const auto type = static_cast<std::int32_t>(device.device_type);
     refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
            device_type_name(type),
            type == kDLCPU ? "move the array to a SYCL device first; in Python, "

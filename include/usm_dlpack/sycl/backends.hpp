@@ -4,6 +4,7 @@
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>
+#include <usm_dlpack/sycl/backends/cuda.hpp>
 #include <usm_dlpack/sycl/backends/level_zero.hpp>
 #include <usm_dlpack/sycl/backends/opencl.hpp>
 
@@ -23,7 +24,7 @@ struct backend_row {
 inline constexpr backend_row backend_rows[] = {
     {sycl::backend::opencl, "opencl", &opencl_queries::make},
     {sycl::backend::ext_oneapi_level_zero, "level_zero", &level_zero_queries::make},
-    {sycl::backend::ext_oneapi_cuda, "cuda"},
+    {sycl::backend::ext_oneapi_cuda, "cuda", &cuda_queries::make},
     {sycl::backend::ext_oneapi_hip, "hip"},
     {sycl::backend::ext_oneapi_native_cpu, "native_cpu"},
 };

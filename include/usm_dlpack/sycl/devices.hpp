@@ -6,9 +6,11 @@
 
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/sycl/backends.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -93,6 +95,13 @@ struct device_table {
 
   const platform_entry& platform_of(std::int32_t device_id) const noexcept {
     return platforms[devices[static_cast<std::size_t>(device_id)].platform];
+  }
+
+  /// The ordinal by which CUDA knows a root device, or -1.
+  std::int32_t cuda_ordinal(std::int32_t device_id) const noexcept {
+    const std::size_t place = devices[static_cast<std::size_t>(device_id)].platform;
+    const bool works = place < platforms.size() && platforms[place].queries != nullptr;
+    return works ? platforms[place].queries->cuda_ordinal(device_id) : -1;
   }
 
  private:
@@ -214,6 +223,41 @@ inline sycl::device root_of(sycl::device device) {
   return device;
 }
 
+/// The id of the root device that CUDA knows by an ordinal, or -1.
+inline std::int32_t find_cuda_device(std::int32_t ordinal) {
+  const device_table& table = device_table::get();
+  std::int32_t id = ordinal < 0 ? -1 : static_cast<std::int32_t>(table.devices.size()) - 1;
+  while (id >= 0 && table.cuda_ordinal(id) != ordinal) {
+    --id;
+  }
+  return id;
+}
+
+inline bool has_cuda_devices() {
+  const auto& platforms = device_table::get().platforms;
+  return std::any_of(platforms.begin(), platforms.end(), [](const platform_entry& entry) {
+    return entry.queries != nullptr && entry.queries->cuda_ordinal(entry.first_device) >= 0;
+  });
+}
+
+/// The id of the root device that a tensor names: the only place that decides which device
+/// types an import takes in place. The id of kDLOneAPI is returned as it stands.
+inline std::int32_t id_named_by(const DLDevice& device) {
+  if (!is_cuda(device.device_type)) {
+    check_device_type(device);
+    return device.device_id;
+  }
+  const std::int32_t id = find_cuda_device(device.device_id);
+  if (id < 0) {
+    refuse(errc::device_type_unsupported, "device.device_type",
+           "kDLOneAPI (14), or CUDA memory of a GPU that is a SYCL device of this process",
+           device_type_name(static_cast<std::int32_t>(device.device_type)) +
+               " of CUDA device " + digits(device.device_id) + ", which is none",
+           "use that GPU by SYCL's backend cuda, or copy the array to the host first");
+  }
+  return id;
+}
+
 }  // namespace detail
 
 /// The DLPack device id: the position of the root device in `sycl::device::get_devices()`.
@@ -240,6 +284,34 @@ inline sycl::device root_device(std::int32_t device_id) {
 /// The default context of a root device's platform. Exchanged memory must live in it.
 inline sycl::context default_context(std::int32_t device_id) {
   return *detail::working_platform(device_id).context;
+}
+
+/// The root device with an id, as CUDA code names it: kDLCUDA and the ordinal. With it,
+/// `to_dlpack_tensor(view, device)` describes USM of any kind for CUDA code, which takes it by
+/// the same address. Whoever hands it over orders CUDA's stream behind the queue's work.
+/// @throws conversion_error `backend_not_accepted` for a device of another backend than CUDA,
+///         and as `root_device`
+inline DLDevice cuda_device(std::int32_t device_id) {
+  const detail::platform_entry& entry = detail::working_platform(device_id);
+  const std::int32_t ordinal = detail::device_table::get().cuda_ordinal(device_id);
+  if (ordinal < 0) {
+    detail::refuse(errc::backend_not_accepted, "device.device_id",
+                   "a device of the backend cuda",
+                   "device " + std::to_string(device_id) + " of the backend " +
+                       usm_dlpack::to_string(entry.backend),
+                   "copy the array to a device of the backend cuda, or to the host");
+  }
+  return {kDLCUDA, ordinal};
+}
+
+/// The id of the root device that a DLDevice names: kDLOneAPI by its id; kDLCUDA, kDLCUDAHost
+/// and kDLCUDAManaged by CUDA's ordinal.
+/// @throws conversion_error `device_type_unsupported` for other types, and for a GPU that is
+///         not a SYCL device of this process; as `root_device`
+inline std::int32_t device_id(const DLDevice& device) {
+  const std::int32_t id = detail::id_named_by(device);
+  detail::working_device(id);
+  return id;
 }
 
 }  // namespace usm_dlpack

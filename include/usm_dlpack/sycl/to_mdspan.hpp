@@ -58,7 +58,7 @@ requirements require_kind(requirements wanted) {
 
 template <class View>
 View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
-  detail::check_device_type(tensor);
+  static_cast<void>(detail::id_named_by(tensor.device));
   detail::check_ndim(tensor);
   detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
   const usm_allocation proved = detail::import_tensor(tensor, wanted, storage);

@@ -148,7 +148,7 @@ struct import_protocol {
   }
 
   void run(subbyte storage) {
-    detail::check_device_type(tensor);
+    result.device_id_ = detail::id_named_by(tensor.device);
     result.structure_ = usm_dlpack::check_structure(tensor, storage);
     if (wanted.dtype || wanted.ndim || wanted.unique) {
       check_wanted_description();
@@ -195,7 +195,7 @@ struct import_protocol {
   }
 
   const platform_entry& check_device_id() {
-    const std::int32_t id = tensor.device.device_id;
+    const std::int32_t id = result.device_id_;
     if (wanted.device_id && *wanted.device_id != id) {
       refuse(errc::device_not_accepted, "device.device_id",
              digits(*wanted.device_id) + ", as asked for", digits(id),
@@ -210,7 +210,6 @@ struct import_protocol {
           "device " + digits(id) + " of the backend " + usm_dlpack::to_string(entry.backend),
           "move the array to a device of an accepted backend");
     }
-    result.device_id_ = id;
     return entry;
   }
 
@@ -314,7 +313,8 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 
 /// Checks, by the import protocol, that this process can use a tensor's USM as described.
 ///
-/// Checks, in this order (docs/checks.md): `device_type` is kDLOneAPI; `check_structure`;
+/// Checks, in this order (docs/checks.md): `device_type` is kDLOneAPI, or one of CUDA's for a
+/// GPU that is a SYCL device of this process; `check_structure`;
 /// dtype, `ndim`, no overlap and the device, if required; `device_id` names a working root
 /// device of an accepted backend; its platform's default context knows the pointer; the USM
 /// kind is accepted; the memory is on the named root device; the view lies in one allocation,

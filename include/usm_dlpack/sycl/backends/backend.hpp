@@ -89,6 +89,9 @@ class backend_queries {
     return {};
   }
 
+  /// The ordinal by which CUDA knows a root device of the platform; -1 if it is not CUDA's.
+  virtual std::int32_t cuda_ordinal(std::int32_t /*device_id*/) const noexcept { return -1; }
+
   sycl::context sycl_context;
 };
 
@@ -109,11 +112,12 @@ auto native_devices(const std::vector<const sycl::device*>& roots) {
   return made;
 }
 
-/// The id of a root device's handle, or -1.
+/// The id of a root device's handle, or -1, also for a handle of `none`.
 template <class Handle>
-std::int32_t find_id(const std::vector<Handle>& devices, Handle device) noexcept {
+std::int32_t find_id(const std::vector<Handle>& devices, Handle device,
+                     Handle none = Handle{}) noexcept {
   const auto found = std::find(devices.begin(), devices.end(), device);
-  return device == nullptr || found == devices.end()
+  return device == none || found == devices.end()
              ? -1
              : static_cast<std::int32_t>(found - devices.begin());
 }

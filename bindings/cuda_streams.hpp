@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order between SYCL queues of the backend cuda and CUDA streams, by CUDA's events. The
+// host does not wait, but for host tasks. The current CUDA context is afterwards as it was.
+#pragma once
+
+#include "queues.hpp"
+
+#include <cstdint>
+
+namespace usm_dlpack::python {
+
+/// CUDA's legacy default stream, `CU_STREAM_LEGACY`: what DLPack means for CUDA if no stream
+/// is named.
+inline const auto legacy_stream = reinterpret_cast<CUstream>(std::uintptr_t{1});
+
+/// Reads the `stream` of CUDA memory: None or 0 for the legacy default stream, 1, 2 or the
+/// handle of a `CUstream`, which is trusted; -1 if nobody is to wait.
+/// @throws nb::value_error for anything else
+consumer_stream read_cuda_stream(nb::handle stream);
+
+/// A CUDA stream of this package on a root device, for producers: they order it behind their
+/// own work. It stays for the life of the process.
+/// @pre the device is of the backend cuda
+/// @throws conversion_error `runtime_error`
+CUstream stream_for_producers(std::int32_t device_id);
+
+/// Orders later work of a stream behind the present work of a queue. Releases the GIL.
+/// @param device_id the device of both
+/// @throws conversion_error `runtime_error`
+void order_stream_behind(const sycl::queue& producer, CUstream consumer,
+                         std::int32_t device_id);
+
+/// Orders later work of a queue behind the present work of a stream. Releases the GIL.
+/// @param device_id the device of both
+/// @throws conversion_error `runtime_error`
+void order_behind_stream(CUstream producer, const sycl::queue& consumer,
+                         std::int32_t device_id);
+
+}  // namespace usm_dlpack::python

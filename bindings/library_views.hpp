@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Python's HostView and CudaView: a tensor as an array in host memory, or in memory of CUDA,
+// without a copy.
+#pragma once
+
+#include "tensor.hpp"
+
+namespace usm_dlpack::python {
+
+/// DLPackTensor.host_view
+nb::object make_host_view(nb::handle_t<tensor> self);
+/// DLPackTensor.cuda_view
+nb::object make_cuda_view(nb::handle_t<tensor> self);
+
+void register_library_views(guarded_module& module);
+
+}  // namespace usm_dlpack::python
