@@ -63,6 +63,7 @@ ABOUT_OTHERS = {
     "LevelZeroTiles*": "about two root devices of two tiles: run in tiles",
     "BackendsTogether*": "about OpenCL devices beside Level Zero: run in together",
     "PoclRoots*": "about three root devices on one OpenCL platform: run in pocl",
+    "Cuda*": "about CUDA: run on a GPU, by `dev.py cuda`",
 }
 PLANS = (
     Plan(

@@ -116,7 +116,9 @@ def test_a_capsule_that_is_not_fresh_is_refused(name, found):
 @pytest.mark.parametrize(
     ("device", "field", "found"),
     [
-        ((2, 0), "device.device_type", "kDLCUDA (2)"),
+        ((2, 0), "device.device_type", "kDLCUDA (2) of CUDA device 0, which is none"),
+        ((13, 1), "device.device_type", "kDLCUDAManaged (13) of CUDA device 1, which is none"),
+        ((10, 0), "device.device_type", "kDLROCM (10)"),
         *(
             (nonsense, "__dlpack_device__", repr(nonsense))
             for nonsense in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40))

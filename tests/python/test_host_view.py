@@ -102,3 +102,11 @@ def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
     assert caught.value.found == name
     padded = to_dlpack_tensor(readable, dtype=ml_dtypes.int4).host_view()
     assert not hasattr(padded, "__array_interface__")
+
+
+def test_a_device_of_another_backend_has_no_view_in_cuda(readable):
+    found = "device 0 of the backend opencl"
+    with refused(
+        "backend_not_accepted", "device.device_id", expected="the backend cuda", found=found
+    ):
+        to_dlpack_tensor(readable).cuda_view()

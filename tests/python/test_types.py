@@ -8,7 +8,7 @@ import pytest
 import typed_consumer
 import usm_dlpack
 from type_checkers import CHECKERS, checked_by
-from usm_dlpack._core import HostView
+from usm_dlpack._core import CudaView, HostView
 from usm_dlpack._explain import Step
 
 CONSUMER = Path(typed_consumer.__file__)
@@ -60,7 +60,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
 
 @pytest.mark.parametrize(
     "owner",
-    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), HostView, Step],
+    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), CudaView, HostView, Step],
     ids=lambda owner: getattr(owner, "__name__", str(owner)),
 )
 def test_help_quotes_no_annotation(owner):

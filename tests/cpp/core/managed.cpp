@@ -202,17 +202,19 @@ TEST(Managed, StartsAtTheLowestAddressForOneApi) {
   expect_place(to_legacy_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[1], 4);
 }
 
-TEST(Managed, StartsAtTheFirstElementOnTheHost) {
-  six_floats six;
-  expect_place(to_legacy_managed_tensor(six.reversed, {kDLCPU, 0}, 0)->dl_tensor,
-               &six.elements[5], 0);
-  valid_tensor valid;
-  valid.tensor.device = {kDLCPU, 0};
-  valid.tensor.byte_offset = 8;
-  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[2], 0);
-  valid.shape = {0, 3};
-  valid.tensor.data = nullptr;
-  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, nullptr, 0);
+TEST(Managed, StartsAtTheFirstElementOnTheHostAndInCuda) {
+  for (const DLDeviceType type : {kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {
+    six_floats six;
+    expect_place(to_legacy_managed_tensor(six.reversed, {type, 0}, 0)->dl_tensor,
+                 &six.elements[5], 0);
+    valid_tensor valid;
+    valid.tensor.device = {type, 0};
+    valid.tensor.byte_offset = 8;
+    expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[2], 0);
+    valid.shape = {0, 3};
+    valid.tensor.data = nullptr;
+    expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, nullptr, 0);
+  }
 }
 
 // `data` may be a handle there, as a cl_mem is for kDLOpenCL.

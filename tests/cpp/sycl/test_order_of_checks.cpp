@@ -30,8 +30,9 @@ constexpr breakable_rule<received_tensor> header_rules[] = {
     {errc::read_only, "flags", [](received_tensor& r) { r.managed.flags |= 1; },
      "writable memory", "read-only memory"},
     {errc::device_type_unsupported, "device.device_type",
-     [](received_tensor& r) { r.tensor.device.device_type = kDLCUDA; }, "kDLOneAPI (14)",
-     "kDLCUDA (2)"},
+     [](received_tensor& r) { r.tensor.device.device_type = kDLCUDA; },
+     "kDLOneAPI (14), or CUDA memory of a GPU that is a SYCL device of this process",
+     "kDLCUDA (2) of CUDA device 0, which is none"},
 };
 
 constexpr breakable_rule<received_tensor> import_rules[] = {
