@@ -288,6 +288,11 @@ def gpu(*options: str) -> int:
     return run_program("tests/drivers/run.py", *options)
 
 
+def cuda(*options: str) -> int:
+    """Run the tests on a GPU of NVIDIA, by SYCL's backend cuda, if there is one."""
+    return run_program("tests/cuda/run.py", *options)
+
+
 class Leg(NamedTuple):
     """One combination of compiler, language version and headers that the C++ core is built with."""
 
@@ -441,11 +446,11 @@ def docs() -> int:
 
 
 # A command that passes its options to a program of the project, and all others.
-PASSING = (gpu, interoperability, cycles, mutation, benchmark, speed)
+PASSING = (gpu, cuda, interoperability, cycles, mutation, benchmark, speed)
 COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
 EXTENDED = """\
 Extended, for a release and when you change what they guard; continuous integration runs all others:
-valgrind, cycles, mutation, benchmark, speed, all legs of compilers, interoperability --extended.
+cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers, interoperability --extended.
 
 `python3 dev.py COMMAND --help` lists the options of one."""
 

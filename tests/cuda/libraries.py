@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The libraries of CUDA that are installed here, by what the tests do with them."""
+
+import ctypes
+import importlib
+import importlib.util
+from typing import Any
+
+COUNT = 12
+# The legacy default stream, and that of the thread.
+LEGACY, PER_THREAD = 1, 2
+_streams: list[Any] = []  # kept, because a stream that is dropped is destroyed
+
+
+class Torch:
+    """PyTorch."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.torch: Any = importlib.import_module("torch")
+        self.version = self.torch.__version__
+
+    def zeros(self) -> Any:
+        return self.torch.zeros(COUNT, dtype=self.torch.int32, device="cuda:0")
+
+    def new_stream(self) -> int:
+        _streams.append(self.torch.cuda.Stream(0))
+        return int(_streams[-1].cuda_stream)
+
+    def on(self, stream: int) -> Any:
+        made = self.torch.cuda
+        external = made.ExternalStream(stream, device=0)
+        return made.stream(made.default_stream(0) if stream == LEGACY else external)
+
+    def fill(self, array: Any, value: int) -> None:
+        array.fill_(value)
+
+    def copy(self, out: Any, array: Any) -> None:
+        out.copy_(array)
+
+    def values(self, array: Any) -> Any:
+        self.torch.cuda.synchronize()
+        return array.cpu().tolist()
+
+    def from_dlpack(self, x: Any) -> Any:
+        return self.torch.from_dlpack(x)
+
+    def by_interface(self, x: Any) -> Any:
+        return self.torch.as_tensor(x, device="cuda:0")
+
+    def address(self, array: Any) -> int:
+        return int(array.data_ptr())
+
+
+class Cupy:
+    """CuPy."""
+
+    name = "cupy"
+
+    def __init__(self) -> None:
+        self.cupy: Any = importlib.import_module("cupy")
+        self.version = self.cupy.__version__
+
+    def zeros(self) -> Any:
+        return self.cupy.zeros(COUNT, dtype="int32")
+
+    def new_stream(self) -> int:
+        _streams.append(self.cupy.cuda.Stream(non_blocking=True))
+        return int(_streams[-1].ptr)
+
+    def on(self, stream: int) -> Any:
+        return self.cupy.cuda.ExternalStream(stream)
+
+    def fill(self, array: Any, value: int) -> None:
+        array.fill(value)
+
+    def copy(self, out: Any, array: Any) -> None:
+        self.cupy.copyto(out, array)
+
+    def values(self, array: Any) -> Any:
+        self.cupy.cuda.Device().synchronize()
+        return array.get().tolist()
+
+    def from_dlpack(self, x: Any) -> Any:
+        return self.cupy.from_dlpack(x)
+
+    def by_interface(self, x: Any) -> Any:
+        return self.cupy.asarray(x)
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
+
+
+class Jax:
+    """JAX, which works on streams of its own."""
+
+    name = "jax"
+
+    def __init__(self) -> None:
+        self.jax: Any = importlib.import_module("jax")
+        self.version = self.jax.__version__
+
+    def zeros(self) -> Any:
+        return self.jax.numpy.zeros(COUNT, dtype="int32")
+
+    def values(self, array: Any) -> Any:
+        return self.jax.device_get(array).tolist()
+
+    def from_dlpack(self, x: Any) -> Any:
+        return self.jax.dlpack.from_dlpack(x)
+
+    def address(self, array: Any) -> int:
+        return int(array.unsafe_buffer_pointer())
+
+
+CLASSES = (Torch, Cupy, Jax)
+HERE = [made for made in CLASSES if importlib.util.find_spec(made.name)]
+MISSING = [made.name for made in CLASSES if made not in HERE]
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of CUDA's driver, which must succeed."""
+    assert getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments) == 0
+
+
+class Gate:
+    """Holds back what is submitted to a stream from now on, until it is opened.
+
+    The host function of the stream is libc's `sem_wait`, so no Python code runs for it.
+    """
+
+    def __init__(self, stream: int) -> None:
+        self._libc = ctypes.CDLL(None)
+        self._semaphore = ctypes.create_string_buffer(64)
+        self._libc.sem_init(self._semaphore, 0, 0)
+        waiting = ctypes.cast(self._libc.sem_wait, ctypes.c_void_p)
+        call("cuLaunchHostFunc", ctypes.c_void_p(stream), waiting, self._semaphore)
+
+    def open(self) -> None:
+        self._libc.sem_post(self._semaphore)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the tests on a GPU of NVIDIA, by SYCL's backend cuda.
+
+It takes one GPU, CUDA's driver, and the runtime's adapter ``libur_adapter_cuda.so``, which the
+wheels of the runtime do not have: ``--adapter FILE`` puts one of the same release beside the
+runtime. PyTorch, CuPy and JAX are used as far as this Python has them. What cannot run there is
+left out by name, with reasons. Where there is no such GPU, this says so, and returns 0.
+
+``python3 dev.py cuda`` runs this program; ``--write`` renews the part of docs/backends.md.
+"""
+
+import argparse
+import ctypes
+import datetime
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from dev import DEV, WHEELS, Environment, RefusalError, run  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+PYTHON_TESTS = ROOT / "tests" / "python"
+VENV = Environment(DEV / "cuda")
+BUILD = ROOT / "build" / "cuda"
+REPORT = VENV.folder / "report.xml"
+PAGE = ROOT / "docs" / "backends.md"
+ADAPTER = "libur_adapter_cuda.so"
+ENVIRONMENT = VENV.variables | {
+    "ONEAPI_DEVICE_SELECTOR": "cuda:0",
+    "USM_DLPACK_TEST_DEVICES": "1",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "PYTHONPATH": f"{HERE}:{PYTHON_TESTS / 'support'}",
+}
+
+# In C++ patterns of Suite.Name, in Python words in the names of tests.
+LEFT_OUT_CPP: dict[str, str] = {}
+LEFT_OUT_PYTHON: dict[str, str] = {}
+PYTHON_FILES = (
+    *("copy_from", "devices", "dlpack_method", "exchange_api", "from_dlpack", "from_dlpack_device"),
+    *("host_view", "importers", "lifetimes", "nanobind", "processes", "properties", "streams"),
+    *("threads", "to_dlpack_tensor", "validate"),
+)
+
+
+class NoGpuError(Exception):
+    """What is missing; the tests are not run."""
+
+
+def find_gpu() -> None:
+    """Look for a GPU and its driver, without SYCL."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        raise NoGpuError("expected libcuda.so.1, NVIDIA's driver, found none") from None
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or not count:
+        raise NoGpuError("expected a GPU that libcuda.so.1 lists, found none")
+
+
+def build(adapter: Path | None) -> None:
+    """Install this package, and build the C++ tests."""
+    if not VENV.python.exists():
+        run(sys.executable, "-m", "venv", "--system-site-packages", VENV.folder)
+    VENV.install("-q", "-r", "requirements/test.txt", *WHEELS)
+    if adapter is not None:
+        shutil.copy(adapter, VENV.folder / "lib" / ADAPTER)
+    if not (VENV.folder / "lib" / ADAPTER).exists():
+        raise NoGpuError(f"expected the runtime's {ADAPTER}, found none; pass --adapter FILE")
+    VENV.install_project("-q", ".[test]")
+    VENV.run("cmake", "--preset", "quick", "-B", BUILD)
+    VENV.run("cmake", "--build", BUILD, "--target", "sycl_tests")
+
+
+def facts() -> dict[str, str]:
+    """Return the names of the GPU, its driver, the runtime and the libraries."""
+    program = (
+        "import dpctl, usm_dlpack, importlib.metadata as m, libraries as l; "
+        "d = dpctl.get_devices()[0]; print(d.name, d.driver_version, "
+        "m.version('intel-sycl-rt'), ', '.join(f'{c.name} {c().version}' for c in l.HERE), "
+        "', '.join(l.MISSING), sep='|')"
+    )
+    done = subprocess.run(
+        [VENV.python, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        reason = done.stderr.strip().splitlines()[-1]
+        raise NoGpuError(f"expected a device of SYCL's backend cuda, found none ({reason})")
+    names = ("GPU", "driver", "runtime", "libraries", "missing")
+    return dict(zip(names, done.stdout.strip().split("|"), strict=True))
+
+
+def run_tests(*command: str | Path) -> list[str]:
+    """Run tests that report in JUnit's XML to `REPORT`; return the names of their classes.
+
+    Refuses if one failed or was skipped, or there was none.
+    """
+    REPORT.unlink(missing_ok=True)
+    status = run("timeout", "900", *command, environment=ENVIRONMENT, check=False)
+    tests = list(ElementTree.parse(REPORT).iter("testcase")) if REPORT.exists() else []
+    ran = [test.get("classname", "") for test in tests if test.find("skipped") is None]
+    if status != 0 or not ran or len(ran) != len(tests):
+        raise RefusalError(
+            f"tests: expected exit status 0 and {len(tests) or 'some'} tests that ran, "
+            f"found {status} and {len(ran)}; read what they printed above"
+        )
+    return ran
+
+
+def run_gtest() -> list[str]:
+    options = ("--gtest_brief=1", f"--gtest_output=xml:{REPORT}")
+    program = BUILD / "tests/cpp/sycl_tests"
+    return run_tests(program, f"--gtest_filter=*-{':'.join(LEFT_OUT_CPP)}", *options)
+
+
+def run_pytest(*arguments: str | Path) -> list[str]:
+    pytest = (VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}")
+    return run_tests(*pytest, *arguments)
+
+
+def page_of(found: dict[str, str], cpp: list[str], python: list[str], bridge: list[str]) -> str:
+    suites = ", ".join(f"`{name}`" for name in sorted(set(cpp)))
+    files = ", ".join(f"`test_{name}.py`" for name in PYTHON_FILES)
+    rows = [
+        *(f"| C++ | `{pattern}` | {reason} |" for pattern, reason in LEFT_OUT_CPP.items()),
+        *(f"| Python | `*{word}*` | {reason} |" for word, reason in LEFT_OUT_PYTHON.items()),
+    ]
+    return "\n".join(
+        [
+            "## On a GPU, by SYCL's backend cuda\n",
+            f"{datetime.date.today():%d %B %Y}, by `python3 dev.py cuda`, which continuous "
+            f"integration does not run: {found['GPU']}, driver {found['driver']}, runtime "
+            f"{found['runtime']}, {found['libraries']}.\n",
+            f"- {len(cpp)} C++ tests, of {suites}.",
+            f"- {len(python)} Python tests, of {files}.",
+            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries.\n",
+            "| left out | tests whose names match | because |",
+            "|---|---|---|",
+            *rows,
+            "\n",
+        ]
+    )
+
+
+def write_page(part: str) -> None:
+    """Replace the part of the page, which stands before those of other drivers."""
+    text = PAGE.read_text(encoding="utf-8")
+    start = r"(?ms)^## On a GPU.*?(?=^## )"
+    assert re.search(start, text)
+    PAGE.write_text(re.sub(start, lambda _: part, text, count=1), encoding="utf-8")
+
+
+def main() -> int:
+    """Run all steps; return 0 if all passed, or there is no GPU."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--adapter", type=Path, help=f"the {ADAPTER} to use")
+    parser.add_argument("--write", action="store_true", help="renew docs/backends.md")
+    options = parser.parse_args()
+    try:
+        find_gpu()
+        build(options.adapter)
+        found = facts()
+        print(f"\n##### {found}")
+        cpp = run_gtest()
+        words = " and ".join(f"not {word}" for word in LEFT_OUT_PYTHON)
+        files = [PYTHON_TESTS / f"test_{name}.py" for name in PYTHON_FILES]
+        python = run_pytest("-m", "not extended", *(("-k", words) if words else ()), *files)
+        bridge = run_pytest(HERE)
+    except NoGpuError as reason:
+        print(f"\n##### CUDA: NOT RUN: {reason}")
+        return 0
+    except RefusalError as refusal:
+        print(f"\nFAILED: {refusal}")
+        return 1
+    if found["missing"]:
+        print(f"\n##### NOT RUN with {found['missing']}: not installed for {sys.executable}")
+    if options.write:
+        write_page(page_of(found, cpp, python, bridge))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU of NVIDIA by SYCL's backend cuda: its memory goes to CUDA's libraries and comes from them.
+
+Nothing here waits by a clock: work is held back on the GPU by a gate that the test opens.
+"""
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import dpctl
+import numpy as np
+import pytest
+from capsules import LEGACY as LEGACY_VERSION
+from capsules import NEWEST, content_of
+from dpctl.memory import as_usm_memory
+from libraries import COUNT, HERE, LEGACY, PER_THREAD, Cupy, Gate, Torch, call
+from memory_sources import KINDS, TypedArray, allocate, new_queue
+from pending_work import PendingFill, Reader, Waiting, answer_behind
+from refusals import refused, wrong_argument
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+
+SEVENS, ZEROS = [7] * COUNT, [0] * COUNT
+WITH_STREAMS = [made for made in HERE if made in (Torch, Cupy)]
+
+
+@pytest.fixture(params=HERE, ids=lambda made: made.name)
+def library(request: pytest.FixtureRequest) -> Any:
+    return request.param()
+
+
+@pytest.fixture(params=WITH_STREAMS, ids=lambda made: made.name)
+def streamed(request: pytest.FixtureRequest) -> Any:
+    """Return a library whose streams can be chosen, with its kernels loaded."""
+    made = request.param()
+    array, other = made.zeros(), made.zeros()
+    made.fill(array, 1)
+    made.copy(other, array)
+    made.values(other)
+    return made
+
+
+@pytest.fixture(params=[True, False], ids=["in order", "out of order"])
+def queue(request: pytest.FixtureRequest) -> Any:
+    return new_queue(in_order=request.param)
+
+
+@pytest.fixture
+def gates() -> Iterator[list[Gate]]:
+    """Return a list of gates, which are opened at the end whatever happens."""
+    made: list[Gate] = []
+    yield made
+    for gate in made:
+        gate.open()
+
+
+class Bare:
+    """Memory that can be read without waiting for the queue of its tensor."""
+
+    def __init__(self, tensor: DLPackTensor, queue: Any) -> None:
+        self.__sycl_usm_array_interface__ = {
+            "data": (tensor.data, False),
+            "shape": (tensor.nbytes,),
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": queue.sycl_context,
+        }
+
+
+def reader_of(tensor: DLPackTensor, queue: Any) -> Reader:
+    return Reader(queue, as_usm_memory(Bare(tensor, queue)))
+
+
+def current_context() -> Any:
+    current = ctypes.c_void_p()
+    call("cuCtxGetCurrent", ctypes.byref(current))
+    return current.value
+
+
+# --- Memory both ways -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("usm_type", KINDS)
+def test_a_library_of_cuda_shares_usm_of_each_kind(library: Any, usm_type: str) -> None:
+    memory = allocate(usm_type, 4 * COUNT, new_queue())
+    tensor = to_dlpack_tensor(memory, dtype="i4")
+    view = tensor.cuda_view()
+    assert view.__dlpack_device__() == (2, 0)
+    seen = library.from_dlpack(view)
+    assert library.address(seen) == tensor.data
+    assert library.values(seen) == tensor.numpy().tolist()
+    tensor.copy_from(np.arange(COUNT, dtype="i4") + 100)
+    assert library.values(seen) == list(range(100, 100 + COUNT))
+
+
+def test_the_view_and_the_capsule_keep_the_memory(library: Any) -> None:
+    array = TypedArray(allocate("device", 4 * COUNT, new_queue()), typestr="<i4")
+    gone = weakref.ref(array)
+    view = to_dlpack_tensor(array).cuda_view()
+    del array
+    seen = library.from_dlpack(view)
+    del view
+    gc.collect()
+    assert gone() is not None
+    assert len(library.values(seen)) == COUNT
+    del seen
+    gc.collect()
+    assert gone() is None
+
+
+def test_strides_and_read_only_memory_reach_cupy() -> None:
+    if Cupy not in HERE:
+        return
+    cupy = Cupy()
+    memory = allocate("device", 96, new_queue())
+    tensor = to_dlpack_tensor(memory, shape=(3, 4), strides=(-8, 2), dtype="i4", byte_offset=64)
+    assert cupy.from_dlpack(tensor.cuda_view()).get().tolist() == tensor.numpy().tolist()
+    assert cupy.by_interface(tensor.cuda_view()).get().tolist() == tensor.numpy().tolist()
+    read_only = to_dlpack_tensor(TypedArray(memory, data=(tensor.data - 64, True)))
+    assert read_only.cuda_view().__cuda_array_interface__["data"][1] is True
+    with refused("read_only", "flags"):
+        read_only.cuda_view().__dlpack__()
+
+
+def test_an_array_of_cuda_is_shared_and_proved(library: Any) -> None:
+    array = library.zeros()
+    tensor = from_dlpack(array)
+    assert (tensor.data, tensor.usm_type, tensor.device) == (
+        library.address(array),
+        "device",
+        (14, 0),
+    )
+    proof = validate(array)
+    assert (proof.device_proof, proof.usm_type, proof.device_id) == ("backend", "device", 0)
+    assert proof.bounds in ("allocation", "block")
+    assert proof.base <= tensor.data
+    assert tensor.data + tensor.nbytes <= proof.base + proof.size
+    assert tensor.numpy().tolist() == ZEROS
+    tensor.copy_from(np.arange(COUNT, dtype="i4"))
+    assert library.values(array) == list(range(COUNT))
+
+
+def test_a_tensor_that_came_from_cuda_goes_back(library: Any) -> None:
+    array = library.zeros()
+    back = library.from_dlpack(from_dlpack(array).cuda_view())
+    assert library.address(back) == library.address(array)
+
+
+def test_the_capsule_by_dl_device_and_by_the_view_are_the_same() -> None:
+    tensor = to_dlpack_tensor(allocate("shared", 48, new_queue()), dtype="f4", byte_offset=8)
+    for version in (LEGACY_VERSION, NEWEST):
+        for capsule in (
+            tensor.__dlpack__(dl_device=(2, 0), max_version=version),
+            tensor.cuda_view().__dlpack__(max_version=version),
+            tensor.cuda_view().__dlpack__(dl_device=(2, 0), max_version=version, stream=-1),
+        ):
+            content = content_of(capsule)
+            described = getattr(content, "dl_tensor", content)
+            assert (described.device_type, described.device_id) == (2, 0)
+            assert (described.data, described.byte_offset) == (tensor.data, 0)
+
+
+def test_a_copy_for_cuda_is_of_the_same_kind(library: Any) -> None:
+    tensor = to_dlpack_tensor(allocate("shared", 4 * COUNT, new_queue()), dtype="i4")
+    view = tensor.cuda_view()
+
+    class Copying:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            return view.__dlpack__(**{**keywords, "copy": True})
+
+        def __dlpack_device__(self) -> Any:
+            return view.__dlpack_device__()
+
+    copied = library.from_dlpack(Copying())
+    assert library.address(copied) != tensor.data
+    assert library.values(copied) == tensor.numpy().tolist()
+
+
+def test_other_gpus_and_streams_are_refused() -> None:
+    tensor = to_dlpack_tensor(allocate("device", 48, new_queue()), dtype="f4")
+    with refused("request_unsupported", "dl_device", found="(2, 63)"):
+        tensor.__dlpack__(dl_device=(2, 63))
+    for stream in (True, -2, "1", new_queue(), 1.5):
+        with wrong_argument(ValueError, "stream", "CUDA stream"):
+            tensor.cuda_view().__dlpack__(stream=stream)
+
+
+# --- Order ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chosen", ["new", LEGACY, PER_THREAD], ids=str)
+def test_a_queue_waits_for_the_stream_of_a_producer(
+    streamed: Any, queue: Any, chosen: Any, gates: list[Gate]
+) -> None:
+    stream = streamed.new_stream() if chosen == "new" else chosen
+    array, idle = streamed.zeros(), new_queue(in_order=True)
+    streamed.values(array)
+    with streamed.on(stream):
+        gates.append(Gate(stream))
+        streamed.fill(array, 7)
+        tensors = [from_dlpack(array), from_dlpack(array, device=queue)]
+    assert reader_of(tensors[0], idle).seen == ZEROS  # a control: nobody ordered this queue
+    readers = [reader_of(tensor, tensor.sycl_queue) for tensor in tensors]
+    assert tensors[1].sycl_queue == queue
+    assert all(reader.is_held for reader in readers)
+    gates.pop().open()
+    assert [reader.seen for reader in readers] == [SEVENS, SEVENS]
+
+
+class Pending:
+    """A tensor of zeros whose queue writes sevens once a gate is opened."""
+
+    def __init__(self, library: Any, queue: Any, gates: list[Gate]) -> None:
+        holding = library.zeros()
+        library.values(holding)
+        memory = allocate("device", 4 * COUNT, queue)
+        memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
+        self.values = KINDS["host"](4 * COUNT, queue=queue)
+        np.frombuffer(self.values, np.int32)[:] = 7
+        closed = library.new_stream()
+        self.gate = Gate(closed)
+        gates.append(self.gate)
+        with library.on(closed):
+            library.fill(holding, 1)
+            from_dlpack(holding, device=queue)  # later work of the queue waits for the gate
+        self.event = queue.memcpy_async(memory, self.values, 4 * COUNT)
+        self.tensor = to_dlpack_tensor(memory, dtype="i4", queue=queue)
+
+    @property
+    def is_pending(self) -> bool:
+        return bool(self.event.execution_status != dpctl.event_status_type.complete)
+
+
+class Unordered:
+    """An array of a tensor's memory whose export orders nothing."""
+
+    def __init__(self, tensor: DLPackTensor) -> None:
+        self.tensor = tensor
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.tensor.cuda_view().__dlpack__(**{**keywords, "stream": -1})
+
+    def __dlpack_device__(self) -> Any:
+        return self.tensor.cuda_view().__dlpack_device__()
+
+
+@pytest.mark.parametrize("chosen", ["new", LEGACY, PER_THREAD], ids=str)
+def test_the_stream_of_a_consumer_waits_for_the_queue(
+    streamed: Any, queue: Any, chosen: Any, gates: list[Gate]
+) -> None:
+    out, unordered = streamed.zeros(), streamed.zeros()
+    stream = streamed.new_stream() if chosen == "new" else chosen
+    free = streamed.new_stream()
+    pending = Pending(streamed, queue, gates)
+    with streamed.on(stream):
+        streamed.copy(out, streamed.from_dlpack(pending.tensor.cuda_view()))
+    with streamed.on(free):  # a control: these values are not finished
+        streamed.copy(unordered, streamed.from_dlpack(Unordered(pending.tensor)))
+    call("cuStreamSynchronize", ctypes.c_void_p(free))
+    assert pending.is_pending
+    pending.gate.open()
+    assert streamed.values(out) == SEVENS
+    assert streamed.values(unordered) == ZEROS
+
+
+def test_the_stream_that_the_array_interface_names_waits_for_the_queue(
+    streamed: Any, queue: Any, gates: list[Gate]
+) -> None:
+    out = streamed.zeros()
+    pending = Pending(streamed, queue, gates)
+    view = pending.tensor.cuda_view()
+    interface = view.__cuda_array_interface__
+    assert (interface["version"], interface["stream"]) == (3, LEGACY)
+    assert (interface["shape"], interface["typestr"]) == ((COUNT,), "<i4")
+    with streamed.on(LEGACY):
+        if isinstance(streamed, Cupy):  # the host waits for the stream
+            waiting = Waiting(lambda: streamed.by_interface(view))
+            assert waiting.is_waiting()
+            pending.gate.open()
+            seen = waiting.end()
+        else:
+            seen = streamed.by_interface(view)
+        streamed.copy(out, seen)
+        assert pending.is_pending or isinstance(streamed, Cupy)
+    pending.gate.open()
+    assert streamed.values(out) == SEVENS
+    idle = to_dlpack_tensor(allocate("device", 48, new_queue()), dtype="f4")
+    assert idle.sycl_queue is None
+    assert idle.cuda_view().__cuda_array_interface__["stream"] is None
+
+
+def test_the_host_waits_for_a_host_task(streamed: Any) -> None:
+    pending = PendingFill(new_queue())
+    tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
+    seen = answer_behind(pending, lambda: streamed.from_dlpack(tensor.cuda_view()))
+    assert streamed.values(seen) == SEVENS
+
+
+def test_values_are_right_behind_work_of_jax() -> None:
+    """JAX chooses its streams itself, so its work cannot be held back; here it is long."""
+    jax = next((made() for made in HERE if made.name == "jax"), None)
+    if jax is None:
+        return
+    numpy = jax.jax.numpy
+
+    @jax.jax.jit
+    def work(x: Any) -> Any:
+        for _ in range(20):
+            x = x @ x / numpy.float32(2048)
+        return x
+
+    start = numpy.ones((2048, 2048), dtype="float32")
+    work(start).block_until_ready()
+    for device in (None, new_queue(), new_queue(in_order=True)):
+        tensor = from_dlpack(work(start), device=device)
+        assert float(tensor.numpy().min()) == 1.0
+
+
+@pytest.mark.parametrize("before", ["none", "primary"])
+def test_the_current_context_is_as_it_was(streamed: Any, queue: Any, before: str) -> None:
+    array = streamed.zeros()
+    tensor = to_dlpack_tensor(allocate("device", 48, queue), dtype="f4", queue=queue)
+    view = tensor.cuda_view()
+    from_dlpack(array)  # makes the package's queue and stream
+    capsule = array.__dlpack__()
+    del capsule
+    primary = current_context()
+    expected = None if before == "none" else primary
+    call("cuCtxSetCurrent", ctypes.c_void_p(expected))
+    try:
+        view.__dlpack__(stream=PER_THREAD)
+        assert current_context() == expected
+        assert view.__cuda_array_interface__["stream"] == LEGACY
+        assert current_context() == expected
+    finally:
+        call("cuCtxSetCurrent", ctypes.c_void_p(primary))
+    from_dlpack(array, device=queue)
+    assert current_context() == primary
