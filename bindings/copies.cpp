@@ -268,6 +268,15 @@ void copy_free::operator()(void* address) noexcept {
   });
 }
 
+void cuda_drop::operator()(detail::tensor_owner* owner) noexcept {
+  free_memory([owner, users = std::move(users)] {
+    if (users->wait()) {
+      const nb::gil_scoped_acquire held;
+      delete owner;
+    }
+  });
+}
+
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind) {
   const sycl::context context = default_context(device_id);

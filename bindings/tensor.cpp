@@ -68,8 +68,10 @@ std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
       [](const auto& held) -> std::shared_ptr<memory_users> {
         if constexpr (std::is_same_v<decltype(held), const nb::object&>) {
           return users_behind(nb::handle(held));
-        } else if (const auto* memory = find_owner<copy_memory>(*held)) {
-          return memory->get_deleter().users;
+        } else if (const auto* copied = find_owner<copy_memory>(*held)) {
+          return copied->get_deleter().users;
+        } else if (const auto* of_cuda = find_owner<cuda_memory>(*held)) {
+          return of_cuda->get_deleter().users;
         } else {
           const auto* exported = find_owner<python_reference>(*held);
           return exported != nullptr ? users_behind(exported->get()) : nullptr;

@@ -51,7 +51,8 @@ class tensor {
   bool queue_knows_memory() const {
     return queue() && queue()->get_context() == proof().context();
   }
-  /// The queues that use the memory; null if this package did not allocate it.
+  /// The queues that use the memory; null if this package neither allocated it nor took it
+  /// from CUDA.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
@@ -92,8 +93,8 @@ nb::object make_tensor(proved_tensor content);
 /// @throws conversion_error as `validate`
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
 
-/// The queues that use the memory of an owner; null if this package did not allocate the
-/// memory.
+/// The queues that use the memory of an owner; null if this package neither allocated the
+/// memory nor took it from CUDA.
 std::shared_ptr<memory_users> users_behind(const detail::tensor_owner& owner) noexcept;
 
 /// Waits for the out-of-order queues of living tensors and of memory of this package. Called

@@ -99,8 +99,9 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``. Its memory is USM. If you pass ``device``, it may also be host
-        memory, even of a NumPy array with a dtype of ml_dtypes, which NumPy does not export.
+        An array with ``__dlpack__``. Its memory is USM; on SYCL's backend cuda, that of CUDA's
+        libraries is. If you pass ``device``, it may also be host memory, even of a NumPy array with
+        a dtype of ml_dtypes, which NumPy does not export.
     device
         Where the tensor must be: ``(14, device_id)``, a device, a filter string or a queue; a
         sub-device means its root. None takes the array where it is. With a device, an array in host
