@@ -450,7 +450,8 @@ PASSING = (gpu, cuda, interoperability, cycles, mutation, benchmark, speed)
 COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
 EXTENDED = """\
 Extended, for a release and when you change what they guard; continuous integration runs all others:
-cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers, interoperability --extended.
+cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers,
+interoperability --extended.
 
 `python3 dev.py COMMAND --help` lists the options of one."""
 

@@ -86,7 +86,7 @@ class meeting_stream {
   explicit meeting_stream(std::int32_t device_id) : context_(default_context(device_id)) {
     const cuda_driver& cuda = cuda_driver::get();
     check_cuda(cuda.retain_primary(&primary_, cuda_device(device_id).device_id),
-          "cuDevicePrimaryCtxRetain");
+               "cuDevicePrimaryCtxRetain");
     const primary_context current(primary_);
     constexpr unsigned non_blocking = 1;    // CU_STREAM_NON_BLOCKING
     constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
@@ -162,17 +162,15 @@ CUstream stream_for_producers(std::int32_t device_id) {
 void order_stream_behind(const sycl::queue& producer, CUstream consumer,
                          std::int32_t device_id) {
   const without_gil unlocked;
-  detail::ask_runtime("stream", [&] {
-    meeting_stream::on(device_id).order_stream(producer, consumer);
-  });
+  detail::ask_runtime("stream",
+                      [&] { meeting_stream::on(device_id).order_stream(producer, consumer); });
 }
 
 void order_behind_stream(CUstream producer, const sycl::queue& consumer,
                          std::int32_t device_id) {
   const without_gil unlocked;
-  detail::ask_runtime("stream", [&] {
-    meeting_stream::on(device_id).order_queue(producer, consumer);
-  });
+  detail::ask_runtime("stream",
+                      [&] { meeting_stream::on(device_id).order_queue(producer, consumer); });
 }
 
 }  // namespace usm_dlpack::python

@@ -67,7 +67,8 @@ export_place read_device(nb::handle dl_device, DLDevice own) {
     return {own, own.device_id};
   }
   std::int64_t pair[2] = {0, 0};
-  const bool is_pair = read_pair(dl_device, pair) && pair[1] >= INT32_MIN && pair[1] <= INT32_MAX;
+  const bool is_pair =
+      read_pair(dl_device, pair) && pair[1] >= INT32_MIN && pair[1] <= INT32_MAX;
   const auto number = static_cast<std::int32_t>(pair[1]);
   if (is_pair && pair[0] == kDLCPU && number == 0) {
     return {{kDLCPU, 0}, -1};
@@ -114,9 +115,9 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
 
 nb::object export_copy(const tensor& source, const export_place& to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
-  tensor_copy made = to.is_host() ? copy_to_host(source.get(), false)
-                                  : copy_to_usm(source.get(), to.device_id,
-                                                source.proof().usm_type(), false);
+  tensor_copy made =
+      to.is_host() ? copy_to_host(source.get(), false)
+                   : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
   if (consumer) {
     made.memory.get_deleter().users->add(*consumer);
   }
@@ -152,7 +153,8 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   const nb::object kept = nb::borrow(self);
   const DLDevice own = source.get().described.device;
   const export_place to = read_device(dl_device, own);
-  const consumer_stream consumer = to.is_cuda() ? read_cuda_stream(stream) : read_stream(stream);
+  const consumer_stream consumer =
+      to.is_cuda() ? read_cuda_stream(stream) : read_stream(stream);
   const bool versioned = wants_versioned(max_version);
   const std::optional<bool> copies = read_copy(copy);
   if (to.is_host() && consumer.queue) {

@@ -110,10 +110,10 @@ exported_capsule ask_by_dlpack(nb::handle method, const stream_choices& streams,
       } else if (PyErr_Occurred() != nullptr) {
         first.emplace();
       }
-      nb::object capsule =
-          call_dlpack(method, {{names().max_version, version ? names().newest_version : nullptr},
-                               {names().stream, stream},
-                               {names().copy, with_copy ? Py_False : nullptr}});
+      nb::object capsule = call_dlpack(
+          method, {{names().max_version, version ? names().newest_version : nullptr},
+                   {names().stream, stream},
+                   {names().copy, with_copy ? Py_False : nullptr}});
       if (capsule.is_valid()) {
         return {std::move(capsule), stream.is_valid()};
       }
@@ -308,8 +308,7 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   const std::optional<DLDevice> device =
       request.anywhere && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
   if (device && detail::is_cuda(device->device_type)) {
-    return ordered_for(request,
-                       ask_cuda(method, detail::id_named_by(*device), request.copy));
+    return ordered_for(request, ask_cuda(method, detail::id_named_by(*device), request.copy));
   }
   const bool on_host = device && device->device_type == kDLCPU;
   if (device && !request.anywhere && !(on_host && request.host)) {

@@ -21,7 +21,9 @@ void call_cuda(const char* name, Arguments... arguments) {
   }
 }
 
-std::byte* from_number(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+std::byte* from_number(std::uintptr_t address) {
+  return reinterpret_cast<std::byte*>(address);
+}
 std::uintptr_t as_number(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
@@ -79,10 +81,9 @@ TEST(Cuda, MemoryOfCudaItselfIsUsm) {
   call_cuda("cuMemAlloc_v2", &on_device, std::size_t{1000});
   call_cuda("cuMemAllocManaged", &managed, std::size_t{1000}, 1U);
   call_cuda("cuMemAllocHost_v2", &pinned, std::size_t{1000});
-  const std::pair<std::byte*, alloc> all[] = {
-      {from_number(on_device), alloc::device},
-      {from_number(managed), alloc::shared},
-      {static_cast<std::byte*>(pinned), alloc::host}};
+  const std::pair<std::byte*, alloc> all[] = {{from_number(on_device), alloc::device},
+                                              {from_number(managed), alloc::shared},
+                                              {static_cast<std::byte*>(pinned), alloc::host}};
   for (const auto& [memory, kind] : all) {
     const usm_allocation proved = prove(memory + 8, 992);
     EXPECT_EQ(proved.usm_type(), kind);
@@ -211,7 +212,8 @@ TEST(Cuda, AViewGoesToCudaCodeAndBack) {
   EXPECT_EQ(tensor.data, memory.at());
   EXPECT_EQ(tensor.device.device_type, kDLCUDA);
   EXPECT_EQ(tensor.device.device_id, cuda_device(0).device_id);
-  EXPECT_EQ(to_mdspan<device_mdspan<row_view<float>>>(tensor).data_handle(), view.data_handle());
+  EXPECT_EQ(to_mdspan<device_mdspan<row_view<float>>>(tensor).data_handle(),
+            view.data_handle());
 }
 
 }  // namespace test_cuda

@@ -57,9 +57,10 @@ TEST(Device, OfAnotherBackendIsNotACudaDevice) {
                  device_id_field);
   EXPECT_REFUSAL(device_id(DLDevice{kDLROCM, 0}), errc::device_type_unsupported,
                  "device.device_type", "kDLOneAPI (14)", "kDLROCM (10)");
-  const std::pair<DLDeviceType, std::string> types[] = {{kDLCUDA, "kDLCUDA (2)"},
-                                                        {kDLCUDAHost, "kDLCUDAHost (3)"},
-                                                        {kDLCUDAManaged, "kDLCUDAManaged (13)"}};
+  const std::pair<DLDeviceType, std::string> types[] = {
+      {kDLCUDA, "kDLCUDA (2)"},
+      {kDLCUDAHost, "kDLCUDAHost (3)"},
+      {kDLCUDAManaged, "kDLCUDAManaged (13)"}};
   for (const auto& [type, name] : types) {
     for (const std::int32_t ordinal : {0, 7, -1}) {
       EXPECT_REFUSAL(device_id(DLDevice{type, ordinal}), errc::device_type_unsupported,
@@ -70,10 +71,10 @@ TEST(Device, OfAnotherBackendIsNotACudaDevice) {
                      "SYCL's backend cuda");
     }
   }
-  EXPECT_REFUSAL(cuda_device(0), errc::backend_not_accepted, device_id_field,
-                 "a device of the backend cuda",
-                 std::string("device 0 of the backend ") +
-                     to_string(root_device(0).get_backend()));
+  EXPECT_REFUSAL(
+      cuda_device(0), errc::backend_not_accepted, device_id_field,
+      "a device of the backend cuda",
+      std::string("device 0 of the backend ") + to_string(root_device(0).get_backend()));
   EXPECT_REFUSAL(cuda_device(7), errc::device_id_out_of_range, device_id_field);
 }
 
