@@ -141,8 +141,9 @@ void register_allocation(guarded_module& module) {
           "What the view is proved to lie in.\n\n"
           "\"allocation\" is exactly SYCL's allocation. \"chunk\" is a chunk of SYCL's pool on\n"
           "Level Zero: the allocation, rounded up. \"block\" is an allocation of the driver, in\n"
-          "which other allocations may be. \"both_ends\": only the first and last byte were\n"
-          "looked at, and are USM of one kind and device. \"none\": the view is empty.")
+          "which other allocations may be, or adjacent pieces of memory that are mapped in one\n"
+          "reservation. \"both_ends\": only the first and last byte were looked at, and are USM\n"
+          "of one kind and device. \"none\": the view is empty.")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof().device_proved()); },
           "How the device is known.\n\n"

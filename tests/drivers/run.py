@@ -94,6 +94,7 @@ PLANS = (
             ("tgllp", "LevelZero.TheDriver*", "1"),
         ),
         {
+            "test_mapped_memory.py": ("one",),
             "test_roots.py": ("two", "flat"),
             "test_tiles.py": ("tiles",),
             "test_backends_together.py": ("together",),

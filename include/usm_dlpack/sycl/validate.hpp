@@ -232,11 +232,10 @@ struct import_protocol {
 
   void check_bounds(const platform_entry& entry) {
     const tensor_structure& view = result.structure_;
-    result.range_ = entry.queries->range(result.data(), view.lowest, result.found_.kind);
+    result.range_ = entry.queries->range(view, result.found_.kind);
     const allocation_range& range = result.range_;
     if (range.proof != bounds_proof::both_ends) {
-      if (view.lowest < range.base || view.nbytes > range.size ||
-          view.lowest - range.base > range.size - view.nbytes) {
+      if (!range.contains(view)) {
         refuse_bounds();
       }
       return;

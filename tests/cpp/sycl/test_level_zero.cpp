@@ -4,6 +4,8 @@
 // what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
 #include "usm_memory.hpp"
 
+#include <map>
+
 namespace test_level_zero {
 
 using namespace usm_dlpack_test;
@@ -199,6 +201,146 @@ TEST(LevelZero, ADriverThatRefusesAQuestionKnowsNoPointer) {
                  errc::pointer_unknown, "data");
 }
 
+// --- Memory that is mapped in pieces --------------------------------------------------------
+
+namespace virtual_memory = sycl::ext::oneapi::experimental;
+
+/// A reservation of virtual memory, in which tests map some pieces.
+class reservation {
+ public:
+  static constexpr std::int64_t piece = 65536;  ///< bytes
+
+  explicit reservation(std::size_t pieces)
+      : size_(pieces * piece),
+        address_(virtual_memory::reserve_virtual_mem(size_, queue_.get_context())) {}
+  ~reservation() {
+    for (const auto& mapped : mapped_) {
+      virtual_memory::unmap(at(mapped.first), piece, queue_.get_context());
+    }
+    virtual_memory::free_virtual_mem(address_, size_, queue_.get_context());
+  }
+  reservation(const reservation&) = delete;
+  reservation& operator=(const reservation&) = delete;
+
+  void map(std::int64_t offset, const sycl::device& device = root_devices().at(0)) {
+    const auto& made = mapped_.try_emplace(offset, device, queue_.get_context(), piece);
+    try {
+      made.first->second.map(reinterpret_cast<std::uintptr_t>(at(offset)), piece,
+                             virtual_memory::address_access_mode::read_write);
+    } catch (const sycl::exception&) {
+      // The simulated driver has mapped it, and then fails to make it resident.
+    }
+  }
+
+  std::byte* at(std::int64_t offset = 0) const noexcept {
+    return reinterpret_cast<std::byte*>(address_) + offset;
+  }
+
+ private:
+  sycl::queue queue_ = queue_on();
+  std::map<std::int64_t, virtual_memory::physical_mem> mapped_;  ///< by offset
+  std::size_t size_;
+  std::uintptr_t address_;
+};
+
+constexpr std::int64_t piece = reservation::piece;
+
+/// Proves a view that begins `distance` bytes below its first element, of 4 bytes.
+usm_allocation prove_downwards(std::byte* first, std::int64_t distance) {
+  usm_tensor valid(alloc::device);
+  valid.tensor.data = first;
+  valid.shape = {2, 1};
+  valid.strides = {-distance / 4, 1};
+  return validate(valid.tensor);
+}
+
+TEST(LevelZero, AdjacentPiecesOfAReservationAreOneBlockAsFarAsTheViewNeeds) {
+  reservation memory(4);
+  for (const std::int64_t offset : {2 * piece, 0 * piece, piece}) {
+    memory.map(offset);
+  }
+  const auto expect_block = [&](const usm_allocation& proved, std::int64_t from,
+                                std::size_t pieces) {
+    expect_bounds(proved, bounds_proof::block, memory.at(from * piece), pieces * piece);
+  };
+  expect_block(prove(memory.at(), piece), 0, 1);
+  expect_block(prove(memory.at(), piece + 1), 0, 2);
+  expect_block(prove(memory.at(1), 3 * piece - 1), 0, 3);
+  expect_block(prove(memory.at(piece + 5), piece), 1, 2);
+  expect_block(prove_downwards(memory.at(piece + 8), 16), 0, 2);
+  expect_block(prove_downwards(memory.at(2 * piece), 2 * piece), 0, 3);
+  expect_block(prove_downwards(memory.at(2 * piece - 4), piece), 0, 2);
+  EXPECT_REFUSAL(prove(memory.at(5), 3 * piece), errc::out_of_bounds, "shape",
+                 "a view within the 196608 bytes of the driver's block",
+                 "one of bytes 5 to 196612");
+  EXPECT_REFUSAL(prove(memory.at(3 * piece), 1), errc::pointer_unknown, "data");
+}
+
+TEST(LevelZero, AViewAcrossAnUnmappedPieceIsRefused) {
+  reservation memory(3);
+  memory.map(0);
+  memory.map(2 * piece);
+  EXPECT_REFUSAL(prove(memory.at(), 3 * piece), errc::out_of_bounds, "shape",
+                 "a view within the 65536 bytes of the driver's block",
+                 "one of bytes 0 to 196607");
+  EXPECT_REFUSAL(prove_downwards(memory.at(2 * piece), 2 * piece), errc::out_of_bounds,
+                 "shape", "a view within the 65536 bytes of the driver's block",
+                 "one of bytes 0 to 131075");
+  EXPECT_REFUSAL(prove_downwards(memory.at(2 * piece), 4), errc::out_of_bounds, "shape",
+                 "a view within the 65536 bytes of the driver's block",
+                 "one of bytes -4 to 3");
+  memory.map(piece);
+  expect_bounds(prove(memory.at(), 3 * piece), bounds_proof::block, memory.at(), 3 * piece);
+}
+
+TEST(LevelZero, AdjacentAllocationsAreNotOneBlock) {
+  constexpr std::int64_t size = 8 << 20;
+  const usm_memory one(alloc::device, size, queue_on());
+  const usm_memory other(alloc::device, size, queue_on());
+  const usm_memory& lower = one.at() < other.at() ? one : other;
+  ASSERT_EQ(lower.at(size), std::max(one.at(), other.at()));
+  EXPECT_REFUSAL(prove(lower.at(), size + 1), errc::out_of_bounds, "shape",
+                 "a view within the 8388608 bytes of its allocation",
+                 "one of bytes 0 to 8388608");
+  EXPECT_REFUSAL(prove_downwards(lower.at(size), 4), errc::out_of_bounds, "shape",
+                 "a view within the 8388608 bytes of its allocation", "one of bytes -4 to 3");
+}
+
+TEST(LevelZero, AViewWithinItsBlockIsNotAskedForPieces) {
+  static level_zero_queries::range_query get_range;
+  static int asked;
+  const usm_memory memory(alloc::device, 1000, queue_on());
+  const changed_table changed(with_queries([](level_zero_queries& queries) {
+    get_range = queries.get_range;
+    queries.get_range = [](ze_context_handle_t context, const void* pointer, void** base,
+                           std::size_t* size) {
+      ++asked;
+      return get_range(context, pointer, base, size);
+    };
+  }));
+  prove(memory.at(), 1000);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(LevelZero, PiecesAreJoinedOnlyIfTheDriverSaysThatTheyAreOfOneReservation) {
+  reservation memory(3);
+  for (const std::int64_t offset : {0 * piece, piece, 2 * piece}) {
+    memory.map(offset);
+  }
+  const auto expect_refusal = [&](level_zero_queries::access_query get_access) {
+    const changed_table changed(
+        with_queries([&](level_zero_queries& queries) { queries.get_access = get_access; }));
+    EXPECT_REFUSAL(prove(memory.at(), 3 * piece), errc::out_of_bounds, "shape",
+                   "a view within the 65536 bytes of the driver's block",
+                   "one of bytes 0 to 196607");
+  };
+  expect_refusal(nullptr);
+  // As if the third piece were of another reservation.
+  expect_refusal([](ze_context_handle_t, const void*, std::size_t size, int*, std::size_t*) {
+    return size > 2 * piece ? 1 : 0;
+  });
+}
+
 std::vector<sycl::device> tiles_of(const sycl::device& root) {
   using sycl::info::partition_affinity_domain;
   constexpr auto by_domain = sycl::info::partition_property::partition_by_affinity_domain;
@@ -230,6 +372,22 @@ TEST(LevelZeroTiles, AQueueOnATileIsOfTheDefaultContextAndItsMemoryIsExchanged) 
                        "one on device " + std::to_string(1 - id));
       }
     }
+  }
+}
+
+TEST(LevelZeroTiles, APieceOfAnotherDeviceIsNotJoined) {
+  const sycl::device root = root_devices().at(0);
+  const std::pair<sycl::device, sycl::device> pairs[] = {
+      {root, root_devices().at(1)}, {tiles_of(root).at(0), tiles_of(root).at(1)}};
+  for (const auto& [device, other] : pairs) {
+    reservation memory(3);
+    memory.map(0, device);
+    memory.map(piece, device);
+    memory.map(2 * piece, other);
+    expect_bounds(prove(memory.at(), 2 * piece), bounds_proof::block, memory.at(), 2 * piece);
+    EXPECT_REFUSAL(prove(memory.at(), 3 * piece), errc::out_of_bounds, "shape",
+                   "a view within the 131072 bytes of the driver's block",
+                   "one of bytes 0 to 196607");
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sycl/memory.hpp: what SYCL alone can tell of a pointer, and how often the backend is asked,
-// because that is what an exchange costs.
+// because that is what an exchange costs. sycl/backends/backend.hpp: which pieces are joined.
 #include "usm_memory.hpp"
 
 #include <map>
@@ -24,6 +24,38 @@ TEST(Allocation, TheSyclQueryOfTheDeviceIsExactOnlyWithOneRootDeviceOnOpencl) {
   EXPECT_EQ(the_only.device_id, 0);
   ASSERT_TRUE(the_only.part.has_value());
   EXPECT_EQ(*the_only.part, parts[1]);
+}
+
+// --- Memory that is mapped in pieces --------------------------------------------------------
+
+TEST(Allocation, PiecesAreJoinedUpToAGapOrAnOverlap) {
+  using detail::allocation_range;
+  const std::vector<allocation_range> pieces = {{10, 10}, {20, 5}, {25, 5}, {31, 9}, {38, 4}};
+  const auto find = [&](const void* pointer) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    for (const allocation_range& piece : pieces) {
+      if (piece.base <= address && address - piece.base < piece.size) {
+        return piece;
+      }
+    }
+    return allocation_range{};
+  };
+  const auto expect_joined = [&](std::uintptr_t lowest, std::uint64_t nbytes,
+                                 std::uintptr_t base, std::size_t size, const auto& found_by) {
+    const auto joined = detail::join_pieces({lowest, lowest, nbytes, false, true}, found_by);
+    EXPECT_EQ(joined.base, base);
+    EXPECT_EQ(joined.size, size);
+  };
+  expect_joined(12, 8, 10, 10, find);
+  expect_joined(12, 9, 10, 15, find);
+  expect_joined(24, 6, 20, 10, find);
+  expect_joined(12, 20, 10, 20, find);  // 30 is of no piece
+  expect_joined(30, 2, 0, 0, find);
+  expect_joined(32, 9, 31, 9, find);  // the piece that 40 is of begins at 38
+  expect_joined(12, 20, 10, 10, [](const void* pointer) {  // an answer without bytes
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    return address < 20 ? allocation_range{10, 10} : allocation_range{address, 0};
+  });
 }
 
 // --- What is asked of the backend -----------------------------------------------------------

@@ -4,6 +4,7 @@
 // for a backend that has no file in this folder.
 #pragma once
 
+#include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
 #include <dlfcn.h>
@@ -29,7 +30,8 @@ enum class device_proof {
 enum class bounds_proof {
   allocation,  ///< exactly: the backend reports base and size of SYCL's allocation
   chunk,       ///< libumf reports the end of the pool's chunk: the allocation, rounded up
-  block,       ///< the driver's allocation, which may hold several of SYCL's
+  block,       ///< the driver's allocation, which may hold several of SYCL's; or adjacent
+               ///< pieces of memory, mapped in one reservation of virtual memory
   both_ends,   ///< the first and the last byte of the view are USM of one kind and device
   none,        ///< the tensor is empty
 };
@@ -49,7 +51,29 @@ struct allocation_range {
   std::uintptr_t base = 0;
   std::size_t size = 0;
   bounds_proof proof = bounds_proof::both_ends;
+
+  constexpr bool contains(const tensor_structure& view) const noexcept {
+    return view.lowest >= base && view.nbytes <= size &&
+           view.lowest - base <= size - view.nbytes;
+  }
 };
+
+/// Joins adjacent pieces of mapped memory, from the one at a view's lowest address to the one
+/// at its end, or to the last before a gap.
+/// @param find_piece finds the piece of a pointer; size 0 if there is none that may be joined
+template <class Find>
+allocation_range join_pieces(const tensor_structure& view, const Find& find_piece) {
+  allocation_range joined = find_piece(reinterpret_cast<const void*>(view.lowest));
+  while (!joined.contains(view)) {
+    const std::uintptr_t end = joined.base + joined.size;
+    const allocation_range next = find_piece(reinterpret_cast<const void*>(end));
+    if (next.size == 0 || next.base != end) {
+      break;
+    }
+    joined.size += next.size;
+  }
+  return joined;
+}
 
 /// Whether USM of a kind is on a single device.
 constexpr bool is_on_one_device(sycl::usm::alloc kind) noexcept {
@@ -82,9 +106,9 @@ class backend_queries {
     return found;
   }
 
-  /// The bounds of a view: by its first element, its lowest byte, and the USM kind of both.
-  /// SYCL does not report them.
-  virtual allocation_range range(const void* /*first*/, std::uintptr_t /*lowest*/,
+  /// The bounds of a view that is not empty, by the USM kind at its first element. SYCL does
+  /// not report them.
+  virtual allocation_range range(const tensor_structure& /*view*/,
                                  sycl::usm::alloc /*kind*/) const noexcept {
     return {};
   }

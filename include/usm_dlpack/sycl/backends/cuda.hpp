@@ -46,42 +46,74 @@ struct cuda_queries final : backend_queries {
   sycl::usm::alloc find_kind(const void* pointer) const override { return find(pointer).kind; }
 
   allocation find(const void* pointer) const override {
-    unsigned type = 0;  // CUmemorytype; 0 for memory that CUDA does not know
+    unsigned type = 0;
     unsigned is_managed = 0;
-    int ordinal = -1;
     allocation found;
-    if (!ask(pointer, {2, 8, 9}, {&type, &is_managed, &ordinal}) || type == 0) {
-      return found;
+    if (!ask(pointer, {memory_type, managed, ordinal},
+             {&type, &is_managed, &found.device_id}) ||
+        type == 0) {
+      return {};
     }
     found.kind = is_managed != 0 ? sycl::usm::alloc::shared
                  : type == 1     ? sycl::usm::alloc::host
                                  : sycl::usm::alloc::device;
-    if (is_on_one_device(found.kind)) {
-      found.device_id = find_id(ordinals, ordinal, -1);
-      found.device = device_proof::backend;
-      // A GPU that ONEAPI_DEVICE_SELECTOR hides.
-      found = found.device_id < 0 ? allocation{} : found;
-    }
-    return found;
+    const bool has_device = is_on_one_device(found.kind);
+    found.device_id = has_device ? find_id(ordinals, found.device_id, -1) : -1;
+    found.device = has_device ? device_proof::backend : device_proof::none;
+    // ONEAPI_DEVICE_SELECTOR may hide a GPU.
+    return has_device && found.device_id < 0 ? allocation{} : found;
   }
 
-  allocation_range range(const void* first, std::uintptr_t /*lowest*/,
+  /// CUDA reports each of SYCL's allocations exactly. But for memory that is mapped in pieces,
+  /// it reports the whole reservation, mapped or not. A piece is smaller than that; around an
+  /// allocation the mapping is at least as large.
+  allocation_range range(const tensor_structure& view,
                          sycl::usm::alloc /*kind*/) const noexcept override {
-    std::uintptr_t base = 0;
-    std::size_t size = 0;
-    if (!ask(first, {11, 12}, {&base, &size}) || size == 0) {
+    const auto* const first = reinterpret_cast<const void*>(view.first);
+    const allocation_range whole = find_range(first, range_base, range_size);
+    const allocation_range mapped = find_range(first, mapping_base, mapping_size);
+    if (whole.size == 0 || mapped.size == 0) {
       return {};
     }
-    return {base, size, bounds_proof::allocation};
+    if (mapped.size >= whole.size) {
+      return {whole.base, whole.size, bounds_proof::allocation};
+    }
+    if (!whole.contains(view)) {
+      return whole;
+    }
+    const allocation place = find(first);
+    return join_pieces(view, [&](const void* pointer) {
+      const allocation there = find(pointer);
+      return there.kind == place.kind && there.device_id == place.device_id
+                 ? find_range(pointer, mapping_base, mapping_size)
+                 : allocation_range{};
+    });
   }
 
  private:
-  /// Asks for `CUpointer_attribute`s: 2 is MEMORY_TYPE, 8 IS_MANAGED, 9 DEVICE_ORDINAL, 11
-  /// RANGE_START_ADDR, 12 RANGE_SIZE, 18 MAPPING_SIZE, 19 MAPPING_BASE_ADDR.
+  /// `CUpointer_attribute`.
+  enum attribute : int {
+    memory_type = 2,  ///< a CUmemorytype: 1 host, 2 device, 0 for memory that CUDA does not know
+    managed = 8,
+    ordinal = 9,
+    range_base = 11,
+    range_size = 12,
+    mapping_size = 18,
+    mapping_base = 19,
+  };
+
+  /// @returns whether the driver knows all attributes; the values may be zero
   template <std::size_t Count>
-  bool ask(const void* pointer, int (&&attributes)[Count], void* (&&values)[Count]) const {
+  bool ask(const void* pointer, int (&&attributes)[Count],
+           void* (&&values)[Count]) const noexcept {
     return get_attributes(Count, attributes, values,
                           reinterpret_cast<std::uintptr_t>(pointer)) == 0;
+  }
+
+  allocation_range find_range(const void* pointer, attribute base,
+                              attribute size) const noexcept {
+    allocation_range found{0, 0, bounds_proof::block};
+    return ask(pointer, {base, size}, {&found.base, &found.size}) ? found : allocation_range{};
   }
 };
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace usm_dlpack::detail {
@@ -52,14 +53,17 @@ struct memory_pools {
 struct level_zero_queries final : backend_queries {
   using backend_queries::backend_queries;
 
-  // Both return a ze_result_t, 0 for success.
+  // All return a ze_result_t, 0 for success.
   using properties_query = int (*)(ze_context_handle_t, const void*, level_zero_properties*,
                                    ze_device_handle_t*);
   using range_query = int (*)(ze_context_handle_t, const void*, void**, std::size_t*);
+  using access_query = int (*)(ze_context_handle_t, const void*, std::size_t, int*,
+                               std::size_t*);
 
   ze_context_handle_t native = nullptr;  ///< the default context
   properties_query get_properties = nullptr;
   range_query get_range = nullptr;
+  access_query get_access = nullptr;        ///< of virtual memory; may be null
   std::vector<ze_device_handle_t> devices;  ///< by device id; null for other platforms
   memory_pools pools;
 
@@ -72,6 +76,7 @@ struct level_zero_queries final : backend_queries {
         !find_function(library, "zeMemGetAddressRange", made->get_range)) {
       return nullptr;
     }
+    find_function(library, "zeVirtualMemGetAccessAttribute", made->get_access);
     made->native = sycl::get_native<backend>(of.context);
     made->devices = native_devices<backend>(of.roots);
     find_function("libumf.so.1", "umfPoolByPtr", made->pools.pool_of);
@@ -84,12 +89,8 @@ struct level_zero_queries final : backend_queries {
 
   allocation find(const void* pointer) const override {
     allocation found;
-    level_zero_properties properties;
-    ze_device_handle_t device = nullptr;
-    if (get_properties(native, pointer, &properties, &device) != 0) {
-      return found;
-    }
-    found.kind = kind_of(properties.type);
+    const auto [kind, device] = find_place(pointer);
+    found.kind = kind;
     if (is_on_one_device(found.kind) && device != nullptr) {
       found.device = device_proof::backend;
       found.device_id = find_id(devices, device);
@@ -100,12 +101,19 @@ struct level_zero_queries final : backend_queries {
     return found;
   }
 
-  allocation_range range(const void* first, std::uintptr_t lowest,
+  allocation_range range(const tensor_structure& view,
                          sycl::usm::alloc kind) const noexcept override {
     using answer = memory_pools::answer;
-    allocation_range block = find_block(first);
+    const std::uintptr_t lowest = view.lowest;
+    allocation_range block = find_block(reinterpret_cast<const void*>(view.first));
     if (block.proof == bounds_proof::both_ends) {
       return block;
+    }
+    if (!block.contains(view)) {
+      const allocation_range mapped = find_mapped(view);
+      if (mapped.size != 0) {
+        return mapped;
+      }
     }
     // For a pointer one byte into a chunk, libumf returns the size minus 1; for uncut memory,
     // the whole size. Far inside a large chunk, at `lowest`, it also answers as if uncut.
@@ -140,7 +148,18 @@ struct level_zero_queries final : backend_queries {
     }
   }
 
-  /// The driver's allocation, which SYCL may have cut up.
+  /// The USM kind of memory, and the driver's handle of its device.
+  std::pair<sycl::usm::alloc, ze_device_handle_t> find_place(
+      const void* pointer) const noexcept {
+    level_zero_properties properties;
+    ze_device_handle_t device = nullptr;
+    if (get_properties(native, pointer, &properties, &device) != 0) {
+      return {sycl::usm::alloc::unknown, nullptr};
+    }
+    return {kind_of(properties.type), device};
+  }
+
+  /// The driver's allocation, which SYCL may have cut up, or a piece of mapped memory.
   allocation_range find_block(const void* pointer) const noexcept {
     void* base = nullptr;
     std::size_t size = 0;
@@ -148,6 +167,22 @@ struct level_zero_queries final : backend_queries {
       return {};
     }
     return {reinterpret_cast<std::uintptr_t>(base), size, bounds_proof::block};
+  }
+
+  /// The pieces of memory, mapped in one reservation of virtual memory, that a view lies in:
+  /// PyTorch grows its segments so. Size 0 for allocations, even adjacent ones.
+  allocation_range find_mapped(const tensor_structure& view) const noexcept {
+    const auto place = find_place(reinterpret_cast<const void*>(view.first));
+    const allocation_range pieces = join_pieces(view, [&](const void* pointer) {
+      return find_place(pointer) == place ? find_block(pointer) : allocation_range{};
+    });
+    const auto* base = reinterpret_cast<const void*>(pieces.base);
+    int access = 0;
+    std::size_t reserved = 0;
+    const bool is_one_reservation =
+        get_access != nullptr &&
+        get_access(native, base, pieces.size, &access, &reserved) == 0;
+    return is_one_reservation ? pieces : allocation_range{};
   }
 
   /// Whether SYCL gives each of the driver's allocations of a kind whole to one caller. Tested

@@ -59,8 +59,9 @@ struct opencl_queries final : backend_queries {
     return found;
   }
 
-  allocation_range range(const void* first, std::uintptr_t /*lowest*/,
+  allocation_range range(const tensor_structure& view,
                          sycl::usm::alloc /*kind*/) const noexcept override {
+    const auto* first = reinterpret_cast<const void*>(view.first);
     void* base = nullptr;
     std::size_t size = 0;
     if (!get(native, first, CL_MEM_ALLOC_BASE_PTR_INTEL, base) ||
