@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from usm_dlpack import ConversionError, _core
+from usm_dlpack._cli import _doctor
 from usm_dlpack._terminal import say_error, styled, wants_colour
 
 _NO_DEVICE = (
@@ -76,6 +77,9 @@ def list_devices() -> list[dict[str, Any]]:
 
 
 def show(*, as_json: bool, colour: str = "auto", details: bool = True) -> int:
+    if refusal := _doctor.refusal_of_two_majors():  # a device of dpctl may be no device of ours
+        say_error(refusal)
+        return 1
     try:
         devices = list_devices()
     except ConversionError as error:

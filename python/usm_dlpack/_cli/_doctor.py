@@ -88,24 +88,44 @@ def needed_libsycl() -> str | None:
     return None
 
 
+def loaded_libsycl() -> list[str]:
+    """Return each libsycl that this process has loaded."""
+    words = Path("/proc/self/maps").read_text(errors="replace").split()
+    return sorted(set(filter(_LIBSYCL.fullmatch, words)))
+
+
 def libsycl_files() -> list[str]:
     """Return each libsycl of this process, and of the folders that the loader searches."""
     folders = _cpu_driver.library_folders()
     folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)))
     files = {str(file) for folder in folders for file in folder.glob("libsycl.so.*")}
-    files |= set(Path("/proc/self/maps").read_text(errors="replace").split())
-    return sorted(filter(_LIBSYCL.fullmatch, files))
+    return sorted(filter(_LIBSYCL.fullmatch, files.union(loaded_libsycl())))
+
+
+def majors_of(files: list[str]) -> set[str]:
+    return {match[1] for match in map(_LIBSYCL.fullmatch, files) if match}
+
+
+def refusal_of_two_majors() -> str | None:
+    """Return why the objects of one library are not those of another here, or None."""
+    loaded = loaded_libsycl()
+    if len(majors_of(loaded)) < 2:
+        return None
+    return next(check_libsycl(needed_libsycl(), loaded)).sentence
 
 
 def check_libsycl(needed: str | None, files: list[str]) -> Iterator[Finding]:
     """Check whether there is one major version: two in one process do not work together."""
-    majors = {match[1] for match in map(_LIBSYCL.fullmatch, files) if match}
+    majors = majors_of(files)
     listed = ", ".join(files) or "none"
     if len(majors) == 1 and needed in (None, *majors):
         yield fine("libsycl", f"one major version of libsycl: {listed}")
         return
     expected = f"{needed} alone, which usm_dlpack needs" if needed else "one major version"
-    remedy = "install a SYCL runtime of that major version alone, and check LD_LIBRARY_PATH"
+    remedy = (
+        "install a SYCL runtime of that major version alone, and packages built for it, and check "
+        "LD_LIBRARY_PATH"
+    )
     yield refused("libsycl", expected, listed, remedy)
 
 
@@ -139,7 +159,7 @@ def check_driver() -> Iterator[Finding]:
 
 def check_devices(found: dict[str, Any]) -> Iterator[Finding]:
     """List the devices into what was found, and check whether there are any that work."""
-    if import_failure() is not None:
+    if import_failure() is not None or refusal_of_two_majors() is not None:
         return
     from usm_dlpack._cli import _devices  # needs the compiled module
 
@@ -183,6 +203,7 @@ def _why_no_device(hiding: dict[str, str]) -> Finding:
 
 def examine() -> dict[str, Any]:
     """Look through the environment; return all that was found, for JSON."""
+    package = [*check_package()]  # loads what dpctl needs
     needed, files = needed_libsycl(), libsycl_files()
     found: dict[str, Any] = {
         "python": sys.executable,
@@ -190,7 +211,7 @@ def examine() -> dict[str, Any]:
         "libsycl": {"needed": needed, "files": files},
         "devices": [],
     }
-    findings = [*check_package(), *check_libsycl(needed, files), *check_driver()]
+    findings = [*package, *check_libsycl(needed, files), *check_driver()]
     findings += check_devices(found)
     return found | {"findings": [asdict(finding) for finding in findings]}
 

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from usm_dlpack import ConversionError, explain
+from usm_dlpack._cli import _doctor
 from usm_dlpack._errors import error_text, type_name
 from usm_dlpack._terminal import say_error, wants_colour
 
@@ -64,6 +65,8 @@ def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
     except _UnusableError as unusable:
         say_error(unusable)
         return 2
+    if refusal := _doctor.refusal_of_two_majors():  # they may number the devices differently
+        say_error(refusal)
     if as_json:
         print(json.dumps(explanation.to_dict(), indent=2))
     else:
