@@ -5,7 +5,8 @@ dpctl.tensor and dpnp need different major releases of the SYCL runtime, of whic
 extension have one; the libraries in "consumers" take the newest. So each environment gets its own
 build of this package. In each the page docs/consumers.md is measured; with dpctl.tensor and dpnp
 our tests run, and the DLPack tests that their wheels carry; with dpnp also those of the examples
-of an extension and of oneDNN. The examples of docs/how-to/ run where their peer is.
+of an extension and of oneDNN. The examples of docs/how-to/ run where their peer is. At the end, the
+two run on several root devices of PoCL, and one of dpctl.tensor's runtime beside dpnp's.
 
 ``python3 dev.py interoperability`` runs this program, two environments at once, and compares the
 page with what was measured; ``--write`` renews the page. ``--extended`` measures also the libraries
@@ -25,9 +26,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "drivers")]
 
 import consumers_page  # noqa: E402
+import rig  # noqa: E402
 
 from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 
@@ -142,6 +144,23 @@ def exchange_with(peer: str, arguments: list[str]) -> None:
     print(f"\n{peer}: {time.monotonic() - start:.0f} s")
 
 
+def run_on_pocl(arguments: list[str]) -> None:
+    """Run dpctl.tensor and dpnp on root devices of one platform: by PoCL and the libc it needs."""
+    try:
+        reason = rig.make().get(rig.POCL.name)
+    except (RefusalError, OSError) as error:
+        reason = str(error)
+    if reason is not None:
+        print(f"\n##### PoCL: NOT RUN: {reason}")
+        return
+    for peer in OWN_TESTS:
+        environment = make_environment(f"interoperability-{peer}")
+        python = environment.folder / "bin" / "python-on-pocl"
+        shutil.copy(rig.VENV.python, python)  # it finds the packages of the folder that it is in
+        pytest = (python, "-m", "pytest", "-q", HERE / "test_roots.py")
+        run_pytest(environment, *pytest, arguments=arguments, **rig.CONFIGURATIONS["pocl"][1])
+
+
 def exchange_apart(peer: str, arguments: list[str]) -> str:
     """Run one environment in a process of its own; print what it printed, return the last line."""
     done = subprocess.run(
@@ -164,6 +183,10 @@ def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
     print("\n".join(summary), flush=True)
     if any(line.endswith("FAILED") for line in summary):
         return 1
+    run_on_pocl(arguments)
+    of_dpnp = make_environment("interoperability-dpnp")
+    pytest = (of_dpnp.python, "-m", "pytest", "-q", HERE / "test_two_runtimes.py")
+    run_pytest(of_dpnp, *pytest, arguments=arguments)
     folders = [DEV / f"interoperability-{peer}" for peer in PAGE_ORDER if peer in peers]
     return consumers_page.compare(folders, write)
 
@@ -177,9 +200,9 @@ def main() -> int:
     parser.add_argument("--extended", action="store_true", help="the large libraries too")
     parser.add_argument("--write", action="store_true", help="renew docs/consumers.md")
     chosen, arguments = parser.parse_known_args()
-    if chosen.peer is None:
-        return exchange_with_all(chosen.extended, chosen.write, arguments)
     try:
+        if chosen.peer is None:
+            return exchange_with_all(chosen.extended, chosen.write, arguments)
         exchange_with(chosen.peer, arguments)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
