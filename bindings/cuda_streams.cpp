@@ -114,15 +114,12 @@ class meeting_stream {
   void order_stream(sycl::queue producer, CUstream consumer) {
     const primary_context current(primary_);
     const sycl::event done = producer.ext_oneapi_submit_barrier();
-    CUevent native = nullptr;
-    try {
-      native = sycl::get_native<sycl::backend::ext_oneapi_cuda>(done);
-    } catch (const sycl::exception&) {  // the barrier waits for a host task
-    }
-    if (native == nullptr) {
+    // While a barrier waits for a host task, it has no native event, and `get_native` crashes.
+    if (done.get_info<sycl::info::event::reference_count>() == 0) {
       detail::wait_in_turn(producer);
       return;
     }
+    const CUevent native = sycl::get_native<sycl::backend::ext_oneapi_cuda>(done);
     check_cuda(cuda_driver::get().wait(consumer, native, 0), "cuStreamWaitEvent");
   }
 

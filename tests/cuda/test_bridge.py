@@ -8,6 +8,7 @@ import ctypes
 import gc
 import weakref
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import dpctl
@@ -18,7 +19,7 @@ from capsules import NEWEST, content_of
 from dpctl.memory import as_usm_memory
 from libraries import COUNT, HERE, LEGACY, PER_THREAD, Cupy, Gate, Torch, call
 from memory_sources import KINDS, TypedArray, allocate, new_queue
-from pending_work import PendingFill, Reader, Waiting, answer_behind
+from pending_work import PendingFill, Waiting, answer_behind
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
@@ -39,6 +40,7 @@ def streamed(request: pytest.FixtureRequest) -> Any:
     made.fill(array, 1)
     made.copy(other, array)
     made.values(other)
+    from_dlpack(array)  # makes the queue and the stream of the package
     return made
 
 
@@ -56,21 +58,40 @@ def gates() -> Iterator[list[Gate]]:
         gate.open()
 
 
-class Bare:
-    """Memory that can be read without waiting for the queue of its tensor."""
+class Reading:
+    """Host memory to which a queue copies the elements of a tensor, without waiting for its queue.
 
-    def __init__(self, tensor: DLPackTensor, queue: Any) -> None:
-        self.__sycl_usm_array_interface__ = {
-            "data": (tensor.data, False),
-            "shape": (tensor.nbytes,),
-            "typestr": "|u1",
-            "version": 1,
-            "syclobj": queue.sycl_context,
-        }
+    It is made before a gate is closed, because CUDA may wait for all work when it allocates.
+    """
 
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+        self._seen = KINDS["host"](4 * COUNT, queue=queue)
 
-def reader_of(tensor: DLPackTensor, queue: Any) -> Reader:
-    return Reader(queue, as_usm_memory(Bare(tensor, queue)))
+    def begin(self, tensor: DLPackTensor, queue: Any = None) -> None:
+        """Submit the copy, to another queue if one is named."""
+        queue = self._queue if queue is None else queue
+        context = queue.sycl_context
+        bare = SimpleNamespace(
+            __sycl_usm_array_interface__={
+                "data": (tensor.data, False),
+                "shape": (tensor.nbytes,),
+                "typestr": "|u1",
+                "version": 1,
+                "syclobj": context,
+            }
+        )
+        self._event = queue.memcpy_async(self._seen, as_usm_memory(bare), 4 * COUNT)
+
+    @property
+    def is_pending(self) -> bool:
+        return bool(self._event.execution_status != dpctl.event_status_type.complete)
+
+    @property
+    def values(self) -> Any:
+        """What was copied; waits for it."""
+        self._event.wait()
+        return np.frombuffer(self._seen, np.int32).tolist()
 
 
 def current_context() -> Any:
@@ -195,18 +216,22 @@ def test_a_queue_waits_for_the_stream_of_a_producer(
     streamed: Any, queue: Any, chosen: Any, gates: list[Gate]
 ) -> None:
     stream = streamed.new_stream() if chosen == "new" else chosen
-    array, idle = streamed.zeros(), new_queue(in_order=True)
+    array = streamed.zeros()
+    control, unnamed, named = (Reading(new_queue(in_order=True)) for _ in range(3))
     streamed.values(array)
     with streamed.on(stream):
         gates.append(Gate(stream))
         streamed.fill(array, 7)
-        tensors = [from_dlpack(array), from_dlpack(array, device=queue)]
-    assert reader_of(tensors[0], idle).seen == ZEROS  # a control: nobody ordered this queue
-    readers = [reader_of(tensor, tensor.sycl_queue) for tensor in tensors]
-    assert tensors[1].sycl_queue == queue
-    assert all(reader.is_held for reader in readers)
+        own, ours = from_dlpack(array), from_dlpack(array, device=queue)
+    assert ours.sycl_queue == queue
+    unnamed.begin(own, own.sycl_queue)
+    named.begin(ours, queue)
+    control.begin(own)  # nobody ordered this queue
+    assert control.values == ZEROS
+    assert unnamed.is_pending
+    assert named.is_pending
     gates.pop().open()
-    assert [reader.seen for reader in readers] == [SEVENS, SEVENS]
+    assert (unnamed.values, named.values) == (SEVENS, SEVENS)
 
 
 class Pending:
@@ -224,7 +249,8 @@ class Pending:
         gates.append(self.gate)
         with library.on(closed):
             library.fill(holding, 1)
-            from_dlpack(holding, device=queue)  # later work of the queue waits for the gate
+            # Later work of the queue waits for the gate. Dropping this would wait for the queue.
+            self._kept = from_dlpack(holding, device=queue)
         self.event = queue.memcpy_async(memory, self.values, 4 * COUNT)
         self.tensor = to_dlpack_tensor(memory, dtype="i4", queue=queue)
 
