@@ -35,6 +35,8 @@ ENVIRONMENT = VENV.variables | {
     "ONEAPI_DEVICE_SELECTOR": "cuda:0",
     "USM_DLPACK_TEST_DEVICES": "1",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    # With fewer, a stream that is held back may hold back others.
+    "CUDA_DEVICE_MAX_CONNECTIONS": "32",
     "PYTHONPATH": f"{HERE}:{PYTHON_TESTS / 'support'}",
 }
 
