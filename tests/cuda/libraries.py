@@ -9,7 +9,9 @@ from typing import Any
 COUNT = 12
 # The legacy default stream, and that of the thread.
 LEGACY, PER_THREAD = 1, 2
-_streams: list[Any] = []  # kept, because a stream that is dropped is destroyed
+# Kept, because a stream that is dropped is destroyed, and the driver may still read a semaphore.
+_streams: list[Any] = []
+_semaphores: list[Any] = []
 
 
 class Torch:
@@ -135,6 +137,7 @@ class Gate:
     def __init__(self, stream: int) -> None:
         self._libc = ctypes.CDLL(None)
         self._semaphore = ctypes.create_string_buffer(64)
+        _semaphores.append(self._semaphore)
         self._libc.sem_init(self._semaphore, 0, 0)
         waiting = ctypes.cast(self._libc.sem_wait, ctypes.c_void_p)
         call("cuLaunchHostFunc", ctypes.c_void_p(stream), waiting, self._semaphore)

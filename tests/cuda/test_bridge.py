@@ -230,7 +230,7 @@ def test_a_queue_waits_for_the_stream_of_a_producer(
     named.begin(ours, queue)
     assert unnamed.is_pending
     assert named.is_pending
-    gates.pop().open()
+    gates[-1].open()
     assert (unnamed.values, named.values) == (SEVENS, SEVENS)
 
 

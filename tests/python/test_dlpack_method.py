@@ -56,7 +56,7 @@ class BadIndex:
 
 SENSELESS = {
     "max_version": ["1.3", (1, 3, 0), (1.0, 0), (-1, 0), [1, 3], (1, BadIndex(OSError))],
-    "dl_device": [(1, 1), (2, 0), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]],
+    "dl_device": [(1, 1), (2, 63), "cpu", (1.0, 0), (14, 2**31), (14, 2**70), [14, 0]],
     "copy": ["no", 2, 1.0, (), np.array([1, 0]), np.int64(1), 10**5000, BadIndex(TypeError)],
 }
 

@@ -89,7 +89,7 @@ SPOILS: list[tuple[str | None, str, Any]] = [
     (None, "minor", 9),
     ("producer", "major", 2),
     ("producer", "flags", 64),
-    ("producer", "device_type", 2),
+    ("producer", "device_type", 8),
     ("structure", "strides", (2**62, 2**62)),
     ("device", "device_id", 1),
     ("memory", "data", ctypes.addressof(_FOREIGN) // 16 * 16 + 16),

@@ -116,8 +116,8 @@ def test_a_capsule_that_is_not_fresh_is_refused(name, found):
 @pytest.mark.parametrize(
     ("device", "field", "found"),
     [
-        ((2, 0), "device.device_type", "kDLCUDA (2) of CUDA device 0, which is none"),
-        ((13, 1), "device.device_type", "kDLCUDAManaged (13) of CUDA device 1, which is none"),
+        ((2, 63), "device.device_type", "kDLCUDA (2) of CUDA device 63, which is none"),
+        ((13, 63), "device.device_type", "kDLCUDAManaged (13) of CUDA device 63, which is none"),
         ((10, 0), "device.device_type", "kDLROCM (10)"),
         *(
             (nonsense, "__dlpack_device__", repr(nonsense))

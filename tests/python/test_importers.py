@@ -26,14 +26,14 @@ every_way = pytest.mark.parametrize("take", WAYS.values(), ids=WAYS)
 
 # Code, field and what is found in twelve float32 of which some fields are spoiled.
 REFUSALS: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("device_type_unsupported", "device.device_type", "kDLCUDA (2)", {"device_type": 2}),
+    ("device_type_unsupported", "device.device_type", "kDLMetal (8)", {"device_type": 8}),
     ("device_id_out_of_range", "device.device_id", "99", {"device_id": 99}),
     ("shape_negative", "shape[0]", "-4", {"shape": (-4,)}),
     ("out_of_bounds", "shape", "bytes 0 to 51", {"shape": (13,)}),
     ("pointer_unknown", "data", "unknown to it", {"byte_offset": 48}),
 ]
 # Of which nothing else is read.
-ANOTHER_MAJOR = {"major": 2, "flags": 2**63, "device_type": 2, "ndim": -1}
+ANOTHER_MAJOR = {"major": 2, "flags": 2**63, "device_type": 8, "ndim": -1}
 
 
 @every_way

@@ -171,7 +171,7 @@ def test_a_queue_of_another_context_makes_the_host_wait(producer, foreign_queue,
 
 
 @pytest.mark.parametrize(
-    ("keyword", "value"), [("max_version", 1), ("copy", "x"), ("dl_device", (2, 0))]
+    ("keyword", "value"), [("max_version", 1), ("copy", "x"), ("dl_device", (8, 0))]
 )
 def test_a_refused_export_hands_nothing_over(consumer, pending, keyword, value):
     tensor = tensor_of(pending)

@@ -86,10 +86,10 @@ def test_a_kind_is_refused_unless_it_is_accepted(usm_type, queue):
 def test_the_backend_may_be_required(memory):
     tensor = to_dlpack_tensor(memory)
     here = tensor.sycl_device.backend.name
-    (other,) = {"opencl", "level_zero"} - {here}
-    for accepted in (here, ("level_zero", "opencl"), None):
+    others = {"opencl", "level_zero", "cuda"} - {here}
+    for accepted in (here, ("level_zero", "opencl", "cuda"), None):
         assert validate(tensor, backends=accepted).device_id == 0
-    for wrong in (other, ["cuda", "hip", "native_cpu"], ()):
+    for wrong in (*others, ["hip", "native_cpu"], ()):
         with refused("backend_not_accepted", "device.device_id"):
             validate(tensor, backends=wrong)
 

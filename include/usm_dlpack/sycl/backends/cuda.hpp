@@ -93,7 +93,8 @@ struct cuda_queries final : backend_queries {
  private:
   /// `CUpointer_attribute`.
   enum attribute : int {
-    memory_type = 2,  ///< a CUmemorytype: 1 host, 2 device, 0 for memory that CUDA does not know
+    memory_type =
+        2,  ///< a CUmemorytype: 1 host, 2 device, 0 for memory that CUDA does not know
     managed = 8,
     ordinal = 9,
     range_base = 11,
