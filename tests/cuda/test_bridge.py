@@ -60,12 +60,14 @@ def gates() -> Iterator[list[Gate]]:
 class Reading:
     """Host memory to which a queue copies the elements of a tensor, without waiting for its queue.
 
-    It is made before a gate is closed, because CUDA may wait for all work when it allocates.
+    It is made before a gate is closed, because CUDA may wait for all work when it allocates memory
+    or makes the stream of a queue.
     """
 
     def __init__(self, queue: Any) -> None:
         self._queue = queue
         self._seen = KINDS["host"](4 * COUNT, queue=queue)
+        queue.memcpy_async(self._seen, KINDS["device"](4 * COUNT, queue=queue), 4 * COUNT).wait()
 
     def begin(self, tensor: DLPackTensor, queue: Any = None) -> None:
         """Submit the copy, to another queue if one is named."""
@@ -216,7 +218,8 @@ def test_a_queue_waits_for_the_stream_of_a_producer(
 ) -> None:
     stream = streamed.new_stream() if chosen == "new" else chosen
     array = streamed.zeros()
-    control, unnamed, named = (Reading(new_queue(in_order=True)) for _ in range(3))
+    control, unnamed = (Reading(new_queue(in_order=True)) for _ in range(2))
+    named = Reading(queue)
     streamed.values(array)
     with streamed.on(stream):
         gates.append(Gate(stream))
@@ -227,7 +230,7 @@ def test_a_queue_waits_for_the_stream_of_a_producer(
     control.begin(own)
     assert control.values == ZEROS
     unnamed.begin(own, own.sycl_queue)
-    named.begin(ours, queue)
+    named.begin(ours)
     assert unnamed.is_pending
     assert named.is_pending
     gates[-1].open()

@@ -70,22 +70,15 @@ struct cuda_queries final : backend_queries {
   allocation_range range(const tensor_structure& view,
                          sycl::usm::alloc /*kind*/) const noexcept override {
     const auto* const first = reinterpret_cast<const void*>(view.first);
-    const allocation_range whole = find_range(first, range_base, range_size);
-    const allocation_range mapped = find_range(first, mapping_base, mapping_size);
-    if (whole.size == 0 || mapped.size == 0) {
-      return {};
-    }
-    if (mapped.size >= whole.size) {
-      return {whole.base, whole.size, bounds_proof::allocation};
-    }
-    if (!whole.contains(view)) {
+    const auto [whole, mapped] = find_ranges(first);
+    if (mapped.size >= whole.size || !whole.contains(view)) {
       return whole;
     }
     const allocation place = find(first);
     return join_pieces(view, [&](const void* pointer) {
       const allocation there = find(pointer);
       return there.kind == place.kind && there.device_id == place.device_id
-                 ? find_range(pointer, mapping_base, mapping_size)
+                 ? find_ranges(pointer).mapped
                  : allocation_range{};
     });
   }
@@ -111,10 +104,23 @@ struct cuda_queries final : backend_queries {
                           reinterpret_cast<std::uintptr_t>(pointer)) == 0;
   }
 
-  allocation_range find_range(const void* pointer, attribute base,
-                              attribute size) const noexcept {
-    allocation_range found{0, 0, bounds_proof::block};
-    return ask(pointer, {base, size}, {&found.base, &found.size}) ? found : allocation_range{};
+  /// What an address lies in: an allocation or a reservation, and a mapping.
+  struct ranges {
+    allocation_range whole;
+    allocation_range mapped;
+  };
+
+  ranges find_ranges(const void* pointer) const noexcept {
+    ranges found;
+    if (!ask(pointer, {range_base, range_size, mapping_base, mapping_size},
+             {&found.whole.base, &found.whole.size, &found.mapped.base, &found.mapped.size}) ||
+        found.mapped.size == 0) {
+      return {};  // unknown memory, or an older driver
+    }
+    found.mapped.proof = bounds_proof::block;
+    found.whole.proof =
+        found.mapped.size < found.whole.size ? bounds_proof::block : bounds_proof::allocation;
+    return found;
   }
 };
 
