@@ -84,10 +84,10 @@ struct cuda_queries final : backend_queries {
   }
 
  private:
-  /// `CUpointer_attribute`.
+  /// `CUpointer_attribute`. The type is a `CUmemorytype`, 1 for host and 2 for device memory,
+  /// or 0 for memory that CUDA does not know.
   enum attribute : int {
-    memory_type =
-        2,  ///< a CUmemorytype: 1 host, 2 device, 0 for memory that CUDA does not know
+    memory_type = 2,
     managed = 8,
     ordinal = 9,
     range_base = 11,
