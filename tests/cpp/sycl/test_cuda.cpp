@@ -207,12 +207,13 @@ TEST(Cuda, TensorsOfCudasDeviceTypesAreProvedLikeAnyOther) {
 TEST(Cuda, AViewGoesToCudaCodeAndBack) {
   const usm_memory memory(alloc::device, 48, queue_on());
   const row_view<float> view(memory.as<float>(), 12);
-  const auto described = to_dlpack_tensor(view, cuda_device(0));
-  const DLTensor& tensor = described.get();
-  EXPECT_EQ(tensor.data, memory.at());
-  EXPECT_EQ(tensor.device.device_type, kDLCUDA);
-  EXPECT_EQ(tensor.device.device_id, cuda_device(0).device_id);
-  EXPECT_EQ(to_mdspan<device_mdspan<row_view<float>>>(tensor).data_handle(),
+  const auto tensor = usm_dlpack::to_dlpack_tensor(view, usm_dlpack::cuda_device(0));
+  const auto proof = usm_dlpack::validate(tensor.get());
+  EXPECT_EQ(proof.data(), view.data_handle());
+  EXPECT_EQ(tensor.get().data, memory.at());
+  EXPECT_EQ(tensor.device().device_type, kDLCUDA);
+  EXPECT_EQ(tensor.device().device_id, cuda_device(0).device_id);
+  EXPECT_EQ(to_mdspan<device_mdspan<row_view<float>>>(tensor.get()).data_handle(),
             view.data_handle());
 }
 
