@@ -23,8 +23,8 @@ class Torch:
         self.torch: Any = importlib.import_module("torch")
         self.version = self.torch.__version__
 
-    def zeros(self) -> Any:
-        return self.torch.zeros(COUNT, dtype=self.torch.int32, device="cuda:0")
+    def zeros(self, dtype: str = "int32") -> Any:
+        return self.torch.zeros(COUNT, dtype=getattr(self.torch, dtype), device="cuda:0")
 
     def new_stream(self) -> int:
         _streams.append(self.torch.cuda.Stream(0))
@@ -64,8 +64,8 @@ class Cupy:
         self.cupy: Any = importlib.import_module("cupy")
         self.version = self.cupy.__version__
 
-    def zeros(self) -> Any:
-        return self.cupy.zeros(COUNT, dtype="int32")
+    def zeros(self, dtype: str = "int32") -> Any:
+        return self.cupy.zeros(COUNT, dtype=dtype)
 
     def new_stream(self) -> int:
         _streams.append(self.cupy.cuda.Stream(non_blocking=True))
@@ -105,8 +105,8 @@ class Jax:
         self.jax: Any = importlib.import_module("jax")
         self.version = self.jax.__version__
 
-    def zeros(self) -> Any:
-        return self.jax.numpy.zeros(COUNT, dtype="int32")
+    def zeros(self, dtype: str = "int32") -> Any:
+        return self.jax.numpy.zeros(COUNT, dtype=dtype)
 
     def values(self, array: Any) -> Any:
         return self.jax.device_get(array + 0).tolist()  # the values of an array are remembered

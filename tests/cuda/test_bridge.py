@@ -12,6 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import dpctl
+import extension_under_test
+import guide
 import numpy as np
 import pytest
 from capsules import NEWEST, content_of
@@ -237,6 +239,50 @@ def test_a_queue_waits_for_the_stream_of_a_producer(
     assert (unnamed.values, named.values) == (SEVENS, SEVENS)
 
 
+def test_a_queue_is_behind_the_default_stream_of_a_producer_that_takes_no_stream(
+    streamed: Any, queue: Any, gates: list[Gate]
+) -> None:
+    array, reading = streamed.zeros(), Reading(queue)
+    streamed.values(array)
+
+    class Old:
+        def __dlpack__(self) -> Any:
+            return array.__dlpack__()
+
+        def __dlpack_device__(self) -> Any:
+            return array.__dlpack_device__()
+
+    with streamed.on(LEGACY):
+        gates.append(Gate(LEGACY))
+        streamed.fill(array, 7)
+        ours = from_dlpack(Old(), device=queue)
+    reading.begin(ours)
+    assert reading.is_pending
+    gates[-1].open()
+    assert reading.values == SEVENS
+
+
+def test_a_view_of_an_extension_has_a_queue_behind_the_stream(
+    streamed: Any, gates: list[Gate]
+) -> None:
+    extension = extension_under_test.load()
+    array, stream = streamed.zeros("float32"), streamed.new_stream()
+    control, reading = (Reading(new_queue(in_order=True)) for _ in range(2))
+    streamed.fill(array, 0)
+    streamed.values(array)
+    with streamed.on(stream):
+        gates.append(Gate(stream))
+        streamed.fill(array, 7)
+        back = extension.given_back(array)
+    assert back.data == streamed.address(array)
+    control.begin(back)
+    assert control.values == ZEROS
+    reading.begin(back, back.sycl_queue)
+    assert reading.is_pending
+    gates[-1].open()
+    assert np.array(reading.values, np.int32).view(np.float32).tolist() == SEVENS
+
+
 class Pending:
     """A tensor of zeros whose queue writes sevens once a gate is opened."""
 
@@ -346,6 +392,16 @@ def test_values_are_right_behind_work_of_jax() -> None:
     for device in (None, new_queue(), new_queue(in_order=True)):
         tensor = from_dlpack(work(start), device=device)
         assert float(tensor.numpy().min()) == 1.0
+
+
+def test_the_code_of_the_page_is_right() -> None:
+    if Torch not in HERE:
+        return
+    (program,) = guide.programs_of("how-to/cuda")
+    names: dict[str, Any] = {}
+    exec(program.code, names)
+    assert names["usm_for_torch"](new_queue()).shape == (12,)
+    assert names["usm_of_torch"](new_queue()).tolist() == list(range(12))
 
 
 @pytest.mark.parametrize("before", ["none", "primary"])
