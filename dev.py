@@ -289,7 +289,7 @@ def gpu(*options: str) -> int:
 
 
 def cuda(*options: str) -> int:
-    """Run the tests on a GPU of NVIDIA, by SYCL's backend cuda, if there is one."""
+    """Run the tests on an NVIDIA GPU, by SYCL's backend cuda, if there is one."""
     return run_program("tests/cuda/run.py", *options)
 
 

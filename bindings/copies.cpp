@@ -268,7 +268,7 @@ void copy_free::operator()(void* address) noexcept {
   });
 }
 
-void cuda_drop::operator()(detail::tensor_owner* owner) noexcept {
+void queue_wait::operator()(detail::tensor_owner* owner) noexcept {
   free_memory([owner, users = std::move(users)] {
     if (users->wait()) {
       const nb::gil_scoped_acquire held;

@@ -32,12 +32,12 @@ using copy_memory = std::unique_ptr<void, copy_free>;
 
 /// Drops the owner of CUDA memory after the work of the queues that use the memory, because
 /// its library orders only its own streams when it gives the memory to other work.
-struct cuda_drop {
+struct queue_wait {
   std::shared_ptr<memory_users> users = std::make_shared<memory_users>();
 
   void operator()(detail::tensor_owner* owner) noexcept;
 };
-using cuda_memory = std::unique_ptr<detail::tensor_owner, cuda_drop>;
+using cuda_memory = std::unique_ptr<detail::tensor_owner, queue_wait>;
 
 /// Allocates USM (device USM for an unknown kind) in the default context of a root device,
 /// aligned for every element type. Allocates at least one byte, so that the address is valid.

@@ -6,6 +6,8 @@
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
+#include <array>
+#include <deque>
 #include <map>
 #include <mutex>
 
@@ -21,6 +23,8 @@ struct cuda_driver {
   int (*create_stream)(CUstream*, unsigned) = nullptr;
   int (*create_event)(CUevent*, unsigned) = nullptr;
   int (*record)(CUevent, CUstream) = nullptr;
+  int (*query)(CUstream) = nullptr;
+  int (*is_capturing)(CUstream, int*) = nullptr;
   int (*wait)(CUstream, CUevent, unsigned) = nullptr;
 
   static const cuda_driver& get() {
@@ -36,6 +40,8 @@ struct cuda_driver {
     find("cuStreamCreate", create_stream);
     find("cuEventCreate", create_event);
     find("cuEventRecord", record);
+    find("cuStreamQuery", query);
+    find("cuStreamIsCapturing", is_capturing);
     find("cuStreamWaitEvent", wait);
   }
 
@@ -51,7 +57,18 @@ struct cuda_driver {
 void check_cuda(int result, const char* name) {
   if (result != 0) {
     detail::refuse(errc::runtime_error, "stream", "an answer of CUDA's " + std::string(name),
-                   "the error " + std::to_string(result), "pass a stream of the tensor's GPU");
+                   "the error " + std::to_string(result),
+                   "pass a stream of the tensor's GPU that works");
+  }
+}
+
+/// Refuses a stream that records a CUDA graph: what it is ordered with would be recorded too.
+void check_executing(CUstream stream) {
+  int status = 0;
+  check_cuda(cuda_driver::get().is_capturing(stream, &status), "cuStreamIsCapturing");
+  if (status != 0) {
+    detail::refuse(errc::runtime_error, "stream", "a stream that runs its work",
+                   "one that records a CUDA graph", "exchange arrays before the recording");
   }
 }
 
@@ -71,50 +88,57 @@ class primary_context {
   CUcontext before_ = nullptr;
 };
 
-/// The stream of this package on a device, and two events that are recorded again for each
-/// order: `cuStreamWaitEvent` waits for what an event stands for when it is called. Never
-/// destroyed.
-class meeting_stream {
+/// The streams and events of this package on a device; never destroyed.
+class cuda_device_streams {
  public:
-  static meeting_stream& on(std::int32_t device_id) {
+  static cuda_device_streams& on(std::int32_t device_id) {
     static std::mutex guard;
-    static auto& made = *new std::map<std::int32_t, meeting_stream>;
+    static auto& made = *new std::map<std::int32_t, cuda_device_streams>;
     const std::lock_guard<std::mutex> lock(guard);
     return made.try_emplace(device_id, device_id).first->second;
   }
 
-  explicit meeting_stream(std::int32_t device_id) : context_(default_context(device_id)) {
+  explicit cuda_device_streams(std::int32_t device_id) : context_(default_context(device_id)) {
     const cuda_driver& cuda = cuda_driver::get();
     check_cuda(cuda.retain_primary(&primary_, cuda_device(device_id).device_id),
                "cuDevicePrimaryCtxRetain");
     const primary_context current(primary_);
-    constexpr unsigned non_blocking = 1;    // CU_STREAM_NON_BLOCKING
-    constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
-    check_cuda(cuda.create_stream(&stream_, non_blocking), "cuStreamCreate");
-    check_cuda(cuda.create_event(&arrived_, without_timing), "cuEventCreate");
-    check_cuda(cuda.create_event(&passed_, without_timing), "cuEventCreate");
+    constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
+    for (CUstream& stream : streams_) {
+      check_cuda(cuda.create_stream(&stream, non_blocking), "cuStreamCreate");
+    }
   }
 
-  CUstream stream() const noexcept { return stream_; }
+  /// One of our streams, which are given to producers in turn. One that still waits for the
+  /// work of a producer is passed over, as long as there is another.
+  CUstream take_stream() {
+    const std::lock_guard<std::mutex> lock(guard_);
+    for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
+      next_ = (next_ + 1) % streams_.size();
+      if (cuda_driver::get().query(streams_[next_]) == 0) {
+        break;
+      }
+    }
+    return streams_[next_];
+  }
 
   void order_queue(CUstream producer, sycl::queue consumer) {
-    const cuda_driver& cuda = cuda_driver::get();
-    const std::lock_guard<std::mutex> lock(guard_);
     const primary_context current(primary_);
-    if (producer != stream_) {
-      check_cuda(cuda.record(arrived_, producer), "cuEventRecord");
-      check_cuda(cuda.wait(stream_, arrived_, 0), "cuStreamWaitEvent");
-    }
-    // If the barrier starts later, `passed_` may stand for more work of this stream by then.
-    check_cuda(cuda.record(passed_, stream_), "cuEventRecord");
-    consumer.ext_oneapi_submit_barrier(
-        {sycl::make_event<sycl::backend::ext_oneapi_cuda>(passed_, context_)});
+    check_executing(producer);
+    const CUevent reached = take_event();
+    check_cuda(cuda_driver::get().record(reached, producer), "cuEventRecord");
+    sycl::event barrier = consumer.ext_oneapi_submit_barrier(
+        {sycl::make_event<sycl::backend::ext_oneapi_cuda>(reached, context_)});
+    const std::lock_guard<std::mutex> lock(guard_);
+    in_use_.emplace_back(reached, std::move(barrier));
   }
 
   void order_stream(sycl::queue producer, CUstream consumer) {
     const primary_context current(primary_);
+    check_executing(consumer);
     const sycl::event done = producer.ext_oneapi_submit_barrier();
-    // While a barrier waits for a host task, it has no native event, and `get_native` crashes.
+    // A barrier that waits for a host task has no native event yet, and `get_native` crashes
+    // (DPC++ 2026.2).
     if (done.get_info<sycl::info::event::reference_count>() == 0) {
       detail::wait_in_turn(producer);
       return;
@@ -124,11 +148,27 @@ class meeting_stream {
   }
 
  private:
+  /// An event that no barrier waits for. @pre the primary context is current
+  CUevent take_event() {
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (!in_use_.empty() && detail::is_complete(in_use_.front().second)) {
+        const CUevent free = in_use_.front().first;
+        in_use_.pop_front();
+        return free;
+      }
+    }
+    CUevent made = nullptr;
+    constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
+    check_cuda(cuda_driver::get().create_event(&made, without_timing), "cuEventCreate");
+    return made;
+  }
+
   sycl::context context_;
   CUcontext primary_ = nullptr;
-  CUstream stream_ = nullptr;
-  CUevent arrived_ = nullptr;
-  CUevent passed_ = nullptr;
+  std::array<CUstream, 8> streams_{};
+  std::size_t next_ = 0;
+  std::deque<std::pair<CUevent, sycl::event>> in_use_;  ///< with the barrier that waits for it
   std::mutex guard_;
 };
 
@@ -141,9 +181,10 @@ consumer_stream read_cuda_stream(nb::handle stream) {
   const std::optional<std::int64_t> number =
       PyBool_Check(stream.ptr()) != 0 ? std::nullopt : find_integer(stream);
   if (!number || *number < -1) {
-    refuse_argument(nb::exception_type::value_error, "stream",
-                    "None, -1, 1, 2 or the handle of a CUDA stream, as CUDA's consumers pass",
-                    text_of(stream), "pass the consumer's CUDA stream");
+    refuse_argument(
+        nb::exception_type::value_error, "stream",
+        "None, -1, 0, 1, 2 or the handle of a CUDA stream, as CUDA's consumers pass",
+        text_of(stream), "pass the consumer's CUDA stream");
   }
   if (*number == -1) {
     return {std::nullopt, true};
@@ -153,21 +194,23 @@ consumer_stream read_cuda_stream(nb::handle stream) {
 }
 
 CUstream stream_for_producers(std::int32_t device_id) {
-  return meeting_stream::on(device_id).stream();
+  const without_gil unlocked;
+  return detail::ask_runtime("stream",
+                             [&] { return cuda_device_streams::on(device_id).take_stream(); });
 }
 
 void order_stream_behind(const sycl::queue& producer, CUstream consumer,
                          std::int32_t device_id) {
   const without_gil unlocked;
-  detail::ask_runtime("stream",
-                      [&] { meeting_stream::on(device_id).order_stream(producer, consumer); });
+  detail::ask_runtime(
+      "stream", [&] { cuda_device_streams::on(device_id).order_stream(producer, consumer); });
 }
 
 void order_behind_stream(CUstream producer, const sycl::queue& consumer,
                          std::int32_t device_id) {
   const without_gil unlocked;
-  detail::ask_runtime("stream",
-                      [&] { meeting_stream::on(device_id).order_queue(producer, consumer); });
+  detail::ask_runtime(
+      "stream", [&] { cuda_device_streams::on(device_id).order_queue(producer, consumer); });
 }
 
 }  // namespace usm_dlpack::python

@@ -19,8 +19,8 @@ inline const auto legacy_stream = reinterpret_cast<CUstream>(std::uintptr_t{1});
 /// @throws nb::value_error for anything else
 consumer_stream read_cuda_stream(nb::handle stream);
 
-/// A CUDA stream of this package on a root device, for producers: they order it behind their
-/// own work. It stays for the life of the process.
+/// A CUDA stream of this package on a root device, for a producer, which orders it behind its
+/// own work. It stays for the life of the process. Releases the GIL.
 /// @pre the device is of the backend cuda
 /// @throws conversion_error `runtime_error`
 CUstream stream_for_producers(std::int32_t device_id);

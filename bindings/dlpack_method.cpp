@@ -81,7 +81,8 @@ export_place read_device(nb::handle dl_device, DLDevice own) {
   if (!is_pair || pair[0] != kDLOneAPI) {
     detail::refuse(errc::request_unsupported, "dl_device",
                    "(14, device_id) of a root device, as the tensor's own (14, " +
-                       std::to_string(own.device_id) + "), or (1, 0)",
+                       std::to_string(own.device_id) +
+                       "), (1, 0), or (2, ordinal) of a GPU of the backend cuda",
                    text_of(dl_device),
                    is_pair ? "copy to the host first, by dl_device=(1, 0)"
                            : "pass the tuple that __dlpack_device__ gives");

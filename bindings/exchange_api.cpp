@@ -165,6 +165,9 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
           "tensor: expected a managed tensor, found null; pass the producer's");
     }
     check_process();
+    if (owned->version.major == DLPACK_MAJOR_VERSION) {
+      detail::check_device_type(owned->dl_tensor.device);  // nobody orders CUDA's streams here
+    }
     *out = make_tensor(prove(std::move(owned), std::nullopt)).release().ptr();
   });
 }

@@ -134,14 +134,8 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   if (wanted.request.queue) {
     proved.queue = wanted.request.queue;
   }
-  const bool is_of_cuda = detail::is_cuda(content.described().device.device_type);
-  proved.owner = take_capsule(offered.capsule, content);
-  if (is_of_cuda) {
-    const std::uint64_t flags = proved.flags;
-    proved.owner = to_managed_tensor(
-        proved.described,
-        cuda_memory(new detail::tensor_owner(std::move(proved.owner)), cuda_drop{}), flags);
-  }
+  own_memory(proved, content.described().device,
+             [&] { return take_capsule(offered.capsule, content); });
   new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved));
   nb::inst_mark_ready(made);
   return made;

@@ -46,9 +46,12 @@ template <class View>
 nb::object export_capsule(const View& self, nb::handle stream, nb::handle max_version,
                           nb::handle dl_device, nb::handle copy) {
   const nb::object own = device_of(self);
+  const nb::object asked = dl_device.is_none() ? own : nb::borrow(dl_device);
+  // The stream of a consumer of CUDA orders nothing elsewhere. There the host waits.
+  const bool fits = std::is_same_v<View, host_view> || asked.equal(own);
   return self.object().attr("__dlpack__")(
-      nb::arg("stream") = stream, nb::arg("max_version") = max_version,
-      nb::arg("dl_device") = dl_device.is_none() ? own : nb::borrow(dl_device),
+      nb::arg("stream") = fits ? stream : nb::handle(Py_None),
+      nb::arg("max_version") = max_version, nb::arg("dl_device") = asked,
       nb::arg("copy") = copy);
 }
 
@@ -79,6 +82,7 @@ nb::dict numpy_interface(const host_view& self) {
 }
 
 nb::dict cuda_interface(const cuda_view& self) {
+  check_process();
   nb::dict made = array_interface(self, "__cuda_array_interface__");
   const proved_tensor& own = self.get();
   made["stream"] = nb::none();
@@ -160,7 +164,7 @@ void register_library_views(guarded_module& module) {
            "Refuse: NumPy comes here only if it lacks the dtype.");
   register_view<cuda_view>(
       module, "CudaView", "@typing.final\nclass CudaView(object)",
-      "A tensor's memory as an array of CUDA, without a copy; it keeps the memory alive.\n\n"
+      "A tensor's memory as an CUDA array, without a copy; it keeps the memory alive.\n\n"
       "Made by `DLPackTensor.cuda_view`, for PyTorch, CuPy, JAX and Numba.",
       "Export as a capsule of kDLCUDA. `stream` is the consumer's CUDA stream: 1, 2, a handle,\n"
       "or None for the legacy default stream. Its later work waits for the tensor's\n"

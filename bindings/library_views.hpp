@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's HostView and CudaView: a tensor as an array in host memory, or in memory of CUDA,
+// Python's HostView and CudaView: a tensor as an array in host memory, or in CUDA memory,
 // without a copy.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace usm_dlpack::python {
 
 using queue_set = std::unordered_set<sycl::queue>;
 
-/// The queues that use one allocation of this package, or one array of CUDA. All tensors of it
+/// The queues that use one allocation of this package, or one CUDA array. All tensors of it
 /// share this object, also through capsules, so it is freed after the work of all queues.
 ///
 /// A queue is forgotten once it can have no work on the memory any more. This is so if two

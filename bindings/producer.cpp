@@ -129,22 +129,6 @@ exported_capsule ask_by_dlpack(nb::handle method, const stream_choices& streams,
   throw last;
 }
 
-/// The queue of an array of CUDA: this package's, behind the work of a stream on that GPU.
-sycl::queue queue_behind(CUstream stream, std::int32_t device_id) {
-  sycl::queue& queue = package_queue(device_id);
-  order_behind_stream(stream, queue, device_id);
-  return queue;
-}
-
-/// Exports an array of CUDA. Its producer orders our stream behind its work; one that takes no
-/// stream orders the legacy default stream.
-offered_capsule ask_cuda(nb::handle method, std::int32_t device_id, std::optional<bool> copy) {
-  const CUstream ours = stream_for_producers(device_id);
-  exported_capsule made = ask_by_dlpack(method, {checked(PyLong_FromVoidPtr(ours))}, copy);
-  return {std::move(made.capsule),
-          queue_behind(made.took_stream ? ours : legacy_stream, device_id)};
-}
-
 /// Whether a type has the C exchange API for its own `__dlpack__`. If a class overrides
 /// `__dlpack__` alone, the API that it inherits would not call this `__dlpack__`.
 bool has_exchange_api(nb::handle type) {
@@ -197,8 +181,44 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
                  "a failure without an error", "correct the producer");
 }
 
+/// Orders the request's queue behind the producer's.
+offered_capsule ordered_for(const import_request& request, offered_capsule offered) {
+  if (request.queue && offered.queue) {
+    hand_over(*offered.queue, *request.queue);
+  }
+  return offered;
+}
+
+/// Orders a queue behind the stream of a CUDA array: the request's, if it is on that GPU, or
+/// else this package's.
+offered_capsule ordered_for(const import_request& request, nb::object capsule, CUstream stream,
+                            std::int32_t device_id) {
+  const bool is_there = request.queue &&
+                        request.queue->get_context() == default_context(device_id) &&
+                        request.queue->get_device() == root_device(device_id);
+  const sycl::queue& queue = is_there ? *request.queue : package_queue(device_id);
+  order_behind_stream(stream, queue, device_id);
+  offered_capsule offered{std::move(capsule), queue};
+  return is_there ? offered : ordered_for(request, std::move(offered));
+}
+
+/// Exports a CUDA array. Its producer orders our stream behind its work; one that takes no
+/// stream orders the legacy default stream. Memory of the host gets no stream.
+offered_capsule ask_cuda(nb::handle method, const import_request& request, DLDevice device) {
+  const std::int32_t id = detail::id_named_by(device);
+  const CUstream ours = stream_for_producers(id);
+  stream_choices streams;
+  if (device.device_type != kDLCUDAHost) {
+    streams.push_back(checked(PyLong_FromVoidPtr(ours)));
+  }
+  exported_capsule made = ask_by_dlpack(method, streams, request.copy);
+  return ordered_for(request, std::move(made.capsule), made.took_stream ? ours : legacy_stream,
+                     id);
+}
+
 /// Exports by the C exchange API, which also gives the queue that the producer works on.
-offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
+offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api,
+                                  const import_request& request) {
   DLManagedTensorVersioned* made = nullptr;
   if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
     refuse_exchange("a managed tensor");
@@ -206,22 +226,24 @@ offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api) {
   const DLDevice device =
       made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
   offered_capsule offered{make_capsule(managed_tensor(made)), {}};
-  const std::int32_t of_cuda =
+  const std::int32_t cuda_id =
       detail::is_cuda(device.device_type) ? detail::find_cuda_device(device.device_id) : -1;
-  if (of_cuda < 0 && device.device_type != kDLOneAPI) {
+  if (cuda_id < 0 && device.device_type != kDLOneAPI) {
     return offered;
   }
   void* stream = nullptr;
   if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0) {
     refuse_exchange("a queue, or none");
   }
-  if (of_cuda >= 0) {
-    offered.queue = queue_behind(
-        stream == nullptr ? legacy_stream : static_cast<CUstream>(stream), of_cuda);
-  } else if (stream != nullptr) {
+  if (cuda_id >= 0) {
+    return ordered_for(request, std::move(offered.capsule),
+                       stream == nullptr ? legacy_stream : static_cast<CUstream>(stream),
+                       cuda_id);
+  }
+  if (stream != nullptr) {
     offered.queue = *static_cast<const sycl::queue*>(stream);
   }
-  return offered;
+  return ordered_for(request, std::move(offered));
 }
 
 /// The device that an array reports by `__dlpack_device__`, if it has this method.
@@ -263,7 +285,7 @@ void check_resolved(nb::handle x) {
 /// called instead, for two reasons in PyTorch: its C functions export arrays that require
 /// gradients, which its `__dlpack__` refuses; and the texts of their errors are about its
 /// source code.
-std::optional<offered_capsule> try_exchange_api(nb::handle x) {
+std::optional<offered_capsule> try_exchange_api(nb::handle x, const import_request& request) {
   const DLPackExchangeAPI* api = exchange_api_of(x);
   if (api == nullptr) {
     return std::nullopt;
@@ -273,7 +295,7 @@ std::optional<offered_capsule> try_exchange_api(nb::handle x) {
     return std::nullopt;
   }
   try {
-    return call_exchange_api(x, *api);
+    return call_exchange_api(x, *api, request);
   } catch (const nb::python_error& error) {
     if (!requires_grad.is_valid() || !error.matches(PyExc_RuntimeError)) {
       throw;
@@ -289,14 +311,6 @@ offered_capsule offer_own(nb::handle x) {
   return {make_capsule(export_managed(x)), own.queue()};
 }
 
-/// Orders the request's queue behind the producer's.
-offered_capsule ordered_for(const import_request& request, offered_capsule offered) {
-  if (request.queue && offered.queue) {
-    hand_over(*offered.queue, *request.queue);
-  }
-  return offered;
-}
-
 /// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
 /// reports memory that is not taken.
 offered_capsule ask_method(nb::handle x, nb::handle method, const import_request& request) {
@@ -308,11 +322,11 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   const std::optional<DLDevice> device =
       request.anywhere && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
   if (device && detail::is_cuda(device->device_type)) {
-    return ordered_for(request, ask_cuda(method, detail::id_named_by(*device), request.copy));
+    return ask_cuda(method, request, *device);
   }
   const bool on_host = device && device->device_type == kDLCPU;
   if (device && !request.anywhere && !(on_host && request.host)) {
-    static_cast<void>(detail::id_named_by(*device));
+    detail::id_named_by(*device);  // refuses memory of other devices
   }
   exported_capsule made =
       ask_by_dlpack(method, on_host ? stream_choices{} : choices_of(request), request.copy);
@@ -328,10 +342,8 @@ offered_capsule ask_producer(nb::handle x, const import_request& request) {
   }
   const nb::object method = dlpack_method(x);
   check_resolved(x);
-  if (std::optional<offered_capsule> offered = try_exchange_api(x)) {
-    return ordered_for(request, *std::move(offered));
-  }
-  return ask_method(x, method, request);
+  std::optional<offered_capsule> offered = try_exchange_api(x, request);
+  return offered ? *std::move(offered) : ask_method(x, method, request);
 }
 
 bool reports_usm(nb::handle x) {
@@ -340,7 +352,10 @@ bool reports_usm(nb::handle x) {
       return true;
     }
     const std::optional<DLDevice> device = reported_device(x);
-    return device && detail::id_named_by(*device) >= 0;
+    if (device) {
+      detail::id_named_by(*device);  // refuses memory of other devices
+    }
+    return device.has_value();
   } catch (const conversion_error&) {
     return false;
   } catch (const nb::python_error& error) {

@@ -15,8 +15,8 @@ namespace usm_dlpack::python {
 struct import_request {
   std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
-  /// Whether `__dlpack_device__` and `sycl_queue` are not read before the export. Extensions
-  /// read the queue after it.
+  /// Whether `sycl_queue` is not read before the export, nor `__dlpack_device__` if SYCL lists
+  /// no CUDA device. Extensions read the queue after it.
   bool anywhere = false;
   nb::object stream = nb::none();    ///< the consumer's queue as a Python object
   std::optional<sycl::queue> queue;  ///< the same queue
@@ -31,6 +31,8 @@ struct offered_capsule {
 
 /// Exports an array. If the producer names its own queue, the request's queue is ordered
 /// behind it. Otherwise the producer gets the request's queue as `stream`, if it takes one.
+/// The producer of a CUDA array gets a CUDA stream of this package, and a queue is ordered
+/// behind that: the request's, or else the package's.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_capsule ask_producer(nb::handle x, const import_request& request);
 

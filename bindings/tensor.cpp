@@ -264,7 +264,8 @@ proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {
   const usm_allocation proof = validate(*managed);
   proved_tensor proved(managed->dl_tensor, managed->flags, proof);
   proved.queue = std::move(queue);
-  proved.owner = std::move(managed);
+  own_memory(proved, managed->dl_tensor.device,
+             [&]() -> detail::tensor_owner { return std::move(managed); });
   return proved;
 }
 

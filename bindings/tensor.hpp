@@ -3,6 +3,7 @@
 // Python's DLPackTensor: a proved description of USM, with the owner of the memory.
 #pragma once
 
+#include "copies.hpp"
 #include "dtypes.hpp"
 #include "guarded.hpp"
 
@@ -88,6 +89,24 @@ bool is_tensor(nb::handle object) noexcept;
 
 /// Makes a DLPackTensor.
 nb::object make_tensor(proved_tensor content);
+
+/// Gives a proved tensor its owner. CUDA memory is kept until the queues that use it are done.
+/// @param from the device as the producer names it
+/// @param take returns the owner, and throws nothing; if this function throws, it was not
+/// called
+template <class Take>
+void own_memory(proved_tensor& proved, const DLDevice& from, const Take& take) {
+  if (!detail::is_cuda(from.device_type)) {
+    proved.owner = take();
+    return;
+  }
+  queue_wait waiting;
+  cuda_memory memory(new detail::tensor_owner, std::move(waiting));
+  detail::tensor_owner& owner = *memory;
+  managed_tensor kept = to_managed_tensor(proved.described, std::move(memory), proved.flags);
+  owner = take();
+  proved.owner = std::move(kept);
+}
 
 /// Proves a managed tensor, and takes it over. Its deleter runs also if it is refused.
 /// @throws conversion_error as `validate`

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU of NVIDIA by SYCL's backend cuda: its memory goes to CUDA's libraries and comes from them.
+"""A NVIDIA GPU by SYCL's backend cuda: its memory goes to CUDA's libraries and comes from them.
 
 Nothing here waits by a clock: work is held back on the GPU by a gate that the test opens.
 """
 
 import ctypes
 import gc
+import importlib.util
 import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -404,23 +405,62 @@ def test_the_code_of_the_page_is_right() -> None:
     assert names["usm_of_torch"](new_queue()).tolist() == list(range(12))
 
 
-@pytest.mark.parametrize("before", ["none", "primary"])
-def test_the_current_context_is_as_it_was(streamed: Any, queue: Any, before: str) -> None:
+def test_a_stream_that_records_a_graph_is_refused(streamed: Any) -> None:
+    tensor = to_dlpack_tensor(allocate("device", 48, new_queue()), dtype="f4", queue=new_queue())
+    stream = streamed.new_stream()
+    relaxed = 2
+    call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), relaxed)
+    try:
+        with refused("runtime_error", "stream", found="one that records a CUDA graph"):
+            tensor.cuda_view().__dlpack__(stream=stream)
+    finally:
+        call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(ctypes.c_void_p()))
+    tensor.cuda_view().__dlpack__(stream=stream)
+
+
+def test_memory_that_a_queue_uses_is_not_given_back(streamed: Any, gates: list[Gate]) -> None:
+    array, stream, queue = streamed.zeros(), streamed.new_stream(), new_queue(in_order=True)
+    Reading(queue)
+    streamed.values(array)
+    with streamed.on(stream):
+        gates.append(Gate(stream))
+        streamed.fill(array, 7)
+        tensors = [from_dlpack(array, device=queue)]
+    waiting = Waiting(tensors.clear)
+    assert waiting.is_waiting()
+    gates[-1].open()
+    waiting.end()
+
+
+def test_numba_takes_the_interface() -> None:
+    if importlib.util.find_spec("numba_cuda") is None:
+        return
+    cuda = importlib.import_module("numba.cuda")
+    tensor = to_dlpack_tensor(allocate("device", 48, new_queue()), dtype="i4")
+    assert cuda.as_cuda_array(tensor.cuda_view()).copy_to_host().tolist() == tensor.numpy().tolist()
+
+
+def test_the_current_context_is_as_it_was(streamed: Any, queue: Any) -> None:
     array = streamed.zeros()
     tensor = to_dlpack_tensor(allocate("device", 48, queue), dtype="f4", queue=queue)
-    view = tensor.cuda_view()
-    from_dlpack(array)  # makes the package's queue and stream
-    capsule = array.__dlpack__()
-    del capsule
+    view, capsule = tensor.cuda_view(), from_dlpack(array).cuda_view().__dlpack__()
     primary = current_context()
-    expected = None if before == "none" else primary
-    call("cuCtxSetCurrent", ctypes.c_void_p(expected))
+
+    class Made:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            return capsule
+
+        def __dlpack_device__(self) -> Any:
+            return (2, 0)
+
+    call("cuCtxSetCurrent", None)
     try:
         view.__dlpack__(stream=PER_THREAD)
-        assert current_context() == expected
+        assert current_context() is None
         assert view.__cuda_array_interface__["stream"] == LEGACY
-        assert current_context() == expected
+        assert current_context() is None
+        taken = from_dlpack(Made(), device=queue)
+        assert current_context() is None
     finally:
         call("cuCtxSetCurrent", ctypes.c_void_p(primary))
-    from_dlpack(array, device=queue)
-    assert current_context() == primary
+    assert taken.data == streamed.address(array)

@@ -156,8 +156,8 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
 
 /// Makes a managed tensor from a DLTensor. Copies shape and strides; fills in null strides.
 /// The data must live as long as `owner`. For kDLOneAPI, `data` is at or below the view's
-/// lowest address and `byte_offset` leads to the first element. For kDLCPU, `data` is the
-/// first element and `byte_offset` is 0, as in NumPy. Other device types keep both.
+/// lowest address and `byte_offset` leads to the first element. For kDLCPU and CUDA, `data` is
+/// the first element and `byte_offset` is 0, as in NumPy. Other device types keep both.
 /// @param owner movable; keeps the data alive. The deleter destroys it once, on any thread, in
 ///        Python with or without the GIL. Its destructor must not throw and must not need the
 ///        GIL; for a Python object, pass a `python_owner` (nanobind.hpp)

@@ -10,7 +10,6 @@
 #include <usm_dlpack/sycl/backends.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -226,18 +225,22 @@ inline sycl::device root_of(sycl::device device) {
 /// The id of the root device that CUDA knows by an ordinal, or -1.
 inline std::int32_t find_cuda_device(std::int32_t ordinal) {
   const device_table& table = device_table::get();
-  std::int32_t id = ordinal < 0 ? -1 : static_cast<std::int32_t>(table.devices.size()) - 1;
-  while (id >= 0 && table.cuda_ordinal(id) != ordinal) {
-    --id;
+  for (std::int32_t id = 0; static_cast<std::size_t>(id) < table.devices.size(); ++id) {
+    if (ordinal >= 0 && table.cuda_ordinal(id) == ordinal) {
+      return id;
+    }
   }
-  return id;
+  return -1;
 }
 
 inline bool has_cuda_devices() {
-  const auto& platforms = device_table::get().platforms;
-  return std::any_of(platforms.begin(), platforms.end(), [](const platform_entry& entry) {
-    return entry.queries != nullptr && entry.queries->cuda_ordinal(entry.first_device) >= 0;
-  });
+  const device_table& table = device_table::get();
+  for (std::int32_t id = 0; static_cast<std::size_t>(id) < table.devices.size(); ++id) {
+    if (table.cuda_ordinal(id) >= 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// The id of the root device that a tensor names: the only place that decides which device
