@@ -206,6 +206,8 @@ def test_padded_and_packed_elements_are_not_mixed(memory):
         padded.copy_from(source)
     foreign.managed.flags = IS_SUBBYTE_TYPE_PADDED
     padded.copy_from(source)
+    foreign.tensor.bits = 8  # of which the flag says nothing
+    to_dlpack_tensor(memory, shape=12, dtype="i1").copy_from(source)
 
 
 @pytest.mark.parametrize(

@@ -411,6 +411,38 @@ def test_the_error_that_a_table_sets_is_kept(table):
         from_dlpack(table.array(DLPackTensor.__dlpack_c_exchange_api__))
 
 
+@pytest.mark.parametrize("of_pytorch", [True, False])
+@pytest.mark.parametrize("error", [RuntimeError, LookupError])
+def test_a_runtime_error_of_the_table_of_pytorch_is_told_by_dlpack(memory, error, of_pytorch):
+    """A function of Python stands for the one that exports: it raises what ``__bool__`` does."""
+
+    def fail(_):
+        raise error("by the table")
+
+    table = DLPackExchangeAPI.from_buffer_copy(Table(ForeignTensor(0)).struct)
+    field = DLPackExchangeAPI.managed_tensor_from_py_object_no_sync
+    ctypes.c_void_p.from_buffer(table, field.offset).value = ctypes.cast(
+        ctypes.pythonapi.PyObject_IsTrue, ctypes.c_void_p
+    ).value
+    said = {"requires_grad": False} if of_pytorch else {}
+    array = Table(ForeignTensor(address_of(memory))).array(
+        capsule_of(table), __bool__=fail, **said
+    )
+    if of_pytorch and error is RuntimeError:
+        assert from_dlpack(array).data == address_of(memory)
+    else:
+        with pytest.raises(error, match="by the table"):
+            from_dlpack(array)
+        assert array.asked == []
+
+
+def test_a_table_that_gives_another_major_version_is_not_asked_for_a_stream(table):
+    table.foreign.managed.major = 2
+    with refused("version_unsupported", "version.major"):
+        from_dlpack(table.array())
+    assert table.calls == ["export"]
+
+
 def test_an_older_table_behind_a_newer_one_is_used(table):
     newest = DLPackExchangeAPI(3, prev_api=ctypes.addressof(table.struct))
     newer = DLPackExchangeAPI(2, prev_api=ctypes.addressof(newest))

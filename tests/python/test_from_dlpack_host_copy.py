@@ -58,6 +58,10 @@ def refuse_host(capsule: Any) -> Any:
     raise LookupError("no host memory")
 
 
+def interrupt(capsule: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 EXPORTS: dict[str, Callable[[Any], Any]] = {"it refuses": refuse, "we refuse": lambda x: x}
 
 
@@ -113,6 +117,16 @@ def test_the_first_refusal_is_raised_if_the_host_is_refused_too(foreign_queue, e
     with pytest.raises(kind) as caught:
         from_dlpack(array, device=HERE)
     assert type(caught.value.__cause__) is cause
+
+
+@pytest.mark.parametrize(("export", "exports"), [(interrupt, 1), (refuse, 2)])
+def test_an_interrupt_of_either_export_is_raised(foreign_queue, export, exports):
+    array = ContextArray(allocate("device", 48, foreign_queue), export)
+    if export is refuse:
+        array.export_host = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        from_dlpack(array, device=HERE)
+    assert len(array.asked) == exports
 
 
 def test_a_producer_that_ignores_the_device_is_refused(foreign_queue):

@@ -197,7 +197,6 @@ field = ext.Field(queue, 12)
 array = ext.zeros(queue, 12)
 ext.keep(ext.zeros(queue, 12))
 pending = PendingFill(queue, into=as_usm_memory(field.values))
-waiting = [lambda: ext.zeros(queue, 12), lambda: field.values]
 
 def act():
     global array, field
@@ -206,6 +205,7 @@ def act():
     ext.drop_on_a_thread()
 
 fork(act)
+fork(lambda: [refused(lambda: field.values), refused(lambda: ext.rank_two_const(tensor))])
 pending.end()
 """,
     "functions of an extension refuse SYCL objects": """
@@ -227,6 +227,14 @@ def act():
 fork(act)
 pending.end()
 ext.wait_for(pending.event)
+""",
+    "the handlers of its end do not wait for the work of the parent": """
+import atexit
+from pending_work import PendingFill
+pending = PendingFill(dpctl.SyclQueue())  # out of order
+tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
+fork(atexit._run_exitfuncs)
+pending.end()
 """,
     "it ends after a refusal": "fork(lambda: refusal_of(use), leave=sys.exit)",
     "a child of a child is refused": "fork(lambda: fork(lambda: refused(tensor.__dlpack__)))",

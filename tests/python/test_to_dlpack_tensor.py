@@ -169,6 +169,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "strides[1]", "", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
     (*STRIDES, "", {"strides": (1, 1), "dtype": None}),
     (*SHAPE, "found None", {"strides": (1,)}),
+    (*SHAPE, "found None", {"strides": (1,), "byte_offset": 4, "dtype": None}),
     (*SHAPE, "", {"byte_offset": 2}),
     (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
     (ValueError, "byte_offset", "expected at most 48,", {"byte_offset": 64}),
@@ -233,6 +234,7 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "a part behind another part": (lambda x: part(x, 8, 24, base=part(x, 0, 7)), 0, 15),
     "a chain": (in_a_chain, -8, 31),
     "a circle": (in_a_circle, 0, 15),
+    "the end of a memory": (lambda memory: part(memory, 48, 48, base=memory), -48, -1),
     "a tensor": (
         lambda memory: to_dlpack_tensor(memory, shape=(2, 3), strides=(-8, 2), byte_offset=12),
         -8, 4,
@@ -397,6 +399,7 @@ ANEW: list[tuple[dict[str, Any], dict[str, Any], tuple[int, ...], tuple[int, ...
     ({"shape": (3, 2), "strides": (4, 2)}, {"dtype": "i4"}, (3, 2), (4, 2), "int32"),
     ({"shape": (2, 3), "strides": (3, 1)}, {"dtype": "u2"}, (12,), (1,), "uint16"),
     ({"shape": (6, 1), "strides": (1, 9)}, {"byte_offset": 4}, (5,), (1,), "float32"),
+    ({"shape": (0, 2), "strides": (7, 3)}, {"dtype": "uint8"}, (0,), (1,), "uint8"),
     ({"shape": (3, 2), "strides": (4, 1)}, {"dtype": "u2", "shape": 20}, (20,), (1,), "uint16"),
     ({"shape": (3, 4)}, {"strides": (1, 3)}, (3, 4), (1, 3), "float32"),
     ({"shape": (3, 4), "strides": (1, 3)}, {}, (3, 4), (1, 3), "float32"),
