@@ -88,32 +88,28 @@ offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& 
 struct borrowed_capsule {
   nb::object capsule;
   capsule_content content;
-  bool taken = false;
 };
 
 void give_back(PyObject* holder) noexcept {
   const nb::error_scope keep;
   auto* held = static_cast<borrowed_capsule*>(PyCapsule_GetPointer(holder, nullptr));
-  if (held->taken) {
-    mark_capsule(held->capsule, held->content, capsule_state::fresh);
-  }
+  mark_capsule(held->capsule, held->content, capsule_state::fresh);
   delete held;
 }
 
 /// The owner of a capsule's content: the capsule itself if nobody else refers to it.
 nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
+  // Reading `sycl_queue` may have run code that took the capsule.
+  static_cast<void>(read_capsule(capsule));
 #if !defined(Py_GIL_DISABLED)
   if (Py_REFCNT(capsule.ptr()) == 1) {
     return std::move(capsule);
   }
 #endif
   auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
-  const nb::object holder = checked(PyCapsule_New(made.get(), nullptr, &give_back));
-  borrowed_capsule& held = *made.release();
-  // The garbage collector may have run code that took the capsule.
-  static_cast<void>(read_capsule(capsule));
+  nb::object holder = checked(PyCapsule_New(made.get(), nullptr, &give_back));
+  made.release();
   mark_capsule(capsule, content, capsule_state::consumed);
-  held.taken = true;
   return holder;
 }
 

@@ -22,7 +22,17 @@ import pytest
 import tvm_ffi
 import usm_dlpack
 from c_exchange_api import Table
-from capsules import IS_COPIED, READ_ONLY, VERSIONED, ForeignArray, ForeignTensor, OldArray, name_of
+from capsules import (
+    IS_COPIED,
+    READ_ONLY,
+    VERSIONED,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    call_deleter,
+    consume,
+    name_of,
+)
 from dpctl import memory as usm
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill, answer_behind
@@ -102,6 +112,13 @@ def by_itself(array: Any, *names: str) -> Any:
     return types.SimpleNamespace(**{name: getattr(array, name) for name in names})
 
 
+class Number(float):
+    """A number that says that it is an array; a function of numbers may be meant."""
+
+    def __getattr__(self, name: str) -> Any:
+        return pytest.fail(name)
+
+
 INTERFACE = "__sycl_usm_array_interface__"
 ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
     "a tensor of this package": lambda tensor, _: tensor,
@@ -122,6 +139,12 @@ ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "a proxy": lambda tensor, _: Proxy(lambda name: getattr(tensor, name)),
 }
+
+
+def test_an_interrupt_of_an_export_is_raised_though_the_array_has_an_interface(ext, memory):
+    members = {"__dlpack__": lambda self, **_: fail(KeyboardInterrupt)}
+    with pytest.raises(KeyboardInterrupt):
+        ext.rank_one(type("Array", (TypedArray,), members)(memory))
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError])
@@ -159,6 +182,7 @@ def test_a_foreign_capsule_lives_as_long_as_the_call(ext, memory, legacy):
     [
         None,
         1,
+        Number(),
         object(),
         types.SimpleNamespace(__dlpack__=None),
         Proxy(lambda _: lambda **keywords: pytest.fail("called")),  # has every attribute
@@ -489,6 +513,29 @@ def test_a_capsule_that_its_producer_keeps_is_taken_for_the_call(ext, shared):
     array.answer = None
     gc.collect()
     assert foreign.deletions == 1
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_capsule_that_is_taken_while_the_queue_is_read_is_refused(ext, memory, keeps):
+    foreign = ForeignTensor(address_of(memory))
+
+    class Array:
+        def __dlpack__(self) -> Any:
+            self.given = foreign.capsule()
+            return self.given
+
+        @property
+        def sycl_queue(self) -> None:
+            taken.append(consume(self.given))
+            if not keeps:
+                del self.given
+
+    taken: list[Any] = []
+    array = Array()
+    with refused("capsule_unusable", "capsule", found='"used_dltensor_versioned"', wanted=None):
+        ext.rank_two_const(array)
+    assert foreign.deletions == 0
+    call_deleter(taken[0])
 
 
 # --- Containers and casts -------------------------------------------------------------------------
@@ -923,6 +970,12 @@ _EXPECTED = "usm_dlpack: expected a package with the interface 8, found none; bu
         (
             _CORE + "core._package_interface = core.DLPackTensor.__dlpack_c_exchange_api__",
             _EXPECTED,
+        ),
+        (
+            _CORE + "from capsules import new_capsule; import ctypes; old = ctypes.c_uint32(7); "
+            "core._package_interface = new_capsule(ctypes.addressof(old), "
+            "b'usm_dlpack.package_interface')",
+            _EXPECTED.replace("none", "7"),
         ),
     ],
 )
