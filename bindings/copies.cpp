@@ -213,7 +213,6 @@ tensor_copy describe_copy(const proved_tensor& source, copy_memory memory, DLDev
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
   tensor_copy made{source.described, flags, std::move(memory)};
   made.described.data = made.memory.get();
-  made.described.byte_offset = 0;
   made.described.device = device;
   if (compact) {
     made.described.strides = nullptr;
@@ -342,7 +341,7 @@ tensor_copy copy_to_host(const proved_tensor& source, bool c_order) {
     const without_gil unlocked;
     detail::ask_runtime("data", [&] { copy_span(source, memory.get()); });
   }
-  return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact || c_order);
+  return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact);
 }
 
 tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,

@@ -75,7 +75,6 @@ constexpr const char* copy_from_doc =
     "    If `host` is no array, or `queue` is no queue.";
 
 void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
-  const nb::object kept = nb::borrow(self);
   const proved_tensor& to = ready_tensor(self).get();
   check_process();
   check_writable(to);
@@ -85,7 +84,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
     device_for_queue(to.described.data, to.structure().empty, to.described.device,
                      to.proof.context(), *also);
   }
-  const exportable read = make_values_exportable(host, {to.described.dtype, to.storage()});
+  const exportable read = make_values_exportable(host, to.described.dtype);
   import_request request;
   request.anywhere = true;
   const offered_capsule offered = ask_producer(read.array, request);

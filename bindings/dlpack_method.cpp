@@ -150,8 +150,6 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
                           nb::handle dl_device, nb::handle copy) {
   const tensor& source = ready_tensor(self);
   check_process();
-  // Reading the keywords may run code that drops the last reference to the tensor.
-  const nb::object kept = nb::borrow(self);
   const DLDevice own = source.get().described.device;
   const export_place to = read_device(dl_device, own);
   const consumer_stream consumer =

@@ -333,7 +333,7 @@ exportable make_exportable(nb::handle x) {
   return {exported.attr("view")(bits), element};
 }
 
-exportable make_values_exportable(nb::handle host, element_type expected) {
+exportable make_values_exportable(nb::handle host, DLDataType expected) {
   static imported asarray{"numpy", "asarray"};
   static imported memoryview{"builtins", "memoryview"};
   nb::object values = nb::borrow(host);
@@ -358,11 +358,8 @@ exportable make_values_exportable(nb::handle host, element_type expected) {
   if (const nb::object exported = find_exported_by_numpy(values); exported.is_valid()) {
     const nb::object dtype = exported.attr("dtype");
     if (!find_element(dtype)) {
-      const nb::object own = find_numpy_dtype(expected);
-      detail::refuse(
-          errc::dtype_mismatch, "dtype",
-          own.is_valid() ? nb::cast<std::string>(nb::str(own)) : dtype_name(expected.dtype),
-          text_of(dtype), "convert the values with astype");
+      detail::refuse(errc::dtype_mismatch, "dtype", dtype_name(expected), text_of(dtype),
+                     "convert the values with astype");
     }
   }
   return make_exportable(values);

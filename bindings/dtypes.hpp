@@ -62,6 +62,6 @@ struct exportable {
 exportable make_exportable(nb::handle x);
 /// The same, also for objects without `__dlpack__` that have an array interface or a buffer.
 /// @param expected the dtype that a refusal names
-exportable make_values_exportable(nb::handle host, element_type expected);
+exportable make_values_exportable(nb::handle host, DLDataType expected);
 
 }  // namespace usm_dlpack::python

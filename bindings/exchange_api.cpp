@@ -181,7 +181,6 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
     }
     detail::check_device_type({type, device_id});
     check_process();
-    detail::working_device(device_id);
     *out = &streams_of_thread().ask(device_id);
   });
 }

@@ -43,10 +43,8 @@ void check_copy(bool needed, const destination& wanted, const char* field,
 /// @param source has no owner yet
 nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
                           const capsule_content& content, const destination& wanted) {
-  const bool on_host = source.is_on_host();
   const std::int32_t id = wanted.device_id ? *wanted.device_id : source.proof.device_id();
-  const sycl::usm::alloc kind =
-      wanted.usm_type.value_or(on_host ? sycl::usm::alloc::device : source.proof.usm_type());
+  const sycl::usm::alloc kind = wanted.usm_type.value_or(source.proof.usm_type());
   std::optional<sycl::queue> queue = wanted.request.queue;
   if (!queue && source.queue && device_id(source.queue->get_device()) == id) {
     queue = source.queue;

@@ -171,7 +171,6 @@ nb::tuple device_tuple(const tensor& self) {
 // consumer names no queue here, so this waits for the tensor's queue.
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
-  const nb::object kept = nb::borrow(object);  // while other threads run
   const tensor& self = ready_tensor(object);
   const DLTensor& described = self.get().described;
   if (self.queue()) {
@@ -191,7 +190,6 @@ nb::object array_interface(nb::handle_t<tensor> object) {
 }
 
 nb::object to_numpy(nb::handle_t<tensor> object) {
-  const nb::object kept = nb::borrow(object);  // while other threads run
   const tensor& self = ready_tensor(object);
   numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
   check_process();

@@ -70,7 +70,7 @@ class kept_argument {
   /// Whether the value can be taken without throwing. Casters of containers ask this first.
   template <class>
   bool can_cast() const noexcept {
-    return error_ == nullptr && value.has_value();
+    return value.has_value();
   }
 
   explicit operator Value&() { return get(); }
