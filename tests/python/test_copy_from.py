@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArray, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
-from pending_work import FINISHED, answer_behind
+from pending_work import FINISHED, Waiting, answer_behind
 from refusals import refused, wrong_argument
 from usm_dlpack import from_dlpack, to_dlpack_tensor
 
@@ -150,6 +150,21 @@ def test_it_waits_for_both_queues(named, usm_type, start):
     values = np.arange(12, dtype=np.int32)
     assert answer_behind(pending, lambda: tensor.copy_from(values, queue=both[1])) is None
     assert tensor.numpy().tolist() == values.tolist()
+
+
+def test_the_capsule_of_the_values_is_taken_while_it_waits(start):
+    pending = start(new_queue())
+    values = np.arange(12, dtype=np.int32)
+    foreign = ForeignTensor(values.ctypes.data, shape=(12,), dtype=(0, 32, 1))
+    foreign.tensor.device_type = 1
+    source = ForeignArray(foreign, device=(1, 0))
+    tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
+    waiting = Waiting(lambda: tensor.copy_from(source))
+    assert waiting.is_waiting()
+    assert name_of(source.given) == b"used_dltensor_versioned"
+    pending.open()
+    waiting.end()
+    assert (foreign.deletions, tensor.numpy().tolist()) == (1, values.tolist())
 
 
 def test_it_waits_before_it_reads_values_in_the_same_memory(start):

@@ -192,4 +192,6 @@ else:
     with refused("pointer_unknown", "data"):
         to_dlpack_tensor(claims)
 assert to_dlpack_tensor(memory, queue=new_queue(devices[1])).device == (14, 1)
+# No queue works on an empty tensor.
+to_dlpack_tensor(memory, shape=0).copy_from(b"", queue=queue)
 """)

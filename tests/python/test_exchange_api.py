@@ -371,6 +371,17 @@ def test_each_thread_has_a_work_stream_of_its_own(memory):
     assert (Waiting(work).end(), api.queue()) == (other, mine)
 
 
+def test_lent_memory_goes_without_the_work_of_a_later_stream(start):
+    made = from_dlpack(np.zeros(12, np.int32), device=(14, 0))
+    api.borrow(made)
+    api.stream(0)
+    pending = start(new_queue(in_order=True))
+    borrow_pending(pending)
+    assert api.queue() == pending.queue
+    del made  # does not wait
+    assert pending.is_pending
+
+
 def test_copy_is_kept_with_a_table(table, memory):
     assert from_dlpack(table.array(), copy=False).data == address_of(memory)
     assert from_dlpack(table.array(), copy=True).data != address_of(memory)
@@ -425,9 +436,7 @@ def test_a_runtime_error_of_the_table_of_pytorch_is_told_by_dlpack(memory, error
         ctypes.pythonapi.PyObject_IsTrue, ctypes.c_void_p
     ).value
     said = {"requires_grad": False} if of_pytorch else {}
-    array = Table(ForeignTensor(address_of(memory))).array(
-        capsule_of(table), __bool__=fail, **said
-    )
+    array = Table(ForeignTensor(address_of(memory))).array(capsule_of(table), __bool__=fail, **said)
     if of_pytorch and error is RuntimeError:
         assert from_dlpack(array).data == address_of(memory)
     else:

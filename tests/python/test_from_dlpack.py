@@ -103,6 +103,7 @@ def test_an_answer_that_is_no_capsule_is_refused(answer):
         (None, "one without a name"),
         (b"used_dltensor_versioned", 'one named "used_dltensor_versioned"'),
         (b"SyclQueueRef", 'one named "SyclQueueRef"'),
+        (b"\xff", r'one named "\xff"'),
     ],
 )
 def test_a_capsule_that_is_not_fresh_is_refused(name, found):
@@ -121,7 +122,7 @@ def test_a_capsule_that_is_not_fresh_is_refused(name, found):
         ((10, 0), "device.device_type", "kDLROCM (10)"),
         *(
             (nonsense, "__dlpack_device__", repr(nonsense))
-            for nonsense in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40))
+            for nonsense in (None, (14,), (14.0, 0), (2**40, 0), (14, 2**40), (14, -(2**40)))
         ),
     ],
 )

@@ -11,7 +11,16 @@ import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import IS_COPIED, NEWEST, ForeignArray, ForeignTensor, OldArray, content_of, name_of
+from capsules import (
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    NEWEST,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    content_of,
+    name_of,
+)
 from memory_sources import TypedArray, address_of, allocate, kept, new_queue
 from refusals import refused, wrong_argument
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
@@ -181,7 +190,10 @@ def test_null_strides_and_any_of_extent_one_are_c_order(memory, strides):
 @pytest.mark.parametrize(
     ("kind", "keyword", "value"),
     [
-        *((ValueError, "device", value) for value in ((14,), (2, 0), (), "cpu:99", "cpu\0x")),
+        *(
+            (ValueError, "device", value)
+            for value in ((14,), (14, 0, 0), (2, 0), (), "cpu:99", "cpu\0x")
+        ),
         *((ValueError, "device", (kind, 0)) for kind in ("14", 14.0, None, DeviceType.NONE)),
         *((ValueError, "device", (14, number)) for number in (2**31, -(2**31) - 1)),
         *((TypeError, "device", (14, number)) for number in (0.0, "0", None)),
@@ -252,6 +264,14 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
     assert from_dlpack(exporting, device=asked).dtype == np.float32
     with refused("dtype_unsupported", "dtype", expected="native byte order", remedy="convert"):
         from_dlpack(np.zeros(3, np.dtype(ml_dtypes.bfloat16).newbyteorder(">")), device=HERE)
+
+
+def test_padded_elements_of_another_host_library_are_read_by_their_strides():
+    values = np.arange(24, dtype=np.uint8) % 8
+    foreign = ForeignTensor(values.ctypes.data, shape=(12,), strides=(2,), dtype=(0, 4, 1))
+    foreign.tensor.device_type, foreign.managed.flags = 1, IS_SUBBYTE_TYPE_PADDED
+    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=HERE)
+    assert made.numpy().view(np.uint8).tolist() == values[::2].tolist()
 
 
 def test_a_filter_string_without_any_device_is_no_device(new_process):

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from memory_sources import TypedArray, allocate, owned
+from capsules import ForeignArray, ForeignTensor
+from memory_sources import TypedArray, address_of, allocate, owned
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor
 
 
@@ -28,6 +29,13 @@ def test_a_capsule_dies_beside_an_error_that_stays_what_it_is(memory):
     with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
         np.from_dlpack(Array())
     assert gone() is None
+
+
+def test_a_tensor_dies_beside_an_error_that_stays_what_it_is(memory):
+    foreign = ForeignTensor(address_of(memory))
+    with pytest.raises(ZeroDivisionError):
+        _ = (from_dlpack(ForeignArray(foreign)), 1 / 0)  # Python drops the first meanwhile
+    assert foreign.deletions == 1
 
 
 @pytest.mark.parametrize(
@@ -135,12 +143,17 @@ def test_a_copy_goes_without_the_gil_whatever_kernel_works(succeed):
 
 
 IN_A_HOST_TASK = """
+import time
+from pending_frees import is_usm, zeros
 for in_order in (True, False):
     queue = new_queue(in_order=in_order)
-    x = from_dlpack(np.zeros(12, np.int32), device=queue)
+    x = from_dlpack(zeros, device=queue)
+    address = x.data
     queue._submit_keep_args_alive([x], [])  # which needs the GIL
     del x
     queue.wait()
+    while is_usm(address):
+        time.sleep(0.01)
 """
 
 

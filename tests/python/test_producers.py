@@ -292,6 +292,11 @@ def test_what_getattr_gives_counts_where_a_property_fails(foreign, queue):
     assert from_dlpack(array).sycl_queue == queue
 
 
+def test_a_device_method_that_is_none_is_no_method(foreign):
+    array = type("Array", (ForeignArray,), {"__dlpack_device__": None})(foreign)
+    assert from_dlpack(array).data == foreign.tensor.data
+
+
 def test_a_proxy_without_a_queue_has_none(foreign):
     own = ForeignArray(foreign)
 

@@ -3,6 +3,7 @@
 
 import copy
 import gc
+import operator
 import pickle
 import weakref
 from collections.abc import Callable
@@ -116,14 +117,17 @@ def test_extents_and_strides_may_be_lists(memory):
     "call",
     [
         lambda tensor, n: to_dlpack_tensor(tensor, shape=n),
+        lambda tensor, n: to_dlpack_tensor(tensor, shape=map(operator.index, [n])),
         lambda tensor, n: to_dlpack_tensor(tensor, byte_offset=n),
         lambda tensor, n: from_dlpack(tensor, device=(14, n)),
         lambda tensor, n: from_dlpack(tensor, device=(n, 0)),
         lambda tensor, n: validate(tensor, ndim=n),
+        lambda tensor, n: validate(tensor, usm_types=map(operator.index, [n])),
         lambda tensor, n: root_device(n),
     ],
-    ids=["shape", "byte_offset", "device_id", "device_type", "ndim", "root_device"],
-)
+    ids=["shape", "an iterator", "byte_offset", "device_id", "device_type", "ndim", "names",
+         "root_device"],
+)  # fmt: skip
 def test_an_error_of_an_integer_is_raised(call, tensor):
     class Index:
         def __index__(self) -> int:
@@ -175,6 +179,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "byte_offset", "expected at most 48,", {"byte_offset": 64}),
     (TypeError, "queue", "an object of type int", {"queue": 5}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
+    (ValueError, "byte_offset", f"found {-(2**62)};", {"shape": 1, "byte_offset": -(2**62)}),
     *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
     (TypeError, "shape", "an object of type Shown;", {"shape": Shown()}),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
@@ -483,6 +488,17 @@ def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
 ):
     with stopped(rule, field, found):
         to_dlpack_tensor(TypedArray(unpooled, **changes))
+
+
+def test_an_interrupt_of_a_version_that_is_compared_is_raised(memory):
+    class Version:
+        def __eq__(self, _: object) -> bool:
+            raise KeyboardInterrupt
+
+        __hash__ = None
+
+    with pytest.raises(KeyboardInterrupt):
+        to_dlpack_tensor(TypedArray(memory, version=Version()))
 
 
 class Pair(list):  # type: ignore[type-arg]
