@@ -106,8 +106,7 @@ memory_place read_syclobj(nb::handle syclobj) {
   }
   const nb::object carried = carried_by(syclobj);
   std::optional<sycl::queue> queue = find_queue(carried);
-  const sycl::context context = queue ? queue->get_context() : to_context(carried);
-  return {context, std::move(queue)};
+  return {to_context(carried), std::move(queue)};
 }
 
 bool is_device_of_type(nb::handle pair, DLDeviceType type) {
