@@ -166,7 +166,7 @@ class cuda_device_streams {
 
   sycl::context context_;
   CUcontext primary_ = nullptr;
-  std::array<CUstream, 8> streams_{};
+  std::array<CUstream, 4> streams_{};
   std::size_t next_ = 0;
   std::deque<std::pair<CUevent, sycl::event>> in_use_;  ///< with the barrier that waits for it
   std::mutex guard_;

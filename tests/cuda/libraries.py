@@ -9,9 +9,7 @@ from typing import Any
 COUNT = 12
 # The legacy default stream, and that of the thread.
 LEGACY, PER_THREAD = 1, 2
-# Kept, because a stream that is dropped is destroyed, and the driver may still read a semaphore.
-_streams: list[Any] = []
-_semaphores: list[Any] = []
+_streams: list[Any] = []  # kept, because a stream that is dropped is destroyed
 
 
 class Torch:
@@ -131,16 +129,16 @@ def call(name: str, *arguments: Any) -> None:
 class Gate:
     """Holds back what is submitted to a stream from now on, until it is opened.
 
-    The host function of the stream is libc's `sem_wait`, so no Python code runs for it.
+    The GPU waits until a number in pinned memory is not 0. No thread of the host waits.
     """
 
     def __init__(self, stream: int) -> None:
-        self._libc = ctypes.CDLL(None)
-        self._semaphore = ctypes.create_string_buffer(64)
-        _semaphores.append(self._semaphore)
-        self._libc.sem_init(self._semaphore, 0, 0)
-        waiting = ctypes.cast(self._libc.sem_wait, ctypes.c_void_p)
-        call("cuLaunchHostFunc", ctypes.c_void_p(stream), waiting, self._semaphore)
+        address = ctypes.c_void_p()
+        call("cuMemAllocHost_v2", ctypes.byref(address), ctypes.c_size_t(4))
+        self._number = ctypes.cast(address, ctypes.POINTER(ctypes.c_uint32))
+        self._number[0] = 0
+        at_least = 0
+        call("cuStreamWaitValue32_v2", ctypes.c_void_p(stream), address, 1, at_least)
 
     def open(self) -> None:
-        self._libc.sem_post(self._semaphore)
+        self._number[0] = 1
