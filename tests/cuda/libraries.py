@@ -9,7 +9,8 @@ from typing import Any
 COUNT = 12
 # The legacy default stream, and that of the thread.
 LEGACY, PER_THREAD = 1, 2
-_streams: list[Any] = []  # kept, because a stream that is dropped is destroyed
+# By handle. They are kept, because a stream that is dropped is destroyed.
+_streams: dict[int, Any] = {}
 
 
 class Torch:
@@ -25,8 +26,9 @@ class Torch:
         return self.torch.zeros(COUNT, dtype=getattr(self.torch, dtype), device="cuda:0")
 
     def new_stream(self) -> int:
-        _streams.append(self.torch.cuda.Stream(0))
-        return int(_streams[-1].cuda_stream)
+        made = self.torch.cuda.Stream(0)
+        _streams[made.cuda_stream] = made
+        return int(made.cuda_stream)
 
     def on(self, stream: int) -> Any:
         made = self.torch.cuda
@@ -66,13 +68,14 @@ class Cupy:
         return self.cupy.zeros(COUNT, dtype=dtype)
 
     def new_stream(self) -> int:
-        _streams.append(self.cupy.cuda.Stream(non_blocking=True))
-        return int(_streams[-1].ptr)
+        made = self.cupy.cuda.Stream(non_blocking=True)
+        _streams[made.ptr] = made
+        return int(made.ptr)
 
     def on(self, stream: int) -> Any:
         made = self.cupy.cuda.Stream
         known = {LEGACY: made.null, PER_THREAD: made.ptds}
-        return known.get(stream) or next(one for one in _streams if one.ptr == stream)
+        return known.get(stream) or _streams[stream]
 
     def fill(self, array: Any, value: int) -> None:
         array.fill(value)
