@@ -164,8 +164,8 @@ void register_library_views(guarded_module& module) {
            "Refuse: NumPy comes here only if it lacks the dtype.");
   register_view<cuda_view>(
       module, "CudaView", "@typing.final\nclass CudaView(object)",
-      "A tensor's memory as an CUDA array, without a copy; it keeps the memory alive.\n\n"
-      "Made by `DLPackTensor.cuda_view`, for PyTorch, CuPy, JAX and Numba.",
+      "A tensor's memory as a CUDA array, without a copy; it keeps the memory alive.\n\n"
+      "Made by `DLPackTensor.cuda_view`, for PyTorch, CuPy, JAX and others.",
       "Export as a capsule of kDLCUDA. `stream` is the consumer's CUDA stream: 1, 2, a handle,\n"
       "or None for the legacy default stream. Its later work waits for the tensor's\n"
       "``sycl_queue``, and the host does not. -1: nobody waits.",
@@ -173,9 +173,9 @@ void register_library_views(guarded_module& module) {
       .def_prop_ro(
           "__cuda_array_interface__", &cuda_interface,
           nb::sig("def __cuda_array_interface__(self) -> dict[str, typing.Any]"),
-          "Numba's description of the memory, version 3; an AttributeError for a dtype that\n"
-          "NumPy lacks. Reading it orders the legacy default stream, which it names, behind\n"
-          "the tensor's ``sycl_queue``.");
+          "The CUDA Array Interface, version 3; an AttributeError for a dtype that NumPy lacks.\n"
+          "Reading it orders the legacy default stream, which it names, behind the tensor's\n"
+          "``sycl_queue``.");
 }
 
 }  // namespace usm_dlpack::python

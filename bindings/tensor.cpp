@@ -352,7 +352,7 @@ void register_tensor(guarded_module& module) {
       .def(
           "cuda_view", &make_cuda_view, nb::sig("def cuda_view(self) -> CudaView"),
           "Return an object by which CUDA libraries see the memory without a copy: PyTorch,\n"
-          "CuPy, JAX and Numba. Their stream is ordered behind `sycl_queue`. Raises\n"
+          "CuPy, JAX and others. Their stream is ordered behind `sycl_queue`. Raises\n"
           "ConversionError for a device of another backend than CUDA.\n\n"
           "Later work on `sycl_queue` does not wait for the consumer's stream. The view keeps\n"
           "the memory alive.")

@@ -269,7 +269,8 @@ def test_a_view_of_an_extension_has_a_queue_behind_the_stream(
     extension = extension_under_test.load()
     array, stream = streamed.zeros("float32"), streamed.new_stream()
     control, reading = (Reading(new_queue(in_order=True)) for _ in range(2))
-    streamed.fill(array, 0)
+    for value in (1, 0):  # loads the kernel, which would wait for the gate
+        streamed.fill(array, value)
     streamed.values(array)
     with streamed.on(stream):
         gates.append(Gate(stream))
