@@ -195,12 +195,7 @@ managed_tensor export_managed(nb::handle self) {
 void add_dlpack_method(tensor_class& made) {
   made.def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
-           nb::arg("copy") = nb::none(),
-           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
-                   "max_version: tuple[int, int] | None = None, "
-                   "dl_device: tuple[int, int] | None = None, "
-                   "copy: bool | None = None) -> typing.Any"),
-           export_doc);
+           nb::arg("copy") = nb::none(), nb::sig(dlpack_signature), export_doc);
 }
 
 }  // namespace usm_dlpack::python

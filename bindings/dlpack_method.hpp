@@ -11,6 +11,13 @@ namespace usm_dlpack::python {
 /// @pre `self` is a DLPackTensor
 managed_tensor export_managed(nb::handle self);
 
+/// The signature of every `__dlpack__` of this package.
+inline constexpr const char* dlpack_signature =
+    "def __dlpack__(self, *, stream: typing.Any | None = None, "
+    "max_version: tuple[int, int] | None = None, "
+    "dl_device: tuple[int, int] | None = None, "
+    "copy: bool | None = None) -> typing.Any";
+
 void add_dlpack_method(tensor_class& made);
 
 }  // namespace usm_dlpack::python

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "library_views.hpp"
 #include "cuda_streams.hpp"
+#include "dlpack_method.hpp"
 #include "dtypes.hpp"
 #include "process.hpp"
 #include "queues.hpp"
@@ -109,12 +110,7 @@ guarded_class<View> register_view(guarded_module& module, const char* name,
                            nb::type_slots(slots), nb::sig(signature), doc);
   made.def("__dlpack__", &export_capsule<View>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
-           nb::arg("copy") = nb::none(),
-           nb::sig("def __dlpack__(self, *, stream: typing.Any | None = None, "
-                   "max_version: tuple[int, int] | None = None, "
-                   "dl_device: tuple[int, int] | None = None, "
-                   "copy: bool | None = None) -> typing.Any"),
-           export_doc)
+           nb::arg("copy") = nb::none(), nb::sig(dlpack_signature), export_doc)
       .def("__dlpack_device__", &device_of<View>,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), device_doc);
   return made;

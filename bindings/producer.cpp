@@ -88,19 +88,9 @@ struct exported_capsule {
 /// the last is raised, with the first as its context unless it has a context already.
 exported_capsule ask_by_dlpack(nb::handle method, const stream_choices& streams,
                                std::optional<bool> copy) {
-  struct keywords {
-    nb::handle stream;  ///< null if none is passed
-    bool version;
-  };
-  std::vector<keywords> tried;
-  for (const bool version : {true, false}) {
-    for (const nb::object& stream : streams) {
-      tried.push_back({stream, version});
-    }
-  }
-  tried.insert(tried.end(), {{{}, true}, {{}, false}});
   std::optional<nb::python_error> first;
-  for (const auto& [stream, version] : tried) {
+  /// @return an invalid object after a TypeError
+  const auto ask = [&](nb::handle stream, bool version) -> nb::object {
     for (const bool with_copy : {true, false}) {
       if (with_copy && copy != false) {  // copies are made here
         continue;
@@ -115,11 +105,24 @@ exported_capsule ask_by_dlpack(nb::handle method, const stream_choices& streams,
                    {names().stream, stream},
                    {names().copy, with_copy ? Py_False : nullptr}});
       if (capsule.is_valid()) {
-        return {std::move(capsule), stream.is_valid()};
+        return capsule;
       }
       if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
         throw nb::python_error();
       }
+    }
+    return {};
+  };
+  for (const bool version : {true, false}) {
+    for (const nb::object& stream : streams) {
+      if (nb::object capsule = ask(stream, version); capsule.is_valid()) {
+        return {std::move(capsule), true};
+      }
+    }
+  }
+  for (const bool version : {true, false}) {
+    if (nb::object capsule = ask({}, version); capsule.is_valid()) {
+      return {std::move(capsule), false};
     }
   }
   nb::python_error last;
