@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -31,6 +30,7 @@ from dev import (  # noqa: E402
     absent,
     require_debian_packages,
     run,
+    run_tests,
 )
 
 HERE = Path(__file__).resolve().parent
@@ -128,32 +128,15 @@ def facts() -> dict[str, str]:
     return found
 
 
-def run_tests(*command: str | Path) -> list[str]:
-    """Run tests that report in JUnit's XML to `REPORT`; return the names of their classes.
-
-    Refuses if one failed or was skipped, or there was none.
-    """
-    REPORT.unlink(missing_ok=True)
-    status = run("timeout", "900", *command, environment=ENVIRONMENT, check=False)
-    tests = list(ElementTree.parse(REPORT).iter("testcase")) if REPORT.exists() else []
-    ran = [test.get("classname", "") for test in tests if test.find("skipped") is None]
-    if status != 0 or not ran or len(ran) != len(tests):
-        raise RefusalError(
-            f"tests: expected exit status 0 and {len(tests) or 'some'} tests that ran, "
-            f"found {status} and {len(ran)}; read what they printed above"
-        )
-    return ran
-
-
 def run_gtest() -> list[str]:
-    options = ("--gtest_brief=1", f"--gtest_output=xml:{REPORT}")
-    program = BUILD / "tests/cpp/sycl_tests"
-    return run_tests(program, f"--gtest_filter=*-{':'.join(LEFT_OUT_CPP)}", *options)
+    chosen = f"--gtest_filter=*-{':'.join(LEFT_OUT_CPP)}"
+    options = (chosen, "--gtest_brief=1", f"--gtest_output=xml:{REPORT}")
+    return run_tests(REPORT, ENVIRONMENT, BUILD / "tests/cpp/sycl_tests", *options)
 
 
 def run_pytest(*arguments: str | Path) -> list[str]:
     pytest = (VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}")
-    return run_tests(*pytest, *arguments)
+    return run_tests(REPORT, ENVIRONMENT, *pytest, *arguments)
 
 
 def page_of(found: dict[str, str], cpp: list[str], python: list[str], bridge: list[str]) -> str:

@@ -19,12 +19,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 import rig
 from rig import FOLDER, ROOT, VENV
 
-from dev import WHEELS, RefusalError, run
+from dev import WHEELS, RefusalError, run_tests
 
 HERE = Path(__file__).resolve().parent
 PYTHON_TESTS = ROOT / "tests" / "python"
@@ -147,27 +146,10 @@ def build() -> None:
     VENV.run("cmake", "--build", "--preset", "drivers")
 
 
-def run_tests(configuration: str, *command: str | Path, **variables: str) -> list[str]:
-    """Run tests that report in JUnit's XML to `REPORT`; return the names of their classes.
-
-    Refuses if one failed or was skipped, or there was none.
-    """
-    REPORT.unlink(missing_ok=True)
-    environment = rig.environment_of(configuration) | variables
-    status = run("timeout", "900", *command, environment=environment, check=False)
-    tests = list(ElementTree.parse(REPORT).iter("testcase")) if REPORT.exists() else []
-    ran = [test.get("classname", "") for test in tests if test.find("skipped") is None]
-    if status != 0 or not ran or len(ran) != len(tests):
-        raise RefusalError(
-            f"tests: expected exit status 0 and {len(tests) or 'some'} tests that ran, "
-            f"found {status} and {len(ran)}; read what they printed above"
-        )
-    return ran
-
-
 def run_gtest(configuration: str, devices: str, chosen: str) -> set[str]:
     options = (f"--gtest_filter={chosen}", "--gtest_brief=1", f"--gtest_output=xml:{REPORT}")
-    return {*run_tests(configuration, PROGRAM, *options, USM_DLPACK_TEST_DEVICES=devices)}
+    environment = rig.environment_of(configuration) | {"USM_DLPACK_TEST_DEVICES": devices}
+    return {*run_tests(REPORT, environment, PROGRAM, *options)}
 
 
 def run_pytest(configuration: str, *arguments: str | Path) -> None:
@@ -176,7 +158,7 @@ def run_pytest(configuration: str, *arguments: str | Path) -> None:
         "PYTHONPATH": f"{HERE}:{PYTHON_TESTS / 'support'}",
         "DRIVER_CONFIGURATION": configuration,
     }
-    run_tests(configuration, *pytest, *arguments, **ours)
+    run_tests(REPORT, rig.environment_of(configuration) | ours, *pytest, *arguments)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -24,21 +24,11 @@ void call_cuda(const char* name, Arguments... arguments) {
 std::byte* from_number(std::uintptr_t address) {
   return reinterpret_cast<std::byte*>(address);
 }
-std::uintptr_t as_number(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
 
 usm_allocation prove(std::byte* first, std::int64_t count, DLDevice device = {kDLOneAPI, 0}) {
   const bytes view(reinterpret_cast<std::uint8_t*>(first), count);
   const auto tensor = to_dlpack_tensor(view, device);
   return validate(tensor.get());
-}
-
-void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* base,
-                   std::size_t size) {
-  EXPECT_EQ(proved.bounds_proved(), how);
-  EXPECT_EQ(proved.base(), as_number(base));
-  EXPECT_EQ(proved.size(), size);
 }
 
 TEST(Cuda, KindDeviceAndBoundsAreExact) {

@@ -11,21 +11,10 @@ namespace test_level_zero {
 using namespace usm_dlpack_test;
 using bytes = row_view<std::uint8_t>;
 
-std::uintptr_t as_number(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 usm_allocation prove(std::byte* first, std::int64_t count) {
   const bytes view(reinterpret_cast<std::uint8_t*>(first), count);
   const auto tensor = to_dlpack_tensor(view, queue_on());
   return validate(tensor.get());
-}
-
-void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* base,
-                   std::size_t size) {
-  EXPECT_EQ(proved.bounds_proved(), how);
-  EXPECT_EQ(proved.base(), as_number(base));
-  EXPECT_EQ(proved.size(), size);
 }
 
 TEST(LevelZero, TheDriverNamesKindAndDevice) {

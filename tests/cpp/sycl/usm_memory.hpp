@@ -134,6 +134,17 @@ struct usm_floats : usm_memory {
   row_view<float> view = view_of(as<float>(), 16);
 };
 
+inline std::uintptr_t as_number(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+inline void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* base,
+                          std::size_t size) {
+  EXPECT_EQ(proved.bounds_proved(), how);
+  EXPECT_EQ(proved.base(), as_number(base));
+  EXPECT_EQ(proved.size(), size);
+}
+
 template <std::size_t Rank>
 std::int32_t id_of(const dlpack_tensor<Rank>& exported) {
   return exported.get().device.device_id;
