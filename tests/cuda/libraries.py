@@ -3,7 +3,9 @@
 
 import ctypes
 import importlib
+import importlib.metadata
 import importlib.util
+import warnings
 from typing import Any
 
 COUNT = 12
@@ -119,7 +121,29 @@ class Jax:
         return int(array.unsafe_buffer_pointer())
 
 
-CLASSES = (Torch, Cupy, Jax)
+class Numba:
+    """Numba, which takes no DLPack."""
+
+    name = "numba_cuda"
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            # It makes a `timedelta64` of no unit, which NumPy 2.5 deprecates.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.cuda: Any = importlib.import_module("numba.cuda")
+        self.version = importlib.metadata.version("numba-cuda")
+
+    def values(self, array: Any) -> Any:
+        return array.copy_to_host().tolist()
+
+    def by_interface(self, x: Any) -> Any:
+        return self.cuda.as_cuda_array(x)
+
+    def address(self, array: Any) -> int:
+        return int(array.__cuda_array_interface__["data"][0])
+
+
+CLASSES = (Torch, Cupy, Jax, Numba)
 HERE = [made for made in CLASSES if importlib.util.find_spec(made.name)]
 MISSING = [made.name for made in CLASSES if made not in HERE]
 

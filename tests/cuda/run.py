@@ -3,8 +3,8 @@
 
 It takes one GPU, CUDA's driver, and the runtime's adapter ``libur_adapter_cuda.so.0``, which the
 wheels of the runtime do not have: ``--adapter FILE`` puts one of the same release beside the
-runtime. PyTorch, CuPy and JAX are used as far as this Python has them. What cannot run there is
-left out by name, with reasons. Where there is no such GPU, this says so, and returns 0.
+runtime. PyTorch, CuPy, JAX and Numba are used as far as this Python has them. What cannot run there
+is left out by name, with reasons. Where there is no such GPU, this says so, and returns 0.
 
 ``python3 dev.py cuda`` runs this program; ``--write`` renews the part of docs/backends.md.
 """
