@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copies.hpp"
+#include "cuda_streams.hpp"
 #include "process.hpp"
 #include "queues.hpp"
 
@@ -269,6 +270,7 @@ void copy_free::operator()(void* address) noexcept {
 
 void queue_wait::operator()(detail::tensor_owner* owner) noexcept {
   free_memory([owner, users = std::move(users)] {
+    const beside_recordings relaxed;  // the garbage collector may drop arrays at any time
     if (users->wait()) {
       const nb::gil_scoped_acquire held;
       delete owner;

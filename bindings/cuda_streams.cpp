@@ -72,8 +72,21 @@ void check_executing(CUstream stream) {
   }
 }
 
+/// Sets whether this thread may call functions that break the recording of a CUDA graph, and
+/// `mode` to what held before.
+void exchange_capture_mode(int& mode) noexcept {
+  static int (*const exchange)(int*) = [] {
+    int (*found)(int*) = nullptr;
+    detail::find_function("libcuda.so.1", "cuThreadExchangeStreamCaptureMode", found);
+    return found;
+  }();
+  if (exchange != nullptr) {
+    exchange(&mode);
+  }
+}
+
 /// Makes the primary context of a device current, which SYCL and CUDA's runtime use. The
-/// destructor makes the one of before current again.
+/// destructor makes the one of before current again. Recordings of CUDA graphs go on.
 class primary_context {
  public:
   explicit primary_context(CUcontext primary) {
@@ -85,6 +98,7 @@ class primary_context {
   ~primary_context() { cuda_driver::get().set_current(before_); }
 
  private:
+  beside_recordings relaxed_;
   CUcontext before_ = nullptr;
 };
 
@@ -112,10 +126,11 @@ class cuda_device_streams {
   /// One of our streams, which are given to producers in turn. One that still waits for the
   /// work of a producer is passed over, as long as there is another.
   CUstream take_stream() {
+    const beside_recordings relaxed;
     const std::lock_guard<std::mutex> lock(guard_);
     for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
       next_ = (next_ + 1) % streams_.size();
-      if (cuda_driver::get().query(streams_[next_]) == 0) {
+      if (is_idle(streams_[next_])) {
         break;
       }
     }
@@ -148,6 +163,14 @@ class cuda_device_streams {
   }
 
  private:
+  /// A producer that records a CUDA graph makes our stream a part of it, and a query of such a
+  /// stream breaks the recording.
+  static bool is_idle(CUstream stream) noexcept {
+    int status = 0;
+    return cuda_driver::get().is_capturing(stream, &status) == 0 && status == 0 &&
+           cuda_driver::get().query(stream) == 0;
+  }
+
   /// An event that no barrier waits for. @pre the primary context is current
   CUevent take_event() {
     {
@@ -174,13 +197,17 @@ class cuda_device_streams {
 
 }  // namespace
 
+beside_recordings::beside_recordings() noexcept { exchange_capture_mode(mode_); }
+beside_recordings::~beside_recordings() { exchange_capture_mode(mode_); }
+
 consumer_stream read_cuda_stream(nb::handle stream) {
   if (stream.is_none()) {
     return {std::nullopt, false, legacy_stream};
   }
+  constexpr std::int64_t last_number = 2;  // all greater ones are addresses
   const std::optional<std::int64_t> number =
       PyBool_Check(stream.ptr()) != 0 ? std::nullopt : find_integer(stream);
-  if (!number || *number < -1) {
+  if (!number || *number < -1 || (*number > last_number && *number % alignof(void*) != 0)) {
     refuse_argument(
         nb::exception_type::value_error, "stream",
         "None, -1, 0, 1, 2 or the handle of a CUDA stream, as CUDA's consumers pass",

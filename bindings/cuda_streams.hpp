@@ -14,8 +14,21 @@ namespace usm_dlpack::python {
 /// is named.
 inline const auto legacy_stream = reinterpret_cast<CUstream>(std::uintptr_t{1});
 
+/// While it lives, this thread may query and wait for other streams although one records a
+/// CUDA graph. In the usual mode of recording such a call breaks the recording.
+class beside_recordings {
+ public:
+  beside_recordings() noexcept;
+  beside_recordings(const beside_recordings&) = delete;
+  beside_recordings& operator=(const beside_recordings&) = delete;
+  ~beside_recordings();
+
+ private:
+  int mode_ = 2;  ///< `CU_STREAM_CAPTURE_MODE_RELAXED`, then what the thread had before
+};
+
 /// Reads the `stream` of CUDA memory: None or 0 for the legacy default stream, 1, 2 or the
-/// handle of a `CUstream`, which is trusted; -1 if nobody is to wait.
+/// handle of a `CUstream`, which is trusted if it is aligned; -1 if nobody is to wait.
 /// @throws nb::value_error for anything else
 consumer_stream read_cuda_stream(nb::handle stream);
 

@@ -207,7 +207,7 @@ def test_other_gpus_and_streams_are_refused() -> None:
     tensor = to_dlpack_tensor(allocate("device", 48, new_queue()), dtype="f4")
     with refused("request_unsupported", "dl_device", found="(2, 63)"):
         tensor.__dlpack__(dl_device=(2, 63))
-    for stream in (True, -2, "1", new_queue(), 1.5):
+    for stream in (True, -2, 3, 1 << 64, "1", new_queue(), 1.5):
         with wrong_argument(ValueError, "stream", "CUDA stream"):
             tensor.cuda_view().__dlpack__(stream=stream)
 
@@ -406,17 +406,41 @@ def test_the_code_of_the_page_is_right() -> None:
     assert names["usm_of_torch"](new_queue()).tolist() == list(range(12))
 
 
-def test_a_stream_that_records_a_graph_is_refused(streamed: Any) -> None:
-    tensor = to_dlpack_tensor(allocate("device", 48, new_queue()), dtype="f4", queue=new_queue())
-    stream = streamed.new_stream()
-    relaxed = 2
-    call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), relaxed)
+class ByMethod:
+    """An array that has no C exchange API."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2], ids=["global", "thread_local", "relaxed"])
+def test_a_stream_that_records_a_graph_is_refused_and_records_on(streamed: Any, mode: int) -> None:
+    queue = new_queue()
+    tensor = to_dlpack_tensor(allocate("device", 48, queue), dtype="f4", queue=queue)
+    array, stream = streamed.zeros(), streamed.new_stream()
+    dropped = [from_dlpack(streamed.zeros(), device=queue)]
+    tensor.cuda_view().__dlpack__(stream=stream)
+    found = "one that records a CUDA graph"
+    call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), mode)
     try:
-        with refused("runtime_error", "stream", found="one that records a CUDA graph"):
-            tensor.cuda_view().__dlpack__(stream=stream)
+        with streamed.on(stream):
+            with refused("runtime_error", "stream", found=found):
+                tensor.cuda_view().__dlpack__(stream=stream)
+            for _ in range(8):  # there are fewer streams of this package
+                with refused("runtime_error", "stream", found=found):
+                    from_dlpack(ByMethod(array), device=queue)
+            dropped.clear()
+            streamed.fill(array, 7)
     finally:
         call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(ctypes.c_void_p()))
     tensor.cuda_view().__dlpack__(stream=stream)
+    assert from_dlpack(ByMethod(array), device=queue).numpy().tolist() == ZEROS
 
 
 def test_memory_that_a_queue_uses_is_not_given_back(streamed: Any, gates: list[Gate]) -> None:
