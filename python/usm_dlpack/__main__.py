@@ -33,7 +33,7 @@ Lists the root devices in the order of their DLPack ids, with the default contex
 sub-devices of each, and the variables that may hide devices.
 """
 _EXPLAIN = """\
-Lists the steps of the export and of the import of an array, and says which of them refuses it. The
+Says whether an array can be exported and imported, or which step refuses it and what to do. The
 array is the value of EXPR in the namespace of MODULE.
 """
 _EXPLAIN_EXAMPLES = """\
@@ -82,6 +82,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     explain.add_argument("target", metavar="MODULE:EXPR", help=help_text)
     help_text = "one direction only (default: those that the array has)"
     explain.add_argument("--direction", choices=("import", "export"), help=help_text)
+    explain.add_argument("--all", action="store_true", help="all steps, and what each found")
     errors.add_argument("code", metavar="CODE", nargs="?", help="such as out_of_bounds")
     return parser.parse_args(arguments)
 
@@ -132,9 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "devices":
         return _devices.show(as_json=options.json, colour=options.color)
     if options.command == "explain":
-        return _explain.show(
-            options.target, direction=options.direction, as_json=options.json, colour=options.color
-        )
+        return _explain.show(options)
     return _devices.show(as_json=False, details=False) or _demonstration.show()
 
 

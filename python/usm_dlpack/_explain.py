@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The steps of an exchange, and which of them refuses it. ``str`` gives a text for people.
+    """The steps of an exchange, and which of them refuses it. ``str`` gives `to_text()`.
 
     Attributes
     ----------
@@ -85,26 +85,30 @@ class Explanation:
         """The exception of the first step that refused, or None."""
         return next((step.error for step in self.steps if step.error is not None), None)
 
-    def __str__(self) -> str:
-        return self.to_text()
+    def to_text(self, *, every_step: bool = False, colour: bool = False) -> str:
+        """Return the text: "ok" for each direction, or the step that refuses and its error.
 
-    def to_text(self, *, colour: bool = False) -> str:
-        """Return the text, with the escape sequences of a terminal if `colour` is true."""
-        return "\n".join(self._lines(colour))
-
-    def _lines(self, colour: bool) -> Iterator[str]:
-        direction = None
-        for step in self.steps:
-            if step.direction != direction:
-                direction = step.direction
-                yield styled(f"{direction.capitalize()} of {self.subject}", "bold", colour)
-            facts = ", ".join(f"{name} {value}" for name, value in step.facts.items())
-            outcome = styled(f"{step.outcome:7}", _STYLES[step.outcome], colour)
-            yield f"  {outcome}  {step.name:12}  {facts}".rstrip()
-            if step.error is not None:
-                yield f"           {type(step.error).__name__}: {error_text(step.error)}"
+        With `every_step` the text has all steps and what they found; with `colour` it has the
+        escape sequences of a terminal.
+        """
+        lines: list[str] = []
+        for direction in dict.fromkeys(step.direction for step in self.steps):
+            steps = [step for step in self.steps if step.direction == direction]
+            refused = [step for step in steps if step.outcome == "refused"]
+            title = styled(f"{direction.capitalize()} of {self.subject}", "bold", colour)
+            lines.append(title if refused else f"{title}: ok")
+            for step in steps if every_step else refused:
+                facts = ", ".join(f"{name} {value}" for name, value in step.facts.items())
+                outcome = styled(f"{step.outcome:7}", _STYLES[step.outcome], colour)
+                lines.append(f"  {outcome}  {step.name:12}  {facts}".rstrip())
+                if step.error is not None:
+                    error = f"{type(step.error).__name__}: {error_text(step.error)}"
+                    lines.append(f"           {error}")
                 if isinstance(step.error, ConversionError):
-                    yield f"           {step.error.code}: {step.error.page}"
+                    lines.append(f"           {step.error.code}: {step.error.page}")
+        return "\n".join(lines)
+
+    __str__ = to_text
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dictionaries, lists, texts and numbers."""

@@ -62,5 +62,5 @@ def test_explain_says_so_and_explains(tmp_path: Path) -> None:
     command = (sys.executable, "-m", "usm_dlpack", "explain")
     done = clean_environment.run(*command, f"{script}:x")
     assert done.returncode == 0
-    assert done.stdout.startswith("Export of an object of type DLPackTensor\n  ok ")
+    assert done.stdout.startswith("Export of an object of type DLPackTensor: ok\n")
     check_sentence(done.stderr.strip())

@@ -24,6 +24,8 @@ STEPS = {
     ],
 }
 
+STEP = re.compile(r"^  (\w+) +(\w+)", re.MULTILINE)
+
 
 def check(explanation: Any, direction: str, refusing: str | None) -> None:
     """Require one direction, refused by one step, or by none."""
@@ -38,8 +40,12 @@ def check(explanation: Any, direction: str, refusing: str | None) -> None:
         assert step.error is (explanation.error if step.outcome == "refused" else None)
         assert refusing is None or step.facts == {}
     assert (explanation.error is None) is (refusing is None)
-    assert str(explanation).isascii()
-    assert "0x" not in str(explanation)
+    text = explanation.to_text(every_step=True)
+    assert text.isascii()
+    assert "0x" not in text
+    shown = [(step.outcome, step.name) for step in explanation.steps]
+    assert STEP.findall(text) == shown
+    assert STEP.findall(str(explanation)) == [step for step in shown if step[0] == "refused"]
     assert json.loads(json.dumps(explanation.to_dict()))["passed"] is (refusing is None)
 
 

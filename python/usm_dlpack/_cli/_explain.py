@@ -6,6 +6,7 @@ import json
 import os
 import runpy
 import sys
+from argparse import Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import FunctionType
@@ -57,18 +58,19 @@ def find_object(target: str) -> Any:
     return found
 
 
-def show(target: str, *, direction: Any, as_json: bool, colour: str) -> int:
+def show(options: Namespace) -> int:
     try:
         # What the user's code prints must not mix with the explanation.
         with redirect_stdout(sys.stderr):
-            explanation = explain(find_object(target), direction=direction)
+            explanation = explain(find_object(options.target), direction=options.direction)
     except _UnusableError as unusable:
         say_error(unusable)
         return 2
     if refusal := _doctor.refusal_of_two_majors():  # they may number the devices differently
         say_error(refusal)
-    if as_json:
+    if options.json:
         print(json.dumps(explanation.to_dict(), indent=2))
     else:
-        print(explanation.to_text(colour=wants_colour(sys.stdout, colour)))
+        colour = wants_colour(sys.stdout, options.color)
+        print(explanation.to_text(every_step=options.all, colour=colour))
     return 0 if explanation.error is None else 1
