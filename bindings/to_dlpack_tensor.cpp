@@ -29,7 +29,7 @@ void check_within(const tensor_structure& view, const byte_range& object) {
     detail::refuse(errc::out_of_bounds, "shape", "a view" + bytes(),
                    "one of bytes " + detail::byte_place(view.lowest, begin) + " to " +
                        detail::byte_place(last, begin),
-                   "correct shape, strides or byte_offset");
+                   "correct shape, strides (in elements) or byte_offset");
   }
 }
 

@@ -152,7 +152,7 @@ USM_DLPACK_COLD inline void refuse_alignment(std::string_view expected, std::uin
 
 USM_DLPACK_COLD inline void refuse_span() {
   refuse(errc::span_overflow, "strides", "a view that the address space can hold",
-         "offsets beyond it", "correct shape, strides or byte_offset");
+         "offsets beyond it", "correct shape, strides (in elements) or byte_offset");
 }
 
 }  // namespace detail

@@ -251,7 +251,7 @@ struct import_protocol {
   USM_DLPACK_COLD void refuse_bounds() const {
     const tensor_structure& view = result.structure_;
     const allocation_range& range = result.range_;
-    const char* const remedy = "correct shape, strides or byte_offset";
+    const char* const remedy = "correct shape, strides (in elements) or byte_offset";
     if (range.proof == bounds_proof::both_ends) {
       refuse(errc::out_of_bounds, "shape", "a view within one allocation",
              "one of " + digits(view.nbytes) + " bytes that reaches out of it", remedy);
