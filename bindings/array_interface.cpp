@@ -293,13 +293,17 @@ bool is_compact(const array_view& view) {
   return true;
 }
 
-/// The shape of the one-dimensional view of all bytes after an offset.
-std::vector<std::int64_t> reinterpreted_shape(const array_view& view, std::int64_t bits,
-                                              std::int64_t offset, nb::handle byte_offset) {
+/// The number of elements of a width in all bytes after an offset.
+std::int64_t count_after(const array_view& view, std::int64_t bits, std::int64_t offset,
+                         nb::handle shape, nb::handle byte_offset) {
   if (!is_compact(view)) {
     refuse_argument(nb::exception_type::value_error, "shape",
-                    "a shape, since the array is not compact", "None",
-                    "pass shape and strides of the elements that are meant");
+                    "each extent, since the array is not compact", text_of(shape),
+                    "pass shape and strides (in elements) of the elements that are meant");
+  }
+  if (offset == 0 && bits == view.element.bits()) {
+    return static_cast<std::int64_t>(
+        std::min(count_of(view.shape), wide{std::numeric_limits<std::int64_t>::max()}));
   }
   const wide nbytes = limited((count_of(view.shape) * view.element.bits() + 7) / 8);
   const wide behind = nbytes - offset;
@@ -314,10 +318,34 @@ std::vector<std::int64_t> reinterpreted_shape(const array_view& view, std::int64
         nb::exception_type::value_error, "shape",
         "a whole number of elements of " + std::to_string(bits) + " bits",
         detail::digits(static_cast<std::uint64_t>(behind)) + " bytes behind byte_offset",
-        "pass shape");
+        "pass each extent");
   }
-  return {static_cast<std::int64_t>(
-      std::min(behind * 8 / bits, wide{std::numeric_limits<std::int64_t>::max()}))};
+  return static_cast<std::int64_t>(
+      std::min(behind * 8 / bits, wide{std::numeric_limits<std::int64_t>::max()}));
+}
+
+/// Computes the extent that is -1, as `numpy.reshape` does.
+/// @param count computes the number of all elements
+template <class Count>
+void fill_in_extent(std::vector<std::int64_t>& extents, nb::handle shape, const Count& count) {
+  const auto unknown = std::find(extents.begin(), extents.end(), -1);
+  if (unknown == extents.end()) {
+    return;
+  }
+  const auto refuse = [&](const std::string& expected) {
+    refuse_argument(nb::exception_type::value_error, "shape", expected, text_of(shape),
+                    "correct shape");
+  };
+  if (std::count(extents.begin(), extents.end(), -1) != 1) {
+    refuse("at most one extent of -1");
+  }
+  const std::int64_t all = count();
+  *unknown = 1;
+  const wide others = count_of(extents);
+  if (others == 0 || all % others != 0) {
+    refuse("extents whose product divides the " + std::to_string(all) + " elements");
+  }
+  *unknown = static_cast<std::int64_t>(all / others);
 }
 
 }  // namespace
@@ -332,14 +360,16 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
   }
   if (!strides.is_none() && shape.is_none() && (!dtype.is_none() || offset != 0)) {
     refuse_argument(nb::exception_type::value_error, "shape", "a shape for these strides",
-                    "None", "pass both");
+                    "None", "pass both, strides in elements");
   }
   const std::int64_t bits = view.element.bits();
+  const auto count = [&] { return count_after(array.view, bits, offset, shape, byte_offset); };
   if (!shape.is_none()) {
-    view.shape = read_integers("shape", shape, 0);
+    view.shape = read_integers("shape", shape, strides.is_none() ? -1 : 0);
+    fill_in_extent(view.shape, shape, count);
     view.strides.reset();
   } else if (offset != 0 || bits != array.view.element.bits()) {
-    view.shape = reinterpreted_shape(array.view, bits, offset, byte_offset);
+    view.shape = {count()};
     view.strides.reset();
   }
   if (!strides.is_none()) {
@@ -347,7 +377,8 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
     if (view.strides->size() != view.shape.size()) {
       refuse_argument(nb::exception_type::value_error, "strides",
                       std::to_string(view.shape.size()) + ", one for each dimension",
-                      std::to_string(view.strides->size()), "correct shape or strides");
+                      std::to_string(view.strides->size()),
+                      "correct shape or strides (in elements)");
     }
   }
   const wide first = wide{view.first} + offset;

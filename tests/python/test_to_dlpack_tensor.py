@@ -105,6 +105,34 @@ def test_an_extent_may_be_an_int_or_any_sequence(memory, shape):
     assert (tensor.shape, tensor.strides) == ((12,), (1,))
 
 
+@pytest.mark.parametrize(
+    ("shape", "expected", "keywords"),
+    [
+        (-1, (12,), {}),
+        ((3, -1), (3, 4), {}),
+        ((-1, 2, 1, 3), (2, 2, 1, 3), {}),
+        ((-1, 2), (5, 2), {"byte_offset": 8}),
+        ((-1, 3), (8, 3), {"dtype": "u2"}),
+        (-1, (96,), {"dtype": "int4"}),
+    ],
+)
+def test_an_extent_of_minus_one_is_computed(memory, shape, expected, keywords):
+    tensor = to_dlpack_tensor(memory, shape=shape, **({"dtype": "f4"} | keywords))
+    assert tensor.shape == expected
+
+
+def test_an_extent_of_minus_one_counts_the_elements_of_the_object(memory):
+    three = to_dlpack_tensor(memory, shape=3, dtype="int4")  # in two bytes, which hold four
+    assert to_dlpack_tensor(three, shape=(1, -1)).shape == (1, 3)
+    none = to_dlpack_tensor(memory, shape=(0, 5))
+    assert to_dlpack_tensor(none, shape=(3, -1)).shape == (3, 0)
+    huge = to_dlpack_tensor(memory, shape=(2**62, 2**62, 0), strides=(0, 0, 0))
+    assert to_dlpack_tensor(huge, shape=(-1, 2**62)).shape == (0, 2**62)
+    gaps = to_dlpack_tensor(memory, shape=(2, 3), strides=(6, 2), dtype="f4")
+    with stopped(ValueError, "shape", "(2, -1)"):
+        to_dlpack_tensor(gaps, shape=(2, -1))
+
+
 def test_extents_and_strides_may_be_lists(memory):
     fortran = to_dlpack_tensor(memory, shape=[3, 4], strides=[1, 3], dtype="f4")
     assert (fortran.shape, fortran.strides) == ((3, 4), (1, 3))
@@ -169,6 +197,12 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*VIEW, "bytes 0 to 48", {"shape": 97, "dtype": (17, 4, 1)}),
     ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
     (ValueError, "shape[0]", "", {"shape": 2**63}),
+    (ValueError, "shape[1]", "-2", {"shape": (-1, -2)}),
+    (ValueError, "shape[0]", "-1", {"shape": (-1, 2), "strides": (2, 1)}),
+    (*SHAPE, "(-1, -1)", {"shape": (-1, -1)}),
+    (*SHAPE, "(5, -1)", {"shape": (5, -1)}),
+    (*SHAPE, "(0, -1)", {"shape": (0, -1)}),
+    (*SHAPE, f"({2**62}, {2**62}, -1)", {"shape": (2**62, 2**62, -1)}),
     (ValueError, "strides[0]", "", {"shape": 1, "strides": (2**63,)}),
     (ValueError, "strides[1]", "", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
     (*STRIDES, "", {"strides": (1, 1), "dtype": None}),
