@@ -172,14 +172,31 @@ void gather(const proved_tensor& source, const unsigned char* span, unsigned cha
   });
 }
 
+/// Writes the elements to host memory, compact and in row-major order, after the pending work.
+/// @pre the GIL is not held; the source is not empty
+void compact(const proved_tensor& source, unsigned char* to) {
+  if (is_c_contiguous(source)) {
+    copy_span(source, to);
+  } else if (host_reads(source)) {
+    wait_for_pending(source.queue);
+    gather(source, bytes_of(source), to);
+  } else {
+    const copy_memory staged = allocate_host(source.structure().nbytes);
+    copy_span(source, staged.get());
+    gather(source, static_cast<const unsigned char*>(staged.get()), to);
+  }
+}
+
 /// Writes compact elements in row-major order to USM. Does not write to the gaps between them,
 /// because others may write there meanwhile. Elements of fewer than 8 bits are read and
 /// written together with the bytes around them.
-void scatter(const unsigned char* from, const proved_tensor& to) {
+/// @param host_reads_from whether the host can read `from`; elements of fewer than 8 bits it
+///        must
+void scatter(const unsigned char* from, bool host_reads_from, const proved_tensor& to) {
   constexpr int most_pending = 1024;
   auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
   const std::uint64_t nbytes = to.structure().nbytes;
-  const bool by_queue = !host_reads(to) && bits_of_element(to) % 8 == 0;
+  const bool by_queue = !(host_reads_from && host_reads(to)) && bits_of_element(to) % 8 == 0;
   const copy_memory staged =
       host_reads(to) || by_queue ? copy_memory() : allocate_host(nbytes);
   auto* bytes = staged.get() == nullptr ? span : static_cast<unsigned char*>(staged.get());
@@ -203,6 +220,16 @@ void scatter(const unsigned char* from, const proved_tensor& to) {
     queue.memcpy(span, bytes, nbytes);
   }
   queue.wait();
+}
+
+/// Whether two tensors of the same shape have the same elements.
+bool are_the_same(const proved_tensor& one, const proved_tensor& other) {
+  bool same = one.structure().first == other.structure().first;
+  for (std::size_t r = 0; r < one.ndim(); ++r) {
+    same = same && (one.described.shape[r] == 1 ||
+                    one.described.strides[r] == other.described.strides[r]);
+  }
+  return same;
 }
 
 bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
@@ -291,24 +318,26 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
   return memory;
 }
 
+copy_memory allocate_usm(DLTensor& wanted, subbyte storage, sycl::usm::alloc kind) {
+  wanted.strides = nullptr;
+  wanted.byte_offset = 0;
+  // `check_structure` needs an address. Any will do that does not wrap.
+  wanted.data = reinterpret_cast<void*>(std::uintptr_t{256});
+  const std::uint64_t nbytes = check_structure(wanted, storage).nbytes;
+  copy_memory memory = find_usm("data", nbytes, wanted.device.device_id, kind);
+  if (memory.get() == nullptr) {
+    throw std::bad_alloc();
+  }
+  wanted.data = memory.get();
+  return memory;
+}
+
 void write_compact(const proved_tensor& source, void* to) {
   if (source.structure().empty) {
     return;
   }
   const without_gil unlocked;
-  detail::ask_runtime("data", [&] {
-    if (is_c_contiguous(source)) {
-      copy_span(source, to);
-    } else if (host_reads(source)) {
-      wait_for_pending(source.queue);
-      gather(source, bytes_of(source), static_cast<unsigned char*>(to));
-    } else {
-      const copy_memory staged = allocate_host(source.structure().nbytes);
-      copy_span(source, staged.get());
-      gather(source, static_cast<const unsigned char*>(staged.get()),
-             static_cast<unsigned char*>(to));
-    }
-  });
+  detail::ask_runtime("data", [&] { compact(source, static_cast<unsigned char*>(to)); });
 }
 
 void write_to_usm(const proved_tensor& from, const proved_tensor& to,
@@ -318,19 +347,24 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to,
   }
   const without_gil unlocked;
   detail::ask_runtime("data", [&] {
+    wait_for_pending(from.queue);
     wait_for_pending(to.queue);
     wait_for_pending(also);
-    const unsigned char* values = bytes_of(from);
-    const bool in_place =
-        is_c_contiguous(from) && !share_bytes(from.structure(), to.structure());
-    const copy_memory gathered =
-        in_place ? copy_memory() : allocate_host(layout_of_copy(to).nbytes);
-    if (!in_place) {
-      auto* compact = static_cast<unsigned char*>(gathered.get());
-      gather(from, values, compact);
-      values = compact;
+    if (are_the_same(from, to)) {
+      return;
     }
-    scatter(values, to);
+    const bool in_place = is_c_contiguous(from) &&
+                          !share_bytes(from.structure(), to.structure()) &&
+                          one_copy_reaches(from, to.proof.device_id()) &&
+                          (host_reads(from) || bits_of_element(from) % 8 == 0);
+    if (in_place) {
+      scatter(bytes_of(from), host_reads(from), to);
+      return;
+    }
+    const copy_memory staged = allocate_host(layout_of_copy(to).nbytes);
+    auto* values = static_cast<unsigned char*>(staged.get());
+    compact(from, values);
+    scatter(values, true, to);
   });
 }
 

@@ -47,6 +47,12 @@ using cuda_memory = std::unique_ptr<detail::tensor_owner, queue_wait>;
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
                      sycl::usm::alloc kind);
 
+/// Allocates USM for a tensor that is compact in C order, and makes it the tensor's `data`.
+/// @param wanted has the shape, the dtype and the device; its other fields are written
+/// @throws std::bad_alloc if there is no memory; conversion_error as `check_structure` and
+///         `root_device`
+copy_memory allocate_usm(DLTensor& wanted, subbyte storage, sycl::usm::alloc kind);
+
 /// A copy and its description. The description borrows shape and strides of the source; the
 /// strides are null for C order.
 struct tensor_copy {
@@ -68,8 +74,9 @@ tensor_copy copy_to_host(const proved_tensor& source, bool c_order);
 /// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
 void write_compact(const proved_tensor& source, void* to);
 
-/// Copies elements from host memory to USM with any strides, after the work of `to.queue` and
-/// of `also`. The copy is complete when this returns.
+/// Copies elements from USM or host memory to USM, with any strides on either side, after the
+/// work of both tensors' queues and of `also`. The memory may be the same. The copy is
+/// complete when this returns.
 /// @pre both have the same shape and dtype; the elements of `to` do not overlap
 void write_to_usm(const proved_tensor& from, const proved_tensor& to,
                   const std::optional<sycl::queue>& also);

@@ -11,37 +11,33 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Checks values in host memory: dtype and shape must be those of the tensor.
-proved_tensor check_values(const DLTensor& values, std::uint64_t flags,
-                           const proved_tensor& own) {
+/// Checks that values have the dtype and the shape of the tensor.
+void check_same_type(const proved_tensor& values, const proved_tensor& own) {
   const std::string remedy = "pass values of the tensor's shape and dtype";
   const DLDataType dtype = own.described.dtype;
-  if (values.ndim != own.described.ndim) {
+  if (values.ndim() != own.ndim()) {
     detail::refuse(errc::rank_mismatch, "ndim",
                    "as many dimensions as the tensor, " + detail::digits(own.ndim()),
-                   detail::digits(values.ndim), remedy);
+                   detail::digits(values.ndim()), remedy);
   }
-  const tensor_structure structure = check_structure(values, detail::storage_of(flags));
-  if (!same_data_type(values.dtype, dtype)) {
-    detail::refuse(errc::dtype_mismatch, "dtype", to_string(dtype), to_string(values.dtype),
-                   remedy);
+  if (!same_data_type(values.described.dtype, dtype)) {
+    detail::refuse(errc::dtype_mismatch, "dtype", to_string(dtype),
+                   to_string(values.described.dtype), remedy);
   }
   const auto in_words = [](subbyte storage) {
     return storage == subbyte::padded ? "elements of a byte each" : "packed elements";
   };
-  const subbyte storage = detail::storage_of(flags);
-  if (dtype.bits < 8 && storage != own.storage()) {
-    detail::refuse(errc::dtype_mismatch, "flags", in_words(own.storage()), in_words(storage),
-                   remedy);
+  if (dtype.bits < 8 && values.storage() != own.storage()) {
+    detail::refuse(errc::dtype_mismatch, "flags", in_words(own.storage()),
+                   in_words(values.storage()), remedy);
   }
   for (std::size_t r = 0; r < own.ndim(); ++r) {
-    if (values.shape[r] != own.described.shape[r]) {
+    if (values.described.shape[r] != own.described.shape[r]) {
       detail::refuse(errc::extent_mismatch, detail::indexed("shape", r),
-                     detail::digits(own.described.shape[r]), detail::digits(values.shape[r]),
-                     remedy);
+                     detail::digits(own.described.shape[r]),
+                     detail::digits(values.described.shape[r]), remedy);
     }
   }
-  return {values, flags, detail::import_protocol::on_host(structure)};
 }
 
 void check_writable(const proved_tensor& own) {
@@ -55,26 +51,36 @@ void check_writable(const proved_tensor& own) {
   }
 }
 
+/// Whether an object is memory that only the SYCL array interface describes.
+bool is_bare_usm(nb::handle values) {
+  const auto has = [&](const char* name) {
+    return find_attribute(values, name, PyExc_AttributeError).is_valid();
+  };
+  return !has("__dlpack__") && has("__sycl_usm_array_interface__");
+}
+
 constexpr const char* copy_from_doc =
-    "Copy values in host memory into this tensor's memory, whatever its strides.\n\n"
-    "Waits for `sycl_queue` and `queue` first, and is complete when it returns. Memory between\n"
-    "the elements is not written, but elements of fewer than 8 bits are written together with\n"
-    "the bytes around them.\n\n"
+    "Copy values into this tensor's memory, whatever its strides.\n\n"
+    "Waits first for the tensor's `sycl_queue`, the one of the values, and `queue`, and is\n"
+    "complete when it returns. Memory between the elements is not written, but elements of\n"
+    "fewer than 8 bits are written together with the bytes around them.\n\n"
     "Parameters\n----------\n"
-    "host\n"
-    "    Values with the tensor's shape and dtype: an object in host memory with\n"
-    "    ``__dlpack__``, ``__array_interface__`` or a buffer. They may lie in the tensor's\n"
-    "    memory.\n"
+    "values\n"
+    "    Values with the tensor's shape and dtype, in USM of any kind and device or in host\n"
+    "    memory: an object with ``__dlpack__``, ``__sycl_usm_array_interface__``,\n"
+    "    ``__array_interface__`` or a buffer. They may lie in the tensor's memory. Values\n"
+    "    of another device, or of another context than the default one if their library can\n"
+    "    export them to the host, are copied through the host.\n"
     "queue\n"
-    "    Another queue that works on the memory, made from its root device alone.\n\n"
+    "    Another queue that works on the tensor's memory, made from its root device alone.\n\n"
     "Raises\n------\n"
     "ConversionError\n"
     "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
-    "    dtype. Then nothing is written.\n"
+    "    dtype or are not what they claim to be. Then nothing is written.\n"
     "TypeError\n"
-    "    If `host` is no array, or `queue` is no queue.";
+    "    If `values` is no array, or `queue` is no queue.";
 
-void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
+void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   const proved_tensor& to = ready_tensor(self).get();
   check_process();
   check_writable(to);
@@ -84,34 +90,39 @@ void copy_from(nb::handle_t<tensor> self, nb::handle host, nb::handle queue) {
     device_for_queue(to.described.data, to.structure().empty, to.described.device,
                      to.proof.context(), *also);
   }
-  const exportable read = make_values_exportable(host, to.described.dtype);
+  const auto write = [&](const proved_tensor& from) {
+    check_same_type(from, to);
+    write_to_usm(from, to, also);
+  };
+  if (has_tensor_type(values)) {
+    write(ready_tensor(values).get());
+    return;
+  }
+  if (is_bare_usm(values)) {
+    const nb::none as_it_is;
+    write(prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is));
+    return;
+  }
+  const exportable exported = make_values_exportable(values, to.described.dtype);
   import_request request;
-  request.anywhere = true;
-  const offered_capsule offered = ask_producer(read.array, request);
-  const nb::ft_object_guard alone(offered.capsule);
-  const capsule_content content = read_capsule(offered.capsule);
-  DLTensor values = content.described();
-  std::uint64_t flags = content.flags();
-  if (values.device.device_type != kDLCPU) {
-    detail::refuse(errc::device_type_unsupported, "device.device_type", "kDLCPU (1)",
-                   detail::device_type_name(values.device.device_type),
-                   "pass values on the host, for example host.numpy() or dpnp.asnumpy(host)");
-  }
-  if (read.element) {
-    values.dtype = read.element->dtype;
-    flags |= read.element->flags();
-  }
-  proved_tensor from = check_values(values, flags, to);
-  from.owner = take_capsule(offered.capsule, content);  // while other threads run
-  write_to_usm(from, to, also);
+  request.host = true;
+  read_producer(exported.array, request, true, [&](const offered_capsule& offered) {
+    const nb::ft_object_guard alone(offered.capsule);
+    const capsule_content content = read_capsule(offered.capsule);
+    proved_tensor from = prove_content(content, exported.element);
+    check_same_type(from, to);
+    from.queue = offered.queue;
+    from.owner = take_capsule(offered.capsule, content);  // while other threads run
+    write_to_usm(from, to, also);
+  });
 }
 
 }  // namespace
 
 void add_copy_from(tensor_class& made) {
-  made.def("copy_from", &copy_from, nb::arg("host").none(), nb::kw_only(),
+  made.def("copy_from", &copy_from, nb::arg("values").none(), nb::kw_only(),
            nb::arg("queue") = nb::none(),
-           nb::sig("def copy_from(self, host: typing.Any, *, "
+           nb::sig("def copy_from(self, values: typing.Any, *, "
                    "queue: SyclQueue | None = None) -> None"),
            copy_from_doc);
 }

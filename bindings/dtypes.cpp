@@ -184,6 +184,18 @@ nb::object find_exported_by_numpy(nb::handle x) {
   return is_numpys ? asarray.get()(x) : nb::object();
 }
 
+/// Refuses an array of a class that derives from NumPy's and has a mask: NumPy would export
+/// the values under the mask, too.
+void check_unmasked(nb::handle x) {
+  static PyObject* const mask = PyUnicode_InternFromString("mask");
+  if (is_instance(x, numpy_array_class) && !x.type().is(numpy_array_class.get()) &&
+      type_has(x, mask)) {
+    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
+                   text_of_type(x) + ", whose mask would be lost",
+                   "pass x.filled(value), or numpy.asarray(x) to drop the mask");
+  }
+}
+
 }  // namespace
 
 std::string dtype_name(DLDataType dtype) {
@@ -206,7 +218,8 @@ element_type read_dtype(nb::handle dtype) {
   } else if (const auto parts = find_parts(dtype)) {
     return {*parts};
   }
-  const nb::object found = find_as_numpy(dtype);
+  // NumPy reads None as float64.
+  const nb::object found = dtype.is_none() ? nb::object() : find_as_numpy(dtype);
   if (!found.is_valid()) {
     refuse_argument(nb::exception_type::type_error, "dtype",
                     "one of NumPy's or DLPack's dtypes", text_of(dtype),
@@ -314,6 +327,7 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
 }
 
 exportable make_exportable(nb::handle x) {
+  check_unmasked(x);
   const nb::object exported = find_exported_by_numpy(x);
   if (!exported.is_valid()) {
     return {nb::borrow(x), {}};
@@ -333,36 +347,37 @@ exportable make_exportable(nb::handle x) {
   return {exported.attr("view")(bits), element};
 }
 
-exportable make_values_exportable(nb::handle host, DLDataType expected) {
+exportable make_values_exportable(nb::handle values, DLDataType expected) {
   static imported asarray{"numpy", "asarray"};
   static imported memoryview{"builtins", "memoryview"};
-  nb::object values = nb::borrow(host);
+  nb::object array = nb::borrow(values);
   const auto has = [&](const char* name) {
-    return find_attribute(host, name, PyExc_AttributeError).is_valid();
+    return find_attribute(values, name, PyExc_AttributeError).is_valid();
   };
   if (!has("__dlpack__")) {
     try {
       if (!has("__array_interface__")) {
-        values = memoryview.get()(host);
+        array = memoryview.get()(values);
       }
-      values = asarray.get()(values);
+      array = asarray.get()(array);
     } catch (const nb::python_error& error) {
       if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError) &&
           !error.matches(PyExc_BufferError)) {
         throw;
       }
-      refuse_argument(nb::exception_type::type_error, "host", "an array in host memory",
-                      text_of_type(host), "pass for example a NumPy array");
+      refuse_argument(nb::exception_type::type_error, "values", "an array",
+                      text_of_type(values),
+                      "pass for example a NumPy array or a DLPackTensor");
     }
   }
-  if (const nb::object exported = find_exported_by_numpy(values); exported.is_valid()) {
+  if (const nb::object exported = find_exported_by_numpy(array); exported.is_valid()) {
     const nb::object dtype = exported.attr("dtype");
     if (!find_element(dtype)) {
       detail::refuse(errc::dtype_mismatch, "dtype", dtype_name(expected), text_of(dtype),
                      "convert the values with astype");
     }
   }
-  return make_exportable(values);
+  return make_exportable(array);
 }
 
 }  // namespace usm_dlpack::python

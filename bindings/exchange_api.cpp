@@ -192,18 +192,8 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   detail::check_device_type(prototype.device);
   check_process();
   DLTensor wanted = prototype;
-  wanted.strides = nullptr;
-  wanted.byte_offset = 0;
-  // `check_structure` needs an address. Any will do that does not wrap.
-  wanted.data = reinterpret_cast<void*>(std::uintptr_t{256});
-  const tensor_structure structure = check_structure(wanted);
-  copy_memory memory =
-      find_usm("data", structure.nbytes, wanted.device.device_id, sycl::usm::alloc::device);
-  if (memory.get() == nullptr) {
-    throw std::bad_alloc();
-  }
+  copy_memory memory = allocate_usm(wanted, subbyte::packed, sycl::usm::alloc::device);
   streams_of_thread().lend(wanted.device.device_id, memory.get_deleter().users);
-  wanted.data = memory.get();
   return to_managed_tensor(wanted, std::move(memory));
 }
 

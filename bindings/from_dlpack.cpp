@@ -75,25 +75,6 @@ bool is_in_other_order(const proved_tensor& proved, const destination& wanted) {
   return wanted.c_order && !is_c_contiguous(proved);
 }
 
-/// Proves a producer's tensor in USM, or checks the structure of one in host memory. Nothing
-/// owns it yet.
-proved_tensor prove_content(const capsule_content& content, const destination& wanted) {
-  const DLTensor& offered = content.described();
-  if (offered.device.device_type != kDLCPU || !wanted.device_id) {
-    const usm_allocation proof =
-        std::visit([](const auto* managed) { return validate(*managed); }, content.managed());
-    return {offered, content.flags(), proof};
-  }
-  const subbyte storage = detail::storage_of(content.flags());
-  proved_tensor checked(offered, content.flags(),
-                        detail::import_protocol::on_host(check_structure(offered, storage)));
-  if (wanted.element) {
-    checked.described.dtype = wanted.element->dtype;
-    checked.flags |= wanted.element->flags();
-  }
-  return checked;
-}
-
 /// Makes a DLPackTensor of a producer's tensor. Copies it if it is elsewhere or in another
 /// order than requested.
 nb::object import_offered(const offered_capsule& offered, const destination& wanted) {
@@ -103,7 +84,10 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   // Without a GIL, another thread could take the capsule between the proof and the release.
   const nb::ft_object_guard alone(offered.capsule);
   const capsule_content content = read_capsule(offered.capsule);
-  proved_tensor proved = prove_content(content, wanted);
+  if (!wanted.device_id) {
+    detail::id_named_by(content.described().device);  // refuses host memory
+  }
+  proved_tensor proved = prove_content(content, wanted.element);
   proved.queue = offered.queue;
   if (proved.is_on_host()) {
     check_copy(true, wanted, "copy", "None or True for an array in host memory", "False");
@@ -139,50 +123,13 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   return made;
 }
 
-/// Whether the exception that is being handled refuses USM that only its producer can read.
-bool is_out_of_reach(nb::handle x) {
-  try {
-    throw;
-  } catch (const conversion_error& refusal) {
-    const auto& row = detail::error_table[static_cast<std::size_t>(refusal.code()) - 1];
-    return row.raised == detail::python_class::binding_error;
-  } catch (const nb::python_error& refusal) {  // the producer's own
-    return refusal.matches(PyExc_Exception) && reports_usm(x);
-  } catch (...) {
-    return false;
-  }
-}
-
-/// Imports an array through host memory, after a direct import was refused. If this fails too,
-/// raises the first refusal, with the second error as its cause.
-nb::object import_through_host(nb::handle x, const destination& wanted,
-                               nb::python_error refusal) {
-  try {
-    return import_offered(ask_for_host(x), wanted);
-  } catch (...) {
-    set_python_error();
-    nb::python_error second;
-    if (!second.matches(PyExc_Exception)) {
-      throw second;
-    }
-    const nb::object cause = nb::steal(PyException_GetCause(refusal.value().ptr()));
-    if (!cause.is_valid()) {
-      PyException_SetCause(refusal.value().ptr(), second.value().inc_ref().ptr());
-    }
-  }
-  throw refusal;
-}
-
 nb::object import_array(nb::handle x, const destination& wanted) {
-  try {
-    return import_offered(ask_producer(x, wanted.request), wanted);
-  } catch (...) {
-    if (!wanted.device_id || wanted.request.copy == false || !is_out_of_reach(x)) {
-      throw;
-    }
-    set_python_error();
-  }
-  return import_through_host(x, wanted, nb::python_error());
+  nb::object made;
+  const bool through_host = wanted.device_id && wanted.request.copy != false;
+  read_producer(x, wanted.request, through_host, [&](const offered_capsule& offered) {
+    made = import_offered(offered, wanted);
+  });
+  return made;
 }
 
 /// Makes a new tensor of the memory of our own tensor, and proves it again. Uses no capsule,

@@ -2,6 +2,7 @@
 //
 // The module usm_dlpack._core, used by the Python package.
 #include "devices.hpp"
+#include "empty.hpp"
 #include "exchange_api.hpp"
 #include "extensions.hpp"
 #include "from_dlpack.hpp"
@@ -60,6 +61,7 @@ NB_MODULE(_core, made) {
   register_validate(module);
   register_to_dlpack_tensor(module);
   register_from_dlpack(module);
+  register_empty(module);
   register_devices(module);
   register_package_interface(module);
 }

@@ -381,4 +381,56 @@ offered_capsule ask_for_host(nb::handle x) {
   return {checked(capsule.release().ptr()), {}};
 }
 
+namespace {
+
+/// Whether the exception that is being handled refuses USM that only its producer can read.
+bool is_out_of_reach(nb::handle x) {
+  try {
+    throw;
+  } catch (const conversion_error& refusal) {
+    const auto& row = detail::error_table[static_cast<std::size_t>(refusal.code()) - 1];
+    return row.raised == detail::python_class::binding_error;
+  } catch (const nb::python_error& refusal) {  // the producer's own
+    return refusal.matches(PyExc_Exception) && reports_usm(x);
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Reads an array through host memory, after it was refused. If this fails too, raises the
+/// first refusal, with the second error as its cause.
+void read_through_host(nb::handle x, const capsule_reader& read, nb::python_error refusal) {
+  try {
+    read(ask_for_host(x));
+    return;
+  } catch (...) {
+    set_python_error();
+    nb::python_error second;
+    if (!second.matches(PyExc_Exception)) {
+      throw second;
+    }
+    const nb::object cause = nb::steal(PyException_GetCause(refusal.value().ptr()));
+    if (!cause.is_valid()) {
+      PyException_SetCause(refusal.value().ptr(), second.value().inc_ref().ptr());
+    }
+  }
+  throw refusal;
+}
+
+}  // namespace
+
+void read_producer(nb::handle x, const import_request& request, bool through_host,
+                   const capsule_reader& read) {
+  try {
+    read(ask_producer(x, request));
+    return;
+  } catch (...) {
+    if (!through_host || !is_out_of_reach(x)) {
+      throw;
+    }
+    set_python_error();
+  }
+  read_through_host(x, read, nb::python_error());
+}
+
 }  // namespace usm_dlpack::python

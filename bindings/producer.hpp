@@ -7,6 +7,7 @@
 
 #include <usm_dlpack/sycl/config.hpp>
 
+#include <functional>
 #include <optional>
 
 namespace usm_dlpack::python {
@@ -42,5 +43,16 @@ bool reports_usm(nb::handle x);
 /// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_capsule ask_for_host(nb::handle x);
+
+/// Proves the tensor in a producer's capsule, and takes or copies it.
+using capsule_reader = std::function<void(const offered_capsule& offered)>;
+
+/// Exports an array, and calls a function with the capsule.
+/// @param through_host whether to call it again with a copy that the producer makes in host
+///        memory, if the first call or the producer refuses USM that only the producer can
+///        read
+/// @throws as `ask_producer` and the function; if both calls fail, the first refusal
+void read_producer(nb::handle x, const import_request& request, bool through_host,
+                   const capsule_reader& read);
 
 }  // namespace usm_dlpack::python

@@ -197,6 +197,14 @@ nb::object to_numpy(nb::handle_t<tensor> object) {
   return std::move(made.array);
 }
 
+void wait_for_tensor(nb::handle_t<tensor> object) {
+  check_process();
+  const tensor& self = ready_tensor(object);
+  if (self.queue()) {
+    wait_for(*self.queue());
+  }
+}
+
 nb::object to_dtype(const tensor& self) {
   nb::object found = find_numpy_dtype(self.element());
   return found.is_valid() ? found
@@ -267,6 +275,24 @@ proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {
   return proved;
 }
 
+proved_tensor prove_content(const capsule_content& content,
+                            const std::optional<element_type>& host_element) {
+  const DLTensor& offered = content.described();
+  if (offered.device.device_type != kDLCPU) {
+    const usm_allocation proof =
+        std::visit([](const auto* managed) { return validate(*managed); }, content.managed());
+    return {offered, content.flags(), proof};
+  }
+  const subbyte storage = detail::storage_of(content.flags());
+  proved_tensor checked(offered, content.flags(),
+                        detail::import_protocol::on_host(check_structure(offered, storage)));
+  if (host_element) {
+    checked.described.dtype = host_element->dtype;
+    checked.flags |= host_element->flags();
+  }
+  return checked;
+}
+
 void wait_for_out_of_order_work() {
   if (process_is_forked()) {
     return;
@@ -294,11 +320,11 @@ void register_tensor(guarded_module& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
-  tensor_class made(module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
-                    nb::type_slots(slots),
-                    nb::sig("@typing.final\nclass DLPackTensor(object)"),
-                    "A view of USM that was proved when it was made, and keeps it alive.\n\n"
-                    "Made by `to_dlpack_tensor` and `from_dlpack`, not by the class itself.");
+  tensor_class made(
+      module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
+      nb::type_slots(slots), nb::sig("@typing.final\nclass DLPackTensor(object)"),
+      "A view of USM that was proved when it was made, and keeps it alive.\n\n"
+      "Made by `to_dlpack_tensor`, `from_dlpack` and `empty`, not by the class itself.");
   made.def(
       "__init__",
       [](nb::handle_t<tensor>, const nb::args&, const nb::kwargs&) {
@@ -340,9 +366,16 @@ void register_tensor(guarded_module& module) {
       .def("__dlpack_device__", &device_tuple,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
            "`(14, device_id)`, as DLPack wants it.")
+      .def(
+          "wait", &wait_for_tensor, nb::sig("def wait(self) -> None"),
+          "Wait for the work of `sycl_queue`, without the GIL, so other Python threads go on.\n\n"
+          "A tensor without a queue returns at once. Raises ConversionError if the runtime\n"
+          "reports an error.")
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "Wait for `sycl_queue`, and copy the values to a new NumPy array, compact and\n"
-           "writable. Raises ConversionError for a dtype that NumPy does not have.")
+           "writable. Raises ConversionError for a dtype that NumPy does not have.\n\n"
+           "It always copies, so it takes no ``copy=False``. NumPy sees host and shared USM\n"
+           "without a copy by ``numpy.asarray(x.host_view())``.")
       .def(
           "host_view", &make_host_view, nb::sig("def host_view(self) -> HostView"),
           "Wait for `sycl_queue`, and return an object by which NumPy and other CPU libraries\n"

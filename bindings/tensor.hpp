@@ -3,6 +3,7 @@
 // Python's DLPackTensor: a proved description of USM, with the owner of the memory.
 #pragma once
 
+#include "capsule.hpp"
 #include "copies.hpp"
 #include "dtypes.hpp"
 #include "guarded.hpp"
@@ -111,6 +112,14 @@ void own_memory(proved_tensor& proved, const DLDevice& from, const Take& take) {
 /// Proves a managed tensor, and takes it over. Its deleter runs also if it is refused.
 /// @throws conversion_error as `validate`
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
+
+/// Proves a producer's tensor in USM. If it is in host memory, checks only its structure.
+/// Nothing owns it yet.
+/// @param host_element the element type in host memory, if it is not the one that the tensor
+///        names
+/// @throws conversion_error as `validate`
+proved_tensor prove_content(const capsule_content& content,
+                            const std::optional<element_type>& host_element);
 
 /// The queues that use the memory of an owner; null if this package neither allocated the
 /// memory nor took it from CUDA.

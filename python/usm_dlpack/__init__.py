@@ -2,8 +2,8 @@
 """Exchange SYCL USM between array libraries through DLPack, proved before it is touched.
 
 `to_dlpack_tensor` describes USM that a Python object owns, `from_dlpack` takes an array from
-another library, `validate` says whether an array is what it claims, and `device_id` and
-`root_device` map devices to DLPack's ids and back.
+another library, `empty` makes a tensor in new memory, `validate` says whether an array is what it
+claims, and `device_id` and `root_device` map devices to DLPack's ids and back.
 """
 
 from usm_dlpack._cpu_driver import register_cpu_driver as _register_cpu_driver
@@ -24,6 +24,7 @@ try:
     from usm_dlpack._paths import get_cmake_dir, get_include
     from usm_dlpack._public import (
         device_id,
+        empty,
         from_dlpack,
         root_device,
         to_dlpack_tensor,
@@ -50,6 +51,7 @@ __all__ = [
     "UsmArray",
     "UsmBindingError",
     "device_id",
+    "empty",
     "explain",
     "from_dlpack",
     "get_cmake_dir",

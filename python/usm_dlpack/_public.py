@@ -38,7 +38,8 @@ def to_dlpack_tensor(
     shape
         Extents, in elements. None keeps shape and strides of `obj`, if the ``dtype`` has the same
         width and ``byte_offset`` is 0. Otherwise None means one dimension, over all bytes of `obj`
-        after ``byte_offset``; `obj` must then be in C order without gaps.
+        after ``byte_offset``; `obj` must then be in C order without gaps. One extent may be -1: it
+        is computed from the same bytes, as in ``numpy.reshape``. With ``strides`` it must be given.
     dtype
         A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
         tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.
@@ -159,6 +160,62 @@ def from_dlpack(
     'device'
     """
     return _core.from_dlpack(x, device, copy, usm_type, order)
+
+
+def empty(
+    shape: Sequence[int] | int,
+    dtype: Any = "float32",
+    *,
+    device: SyclDevice | SyclQueue | tuple[int, int] | str | None = None,
+    usm_type: str = "device",
+) -> DLPackTensor:
+    """Make a tensor in new USM, in C order. Its elements have no particular values.
+
+    Parameters
+    ----------
+    shape
+        Extents, in elements; they may be 0. ``()`` makes a tensor of one element.
+    dtype
+        As for `to_dlpack_tensor`. Elements of fewer than 8 bits are packed if it is a name or a
+        tuple, and have a byte each if it is a type of ml_dtypes.
+    device
+        Where the memory is: ``(14, device_id)``, a device, a filter string or a queue; a sub-device
+        means its root. A queue must be of the default context, and becomes the tensor's
+        ``sycl_queue``. None means the device that SYCL's default selector chooses, which is also
+        dpctl's default, and no queue.
+    usm_type
+        "host", "device" or "shared".
+
+    Returns
+    -------
+    :
+        The tensor. It owns the memory, which is freed after the work of all queues that used it.
+
+    Raises
+    ------
+    MemoryError
+        If there is not enough memory.
+    UsmBindingError
+        If the queue in ``device`` is not of the default context.
+    ConversionError
+        If another rule is broken: the elements reach beyond the address space, or the device does
+        not work.
+    TypeError, ValueError
+        If an argument has the wrong type or value, such as a negative extent.
+
+    Examples
+    --------
+    >>> import numpy, usm_dlpack
+    >>> tensor = usm_dlpack.empty((2, 3), usm_type="shared")
+    >>> tensor.copy_from(numpy.ones((2, 3), dtype="float32"))
+    >>> tensor.numpy().sum()
+    np.float32(6.0)
+    >>> usm_dlpack.empty((2, -1))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: shape[1]: expected from 0 to 9223372036854775807 elements, found -1; ...
+    """
+    return _core.empty(shape, dtype, device, usm_type)
 
 
 def validate(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPackTensor.copy_from: host values go into the tensor's own memory."""
+"""DLPackTensor.copy_from: values in USM or host memory go into the tensor's own memory."""
 
 import array
 import ctypes
@@ -9,11 +9,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import tvm_ffi
 from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArray, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import FINISHED, Waiting, answer_behind
 from refusals import refused, wrong_argument
-from usm_dlpack import from_dlpack, to_dlpack_tensor
+from usm_dlpack import empty, from_dlpack, to_dlpack_tensor
 
 
 def whole(owner: Any, dtype: Any = "i4") -> Any:
@@ -44,7 +45,18 @@ SOURCES: dict[str, Callable[[Any], Any]] = {
     "array.array": lambda values: array.array("i", values.tolist()),
     "ctypes": lambda values: (ctypes.c_int32 * 12)(*values.tolist()),
     "DLPack": lambda values: OldArray(values.__dlpack__()),
+    "DLPackTensor": lambda values: from_dlpack(values, device=(14, 0)),
+    "DLPack of USM": lambda values: OldArray(from_dlpack(values, device=(14, 0)).__dlpack__()),
+    "C exchange API": lambda values: tvm_ffi.from_dlpack(from_dlpack(values, device=(14, 0))),
+    "SYCL array interface": lambda values: TypedArray(in_usm(values), typestr="<i4"),
 }
+
+
+def in_usm(values: Any, usm_type: str = "device", queue: Any = None) -> Any:
+    """Return dpctl memory that holds the values."""
+    memory = allocate(usm_type, values.nbytes, new_queue() if queue is None else queue)
+    memory.copy_from_host(values.view("u1"))
+    return memory
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -141,6 +153,12 @@ def test_values_in_the_same_memory_are_read_before_they_are_written(queue, kind)
     assert seen[::2].tolist() == [47, *range(47, 24, -1)]
 
 
+def test_memory_of_dpctl_gives_its_bytes(memory, usm_type):
+    values = np.arange(48, 96, dtype=np.uint8)
+    to_dlpack_tensor(memory).copy_from(in_usm(values, usm_type))
+    assert whole(memory, "u1").tolist() == values.tolist()
+
+
 @pytest.mark.parametrize("named", ["sycl_queue", "queue"])
 def test_it_waits_for_both_queues(named, usm_type, start):
     pending = start(new_queue(), usm_type)
@@ -150,6 +168,50 @@ def test_it_waits_for_both_queues(named, usm_type, start):
     values = np.arange(12, dtype=np.int32)
     assert answer_behind(pending, lambda: tensor.copy_from(values, queue=both[1])) is None
     assert tensor.numpy().tolist() == values.tolist()
+
+
+def with_queue(pending: Any) -> Any:
+    """Return an array whose attribute says its queue, and which no longer has it otherwise."""
+    array = ForeignArray(ForeignTensor(address_of(pending.memory), shape=(12,), dtype=(0, 32, 1)))
+    array.sycl_queue = pending.queue  # type: ignore[attr-defined]
+    return array
+
+
+PENDING_VALUES: dict[str, Callable[[Any], Any]] = {
+    "a tensor": lambda pending: to_dlpack_tensor(pending.memory, dtype="i4"),
+    "an interface": lambda pending: TypedArray(pending.memory, typestr="<i4"),
+    "an attribute": with_queue,
+}
+
+
+@pytest.mark.parametrize("source", PENDING_VALUES)
+def test_it_waits_for_the_queue_of_the_values(source, producer, usm_type, start):
+    pending = start(producer, usm_type)
+    values = PENDING_VALUES[source](pending)
+    made = empty(12, "i4")
+    assert answer_behind(pending, lambda: made.copy_from(values)) is None
+    assert made.numpy().tolist() == [FINISHED] * 12
+
+
+def test_it_waits_for_the_queue_of_a_tensor_that_is_copied_to_itself(start):
+    pending = start(new_queue())
+    tensor = to_dlpack_tensor(pending.memory, dtype="i4")
+    assert answer_behind(pending, lambda: tensor.copy_from(tensor)) is None
+
+
+def test_a_copy_to_itself_needs_no_memory(succeed):
+    code = """
+import pathlib, resource
+from usm_dlpack import empty, from_dlpack
+
+tensor = empty(2**28, "u1", usm_type="shared")
+tensor.copy_from(tensor)  # starts the threads of the driver
+used = 4096 * int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, -1))
+tensor.copy_from(tensor)
+tensor.copy_from(from_dlpack(tensor))
+"""
+    assert succeed(code) == ""
 
 
 def test_the_capsule_of_the_values_is_taken_while_it_waits(start):
@@ -188,18 +250,18 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
     with refused("context_not_default", "queue", binding=True):
         tensor.copy_from(source, queue=foreign_queue)
     assert source.asked == []
-    foreign.tensor.shape = foreign.array((3, 5))
+    foreign.tensor.shape, foreign.tensor.strides = foreign.array((3, 1)), foreign.array((1, 1))
+    foreign.tensor.ndim, foreign.tensor.byte_offset = 1, 2
     foreign.tensor.bits, foreign.tensor.lanes = 64, 2
+    foreign.tensor.device_type = 8
     for field, value, code, named, found in (
-        ("device_type", 1, "device_type_unsupported", "device.device_type", "kDLOneAPI (14)"),
-        ("ndim", 2, "rank_mismatch", "ndim", "1"),
+        ("device_type", 14, "device_type_unsupported", "device.device_type", "kDLMetal (8)"),
         ("byte_offset", 0, "data_misaligned", "byte_offset", ""),
+        ("ndim", 2, "rank_mismatch", "ndim", "1"),
         ("bits", 32, "dtype_mismatch", "dtype", "float64"),
         ("lanes", 1, "dtype_mismatch", "dtype", "float32x2"),
-        ("shape", foreign.array((3, 4)), "extent_mismatch", "shape[1]", "5"),
+        ("shape", foreign.array((3, 4)), "extent_mismatch", "shape[1]", "1"),
     ):
-        foreign.tensor.ndim = 2 if field not in ("device_type", "ndim") else 1
-        foreign.tensor.byte_offset = 0 if code in ("dtype_mismatch", "extent_mismatch") else 2
         with refused(code, named, found=found):
             tensor.copy_from(source)
         setattr(foreign.tensor, field, value)
@@ -244,8 +306,37 @@ def test_an_error_inside_a_property_of_the_values_is_raised(name, error, memory)
         to_dlpack_tensor(memory, dtype="f4").copy_from(values)
 
 
-@pytest.mark.parametrize("host", [None, 3, [1.0] * 12, "a text", object(), ...], ids=str)
-def test_what_is_no_array_of_the_host_is_a_type_error(host, memory):
+def test_usm_that_is_not_what_it_claims_to_be_is_refused(memory, foreign_queue):
+    tensor = to_dlpack_tensor(memory)
+    with refused("context_not_default", "context", binding=True):
+        tensor.copy_from(allocate("device", 48, foreign_queue))
+    nowhere = ForeignTensor(address_of(memory) + 2**40, shape=(48,), dtype=(1, 8, 1))
+    source = ForeignArray(nowhere)
+    with refused("pointer_unknown", "data"):
+        tensor.copy_from(source)
+
+
+class WithMask(np.ndarray):  # type: ignore[type-arg]
+    """An array of another library than NumPy that has a mask."""
+
+    mask = None
+
+
+@pytest.mark.parametrize(
+    "values", [np.ma.masked_equal(np.zeros(48, "u1"), 0), np.zeros(48, "u1").view(WithMask)]
+)
+def test_a_mask_is_not_lost(values, memory):
+    name = type(values).__name__
+    with refused("copy_needed", "x", found=f"type {name}, whose mask", remedy="x.filled(value)"):
+        to_dlpack_tensor(memory).copy_from(values)
+    with refused("copy_needed", "x", found=name):
+        from_dlpack(values, device=(14, 0))
+    to_dlpack_tensor(memory).copy_from(np.asarray(values))
+    assert not whole(memory).any()
+
+
+@pytest.mark.parametrize("values", [None, 3, [1.0] * 12, "a text", object()], ids=str)
+def test_what_is_no_array_is_a_type_error(values, memory):
     tensor = to_dlpack_tensor(memory, dtype="f4")
-    with wrong_argument(TypeError, "host", "an array in host memory"):
-        tensor.copy_from(memory if host is ... else host)
+    with wrong_argument(TypeError, "values", "expected an array"):
+        tensor.copy_from(values)

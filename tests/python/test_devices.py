@@ -36,7 +36,7 @@ import usm_dlpack
 from capsules import IS_COPIED, ForeignTensor, OldArray, content_of
 from memory_sources import TypedArray, address_of, allocate as make_memory, new_queue
 from refusals import refused
-from usm_dlpack import device_id, from_dlpack, root_device, to_dlpack_tensor, validate
+from usm_dlpack import device_id, empty, from_dlpack, root_device, to_dlpack_tensor, validate
 
 devices = dpctl.get_devices()
 KINDS = ("device", "shared", "host")
@@ -109,6 +109,24 @@ for start, end in ((0, 1), (1, 0)):
         assert (made.strides, made.numpy().tolist()) == ((2, 1), values[2::-2, ::2].tolist())
         empty = from_dlpack(to_dlpack_tensor(tensor, shape=(0, 3)), device=(14, end))
         assert (empty.shape, empty.device) == ((0, 3), (14, end))
+""")
+
+
+def test_copy_from_copies_between_root_devices_of_each_kind(run):
+    run("""
+for start, end in ((0, 1), (1, 0)):
+    for kind in OF_A_ROOT:
+        for wanted in KINDS:
+            made = empty((4, 4), device=(14, end), usm_type=wanted)
+            made.copy_from(make(start, kind))
+            assert numpy.array_equal(made.numpy(), values)
+            into = empty((4, 8), device=(14, end), usm_type=wanted)
+            every = dict(shape=(4, 4), strides=(8, 2), byte_offset=4)
+            to_dlpack_tensor(into, **every).copy_from(make(start, kind))
+            assert numpy.array_equal(into.numpy()[:, 1::2], values)
+            reversed_ = dict(shape=(4, 4), strides=(-4, -1), byte_offset=60)
+            made.copy_from(to_dlpack_tensor(make(start, kind), **reversed_))
+            assert numpy.array_equal(made.numpy(), values[::-1, ::-1])
 """)
 
 

@@ -13,6 +13,7 @@ from pending_work import VALUES, answer_behind
 from refusals import refused
 from usm_dlpack import (
     UsmBindingError,
+    empty,
     from_dlpack,
     root_device,
     validate,
@@ -80,6 +81,14 @@ def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
         assert (made.device, made.usm_type, validate(made).usm_type) == (HERE, "device", "device")
         assert made.sycl_queue == (queue if device is queue else None)
         assert made.numpy().tobytes() == BYTES.tobytes()
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_copy_from_reads_it_through_the_host_too(foreign_queue, export, usm_type):
+    array = ContextArray(allocate(usm_type, 48, foreign_queue), EXPORTS[export])
+    made = empty((3, 4), usm_type=usm_type)
+    made.copy_from(array)
+    assert made.numpy().tobytes() == BYTES.tobytes()
 
 
 def test_the_keywords_hold_for_a_copy_through_the_host(foreign_queue):

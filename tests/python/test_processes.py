@@ -83,6 +83,8 @@ entries = {
     "__dlpack__": tensor.__dlpack__,
     "numpy": tensor.numpy,
     "host_view": tensor.host_view,
+    "empty": lambda: usm_dlpack.empty(3),
+    "wait": tensor.wait,
     "copy_from": lambda: tensor.copy_from(np.zeros((3, 4), np.float32)),
     "numpy.from_dlpack": lambda: np.from_dlpack(tensor, device="cpu"),
     "exchange API, export": lambda: api.export(tensor),

@@ -286,28 +286,34 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
         assert np.array_equal(bits, expected.ravel())
 
 
-@settings(max_examples=150)
+@settings(max_examples=250)
 @given(
     view=views().filter(lambda view: view.layout != "broadcast"),
     dtype=st.sampled_from(DTYPES + PADDED),
     kind=st.sampled_from(list(KINDS)),
     layout=st.sampled_from(LAYOUTS),
+    place=st.sampled_from(["memory of the host", *KINDS]),
     data=st.data(),
 )
-def test_copy_from_writes_each_element_and_nothing_else(sources, view, dtype, kind, layout, data):
+def test_copy_from_writes_each_element_and_nothing_else(
+    sources, view, dtype, kind, layout, place, data
+):
     owner, values = sources[0][kind], sources[1]
     source = View(layout, view.shape, strides_of(data.draw, layout, view.shape))
     width = width_of(dtype)
+    most = data.draw(st.sampled_from([1, SIZE]))  # with 1, views of the same memory overlap
     first, start = (
-        16 * data.draw(st.integers(-(low // 16), (SIZE - end) // 16))
+        16 * (data.draw(st.integers(0, min(most, (SIZE - end) // 16 + low // 16))) - low // 16)
         for low, end in (view.span(width), source.span(width))
     )
     tensor = to_dlpack_tensor(
         owner, shape=view.shape, strides=view.strides, dtype=dtype[0], byte_offset=first
     )
-    foreign = foreign_view(source, values.ctypes.data + start, dtype, False, 0)
-    foreign.tensor.device_type = 1
-    tensor.copy_from(ForeignArray(foreign, (1, 0)))
+    on_host = place not in KINDS
+    begin = values.ctypes.data if on_host else address_of(sources[0][place])
+    foreign = foreign_view(source, begin + start, dtype, False, 0)
+    foreign.tensor.device_type = 1 if on_host else 14
+    tensor.copy_from(ForeignArray(foreign, (1, 0) if on_host else (14, 0)))
     found = to_dlpack_tensor(owner).numpy()
     owner.copy_from_host(values)
     low, end = view.span(width)

@@ -128,6 +128,7 @@ SAYING_NOTHING: dict[str, Callable[[DLPackTensor], Any]] = {
     "the own device": lambda tensor: tensor.__dlpack__(dl_device=tensor.device, copy=False),
     "the array interface": lambda tensor: tensor.__sycl_usm_array_interface__,
     "dpctl.memory": dpctl_memory.as_usm_memory,
+    "wait": lambda tensor: tensor.wait(),
 }
 
 
@@ -138,12 +139,20 @@ def test_a_consumer_that_says_nothing_of_queues_gets_finished_values(way, produc
     assert Reader(new_queue(in_order=True), pending.memory).seen == VALUES
 
 
-def test_the_wait_needs_no_gil_for_the_host_tasks_of_dpctl(producer, start):
+@pytest.mark.parametrize("way", ["no keyword", "wait"])
+def test_the_wait_needs_no_gil_for_the_host_tasks_of_dpctl(way, producer, start):
     """Such a task, one after each kernel, takes it."""
     pending = start(producer)
     last = pending.keep_alive()
-    answer_behind(pending, tensor_of(pending).__dlpack__)
+    answer_behind(pending, partial(SAYING_NOTHING[way], tensor_of(pending)))
     assert is_complete(last)
+
+
+def test_a_tensor_without_a_queue_waits_for_nothing(pending):
+    memory = TypedArray(pending.memory, syclobj=pending.queue.sycl_context)
+    tensor = to_dlpack_tensor(memory)
+    tensor.wait()
+    assert (tensor.sycl_queue, pending.is_pending) == (None, True)
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order, by a kernel"])

@@ -13,7 +13,7 @@ from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, call_deleter, consume
 from memory_sources import address_of, allocate, new_queue, owned
 from threads_at_once import THREADS, at_once
-from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
+from usm_dlpack import ConversionError, DLPackTensor, empty, from_dlpack, validate
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,9 @@ def test_threads_exchange_their_own_by_every_way(queue):
                 tensor.__dlpack__(stream=queue)
                 assert from_dlpack(tensor, device=queue).data == address
                 there = from_dlpack(own, device=(14, 0), usm_type="device")
-                for copied in (from_dlpack(tensor, copy=True), from_dlpack(there, copy=True)):
+                made = empty(64, device=queue)
+                made.copy_from(tensor)
+                for copied in (made, from_dlpack(tensor, copy=True), from_dlpack(there, copy=True)):
                     assert copied.numpy().tobytes() == own.tobytes()
                 assert np.from_dlpack(tensor, device="cpu").tobytes() == own.tobytes()
             call_deleter(consume(tensor.__dlpack__()))

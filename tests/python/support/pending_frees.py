@@ -19,7 +19,7 @@ from capsules import NEWEST, ForeignTensor, OldArray, call_deleter, content_of
 from dpctl.memory import MemoryUSMDevice, as_usm_memory
 from memory_sources import UNPOOLED, new_queue
 from pending_work import PendingFill, is_complete
-from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, validate
+from usm_dlpack import ConversionError, DLPackTensor, empty, from_dlpack, validate
 from usm_dlpack import to_dlpack_tensor as export
 
 HERE = (14, 0)
@@ -91,6 +91,7 @@ def copy_to(queue: Any) -> Any:
 # What has the memory, in the order in which it goes, for a queue and another one.
 COPIES: dict[str, Callable[[Any, Any], list[Any]]] = {
     "host array": lambda queue, other: [copy_to(queue)],
+    "empty": lambda queue, other: [empty(zeros.shape, "i4", device=queue)],
     "tensor of a tensor": lambda queue, other: [from_dlpack(copy_to(other), device=queue)],
     "tensor for the queue goes first": lambda queue, other: [
         from_dlpack(x := copy_to(other), device=queue), x

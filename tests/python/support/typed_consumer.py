@@ -19,6 +19,7 @@ from usm_dlpack import (
     UsmArray,
     UsmBindingError,
     device_id,
+    empty,
     explain,
     from_dlpack,
     get_cmake_dir,
@@ -62,6 +63,9 @@ def exchange(tensor: DLPackTensor) -> DLPackTensor:
     for array in libraries:
         from_dlpack(array, device=(14, 0), order="C")
     shared.copy_from(np.zeros(shared.shape, np.float32), queue=tensor.sycl_queue)
+    made = assert_type(empty(tensor.shape, device=(14, 0), usm_type="host"), DLPackTensor)
+    made.copy_from(shared)
+    made.wait()
     return from_dlpack(tensor, device=(14, device_id(root_device(0))), copy=None)
 
 

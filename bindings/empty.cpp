@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "empty.hpp"
+#include "copies.hpp"
+#include "dtypes.hpp"
+#include "places.hpp"
+#include "tensor.hpp"
+
+namespace usm_dlpack::python {
+namespace {
+
+/// The root device and the queue that `device` names. None means the device that SYCL's
+/// default selector chooses, as in dpctl.
+destination_place choose_place(nb::handle device) {
+  if (!device.is_none()) {
+    destination_place place = read_destination(device);
+    if (place.queue) {
+      check_queue(*place.queue);
+    }
+    return place;
+  }
+  if (detail::device_table::get().devices.empty()) {
+    detail::working_device(0);  // refuses: there is no device
+  }
+  return {device_id(detail::ask_runtime("device", [] { return sycl::device(); })),
+          std::nullopt};
+}
+
+/// Python's `empty`, whose docstring describes the arguments.
+nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle usm_type) {
+  std::vector<std::int64_t> extents = read_integers("shape", shape, 0);
+  const element_type element = read_dtype(dtype);
+  const auto kind = read_choice("usm_type", usm_type, {"host", "device", "shared"});
+  constexpr sycl::usm::alloc kinds[] = {sycl::usm::alloc::host, sycl::usm::alloc::device,
+                                        sycl::usm::alloc::shared};
+  check_process();
+  destination_place place = choose_place(device);
+  DLTensor wanted{};
+  wanted.device = {kDLOneAPI, place.device_id};
+  wanted.ndim = static_cast<std::int32_t>(extents.size());
+  wanted.shape = extents.data();
+  wanted.dtype = element.dtype;
+  copy_memory memory;
+  try {
+    memory = allocate_usm(wanted, element.storage, kinds[kind.value_or(1)]);
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError,
+                    ("shape: expected elements for which there is memory, found " +
+                     text_of(shape) + "; free some, or make a smaller tensor")
+                        .c_str());
+    throw nb::python_error();
+  }
+  return make_tensor(prove(to_managed_tensor(wanted, std::move(memory), element.flags()),
+                           std::move(place.queue)));
+}
+
+}  // namespace
+
+void register_empty(guarded_module& module) {
+  module.def("empty", &empty, nb::arg("shape").none(), nb::arg("dtype").none(),
+             nb::arg("device").none(), nb::arg("usm_type").none(),
+             nb::sig("def empty(shape: typing.Any, dtype: typing.Any, device: typing.Any, "
+                     "usm_type: typing.Any) -> DLPackTensor"));
+}
+
+}  // namespace usm_dlpack::python
