@@ -10,12 +10,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import clean_environment
 import extension_under_test
 import guide
 import pytest
 import usm_dlpack
+from memory_sources import new_queue
 
 EXAMPLES = guide.DOCS / "examples"
 OF_PEERS = {"dpnp", "mpi4py", "torch"}
@@ -37,6 +39,20 @@ def variables_of(driver, several_devices, request):
         return {"ONEAPI_DEVICE_SELECTOR": selectors[page]} if page in selectors else {}
 
     return variables
+
+
+@pytest.mark.xfail(
+    raises=TypeError, strict=False, reason="`device` reads no object with `sycl_queue` yet"
+)
+def test_the_queue_of_pytorch_is_taken_as_its_page_says(tensor):
+    """A stream of PyTorch XPU has the address of its queue. No PyTorch for a GPU is needed."""
+    queue = new_queue()
+    stream = SimpleNamespace(sycl_queue=queue.addressof_ref())
+    torch = SimpleNamespace(xpu=SimpleNamespace(current_stream=lambda: stream))
+    (code,) = [text for _, text in guide.blocks_of("how-to/libraries") if "current_stream" in text]
+    names = {"torch": torch, "usm_dlpack": usm_dlpack}
+    exec(code, names)
+    assert names["take_for_pytorch"](tensor).sycl_queue == queue
 
 
 def console(page: str) -> list[str]:
