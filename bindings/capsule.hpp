@@ -6,7 +6,7 @@
 
 #include "errors.hpp"
 
-#include <usm_dlpack/nanobind/proved_tensor.hpp>
+#include <usm_dlpack/python/proved_tensor.hpp>
 
 #include <cstdint>
 #include <variant>

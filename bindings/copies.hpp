@@ -7,7 +7,7 @@
 
 #include "memory_users.hpp"
 
-#include <usm_dlpack/nanobind/proved_tensor.hpp>
+#include <usm_dlpack/python/proved_tensor.hpp>
 
 #include <memory>
 #include <optional>

@@ -6,6 +6,7 @@
 #include "guarded.hpp"
 
 #include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/python/error.hpp>
 
 #include <string>
 
@@ -40,6 +41,22 @@ int guarded(Function&& function) noexcept {
 [[noreturn]] void refuse_argument(nb::exception_type kind, const std::string& field,
                                   const std::string& expected, const std::string& found,
                                   const std::string& remedy);
+
+/// Runs a function of usm_dlpack/python/, and throws its Python exception as nanobind's.
+template <class Function>
+auto raising(Function&& function) {
+  try {
+    return function();
+  } catch (const detail::python_exception& error) {
+    error.restore();
+    throw nb::python_error();
+  }
+}
+
+/// Hands an object over to usm_dlpack/python/.
+inline detail::python_object keep(nb::object object) noexcept {
+  return detail::python_object(object.release().ptr());
+}
 
 /// Takes a new reference. @throws nb::python_error if it is null: the error that is set
 nb::object checked(PyObject* made);

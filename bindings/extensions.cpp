@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of nanobind/package.hpp. They throw nothing.
+// The functions of python/package.hpp. They throw nothing.
 #include "extensions.hpp"
 #include "capsule.hpp"
 #include "process.hpp"
@@ -9,7 +9,7 @@
 #include "tensor.hpp"
 #include "to_dlpack_tensor.hpp"
 
-#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/python/package.hpp>
 
 namespace usm_dlpack::python {
 namespace {
@@ -42,11 +42,12 @@ bool has_by_itself(nb::handle object, const char* name) {
          !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
 }
 
-/// Whether a tensor has the dtype and the rank of the view. This is compared before anything
-/// is proved, because another overload may take an array of another dtype or rank, even if
-/// this one would refuse its memory.
+/// Whether a tensor has the dtype and the rank of the view, if it has any. This is compared
+/// before anything is proved, because another overload may take an array of another dtype or
+/// rank, even if this one would refuse its memory.
 bool has_type(const DLTensor& tensor, const requirements& wanted) {
-  return same_data_type(tensor.dtype, *wanted.dtype) && tensor.ndim == *wanted.ndim;
+  return (!wanted.dtype || same_data_type(tensor.dtype, *wanted.dtype)) &&
+         (!wanted.ndim || tensor.ndim == *wanted.ndim);
 }
 
 void check_flags(std::uint64_t flags, const requirements& wanted) {
@@ -79,7 +80,7 @@ offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& 
   out.flags = own.flags;
   out.proof = own.proof;
   out.queue = own.queue;
-  out.owner = nb::borrow(array);
+  out.owner = detail::borrow(array.ptr());
   return compare(out, wanted);
 }
 
@@ -148,7 +149,7 @@ offer offer_foreign(nb::handle array, offered_capsule offered, const requirement
     out.described = described;
     out.flags = content.flags();
   }
-  out.owner = keeper_of(offered.capsule, content);
+  out.owner = keep(keeper_of(offered.capsule, content));
   return fits ? offer::made : offer::other_type;
 }
 

@@ -147,7 +147,7 @@ nb::object share(nb::handle x, const destination& wanted) {
     hand_over(*own.queue, *consumer);
   }
   shared.queue = consumer ? consumer : own.queue;
-  shared.owner = source.owner_for_others(x);
+  shared.owner = keep(source.owner_for_others(x));
   return make_tensor(std::move(shared));
 }
 

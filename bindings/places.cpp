@@ -48,7 +48,7 @@ std::int32_t read_device(nb::handle device, const char* kinds) {
                     "the filter string of a device that exists", text_of(device),
                     "`python -m usm_dlpack devices` shows them");
   }
-  if (const auto* found = detail::find_sycl<sycl::device>(meant)) {
+  if (const auto* found = find_sycl<sycl::device>(meant)) {
     return device_id(*found);
   }
   const auto number = PyBool_Check(device.ptr()) != 0 ? std::nullopt : find_integer(device);
@@ -61,7 +61,7 @@ std::int32_t read_device(nb::handle device, const char* kinds) {
 }  // namespace
 
 std::optional<sycl::queue> find_queue(nb::handle object) {
-  const auto* found = detail::find_sycl<sycl::queue>(object);
+  const auto* found = find_sycl<sycl::queue>(object);
   return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
@@ -76,7 +76,7 @@ sycl::context to_context(nb::handle object) {
   if (const auto queue = find_queue(object)) {
     return queue->get_context();
   }
-  if (const auto* context = detail::find_sycl<sycl::context>(object)) {
+  if (const auto* context = find_sycl<sycl::context>(object)) {
     return *context;
   }
   refuse_object("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
@@ -84,7 +84,7 @@ sycl::context to_context(nb::handle object) {
 }
 
 sycl::device to_device(nb::handle object) {
-  if (const auto* device = detail::find_sycl<sycl::device>(object)) {
+  if (const auto* device = find_sycl<sycl::device>(object)) {
     return *device;
   }
   refuse_object("device", "a dpctl.SyclDevice", object);

@@ -7,10 +7,17 @@
 #include "arguments.hpp"
 #include "process.hpp"
 
-#include <usm_dlpack/nanobind/dpctl.hpp>
+#include <usm_dlpack/python/dpctl.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 namespace usm_dlpack::python {
+
+/// Borrows the SYCL object in a dpctl object or a capsule; null for anything else.
+/// @throws nb::python_error as `detail::find_sycl`
+template <class Object>
+const Object* find_sycl(nb::handle object) {
+  return raising([&] { return detail::find_sycl<Object>(object.ptr()); });
+}
 
 /// The queue in a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; nothing for anything else.
 std::optional<sycl::queue> find_queue(nb::handle object);
@@ -27,7 +34,7 @@ sycl::device to_device(nb::handle object);
 template <class Object>
 nb::object to_dpctl(const Object& object) {
   check_process();
-  return detail::make_dpctl(object);
+  return raising([&] { return nb::steal(detail::make_dpctl(object).release()); });
 }
 
 /// The context of memory, and the queue that works on it, if known.

@@ -4,10 +4,9 @@
 #include "capsule.hpp"
 #include "cuda_streams.hpp"
 #include "dlpack_method.hpp"
+#include "places.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
-
-#include <usm_dlpack/nanobind/dpctl.hpp>
 
 namespace usm_dlpack::python {
 namespace {
@@ -69,7 +68,7 @@ stream_choices choices_of(const import_request& request) {
   if (!request.queue) {
     return {};
   }
-  const auto* queue = detail::find_sycl<sycl::queue>(request.stream);
+  const auto* queue = find_sycl<sycl::queue>(request.stream);
   return {request.stream, checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(queue)))};
 }
 

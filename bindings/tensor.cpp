@@ -38,10 +38,10 @@ void drop_owner(tensor_owner owner) noexcept {
     }
   }
   ++depth;
-  owner = nb::object();
+  owner = detail::python_object();
   while (depth == 1 && first != nullptr) {
     const std::unique_ptr<waiting_owner> taken(std::exchange(first, first->next));
-    taken->owner = nb::object();
+    taken->owner = detail::python_object();
   }
   --depth;
 }
@@ -66,8 +66,8 @@ std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
 std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
   return std::visit(
       [](const auto& held) -> std::shared_ptr<memory_users> {
-        if constexpr (std::is_same_v<decltype(held), const nb::object&>) {
-          return users_behind(nb::handle(held));
+        if constexpr (std::is_same_v<decltype(held), const detail::python_object&>) {
+          return users_behind(nb::handle(held.get()));
         } else if (const auto* copied = find_owner<copy_memory>(*held)) {
           return copied->get_deleter().users;
         } else if (const auto* of_cuda = find_owner<cuda_memory>(*held)) {
@@ -99,8 +99,8 @@ std::int64_t tensor::size() const noexcept {
 }
 
 PyObject* tensor::python_owner() const noexcept {
-  const auto* object = std::get_if<nb::object>(&content_.owner);
-  return object == nullptr ? nullptr : object->ptr();
+  const auto* object = std::get_if<detail::python_object>(&content_.owner);
+  return object == nullptr ? nullptr : object->get();
 }
 
 void tensor::release() noexcept {
@@ -109,7 +109,7 @@ void tensor::release() noexcept {
   if (queue() && users_ != nullptr && !process_is_forked()) {
     users_->add(*queue());
   }
-  tensor_owner gone = std::exchange(content_.owner, nb::object());
+  tensor_owner gone = std::exchange(content_.owner, detail::python_object());
   const interpreter_gate gate;
   if (process_is_forked() || !gate.open()) {
     // Never dropped: in a child of fork() the runtime would wait forever for threads of the

@@ -8,7 +8,7 @@
 #include "dtypes.hpp"
 #include "guarded.hpp"
 
-#include <usm_dlpack/nanobind/proved_tensor.hpp>
+#include <usm_dlpack/python/proved_tensor.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <memory>

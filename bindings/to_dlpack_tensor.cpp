@@ -101,8 +101,8 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   proved_tensor proved(described, flags,
                        detail::import_tensor(described, {}, view.element.storage));
   proved.queue = std::move(place.queue);
-  proved.owner = has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
-                                      : nb::borrow(obj);
+  proved.owner = keep(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
+                                           : nb::borrow(obj));
   return proved;
 }
 

@@ -6,7 +6,7 @@
 #include "guarded.hpp"
 
 #include <usm_dlpack/core/config.hpp>
-#include <usm_dlpack/nanobind/proved_tensor.hpp>
+#include <usm_dlpack/python/proved_tensor.hpp>
 
 namespace usm_dlpack::python {
 

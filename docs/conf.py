@@ -48,7 +48,8 @@ extensions = [
 ]
 exclude_patterns = ["examples"]
 # Breathe finds a namespace once in each project.
-breathe_projects = {folder: str(XML / folder) for folder in ("core", "sycl", "opencl", "nanobind")}
+FOLDERS = ("core", "sycl", "opencl", "python", "nanobind")
+breathe_projects = {folder: str(XML / folder) for folder in FOLDERS}
 XML.mkdir(parents=True, exist_ok=True)
 for folder, output in breathe_projects.items():
     settings = f"@INCLUDE = docs/Doxyfile\nINPUT = include/usm_dlpack/{folder}\n"

@@ -19,11 +19,11 @@
 
 // clang-format off: the order says which header may include which
 #include <usm_dlpack/usm_dlpack.hpp>
-#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/python/package.hpp>
+#include <usm_dlpack/python/owned_view.hpp>
 #include <usm_dlpack/nanobind/load.hpp>
 #include <usm_dlpack/nanobind/argument.hpp>
 #include <usm_dlpack/nanobind/dpctl.hpp>
-#include <usm_dlpack/nanobind/owned_view.hpp>
 #include <usm_dlpack/nanobind/views.hpp>
 #include <usm_dlpack/nanobind/ndarray.hpp>
 // clang-format on

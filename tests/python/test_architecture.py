@@ -19,14 +19,17 @@ FOLDERS_BELOW = {
     "core": (),
     "sycl": ("core",),
     "opencl": ("sycl", "core"),
-    "nanobind": ("sycl", "core"),
+    "python": ("sycl", "core"),
+    "nanobind": ("python", "sycl", "core"),
+    "pybind11": ("python", "sycl", "core"),
 }
-# The header that includes each folder.
+# The header that includes a folder.
 UMBRELLAS = {
     "core": "core.hpp",
     "sycl": "usm_dlpack.hpp",
     "opencl": "opencl.hpp",
     "nanobind": "nanobind.hpp",
+    "pybind11": "pybind11.hpp",
 }
 
 OUR_INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<usm_dlpack/|")([\w/]+\.hpp)[>"]', re.MULTILINE)
@@ -58,7 +61,7 @@ def faults_of_arrows(root: Path) -> list[str]:
             faults.append(f"{name} is in no known folder")
             continue
         for other in OUR_INCLUDE.findall(text):
-            same = folder_of(other) == folder and other != UMBRELLAS[folder]
+            same = folder_of(other) == folder and other != UMBRELLAS.get(folder)
             if not same and folder_of(other) not in FOLDERS_BELOW[folder]:
                 faults.append(f"{name} includes {other}")
     return faults

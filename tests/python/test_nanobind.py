@@ -958,7 +958,7 @@ else:
     print(len(dpctl.get_devices()), "device")
 """
 _CORE = "import usm_dlpack._core as core; "
-_EXPECTED = "usm_dlpack: expected a package with the interface 8, found none; build the extension "
+_EXPECTED = "usm_dlpack: expected a package with the interface 9, found none; build the extension "
 
 
 @pytest.mark.parametrize(

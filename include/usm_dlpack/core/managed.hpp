@@ -160,7 +160,7 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
 /// the first element and `byte_offset` is 0, as in NumPy. Other device types keep both.
 /// @param owner movable; keeps the data alive. The deleter destroys it once, on any thread, in
 ///        Python with or without the GIL. Its destructor must not throw and must not need the
-///        GIL; for a Python object, pass a `python_owner` (nanobind.hpp)
+///        GIL; for a Python object, pass a `python_owner` (python/owned_view.hpp)
 /// @param flags bits of `flag`
 /// @throws conversion_error if the tensor is not well formed; `owner` is then untouched
 template <class Owner>

@@ -4,13 +4,13 @@
 // would take it. Casters must not throw, and nanobind may still choose another overload.
 #pragma once
 
-#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/python/error.hpp>
+#include <usm_dlpack/python/package.hpp>
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -48,14 +48,9 @@ inline bool was_taken(nb::handle object, const nb::detail::cleanup_list& call) n
 
 /// Raises an interrupt that nobody raised, as soon as this thread runs Python code again.
 /// @pre the GIL is held
-inline void raise_interrupt(const std::exception_ptr& dropped) noexcept {
-  try {
-    std::rethrow_exception(dropped);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
-      PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), error.type().ptr());
-    }
-  } catch (...) {  // no interrupt
+inline void raise_interrupt(const nb::python_error& dropped) noexcept {
+  if (!dropped.matches(PyExc_Exception)) {
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), dropped.type().ptr());
   }
 }
 
@@ -87,20 +82,20 @@ class kept_argument {
   kept_argument& operator=(const kept_argument&) = delete;
   ~kept_argument() {
     if (leaves_error_ && PyErr_Occurred() != nullptr) {  // nb::try_cast ignores it
-      error_ = std::make_exception_ptr(nb::python_error());
+      error_.emplace();
     }
-    if (error_ != nullptr) {
-      raise_interrupt(error_);
+    if (error_) {
+      raise_interrupt(*error_);
     }
   }
 
   /// Does what `from_python` of a caster must do.
   /// @param call null for `nb::isinstance`, which is told false where `nb::cast` would throw
-  /// @param sentence the TypeError of `nb::cast` for what `take` does not take
-  /// @param take sets `value`, and returns whether it took the object
+  /// @param take sets `value`, and returns whether it took the object; if not, for `nb::cast`,
+  ///        with a TypeError set
   template <class Take>
   bool keep(nb::handle object, std::uint32_t flags, const nb::detail::cleanup_list* call,
-            const char* sentence, Take&& take) noexcept {
+            Take&& take) noexcept {
     const bool is_argument = call != nullptr && !is_cast(flags);
     value.reset();
     if (is_argument && object.is_none()) {
@@ -113,15 +108,13 @@ class kept_argument {
       if (!is_cast(flags)) {
         return false;
       }
-      PyErr_SetString(PyExc_TypeError, sentence);
-      throw nb::python_error();
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-    if (is_cast(flags)) {
-      made_or_error(
-          [&]() -> nb::object { std::rethrow_exception(std::exchange(error_, nullptr)); });
       leaves_error_ = true;
+    } catch (...) {
+      made_or_error([]() -> python_object { throw; });
+      leaves_error_ = is_cast(flags);
+      if (!leaves_error_) {
+        error_.emplace();
+      }
     }
     return is_argument;
   }
@@ -130,8 +123,8 @@ class kept_argument {
 
  private:
   void check() {
-    if (error_ != nullptr) {
-      std::rethrow_exception(std::exchange(error_, nullptr));
+    if (error_) {
+      throw nb::python_error(*std::exchange(error_, std::nullopt));
     }
   }
   Value& get() {
@@ -143,7 +136,7 @@ class kept_argument {
   }
 
   bool leaves_error_ = false;
-  std::exception_ptr error_;
+  std::optional<nb::python_error> error_;
 };
 
 }  // namespace usm_dlpack::detail

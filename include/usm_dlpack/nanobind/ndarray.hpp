@@ -9,7 +9,7 @@
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
-#include <usm_dlpack/nanobind/owned_view.hpp>
+#include <usm_dlpack/python/owned_view.hpp>
 #include <usm_dlpack/sycl/queues.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/validate.hpp>

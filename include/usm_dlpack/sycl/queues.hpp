@@ -117,7 +117,7 @@ inline void free_after_work(const sycl::queue& queue, void* address) noexcept {
 
 // A queue's host tasks may need a lock that the waiting thread holds: in Python, the GIL. So a
 // Python extension replaces both functions by the package's, which release it
-// (nanobind/package.hpp).
+// (python/package.hpp).
 
 /// Waits for the present work of a queue.
 inline std::atomic<void (*)(const sycl::queue&)> wait_for_work{

@@ -6,11 +6,10 @@
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/managed.hpp>
-#include <usm_dlpack/nanobind/package.hpp>
+#include <usm_dlpack/python/error.hpp>
+#include <usm_dlpack/python/package.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
-
-#include <nanobind/nanobind.h>
 
 #include <memory>
 #include <optional>
@@ -26,17 +25,20 @@ namespace usm_dlpack {
 /// copyable.
 class python_owner {
  public:
-  /// Adds a reference. @pre the GIL is held
-  /// @throws nb::python_error as `load_package`; conversion_error `request_unsupported` for
-  ///         none, as `nb::find` gives of what Python does not have
-  explicit python_owner(nanobind::handle object) {
+  /// Adds a reference. @pre the GIL is held, and `load_package` was called
+  /// @throws conversion_error `request_unsupported` for null
+  explicit python_owner(PyObject* object) {
     static_cast<void>(detail::package_interface::get());  // the destructor must not import
-    if (!object.is_valid()) {
+    if (object == nullptr) {
       detail::refuse(errc::request_unsupported, "owner", "a Python object", "none",
                      "pass the object that has the memory");
     }
-    object_.reset(object.inc_ref().ptr());
+    object_.reset(detail::borrow(object).release());
   }
+  /// Adds a reference to an object of nanobind or pybind11. Null is what `nb::find` gives of
+  /// what Python does not have.
+  template <class Object, std::enable_if_t<detail::is_python_object<Object>, int> = 0>
+  explicit python_owner(const Object& object) : python_owner(object.ptr()) {}
 
  private:
   struct drop {
@@ -49,11 +51,11 @@ class python_owner {
 
 namespace detail {
 
-/// An owner that any thread may destroy: a `python_owner` of a Python handle, or else the
+/// An owner that any thread may destroy: a `python_owner` of a Python object, or else the
 /// owner.
 template <class Owner>
 decltype(auto) any_thread_owner(Owner&& owner) {
-  if constexpr (std::is_convertible_v<Owner, nb::handle>) {
+  if constexpr (is_python_object<std::decay_t<Owner>>) {
     return python_owner(owner);
   } else {
     return std::forward<Owner>(owner);
@@ -63,8 +65,8 @@ decltype(auto) any_thread_owner(Owner&& owner) {
 }  // namespace detail
 
 /// A view with an owner. Returned from a function, it becomes a `usm_dlpack.DLPackTensor` that
-/// shares the memory. As a parameter, or made of a Python object by `nb::cast`, it keeps the
-/// array's memory alive for as long as it lives, on any thread. Movable, not copyable.
+/// shares the memory. As a parameter, or cast of a Python object, it keeps the array's memory
+/// alive for as long as it lives, on any thread. Movable, not copyable.
 ///
 /// Nothing here waits: wait for pending work, or order your work behind it.
 template <class View>
@@ -78,7 +80,7 @@ class owned_view {
   /// @param owner anything movable that keeps the memory alive: for example a Python object,
   ///        which is dropped with the GIL. Any other owner's destructor runs on any thread,
   ///        with the GIL or without; it must not throw, and not need the GIL. What is in it is
-  ///        not looked at: put a `python_owner` in it, not an `nb::object`
+  ///        not looked at: put a `python_owner` in it, not an `nb::object` or `py::object`
   /// @throws conversion_error `context_not_default`, `device_without_id`, and as
   ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
   template <class Owner>

@@ -8,11 +8,10 @@
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
-#include <usm_dlpack/nanobind/proved_tensor.hpp>
+#include <usm_dlpack/python/error.hpp>
+#include <usm_dlpack/python/proved_tensor.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/queues.hpp>
-
-#include <nanobind/nanobind.h>
 
 #include <atomic>
 #include <cstdint>
@@ -24,8 +23,6 @@
 
 namespace usm_dlpack::detail {
 
-namespace nb = nanobind;
-
 /// What became of an array. For `refused`, a rule of this package, and for `failed`, anything
 /// else, the Python error is set.
 enum class offer { made, other_type, no_array, refused, failed };
@@ -33,15 +30,16 @@ enum class offer { made, other_type, no_array, refused, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 8;
+  static constexpr std::uint32_t known_version = 9;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
   /// Gets the tensor of an array, proved, without synchronising, and a Python object as its
   /// owner. Accepts objects that have only the SYCL array interface, and objects that have
   /// either by themselves and not by their type.
-  /// @param wanted has a dtype and `ndim`, which are compared first: a tensor of others is
-  ///        `other_type`, of which only `described`, `flags` and `owner` are set
+  /// @param wanted its dtype and `ndim`, if it has them, are compared first: a tensor of
+  /// others
+  ///        is `other_type`, of which only `described`, `flags` and `owner` are set
   offer (*ask)(PyObject* array, const requirements& wanted, proved_tensor& out) noexcept;
   /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
   PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, const sycl::queue* queue,
@@ -85,11 +83,12 @@ struct package_interface {
 
  private:
   static const package_interface* find() {
-    const nb::object capsule = nb::getattr(nb::module_::import_("usm_dlpack._core"),
-                                           "_package_interface", nb::none());
-    const auto* table = PyCapsule_IsValid(capsule.ptr(), capsule_name) != 0
+    const python_object module = checked(PyImport_ImportModule("usm_dlpack._core"));
+    const python_object capsule(PyObject_GetAttrString(module.get(), "_package_interface"));
+    PyErr_Clear();  // an older package has none
+    const auto* table = PyCapsule_IsValid(capsule.get(), capsule_name) != 0
                             ? static_cast<const package_interface*>(
-                                  PyCapsule_GetPointer(capsule.ptr(), capsule_name))
+                                  PyCapsule_GetPointer(capsule.get(), capsule_name))
                             : nullptr;
     if (table == nullptr || table->version != known_version) {
       const std::string found =
@@ -99,7 +98,7 @@ struct package_interface {
           ("usm_dlpack: expected a package with the interface " + digits(known_version) +
            ", found " + found + "; build the extension again, with the installed package")
               .c_str());
-      throw nb::python_error();
+      throw python_exception();
     }
     return table;
   }
@@ -112,19 +111,20 @@ inline void set_error(const conversion_error& error) noexcept {
     package_interface::get().set_error(to_string(error.code()), error.field().c_str(),
                                        error.expected().c_str(), error.found().c_str(),
                                        error.remedy().c_str());
-  } catch (nb::python_error& raised) {
+  } catch (const python_exception& raised) {
     raised.restore();
   } catch (...) {
     PyErr_NoMemory();
   }
 }
 
-/// The object that a function makes; null with the Python error set if it throws.
+/// The object that a function makes, a new reference; null with the Python error set if it
+/// throws.
 template <class Make>
-nb::handle made_or_error(Make&& make) noexcept {
+PyObject* made_or_error(Make&& make) noexcept {
   try {
     return make().release();
-  } catch (nb::python_error& error) {
+  } catch (const python_exception& error) {
     error.restore();
   } catch (const conversion_error& error) {
     set_error(error);
@@ -133,7 +133,7 @@ nb::handle made_or_error(Make&& make) noexcept {
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
-  return {};
+  return nullptr;
 }
 
 }  // namespace usm_dlpack::detail

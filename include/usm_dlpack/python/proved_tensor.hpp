@@ -5,10 +5,9 @@
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/python/error.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
-
-#include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +20,7 @@ namespace usm_dlpack::detail {
 
 /// Keeps the memory of a tensor alive: a Python object, or the managed tensor of a producer.
 /// A null object keeps nothing.
-using tensor_owner = std::variant<nanobind::object, managed_tensor, legacy_managed_tensor>;
+using tensor_owner = std::variant<python_object, managed_tensor, legacy_managed_tensor>;
 
 /// A tensor in USM that was proved, or one in host memory whose structure was checked.
 /// Movable, not copyable. @pre the GIL is held where one is destroyed

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array that Python passes as an argument: compared with the type of a view, proved and
+// kept alive; and a view with an owner as a result.
+#pragma once
+
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/structure.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/python/error.hpp>
+#include <usm_dlpack/python/owned_view.hpp>
+#include <usm_dlpack/python/package.hpp>
+#include <usm_dlpack/python/signature.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace usm_dlpack::detail {
+
+/// What a view's type requires of a tensor.
+template <class View>
+requirements requirements_of() {
+  requirements wanted = require_kind<View>({});
+  wanted.dtype = data_type_v<typename View::element_type>;
+  wanted.ndim = static_cast<std::int32_t>(View::rank());
+  return wanted;
+}
+
+/// An array as an argument for a view.
+class array_offer {
+ public:
+  /// @throws python_exception for an error that is no refusal of this package
+  array_offer(PyObject* array, const requirements& wanted)
+      : answer_(package_interface::get().ask(array, wanted, tensor_)) {
+    if (answer_ == offer::failed) {
+      throw python_exception();
+    }
+    if (answer_ == offer::refused) {
+      refusal_.emplace();
+    }
+  }
+
+  bool is_array() const noexcept { return answer_ != offer::no_array; }
+  /// Whether the dtype or the rank is not the view's.
+  bool is_of_other_type() const noexcept { return answer_ == offer::other_type; }
+  /// The Python error if the package refuses the array.
+  const std::optional<python_exception>& refusal() const noexcept { return refusal_; }
+  const proved_tensor& tensor() const noexcept { return tensor_; }
+  PyObject* owner() const noexcept { return std::get<python_object>(tensor_.owner).get(); }
+
+  /// @throws conversion_error if the tensor's type, extents or layout are not the view's
+  template <class View>
+  View view() const {
+    const subbyte storage = tensor_.storage();
+    if (is_of_other_type()) {
+      detail::check_element_type<View>(tensor_.described, storage);
+      detail::check_rank<View>(tensor_.described);
+    }
+    return detail::make_view<View>(tensor_.described, tensor_.structure(), storage);
+  }
+
+  /// A view of the array that keeps it alive.
+  template <class View>
+  owned_view<View> own(const View& view) const {
+    return {view, tensor_.queue,
+            usm_dlpack::to_managed_tensor(tensor_.described, python_owner(owner()),
+                                          tensor_.flags & ~flag::is_copied)};
+  }
+
+ private:
+  proved_tensor tensor_;
+  offer answer_;
+  std::optional<python_exception> refusal_;
+};
+
+/// Whether a rule depends on the view's type, so that another overload may accept the array.
+constexpr bool is_of_type(errc rule) noexcept {
+  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
+         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
+         rule == errc::layout_mismatch;
+}
+
+/// The Python exception of a refusal.
+inline python_exception exception_of(const conversion_error& refused) {
+  set_error(refused);
+  return python_exception();
+}
+
+/// The Python exception of a refused argument. Its text begins with what the function takes,
+/// because neither nanobind nor pybind11 tells the names of the function and the argument.
+template <class View>
+python_exception refusal_of_parameter(python_exception refused) {
+  const python_object text =
+      checked(PyUnicode_FromFormat("%s: %S", view_text<View>.characters, refused.value()));
+  const python_object arguments = checked(PyTuple_Pack(1, text.get()));
+  if (PyObject_SetAttrString(refused.value(), "args", arguments.get()) != 0) {
+    throw python_exception();
+  }
+  return refused;
+}
+
+/// Makes a proved DLPackTensor; null with the Python error set if that fails.
+/// @param result an `owned_view` or a `usm_array`
+template <class View, class Result>
+PyObject* to_python(Result&& result) noexcept {
+  return made_or_error([&] {
+    owned_view<View> made(std::forward<Result>(result));
+    if (made.managed() == nullptr) {
+      refuse(errc::request_unsupported, "return", "a view with an owner",
+             "one that was moved from or released", "return it before that");
+    }
+    const std::optional<sycl::queue> queue = made.queue();
+    requirements wanted;
+    wanted.usm_types = require_kind<View>({}).usm_types;
+    return checked(package_interface::get().make_tensor(std::move(made).release().release(),
+                                                        queue ? &*queue : nullptr, wanted));
+  });
+}
+
+}  // namespace usm_dlpack::detail
