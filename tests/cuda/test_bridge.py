@@ -149,6 +149,14 @@ def test_strides_and_read_only_memory_reach_cupy() -> None:
         read_only.cuda_view().__dlpack__()
 
 
+def test_negative_strides_of_cupy_are_refused() -> None:
+    """CuPy divides them as if they were unsigned (14.2.0)."""
+    if Cupy not in HERE:
+        return
+    with refused("span_overflow", "strides"):
+        from_dlpack(Cupy().zeros()[::-1])
+
+
 def test_an_array_of_cuda_is_shared_and_proved(library: Any) -> None:
     array = library.zeros()
     tensor = from_dlpack(array)
