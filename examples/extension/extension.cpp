@@ -7,7 +7,6 @@
 #include <usm_dlpack/nanobind.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 
@@ -23,7 +22,7 @@ template <class Element>
 using grid =
     usm_dlpack::device_mdspan<Kokkos::mdspan<Element, Kokkos::dextents<std::int64_t, 2>>>;
 
-// The SYCL runtime builds it when it is first needed, in a few seconds.
+// The SYCL runtime builds it when it is first launched, in a few seconds.
 const usm_dlpack::kernel_source kernels(R"(
   #include <sycl/sycl.hpp>
   namespace experimental = sycl::ext::oneapi::experimental;
@@ -41,20 +40,9 @@ const usm_dlpack::kernel_source kernels(R"(
   }
 )");
 
-void launch(sycl::queue& queue, grid<const float> x, grid<float> out) {
-  const sycl::kernel kernel = kernels.find(queue, "laplacian");
-  const auto rows = static_cast<std::size_t>(x.extent(0));
-  const auto columns = (static_cast<std::size_t>(x.extent(1)) + 63) / 64 * 64;
-  queue.submit([&](sycl::handler& handler) {
-    handler.set_args(x.data_handle(), out.data_handle(), x.extent(0), x.extent(1));
-    handler.parallel_for(sycl::nd_range<2>({rows, columns}, {1, 64}), kernel);
-  });
-}
-
 // Into an array.
 void laplacian_into(sycl::queue& queue, const owned_view<grid<const float>>& x,
                     const owned_view<grid<float>>& out) {
-  usm_dlpack::ordered_section work(queue, x, out);  // behind the work on x and out
   const auto from = x.view();
   const auto to = out.view();
   if (from.extents() != to.extents()) {
@@ -64,8 +52,8 @@ void laplacian_into(sycl::queue& queue, const owned_view<grid<const float>>& x,
       to.data_handle() < from.data_handle() + from.size()) {  // the kernel reads neighbours
     throw std::invalid_argument("laplacian: out: expected memory apart from x, found shared");
   }
-  launch(queue, from, to);
-}  // `work` waits: the caller may use out at once
+  kernels.launch(queue, "laplacian", from.extents(), x, out, from.extent(0), from.extent(1));
+}
 
 // To a new array on the queue of x.
 usm_dlpack::usm_array<grid<float>> laplacian(const owned_view<grid<const float>>& x) {
@@ -74,12 +62,12 @@ usm_dlpack::usm_array<grid<float>> laplacian(const owned_view<grid<const float>>
         "laplacian: x: expected an array with a sycl_queue, found one without; pass "
         "usm_dlpack.from_dlpack(x, device=dpctl.SyclQueue())");
   }
-  sycl::queue queue = *x.queue();
-  usm_dlpack::usm_array<grid<float>> out(queue, x.view().extents());
-  usm_dlpack::ordered_section work(queue, x);
-  launch(queue, x.view(), out.view());
+  const auto extents = x.view().extents();
+  usm_dlpack::usm_array<grid<float>> out(*x.queue(), extents);
+  kernels.launch(*x.queue(), "laplacian", extents, x, out, extents.extent(0),
+                 extents.extent(1));
   return out;
-}  // `work` waits: the caller may write to x at once
+}
 
 }  // namespace
 

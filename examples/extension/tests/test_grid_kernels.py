@@ -55,7 +55,7 @@ def laplacian(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("shape", [(3, 4), (65, 130), (0, 5)])
+@pytest.mark.parametrize("shape", [(3, 4), (65, 130), (100, 3), (0, 5)])
 def test_a_new_array_is_on_the_queue_of_the_argument(
     queue: Any, shape: tuple[int, int], library: str
 ) -> None:
@@ -105,10 +105,10 @@ def test_an_array_of_another_dtype_is_refused(queue: Any) -> None:
 
 
 def test_a_queue_of_another_context_is_refused(queue: Any) -> None:
-    x, device = make(numbers(3, 4), queue), queue.sycl_device
+    x, out, device = make(numbers(3, 4), queue), make(numbers(3, 4), queue), queue.sycl_device
     elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     with pytest.raises(usm_dlpack.UsmBindingError) as refused:
-        grid_kernels.laplacian(elsewhere, x, x)
+        grid_kernels.laplacian(elsewhere, x, out)
     assert (refused.value.code, refused.value.field) == ("context_not_default", "queue")
 
 

@@ -4,30 +4,156 @@
 // of the SYCL runtime, builds them from source at run time. With icpx you do not need it.
 #pragma once
 
+#include <usm_dlpack/core/strides.hpp>
+#include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/ordered_section.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <list>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace usm_dlpack {
 
+/// Passes an array to a kernel as its view, not as its pointer, for a parameter of the same
+/// view type: `kernels.launch(queue, "scale", x.extents(), usm_dlpack::by_value(x))`.
+template <class Array>
+struct by_value {
+  explicit by_value(const Array& passed) : array(passed) {}
+
+  const Array& array;  ///< borrowed
+};
+
+namespace detail {
+
+template <class Argument>
+inline constexpr bool is_array = knows_queue<Argument> || is_view<Argument>;
+
+/// The array that an argument of a kernel is, in a tuple; an empty one for another argument.
+template <class Argument>
+auto array_of_argument(const Argument& argument) {
+  if constexpr (is_array<Argument>) {
+    return std::tie(argument);
+  } else {
+    return std::tuple<>();
+  }
+}
+template <class Array>
+auto array_of_argument(const by_value<Array>& argument) {
+  return std::tie(argument.array);
+}
+
+/// What a kernel's parameter gets.
+template <class Argument>
+auto value_of_argument(const Argument& argument) {
+  if constexpr (is_array<Argument>) {
+    return view_of_argument(argument).data_handle();
+  } else {
+    return argument;
+  }
+}
+template <class Array>
+auto value_of_argument(const by_value<Array>& argument) {
+  return view_of_argument(argument.array);
+}
+
+template <class Get, std::size_t... Ranks>
+auto checked_range(const Get& get, std::index_sequence<Ranks...>) {
+  return sycl::range<static_cast<int>(sizeof...(Ranks))>(
+      static_cast<std::size_t>(to_extent(get(Ranks), Ranks))...);
+}
+
+/// The work-items that are wanted, of an integer, mdspan's extents or a range.
+template <class Extents>
+auto range_of(const Extents& extents) {
+  static_assert(std::is_integral_v<Extents> || has_extents<Extents>,
+                "extents: expected an integer, mdspan's extents, a sycl::range or a "
+                "sycl::nd_range, found another type; pass x.extents() of a view");
+  if constexpr (std::is_integral_v<Extents>) {
+    return detail::checked_range([&](std::size_t) { return extents; },
+                                 std::make_index_sequence<1>());
+  } else if constexpr (has_extents<Extents>) {
+    static_assert(Extents::rank() >= 1 && Extents::rank() <= 3,
+                  "extents: expected 1 to 3 dimensions, found another number; pass a "
+                  "sycl::range with some of them multiplied");
+    return detail::checked_range([&](std::size_t r) { return extents.extent(r); },
+                                 std::make_index_sequence<Extents::rank()>());
+  }
+}
+template <int Dimensions>
+auto range_of(const sycl::range<Dimensions>& extents) {
+  return detail::checked_range(
+      [&](std::size_t r) { return extents.get(static_cast<int>(r)); },
+      std::make_index_sequence<static_cast<std::size_t>(Dimensions)>());
+}
+
+/// A power of two: 64 work-items a group, or more, up to a quarter of the limit, if each
+/// compute unit then still gets a group.
+constexpr std::size_t group_size(std::size_t items, std::size_t limit,
+                                 std::size_t compute_units) {
+  std::size_t size = 1;
+  while (2 * size <= std::min<std::size_t>(limit, 64) ||
+         (8 * size <= limit && 2 * size * compute_units <= items)) {
+    size *= 2;
+  }
+  return size;
+}
+
+/// Divides work-items into groups. Only the last extent is rounded up, so that a kernel has
+/// one bound to check; a large one at most by an eighth.
+/// @param size of a group, a power of two
+/// @param limits of a group in each dimension: a `sycl::range`; in DPC++ before 2026 an id
+template <int Dimensions, class Limits>
+sycl::nd_range<Dimensions> divide(sycl::range<Dimensions> items, std::size_t size,
+                                  const Limits& limits) {
+  constexpr int last = Dimensions - 1;
+  sycl::range<Dimensions> group = items;
+  std::size_t along = 1;
+  while (2 * along <= std::min<std::size_t>(size, limits[last]) && along < items[last] &&
+         (along < 64 || 16 * along <= items[last])) {
+    along *= 2;
+  }
+  group[last] = along;
+  items[last] = (items[last] + along - 1) / along * along;
+  size /= along;
+  for (int r = last - 1; r >= 0; --r) {
+    group[r] = std::gcd(items[r], std::min<std::size_t>(size, limits[r]));
+    size /= group[r];
+  }
+  return {items, group};
+}
+
+template <int Dimensions>
+bool has_no_items(const sycl::nd_range<Dimensions>& range) {
+  const sycl::range<Dimensions> items = range.get_global_range();
+  bool found = false;
+  for (int r = 0; r < Dimensions; ++r) {
+    found = found || items[r] == 0;
+  }
+  return found;
+}
+
+}  // namespace detail
+
 /// SYCL source with kernels, built once for each context and device that it is used with.
 ///
-/// A build takes seconds; the first one says so if standard error is a terminal. The
-/// environment variable `SYCL_CACHE_PERSISTENT=1` keeps builds on disk. A kernel is a free
-/// function `extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<Dimensions>)) void
-/// name(...)`, launched with `handler::set_args` and `parallel_for`. Its arguments may be
-/// views, if the build options name the folders of the headers. `set_args` must get exactly
-/// the types of the kernel's parameters: the error for another size does not name the
-/// argument, and another type of the same size is no error.
+/// A kernel is a free function `extern "C"
+/// SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<Dimensions>)) void name(...)`. A build
+/// takes seconds; the first one says so if standard error is a terminal. The environment
+/// variable `SYCL_CACHE_PERSISTENT=1` keeps builds on disk.
 ///
 /// Several threads may use it at once; those that need the same build wait for it. Make it
 /// `static`: the source, the builds and their contexts are never freed, because at the end of
@@ -40,9 +166,59 @@ class kernel_source {
   explicit kernel_source(std::string text, std::vector<std::string> build_options = {})
       : kept_(*new kept{std::move(text), std::move(build_options), {}, {}}) {}
 
-  /// Finds the kernel of a function, for a queue's context and device. The first call for them
-  /// builds all kernels of the source; if that fails, the next call builds again. In Python,
-  /// release the GIL.
+  /// Launches a kernel, in order: as if the call stood in an `ordered_section` of the queue
+  /// and the arrays among the arguments. So the queue is checked against them, and the kernel
+  /// is done on return, unless all arrays are `usm_array`s.
+  ///
+  /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
+  /// as its view by `by_value(x)`; then the build options name the folders of the headers. Any
+  /// other argument is passed as it is; a pointer is then neither checked nor ordered. Types
+  /// must be exactly those of the kernel's parameters, `int` is not `long`: OpenCL refuses
+  /// another size, and nothing another type of the same size.
+  ///
+  /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
+  ///        declares: an integer, mdspan's extents, or a `sycl::range`. The last one is
+  ///        rounded up to a whole number of groups, so the kernel must return if its last
+  ///        index is not below it; the others are exact. If one is 0, nothing is launched. A
+  ///        `sycl::nd_range` is used as it is.
+  /// @returns the kernel's event, complete if nothing was launched
+  /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
+  ///         `find`, errc::kernel_argument for another number of arguments than the kernel has
+  ///         parameters (on OpenCL and Level Zero, the only backends that report it), what the
+  ///         runtime throws for the launch, and of work that failed
+  template <class Extents, class... Arguments>
+  sycl::event launch(const sycl::queue& queue, const std::string& name, const Extents& extents,
+                     const Arguments&... arguments) const {
+    ordered_section work(queue);
+    return launch(work, name, extents, arguments...);
+  }
+
+  /// Launches a kernel in a section, likewise, but waits for nothing before the section ends:
+  /// for several kernels. They run one after another, and after what the function submitted to
+  /// the queue itself before. The section takes the arrays that it does not have yet.
+  template <class Extents, class... Arguments>
+  sycl::event launch(ordered_section& work, const std::string& name, const Extents& extents,
+                     const Arguments&... arguments) const {
+    std::apply([&](const auto&... arrays) { work.add(arrays...); },
+               std::tuple_cat(detail::array_of_argument(arguments)...));
+    const sycl::kernel kernel = find(work.queue_, name);
+    check_count(kernel, name, sizeof...(Arguments));
+    const auto range = groups_of(kernel, work.queue_.get_device(), extents);
+    if (detail::has_no_items(range)) {
+      return {};
+    }
+    if (!work.is_in_order_) {
+      work.queue_.ext_oneapi_submit_barrier();
+    }
+    return work.queue_.submit([&](sycl::handler& handler) {
+      handler.set_args(detail::value_of_argument(arguments)...);
+      handler.parallel_for(range, kernel);
+    });
+  }
+
+  /// Finds the kernel of a function, for a queue's context and device, to launch it by a
+  /// handler. The first call for them builds all kernels of the source; if that fails, the
+  /// next call builds again. In Python, release the GIL.
   /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
   ///         that the source does not have, and whatever else the runtime throws
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
@@ -97,6 +273,39 @@ class kernel_source {
                  stderr);
     }
     return kept_.targets.emplace_back(queue);
+  }
+
+  static void check_count(const sycl::kernel& kernel, const std::string& name,
+                          std::size_t found) {
+    const sycl::backend backend = kernel.get_backend();
+    if (backend != sycl::backend::opencl && backend != sycl::backend::ext_oneapi_level_zero) {
+      return;  // CUDA reports how many arguments the kernel got the last time
+    }
+    const auto expected = kernel.get_info<sycl::info::kernel::num_args>();
+    if (expected != found) {
+      throw sycl::exception(
+          make_error_code(sycl::errc::kernel_argument),
+          "arguments: expected " + detail::digits(expected) + " for the kernel \"" + name +
+              "\", found " + detail::digits(found) + "; pass one for each of its parameters");
+    }
+  }
+
+  template <class Extents>
+  static auto groups_of(const sycl::kernel& kernel, const sycl::device& device,
+                        const Extents& extents) {
+    const auto items = detail::range_of(extents);
+    using limit = sycl::info::kernel_device_specific::work_group_size;
+    constexpr int dimensions = decltype(items)::dimensions;
+    return detail::divide(
+        items,
+        detail::group_size(items.size(), kernel.get_info<limit>(device),
+                           device.get_info<sycl::info::device::max_compute_units>()),
+        device.get_info<sycl::info::device::max_work_item_sizes<dimensions>>());
+  }
+  template <int Dimensions>
+  static const sycl::nd_range<Dimensions>& groups_of(
+      const sycl::kernel&, const sycl::device&, const sycl::nd_range<Dimensions>& extents) {
+    return extents;
   }
 
   kernels build(const target& here) const {

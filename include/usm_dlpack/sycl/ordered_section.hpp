@@ -7,6 +7,7 @@
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <optional>
@@ -14,6 +15,9 @@
 #include <vector>
 
 namespace usm_dlpack {
+
+class kernel_source;
+
 namespace detail {
 
 /// Whether an argument knows a queue: an `owned_view` or a `usm_array`.
@@ -57,6 +61,8 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// knows no queue: take an `owned_view` if another queue than the function's may work on the
 /// array.
 ///
+/// `kernel_source::launch` takes a section in place of a queue, for several kernels.
+///
 /// In a Python extension the waits release the GIL.
 class ordered_section {
  public:
@@ -95,14 +101,22 @@ class ordered_section {
   template <class... Arguments>
   ordered_section(bool waits, const sycl::queue& queue, const Arguments&... arguments)
       : queue_(queue), waits_(waits), is_in_order_(queue.is_in_order()) {
-    usm_dlpack::check_queue(queue, detail::view_of_argument(arguments)...);
-    waits_at_end_ = waits_ && (detail::is_callers<Arguments> || ...);
-    (begin_behind(arguments), ...);
+    add(arguments...);
     if (!is_in_order_ && waits_) {
       wait(queue_);
     } else if (!is_in_order_) {
       queue_.ext_oneapi_submit_barrier();
     }
+  }
+
+  friend class kernel_source;
+
+  /// Orders further arguments likewise, before work on them is submitted.
+  template <class... Arguments>
+  void add(const Arguments&... arguments) {
+    usm_dlpack::check_queue(queue_, detail::view_of_argument(arguments)...);
+    waits_at_end_ = waits_at_end_ || (waits_ && (detail::is_callers<Arguments> || ...));
+    (begin_behind(arguments), ...);
   }
 
   static void wait(const sycl::queue& queue) {
@@ -113,13 +127,14 @@ class ordered_section {
   void begin_behind(const Argument& argument) {
     if constexpr (detail::knows_queue<Argument>) {
       const std::optional<sycl::queue> known = argument.queue();
-      if (!known || *known == queue_) {
+      if (!known || *known == queue_ ||
+          std::find(others_.begin(), others_.end(), *known) != others_.end()) {
         return;
       }
+      others_.push_back(*known);
       if (known->get_context() == queue_.get_context() &&
           (!waits_ || (known->is_in_order() && is_in_order_))) {
         detail::order_by_event(*known, queue_);
-        others_.push_back(*known);
       } else {
         wait(*known);
         waits_at_end_ = true;
@@ -144,7 +159,7 @@ class ordered_section {
   bool waits_;
   bool is_in_order_;
   bool waits_at_end_ = false;
-  std::vector<sycl::queue> others_;  ///< that events order
+  std::vector<sycl::queue> others_;  ///< that arguments know
   int exceptions_before_ = std::uncaught_exceptions();
 };
 

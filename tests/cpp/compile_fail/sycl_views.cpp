@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host code that indexes device USM, views that change their USM kind, arrays of const
-// elements, pointers to tensors, and numbers among the views of `check_queue` are refused when
-// they are compiled.
+// elements, pointers to tensors, numbers among the views of `check_queue`, and other extents
+// of a launch than one to three integers are refused when they are compiled.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -15,11 +15,16 @@
 // expect: take the element type without const, and a view of const elements of it
 // expect: views: expected types with the interface of mdspan, found another;
 // expect: pass the views alone, without a kernel's other arguments
+// expect: extents: expected an integer, mdspan's extents, a sycl::range or a sycl::nd_range,
+// expect: found another type; pass x.extents\(\) of a view
+// expect: extents: expected 1 to 3 dimensions, found another number;
+// expect: pass a sycl::range with some of them multiplied
 // expect: deleted function .*validate
 // expect: deleted function .*to_mdspan
 // clang-format on
 #include <mdspan_under_test.hpp>
 
+#include <usm_dlpack/sycl/kernel_source.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
 using view = md::mdspan<float, md::dextents<int, 1>>;
@@ -33,6 +38,8 @@ using element = float;
 using argument = view;
 const DLTensor& tensor_of(const DLTensor& tensor) { return tensor; }
 inline constexpr auto kind = sycl::usm::alloc::host;
+using number = int;
+inline constexpr int rank = 3;
 #else
 using indexed = device_mdspan<view>;
 using wanted = shared_mdspan<view>;
@@ -40,6 +47,8 @@ using element = const float;
 using argument = float;
 const DLTensor* tensor_of(const DLTensor& tensor) { return &tensor; }
 inline constexpr auto kind = sycl::usm::alloc::unknown;
+using number = float;
+inline constexpr int rank = 4;
 #endif
 
 float indexed_on_host(const indexed& all) { return all[md_array<int, 1>{0}]; }
@@ -53,4 +62,9 @@ auto validated(const DLTensor& tensor) { return usm_dlpack::validate(tensor_of(t
 auto viewed(const DLTensor& tensor) { return usm_dlpack::to_mdspan<view>(tensor_of(tensor)); }
 void check(const sycl::queue& queue, const view& x, const argument& y) {
   usm_dlpack::check_queue(queue, x, y);
+}
+void launch(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
+            const view& x) {
+  kernels.launch(queue, "of", number{4}, x);
+  kernels.launch(queue, "of", md::dextents<int, rank>(), x);
 }

@@ -4,7 +4,7 @@
 // that builds one has the word Kernel in it.
 #include <threads.hpp>
 
-#include "usm_memory.hpp"
+#include "held_queues.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -75,7 +75,6 @@ TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
   using right_view = device_mdspan<md::mdspan<float, extents_type>>;
   using relaxed_view = device_mdspan<md::mdspan<float, extents_type, layout_relaxed>>;
   sycl::queue queue = queue_on();
-  const sycl::kernel kernel = source.find(queue, "copy_backwards");
   const usm_memory given(alloc::device, 24 * sizeof(float), queue);
   const usm_memory received(alloc::device, 24 * sizeof(float), queue);
   const usm_memory told(alloc::shared, 10 * sizeof(long), queue);
@@ -88,11 +87,8 @@ TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
   const right_view from(given.as<float>(), 4, 6);
   const relaxed_view to(received.as<float>(),
                         relaxed_view::mapping_type(extents_type(4, 6), {-6, -1}));
-  queue.submit([&](sycl::handler& handler) {
-    handler.set_args(from, to, told.as<long>());
-    handler.parallel_for(sycl::nd_range<1>(24, 6), kernel);
-  });
-  queue.wait();
+  source.launch(queue, "copy_backwards", sycl::nd_range<1>(24, 6), by_value(from),
+                by_value(to), told.as<long>());
   queue.memcpy(numbers.data(), received.at(), sizeof numbers).wait();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     EXPECT_EQ(numbers[i], 2 * static_cast<float>(23 - i));
@@ -118,32 +114,6 @@ TEST(KernelSource, ThreadsGetKernelsOfOneBuildForAContext) {
   for (const auto& kernel : found) {
     EXPECT_EQ(*kernel.value, *found[0].value);
   }
-}
-
-TEST(KernelSource, ThreadsLaunchAKernelEachWithItsOwnArguments) {
-  static const kernel_source source(R"(
-    #include <sycl/sycl.hpp>
-    namespace experimental = sycl::ext::oneapi::experimental;
-    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::single_task_kernel))
-    void store(int* x, int value) { *x = value; }
-  )");
-  source.find(queue_on(), "store");
-  std::atomic<int> wrong{0};
-  on_eight_threads([&](std::size_t i) {
-    sycl::queue queue = queue_on(0, sycl::property::queue::in_order());
-    const usm_memory received(alloc::host, sizeof(int), queue);
-    for (int launch = 0; launch < 1000; ++launch) {
-      const int value = 1000 * static_cast<int>(i) + launch;
-      const sycl::kernel kernel = source.find(queue, "store");
-      queue.submit([&](sycl::handler& handler) {
-        handler.set_args(received.as<int>(), value);
-        handler.single_task(kernel);
-      });
-      queue.wait();
-      wrong += *received.as<int>() != value;
-    }
-  });
-  EXPECT_EQ(wrong, 0);
 }
 
 TEST(KernelSource, EachDeviceOfAContextHasKernelsOfItsOwn) {
@@ -221,6 +191,242 @@ TEST(KernelSource, ATerminalIsToldOfTheFirstBuildOfKernels) {
   for (const int file : {terminal, other_end, kept}) {
     close(file);
   }
+}
+
+const char* const launched_text = R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+  using namespace sycl::ext::oneapi::this_work_item;
+  #define KERNEL(dimensions) extern "C" \
+    SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<dimensions>)) void
+  KERNEL(1) count_1(int* seen, long columns) {
+    const long j = get_nd_item<1>().get_global_id(0);
+    if (j < columns) { ++seen[j]; }
+  }
+  KERNEL(2) count_2(int* seen, long columns) {
+    const long i = get_nd_item<2>().get_global_id(0), j = get_nd_item<2>().get_global_id(1);
+    if (j < columns) { ++seen[i * columns + j]; }
+  }
+  KERNEL(3) count_3(int* seen, long rows, long columns) {
+    const auto item = get_nd_item<3>();
+    const long k = item.get_global_id(0), i = item.get_global_id(1), j = item.get_global_id(2);
+    if (j < columns) { ++seen[(k * rows + i) * columns + j]; }
+  }
+  KERNEL(1) set(int* x, int value) {
+    if (get_nd_item<1>().get_global_id(0) == 0) { *x = value; }
+  }
+  // Takes the longer, the more turns.
+  KERNEL(1) add(const int* x, int* out, int turns) {
+    volatile int nothing = 0;
+    for (int turn = 0; turn < turns; ++turn) { nothing = nothing + 0; }
+    if (get_nd_item<1>().get_global_id(0) == 0) { *out = *x + 1 + nothing; }
+  }
+)";
+const kernel_source& launched() {
+  static const kernel_source source(launched_text);
+  return source;
+}
+
+using row = md::mdspan<int, md::dextents<int, 1>>;
+using shared_row = shared_mdspan<row>;
+
+/// Requires that each element below a count was written once, and none behind it.
+template <class Extents, class... Bounds>
+void expect_each_once(const char* kernel, const Extents& extents, int count,
+                      Bounds... bounds) {
+  sycl::queue queue = queue_on();
+  const usm_array<shared_row> seen(queue, md::dextents<int, 1>(count + 4096));
+  std::fill_n(seen.data(), count + 4096, 0);
+  launched().launch(queue, kernel, extents, seen, bounds...);
+  queue.wait();
+  EXPECT_EQ(std::count(seen.data(), seen.data() + count, 1), count);
+  EXPECT_EQ(std::count(seen.data() + count, seen.data() + count + 4096, 0), 4096);
+}
+
+TEST(KernelSource, ALaunchOfKernelsRunsAsManyWorkItemsAsExtentsSay) {
+  for (const int size : {1, 63, 64, 65, 1000, 100'003}) {
+    expect_each_once("count_1", size, size, long{size});
+    expect_each_once("count_1", md::dextents<int, 1>(size), size, long{size});
+  }
+  const int shapes[][3] = {{3, 4, 1}, {5, 1, 70}, {65, 2, 130}, {40, 1000, 3}, {7, 64, 1}};
+  for (const auto& [planes, rows, columns] : shapes) {
+    const std::size_t sizes[] = {static_cast<std::size_t>(planes * rows),
+                                 static_cast<std::size_t>(columns)};
+    const int count = planes * rows * columns;
+    expect_each_once("count_2", sycl::range<2>(sizes[0], sizes[1]), count, long{columns});
+    expect_each_once("count_3", md::dextents<long, 3>(planes, rows, columns), count,
+                     long{rows}, long{columns});
+  }
+  expect_each_once("count_1", sycl::nd_range<1>(12, 4), 10, 10L);
+}
+
+TEST(KernelSource, GroupsAreWithinTheLimitsAndRoundOnlyTheLastExtentUp) {
+  for (const std::size_t limit : {1UL, 48UL, 256UL, 1024UL, 8192UL}) {
+    for (const std::size_t columns : {1UL, 3UL, 64UL, 100UL, 3001UL, 1'000'000UL}) {
+      for (const std::size_t rows : {1UL, 7UL, 4096UL}) {
+        const std::size_t size = detail::group_size(96 * rows * columns, limit, 2);
+        const sycl::range<3> items(96, rows, columns), most(16, limit, limit);
+        const sycl::nd_range<3> range = detail::divide(items, size, most);
+        const sycl::range<3> group = range.get_local_range(), all = range.get_global_range();
+        EXPECT_LE(group.size(), limit);
+        EXPECT_LE(group[0], 16);
+        EXPECT_EQ(all, sycl::range<3>(96, rows, all[2]));
+        EXPECT_EQ(all[0] % group[0] + all[1] % group[1] + all[2] % group[2], 0);
+        EXPECT_LT(all[2] - columns, std::max(64UL, columns / 8 + 1));
+        EXPECT_LT(all[2] - columns, group[2]);
+      }
+    }
+  }
+  EXPECT_EQ(detail::divide(sycl::range<2>(3000, 4), 64, sycl::range<2>(64, 64)),
+            sycl::nd_range<2>({3000, 4}, {8, 4}));
+  static_assert(detail::group_size(100, 8192, 2) == 64);
+  static_assert(detail::group_size(1000, 8192, 2) == 256);
+  static_assert(detail::group_size(1000, 8192, 64) == 64);
+  static_assert(detail::group_size(1'000'000, 1024, 64) == 256);
+  static_assert(detail::group_size(1'000'000, 32, 64) == 32);
+}
+
+TEST(KernelSource, ALaunchWithoutWorkItemsStartsNoKernel) {
+  sycl::queue queue = queue_on();
+  const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
+  *x.data() = 5;
+  using sycl::info::event_command_status;
+  const std::size_t huge = std::size_t{1} << 32;
+  const auto status = [](const sycl::event& event) {
+    return event.get_info<sycl::info::event::command_execution_status>();
+  };
+  EXPECT_EQ(status(launched().launch(queue, "set", 0, x, 7)), event_command_status::complete);
+  EXPECT_EQ(status(launched().launch(queue, "count_2", sycl::range<2>(0, 5), x, 5L)),
+            event_command_status::complete);
+  EXPECT_THROW(launched().launch(queue, "count_2", sycl::range<2>(huge, huge), x, 5L),
+               sycl::exception);
+  queue.wait();
+  EXPECT_EQ(*x.data(), 5);
+}
+
+TEST(KernelSource, ALaunchOfAnotherNumberOfArgumentsThanTheKernelHasIsRefused) {
+  sycl::queue queue = queue_on();
+  const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
+  *x.data() = 5;
+  const auto refused_launch = [&](auto... arguments) {
+    try {
+      launched().launch(queue, "set", 1, x, arguments...);
+    } catch (const sycl::exception& error) {
+      EXPECT_EQ(error.code(), sycl::errc::kernel_argument);
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  launched().launch(queue, "set", 1, x, 6);
+  queue.wait();
+  *x.data() = 5;
+  EXPECT_EQ(refused_launch(),
+            "arguments: expected 2 for the kernel \"set\", found 1; pass one for each of its "
+            "parameters");
+  EXPECT_NE(refused_launch(7, 8).find("found 3"), std::string::npos);
+  queue.wait();
+  EXPECT_EQ(*x.data(), 5);
+}
+
+TEST(KernelSource, ALaunchOfKernelsRefusesAsCheckQueueAndWrongExtents) {
+  sycl::queue queue = queue_on();
+  const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
+  const sycl::queue foreign(sycl::context(queue.get_device()), queue.get_device());
+  EXPECT_REFUSAL(launched().launch(foreign, "set", 1, x, 7), errc::context_not_default,
+                 "queue");
+  int on_stack = 0;
+  const row view(&on_stack, 1);
+  EXPECT_REFUSAL(launched().launch(queue, "add", 1, x, view, 0), errc::pointer_unknown, "data",
+                 "USM of the given context", "an allocation unknown to it, for view 2");
+  EXPECT_REFUSAL(launched().launch(queue, "add", 1, by_value(view), x, 0),
+                 errc::pointer_unknown, "data");
+  EXPECT_REFUSAL(launched().launch(queue, "set", -1, x, 7), errc::extent_out_of_range,
+                 "shape[0]");
+  const std::size_t wrapped = std::size_t{1} - 2;
+  EXPECT_REFUSAL(launched().launch(queue, "count_2", sycl::range<2>(4, wrapped), x, 1L),
+                 errc::extent_out_of_range, "shape[1]");
+}
+
+TEST(KernelSource, ALaunchOfKernelsIsBehindTheQueuesOfArgumentsAndDoneOnReturn) {
+  for (const bool from_in_order : {true, false}) {
+    SCOPED_TRACE(from_in_order);
+    for (const bool to_in_order : {true, false}) {
+      SCOPED_TRACE(to_in_order);
+      const sycl::queue from = new_queue(from_in_order), to = new_queue(to_in_order);
+      const usm_memory memory(alloc::shared, 64, from);
+      *memory.as<int>() = *memory.as<int>(32) = 0;
+      gate closed(from);
+      const known_view<row> x{row(memory.as<int>(), 1), from};
+      const row out(memory.as<int>(32), 1);
+      const std::future<void> call = std::async(std::launch::async, [&] {
+        launched().launch(to, "add", 1, x, out, 10'000'000);
+        EXPECT_EQ(*out.data_handle(), 8);
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      *x.view().data_handle() = 7;
+      closed.open();
+      call.wait();
+    }
+  }
+}
+
+TEST(KernelSource, ALaunchOfKernelsWaitsForNoArrayOfTheFunctionItself) {
+  const sycl::queue queue = new_queue(true);
+  const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
+  launched().find(queue, "set");
+  gate closed(queue);
+  expect_waiting(false, closed, std::async(std::launch::async, [&] {
+                   launched().launch(queue, "set", 1, x, 7);
+                 }));
+  sycl::queue(queue).wait();
+  EXPECT_EQ(*x.data(), 7);
+}
+
+TEST(KernelSource, LaunchesOfKernelsInASectionRunInOrderAndEndWithIt) {
+  for (const bool in_order : {true, false}) {
+    SCOPED_TRACE(in_order);
+    const sycl::queue queue = new_queue(in_order);
+    const usm_memory memory(alloc::shared, 64, queue);
+    const row x(memory.as<int>(), 1), y(memory.as<int>(32), 1);
+    const usm_array<shared_row> own(queue, md::dextents<int, 1>(1));
+    *x.data_handle() = *y.data_handle() = 0;
+    launched().find(queue, "add");
+    {
+      ordered_section work(queue);  // takes the views from the launches
+      const auto begin = std::chrono::steady_clock::now();
+      for (int turns : {100'000'000, 0, 1'000'000, 0, 100'000, 0}) {
+        launched().launch(work, "add", 1, x, y, turns);
+        launched().launch(work, "add", 1, y, x, 0);
+      }
+      launched().launch(work, "add", 1, own, own, 10'000'000);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
+    }
+    EXPECT_EQ(*x.data_handle(), 12);
+  }
+}
+
+TEST(KernelSource, ThreadsLaunchAKernelEachWithItsOwnArguments) {
+  launched().find(queue_on(), "set");
+  std::atomic<int> wrong{0};
+  on_eight_threads([&](std::size_t i) {
+    const sycl::queue queue = new_queue(i % 2 == 0);
+    const usm_memory received(alloc::host, sizeof(int), queue);
+    const row x(received.as<int>(), 1);
+    for (int launch = 0; launch < 500; ++launch) {
+      const int value = 1000 * static_cast<int>(i) + launch;
+      launched().launch(queue, "set", 1, x, value);
+      wrong += *received.as<int>() != value;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(KernelSource, ASingleTaskKernelIsLaunchedAsOneWorkItem) {
+  static const kernel_source source(one_value, {"-DVALUE=9"});
+  sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::shared, sizeof(int), queue);
+  source.launch(queue, "set", 1, row(memory.as<int>(), 1));
+  EXPECT_EQ(*memory.as<int>(), 9);
 }
 
 }  // namespace test_kernel_source
