@@ -153,7 +153,15 @@ TAKES: dict[str, Callable[[Any], Any]] = {
 ON_HOST: dict[str, Callable[[Any], Any]] = {
     "numpy.from_dlpack": lambda x: np.from_dlpack(x, device="cpu"),
     "numpy()": lambda x: x.numpy(),
+    "copy_from": lambda x: copied(x).numpy(),
 }
+
+
+def copied(x: Any) -> usm_dlpack.DLPackTensor:
+    """Return a copy in new USM."""
+    made = usm_dlpack.empty(x.shape, x.dtype)
+    made.copy_from(x)
+    return made
 
 
 class Unwaited:
