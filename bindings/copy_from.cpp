@@ -72,7 +72,8 @@ constexpr const char* copy_from_doc =
     "    of another device, or of another context than the default one if their library can\n"
     "    export them to the host, are copied through the host.\n"
     "queue\n"
-    "    Another queue that works on the tensor's memory, made from its root device alone.\n\n"
+    "    A `Place` that knows another queue that works on the tensor's memory, made from its root device\n"
+    "    alone; or the address of a ``sycl::queue``, which is trusted.\n\n"
     "Raises\n------\n"
     "ConversionError\n"
     "    If the tensor is read-only, its elements overlap, or the values have another shape or\n"
@@ -86,7 +87,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   check_writable(to);
   std::optional<sycl::queue> also;
   if (!queue.is_none()) {
-    also = to_queue(queue);
+    also = read_queue(queue);
     device_for_queue(to.described.data, to.structure().empty, to.described.device,
                      to.proof.context(), *also);
   }
@@ -123,7 +124,7 @@ void add_copy_from(tensor_class& made) {
   made.def("copy_from", &copy_from, nb::arg("values").none(), nb::kw_only(),
            nb::arg("queue") = nb::none(),
            nb::sig("def copy_from(self, values: typing.Any, *, "
-                   "queue: SyclQueue | None = None) -> None"),
+                   "queue: Place | int | None = None) -> None"),
            copy_from_doc);
 }
 

@@ -59,11 +59,15 @@ void register_devices(guarded_module& module) {
   });
   module.def(
       "device_id",
-      [](nb::handle device) {
+      [](nb::handle place) {
         check_process();
-        return device_id(to_device(device));
+        const std::int32_t id = read_place(place).device_id;
+        if (static_cast<std::size_t>(id) >= detail::device_table::get().devices.size()) {
+          static_cast<void>(root_device(id));  // refuses
+        }
+        return id;
       },
-      nb::arg("device").none(), nb::sig("def device_id(device: SyclDevice) -> int"));
+      nb::arg("place").none(), nb::sig("def device_id(place: typing.Any) -> int"));
   module.def(
       "root_device",
       [](nb::handle id) {

@@ -4,8 +4,8 @@
 #include "capsule.hpp"
 #include "copies.hpp"
 #include "cuda_streams.hpp"
+#include "places.hpp"
 #include "process.hpp"
-#include "queues.hpp"
 
 namespace usm_dlpack::python {
 
@@ -15,9 +15,8 @@ constexpr const char* export_doc =
     "Export as a DLPack capsule that keeps the memory alive.\n\n"
     "Parameters\n----------\n"
     "stream\n"
-    "    The consumer's queue: a `dpctl.SyclQueue`, a capsule \"SyclQueueRef\", an object with\n"
-    "    ``_get_capsule()`` or ``sycl_queue``, or the address of a ``sycl::queue`` as an int.\n"
-    "    What is submitted to it later waits for the work that the tensor's own queue\n"
+    "    A `Place` that knows the consumer's queue, or the address of a ``sycl::queue``, which is\n"
+    "    trusted. What is submitted to it later waits for the work that the tensor's own queue\n"
     "    (`sycl_queue`) has already; if their contexts differ, the host waits. None: the host\n"
     "    waits for the tensor's own queue, so the memory is ready. -1: nobody waits, unless a\n"
     "    copy is made. With kDLCUDA in `dl_device`: a CUDA stream, as for `cuda_view`.\n"
@@ -103,6 +102,29 @@ std::optional<bool> read_copy(nb::handle copy) {
                    "pass one of these");
   }
   return read;
+}
+
+/// Reads None, -1, or a queue. @throws nb::value_error for anything else, also if the object's
+/// own code raises another error
+consumer_stream read_stream(nb::handle stream) {
+  if (stream.is_none()) {
+    return {};
+  }
+  if (PyLong_Check(stream.ptr()) != 0 && find_integer(stream) == -1) {
+    return {std::nullopt, true};
+  }
+  try {
+    return {read_queue(stream, "stream", "None, -1, ", nb::exception_type::value_error)};
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
+    nb::raise_from(
+        error, PyExc_ValueError,
+        "stream: expected None, -1, a place that knows a queue, or the address of a "
+        "sycl::queue, found %s, which raises an exception; pass a dpctl.SyclQueue",
+        text_of(stream).c_str());
+  }
 }
 
 template <class Owner>

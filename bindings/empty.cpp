@@ -10,19 +10,19 @@ namespace {
 
 /// The root device and the queue that `device` names. None means the device that SYCL's
 /// default selector chooses, as in dpctl.
-destination_place choose_place(nb::handle device) {
+place choose_place(nb::handle device) {
   if (!device.is_none()) {
-    destination_place place = read_destination(device);
-    if (place.queue) {
-      check_queue(*place.queue);
+    place chosen = read_place(device);
+    if (chosen.queue) {
+      check_queue(*chosen.queue);
     }
-    return place;
+    return chosen;
   }
   if (detail::device_table::get().devices.empty()) {
     detail::working_device(0);  // refuses: there is no device
   }
   return {device_id(detail::ask_runtime("device", [] { return sycl::device(); })),
-          std::nullopt};
+          {}, {}};
 }
 
 /// Python's `empty`, whose docstring describes the arguments.
@@ -33,9 +33,9 @@ nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::hand
   constexpr sycl::usm::alloc kinds[] = {sycl::usm::alloc::host, sycl::usm::alloc::device,
                                         sycl::usm::alloc::shared};
   check_process();
-  destination_place place = choose_place(device);
+  place where = choose_place(device);
   DLTensor wanted{};
-  wanted.device = {kDLOneAPI, place.device_id};
+  wanted.device = {kDLOneAPI, where.device_id};
   wanted.ndim = static_cast<std::int32_t>(extents.size());
   wanted.shape = extents.data();
   wanted.dtype = element.dtype;
@@ -50,7 +50,7 @@ nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::hand
     throw nb::python_error();
   }
   return make_tensor(prove(to_managed_tensor(wanted, std::move(memory), element.flags()),
-                           std::move(place.queue)));
+                           std::move(where.queue)));
 }
 
 }  // namespace

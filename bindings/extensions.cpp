@@ -3,6 +3,7 @@
 // The functions of python/package.hpp. They throw nothing.
 #include "extensions.hpp"
 #include "capsule.hpp"
+#include "places.hpp"
 #include "process.hpp"
 #include "producer.hpp"
 #include "queues.hpp"

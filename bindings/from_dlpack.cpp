@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything is proved before anything is consumed: a refused capsule still belongs to its
-// producer. An array in host memory or on another root device is copied.
+// producer, or to who passed it. An array in host memory or on another root device is copied.
 #include "from_dlpack.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
@@ -124,6 +124,9 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
 }
 
 nb::object import_array(nb::handle x, const destination& wanted) {
+  if (PyCapsule_CheckExact(x.ptr()) != 0) {
+    return import_offered(offer_capsule(x, wanted.request), wanted);
+  }
   nb::object made;
   const bool through_host = wanted.device_id && wanted.request.copy != false;
   read_producer(x, wanted.request, through_host, [&](const offered_capsule& offered) {
@@ -167,15 +170,15 @@ nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::han
   if (!device.is_none()) {
     array = make_exportable(x);
     wanted.element = array.element;
-    destination_place place = read_destination(device);
-    wanted.device_id = place.device_id;
+    place named = read_place(device);
+    wanted.device_id = named.device_id;
     wanted.request.host = true;
-    if (place.queue) {
-      check_queue(*place.queue);
-      wanted.request.queue = std::move(place.queue);
-      wanted.request.stream = nb::borrow(device);
+    if (named.queue) {
+      check_queue(*named.queue);
+      wanted.request.queue = std::move(named.queue);
+      wanted.request.streams = std::move(named.streams);
     }
-    detail::working_device(place.device_id);  // before the producer is called
+    detail::working_device(named.device_id);  // before the producer is called
   }
   if (is_tensor(x) && wanted.request.copy != true) {
     const proved_tensor& own = nb::inst_ptr<tensor>(x)->get();

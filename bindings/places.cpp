@@ -1,14 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "places.hpp"
+#include "capsule.hpp"
+#include "tensor.hpp"
 
 #include <nanobind/stl/string.h>
 
 namespace usm_dlpack::python {
 namespace {
 
-[[noreturn]] void refuse_object(const char* field, const char* expected, nb::handle found) {
-  refuse_argument(nb::exception_type::type_error, field, expected, text_of_type(found),
-                  "pass one of dpctl's objects");
+/// Interned names; never destroyed.
+struct place_attributes {
+  nb::handle queue = PyUnicode_InternFromString("sycl_queue");
+  nb::handle sycl_device = PyUnicode_InternFromString("sycl_device");
+  nb::handle dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+};
+
+const place_attributes& attributes() {
+  static const place_attributes interned;
+  return interned;
+}
+
+/// A borrowed SYCL object, or null, and the Python object that holds it.
+template <class Object>
+struct held {
+  const Object* object = nullptr;
+  nb::object holder;
+
+  explicit operator bool() const noexcept { return object != nullptr; }
+};
+
+/// The SYCL object in an object of dpctl, in a capsule, or in the capsule that an object's
+/// `_get_capsule()` returns.
+template <class Object>
+held<Object> find_held(nb::handle object) {
+  if (const auto* found = find_sycl<Object>(object)) {
+    return {found, nb::borrow(object)};
+  }
+  if (PyType_Check(object.ptr()) != 0) {
+    return {};
+  }
+  const nb::object method = find_attribute(object, "_get_capsule", PyExc_Exception);
+  nb::object capsule = method.is_valid()
+                           ? checked_unless(PyExc_Exception, PyObject_CallNoArgs(method.ptr()))
+                           : nb::object();
+  if (!capsule.is_valid()) {
+    return {};
+  }
+  const auto* found = find_sycl<Object>(capsule);
+  return {found, std::move(capsule)};
+}
+
+bool is_integer(nb::handle object) {
+  return PyLong_Check(object.ptr()) != 0 && PyBool_Check(object.ptr()) == 0;
+}
+
+/// The queue at an address. The caller guarantees the address, as in DLPack. Nothing is at
+/// addresses that are not aligned, nor at 0, 1 and 2, which other libraries use as numbers of
+/// streams.
+held<sycl::queue> queue_at(nb::handle address) {
+  constexpr std::uintptr_t last_stream_number = 2;
+  const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
+  const bool is_beyond = PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  if (is_beyond || value <= last_stream_number || value % alignof(sycl::queue) != 0) {
+    return {};
+  }
+  return {reinterpret_cast<const sycl::queue*>(value), nb::borrow(address)};
+}
+
+held<sycl::queue> find_attribute_queue(nb::handle object) {
+  const nb::object found = find_attribute(object, attributes().queue);
+  if (!found.is_valid() || found.is_none()) {
+    return {};
+  }
+  held<sycl::queue> queue =
+      is_integer(found) ? queue_at(found) : find_held<sycl::queue>(found);
+  if (!queue) {
+    refuse_argument(nb::exception_type::value_error, "sycl_queue",
+                    "None, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
+                    "_get_capsule(), or the address of a sycl::queue",
+                    text_of(found), "correct the attribute of the object's class");
+  }
+  return queue;
+}
+
+held<sycl::queue> find_queue(nb::handle object) {
+  if (has_tensor_type(object)) {
+    static_cast<void>(ready_tensor(object));  // refuses one without content
+  }
+  held<sycl::queue> queue = find_held<sycl::queue>(object);
+  return queue || PyType_Check(object.ptr()) != 0 ? queue : find_attribute_queue(object);
 }
 
 /// The device that a filter string names; an invalid object if there is none.
@@ -23,113 +104,206 @@ nb::object find_filtered(nb::handle text) {
                                                                       plain.ptr(), nullptr));
 }
 
-/// The object that a `syclobj` carries: itself, or what its `_get_capsule()` returns.
-nb::object carried_by(nb::handle syclobj) {
-  const nb::object method = find_attribute(syclobj, "_get_capsule", PyExc_AttributeError);
-  return method.is_valid() && PyType_Check(syclobj.ptr()) == 0 ? nb::object(method())
-                                                               : nb::borrow(syclobj);
-}
-
-std::int32_t read_device(nb::handle device, const char* kinds) {
-  if (PyTuple_Check(device.ptr()) != 0) {
-    if (!is_device_of_type(device, kDLOneAPI)) {
-      refuse_argument(nb::exception_type::value_error, "device", "(14, device_id)",
-                      text_of(device), "pass the pair that __dlpack_device__ gives");
-    }
-    return read_int32("device", nb::handle(PyTuple_GetItem(device.ptr(), 1)));
-  }
-  const bool is_filter = PyUnicode_Check(device.ptr()) != 0;
-  const nb::object meant = is_filter ? find_filtered(device) : nb::borrow(device);
-  if (!meant.is_valid()) {
+/// The id of the device that a filter string names.
+/// @throws nb::value_error if there is none
+std::int32_t read_filter(const char* field, nb::handle text, const char* remedy) {
+  const nb::object device = find_filtered(text);
+  if (!device.is_valid()) {
     if (detail::device_table::get().devices.empty()) {
       static_cast<void>(root_device(0));  // refuses: there is no device
     }
-    refuse_argument(nb::exception_type::value_error, "device",
-                    "the filter string of a device that exists", text_of(device),
-                    "`python -m usm_dlpack devices` shows them");
+    refuse_argument(nb::exception_type::value_error, field,
+                    "the filter string of a device that exists", text_of(text), remedy);
   }
-  if (const auto* found = find_sycl<sycl::device>(meant)) {
-    return device_id(*found);
+  return device_id(*find_sycl<sycl::device>(device));
+}
+
+DLDevice read_tuple(nb::handle pair) {
+  const auto type = PyTuple_Size(pair.ptr()) == 2
+                        ? find_integer(nb::handle(PyTuple_GetItem(pair.ptr(), 0)))
+                        : std::nullopt;
+  if (!type || *type < INT32_MIN || *type > INT32_MAX) {
+    refuse_argument(nb::exception_type::value_error, "device", "(14, device_id)",
+                    text_of(pair), "pass the pair that __dlpack_device__ gives");
   }
-  const auto number = PyBool_Check(device.ptr()) != 0 ? std::nullopt : find_integer(device);
-  const bool is_id = number && *number >= 0 && *number <= INT32_MAX;
-  refuse_argument(nb::exception_type::type_error, "device",
-                  std::string("(14, device_id), ") + kinds + " of dpctl", text_of(device),
-                  "pass (14, " + (is_id ? std::to_string(*number) : "device_id") + ")");
+  return {static_cast<DLDeviceType>(*type),
+          read_int32("device", nb::handle(PyTuple_GetItem(pair.ptr(), 1)))};
+}
+
+bool is_torch_device(nb::handle object) {
+  const nb::object module = find_attribute(object.type(), "__module__", PyExc_Exception);
+  return module.is_valid() && PyUnicode_Check(module.ptr()) != 0 &&
+         PyUnicode_CompareWithASCIIString(module.ptr(), "torch") == 0 &&
+         name_of_type(object) == "device";
+}
+
+/// The device of a `torch.device`, or of an array of PyTorch. The capsule of a new tensor says
+/// it, because `__dlpack_device__` gives PyTorch's own index.
+std::optional<DLDevice> find_torch_device(nb::handle object) {
+  nb::object device = nb::borrow(object);
+  if (!is_torch_device(device)) {
+    device = find_attribute(object, "device", PyExc_Exception);
+  }
+  if (!device.is_valid() || !is_torch_device(device)) {
+    return std::nullopt;
+  }
+  const nb::object empty =
+      nb::module_::import_("torch").attr("empty")(0, nb::arg("device") = device);
+  const nb::object capsule = empty.attr("__dlpack__")();
+  return read_capsule(capsule).described().device;
+}
+
+/// The id of a root device as DLPack names it.
+std::int32_t read_dlpack_device(const DLDevice& named, nb::handle found) {
+  if (named.device_type == kDLOneAPI) {
+    return named.device_id;
+  }
+  const std::string text =
+      type_has(found, attributes().dlpack_device)
+          ? text_of_type(found) + " on " +
+                detail::device_type_name(static_cast<std::int32_t>(named.device_type))
+          : text_of(found);
+  if (named.device_type == kDLCPU) {
+    detail::refuse(errc::request_unsupported, "device",
+                   "a root device as (14, device_id), since USM is memory of one", text,
+                   "copy to the host with numpy(), or numpy.from_dlpack(x, device=\"cpu\")");
+  }
+  const std::int32_t id =
+      detail::is_cuda(named.device_type) ? detail::find_cuda_device(named.device_id) : -1;
+  if (id < 0) {
+    refuse_argument(nb::exception_type::value_error, "device", "(14, device_id)", text,
+                    "pass a SYCL device of this process");
+  }
+  return id;
+}
+
+/// The id of the root device that an object names, which knows no queue.
+std::optional<std::int32_t> find_device(nb::handle object) {
+  if (PyTuple_Check(object.ptr()) != 0) {
+    return read_dlpack_device(read_tuple(object), object);
+  }
+  if (PyUnicode_Check(object.ptr()) != 0) {
+    return read_filter("device", object, "`python -m usm_dlpack devices` shows them");
+  }
+  if (const auto* device = find_sycl<sycl::device>(object)) {
+    return device_id(*device);
+  }
+  if (PyType_Check(object.ptr()) != 0) {
+    return std::nullopt;
+  }
+  std::optional<DLDevice> named = find_torch_device(object);
+  if (!named) {
+    named = reported_device(object);
+  }
+  if (named) {
+    return read_dlpack_device(*named, object);
+  }
+  const nb::object attribute = find_attribute(object, attributes().sycl_device);
+  if (!attribute.is_valid() || attribute.is_none()) {
+    return std::nullopt;
+  }
+  if (const auto* device = find_sycl<sycl::device>(attribute)) {
+    return device_id(*device);
+  }
+  refuse_argument(nb::exception_type::type_error, "sycl_device", "a dpctl.SyclDevice",
+                  text_of(attribute), "correct the attribute of the object's class");
+}
+
+/// The forms of a queue as a producer's `stream`. A capsule is not passed on: it is the
+/// caller's, and dpctl would mark it as used.
+std::vector<nb::object> streams_of(const held<sycl::queue>& queue) {
+  const bool is_address = is_integer(queue.holder);
+  nb::object object = is_address || PyCapsule_CheckExact(queue.holder.ptr()) != 0
+                          ? to_dpctl(*queue.object)
+                          : queue.holder;
+  const auto* address = is_address ? queue.object : find_sycl<sycl::queue>(object);
+  return {object, checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(address)))};
+}
+
+/// Whether an object names a device; false if it raises an error.
+bool names_device(nb::handle object) {
+  try {
+    return find_device(object).has_value();
+  } catch (const conversion_error&) {
+    return false;
+  } catch (const nb::builtin_exception&) {
+    return false;
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
+    return false;
+  }
 }
 
 }  // namespace
 
-std::optional<sycl::queue> find_queue(nb::handle object) {
-  const auto* found = find_sycl<sycl::queue>(object);
-  return found == nullptr ? std::nullopt : std::optional(*found);
+place read_place(nb::handle device) {
+  if (const held<sycl::queue> queue = find_queue(device)) {
+    return {device_id(queue.object->get_device()), *queue.object, streams_of(queue)};
+  }
+  if (const std::optional<std::int32_t> id = find_device(device)) {
+    return {*id, {}, {}};
+  }
+  const auto number = PyBool_Check(device.ptr()) != 0 ? std::nullopt : find_integer(device);
+  const bool is_id = number && *number >= 0 && *number <= INT32_MAX;
+  refuse_argument(
+      nb::exception_type::type_error, "device",
+      "a place: (14, device_id), a filter string, or a device, a queue or an array "
+      "of SYCL",
+      text_of(device), "pass (14, " + (is_id ? std::to_string(*number) : "device_id") + ")");
 }
 
-sycl::queue to_queue(nb::handle object) {
-  if (std::optional<sycl::queue> queue = find_queue(object)) {
-    return *std::move(queue);
+sycl::queue read_queue(nb::handle object, const char* field, const char* other_values,
+                       nb::exception_type refusal) {
+  const held<sycl::queue> found = is_integer(object) ? queue_at(object) : find_queue(object);
+  if (found) {
+    return *found.object;
   }
-  refuse_object("queue", "a dpctl.SyclQueue or a capsule \"SyclQueueRef\"", object);
+  const bool is_device = names_device(object);
+  refuse_argument(refusal, field,
+                  std::string(other_values) +
+                      "a place that knows a queue, or the address of a sycl::queue",
+                  text_of(object) + (is_device ? ", which names only a device" : ""),
+                  "pass a dpctl.SyclQueue");
 }
 
-sycl::context to_context(nb::handle object) {
-  if (const auto queue = find_queue(object)) {
-    return queue->get_context();
-  }
-  if (const auto* context = find_sycl<sycl::context>(object)) {
-    return *context;
-  }
-  refuse_object("syclobj", "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
-                object);
+std::optional<sycl::queue> queue_attribute(nb::handle producer) {
+  const held<sycl::queue> found = find_attribute_queue(producer);
+  return found ? std::optional(*found.object) : std::nullopt;
 }
 
-sycl::device to_device(nb::handle object) {
-  if (const auto* device = find_sycl<sycl::device>(object)) {
-    return *device;
+std::optional<DLDevice> reported_device(nb::handle array) {
+  const nb::object method = find_attribute(array, attributes().dlpack_device);
+  if (!method.is_valid() || method.is_none()) {
+    return std::nullopt;
   }
-  refuse_object("device", "a dpctl.SyclDevice", object);
+  const nb::object answer = method();
+  std::int64_t pair[2] = {0, 0};
+  const auto fits = [](std::int64_t part) { return part >= INT32_MIN && part <= INT32_MAX; };
+  if (!read_pair(answer, pair) || !fits(pair[0]) || !fits(pair[1])) {
+    detail::refuse(errc::device_type_unsupported, "__dlpack_device__",
+                   "a tuple (device_type, device_id) of int32_t", text_of(answer),
+                   "correct the producer");
+  }
+  return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
 }
 
 memory_place read_syclobj(nb::handle syclobj) {
-  if (std::optional<sycl::queue> queue = find_queue(syclobj)) {
-    const sycl::context context = queue->get_context();
-    return {context, std::move(queue)};
+  if (const auto queue = find_held<sycl::queue>(syclobj)) {
+    return {queue.object->get_context(), *queue.object};
   }
   if (PyUnicode_Check(syclobj.ptr()) != 0) {
-    const nb::object device = find_filtered(syclobj);
-    if (!device.is_valid()) {
-      refuse_argument(nb::exception_type::value_error, "syclobj",
-                      "the filter string of a device that exists", text_of(syclobj),
-                      "correct the object that offers it");
-    }
-    return {default_context(device_id(to_device(device))), std::nullopt};
+    const std::int32_t id =
+        read_filter("syclobj", syclobj, "correct the object that offers it");
+    return {default_context(id), std::nullopt};
   }
-  const nb::object carried = carried_by(syclobj);
-  std::optional<sycl::queue> queue = find_queue(carried);
-  return {to_context(carried), std::move(queue)};
-}
-
-bool is_device_of_type(nb::handle pair, DLDeviceType type) {
-  return PyTuple_Check(pair.ptr()) != 0 && PyTuple_Size(pair.ptr()) == 2 &&
-         find_integer(nb::handle(PyTuple_GetItem(pair.ptr(), 0))) == type;
-}
-
-std::int32_t read_device_id(nb::handle device) {
-  return read_device(device, "a filter string or a device");
-}
-
-destination_place read_destination(nb::handle device) {
-  if (is_device_of_type(device, kDLCPU)) {
-    detail::refuse(errc::request_unsupported, "device",
-                   "a root device as (14, device_id), since a DLPackTensor is USM",
-                   text_of(device),
-                   "copy to the host with numpy(), or numpy.from_dlpack(x, device=\"cpu\")");
+  if (const auto context = find_held<sycl::context>(syclobj)) {
+    return {*context.object, std::nullopt};
   }
-  if (std::optional<sycl::queue> queue = find_queue(device)) {
-    const std::int32_t id = device_id(queue->get_device());
-    return {id, std::move(queue)};
-  }
-  return {read_device(device, "a filter string, a device or a queue"), std::nullopt};
+  refuse_argument(nb::exception_type::type_error, "syclobj",
+                  "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",
+                  text_of_type(syclobj), "pass one of dpctl's objects");
 }
 
 }  // namespace usm_dlpack::python

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers of the SYCL objects that Python code passes, which are dpctl's or capsules, and of
-// the ways to name a device.
+// The one reader of places: of what Python code passes to say where, and which queue. Also
+// the readers of what arrays say of their own place, and makers of dpctl's objects.
 #pragma once
 
 #include "arguments.hpp"
@@ -19,16 +19,6 @@ const Object* find_sycl(nb::handle object) {
   return raising([&] { return detail::find_sycl<Object>(object.ptr()); });
 }
 
-/// The queue in a `dpctl.SyclQueue` or a capsule "SyclQueueRef"; nothing for anything else.
-std::optional<sycl::queue> find_queue(nb::handle object);
-/// The queue that `find_queue` finds. @throws nb::type_error if there is none
-sycl::queue to_queue(nb::handle object);
-/// The context in a `dpctl.SyclContext` or `dpctl.SyclQueue`, or in a capsule "SyclContextRef"
-/// or "SyclQueueRef", which is not consumed. @throws nb::type_error for anything else
-sycl::context to_context(nb::handle object);
-/// The device in a `dpctl.SyclDevice`. @throws nb::type_error for anything else
-sycl::device to_device(nb::handle object);
-
 /// Makes an object of dpctl. This queries the runtime. @throws conversion_error
 /// `process_forked`
 template <class Object>
@@ -36,6 +26,46 @@ nb::object to_dpctl(const Object& object) {
   check_process();
   return raising([&] { return nb::steal(detail::make_dpctl(object).release()); });
 }
+
+/// A root device, and a queue if the object that names the device knows one.
+struct place {
+  std::int32_t device_id = 0;
+  std::optional<sycl::queue> queue;
+  /// The queue as a producer's `stream`, in the order in which the forms are tried: a
+  /// `dpctl.SyclQueue`, and the address, which JAX and PyTorch want. The address is the
+  /// caller's, or that of the queue in the object.
+  std::vector<nb::object> streams;
+};
+
+/// Reads a place, for an argument `device`. An object of dpctl says its queue or device
+/// itself, or by a capsule "SyclQueueRef", which is not consumed. Any other object is asked
+/// for `_get_capsule()`, `sycl_queue`, `__dlpack_device__()` and `sycl_device`, in this order;
+/// a `torch.device`, by a new tensor of PyTorch. A sub-device means its root. Whether the id
+/// of a tuple exists is not checked.
+/// @throws nb::type_error or nb::value_error for anything else; conversion_error
+///         `request_unsupported` for the host, and as `device_id`; what the object's own code
+///         raises
+place read_place(nb::handle device);
+
+/// The queue that a place knows, or that is at an address, which is trusted.
+/// @param field is named in the error, with the other values that it may have
+/// @throws nb::builtin_exception of the kind `refusal` if there is none; nb::value_error for
+/// an
+///         attribute `sycl_queue` that is no queue; what the object's own code raises
+sycl::queue read_queue(nb::handle object, const char* field = "queue",
+                       const char* other_values = "",
+                       nb::exception_type refusal = nb::exception_type::type_error);
+
+/// The queue in a producer's attribute `sycl_queue`: a `dpctl.SyclQueue`, a capsule, an object
+/// with `_get_capsule()`, or an address, which is trusted. Nothing if there is no such
+/// attribute, or if it is None. Looks at the object and not only at its type, because
+/// `__getattr__` or the object itself may have the attribute.
+/// @throws nb::value_error for anything else; nb::python_error if reading the attribute raises
+std::optional<sycl::queue> queue_attribute(nb::handle producer);
+
+/// The device that an array reports by `__dlpack_device__`, if it has this method.
+/// @throws conversion_error `device_type_unsupported` for an answer that is not a device
+std::optional<DLDevice> reported_device(nb::handle array);
 
 /// The context of memory, and the queue that works on it, if known.
 struct memory_place {
@@ -48,20 +78,5 @@ struct memory_place {
 /// @throws nb::type_error for anything else, nb::value_error for a filter string without a
 ///         device
 memory_place read_syclobj(nb::handle syclobj);
-
-/// Whether an object is a pair whose first item is a device type.
-bool is_device_of_type(nb::handle pair, DLDeviceType type);
-
-/// Where a tensor is to be.
-struct destination_place {
-  std::int32_t device_id;
-  std::optional<sycl::queue> queue;
-};
-/// Reads a device, `(14, device_id)`, or a filter string.
-/// @throws nb::type_error or nb::value_error for anything else, conversion_error as
-/// `device_id`
-std::int32_t read_device_id(nb::handle device);
-/// Reads the same, or a queue, which stands for its device.
-destination_place read_destination(nb::handle device);
 
 }  // namespace usm_dlpack::python

@@ -14,7 +14,6 @@ namespace {
 /// Interned names and values; never destroyed.
 struct array_names {
   nb::handle dlpack = PyUnicode_InternFromString("__dlpack__");
-  nb::handle dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
   nb::handle exchange_api = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
   nb::handle max_version = PyUnicode_InternFromString("max_version");
   nb::handle stream = PyUnicode_InternFromString("stream");
@@ -59,19 +58,6 @@ nb::object call_dlpack(nb::handle method, keyword_list keywords) {
   return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), given.ptr()));
 }
 
-/// What a producer gets as `stream`, in the order in which it is tried.
-using stream_choices = std::vector<nb::object>;
-
-/// The request's queue, and its address, which JAX and PyTorch want. The address is that of
-/// the caller's queue, which lives longer than our copy.
-stream_choices choices_of(const import_request& request) {
-  if (!request.queue) {
-    return {};
-  }
-  const auto* queue = find_sycl<sycl::queue>(request.stream);
-  return {request.stream, checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(queue)))};
-}
-
 nb::object context_of(const nb::python_error& error) {
   return nb::steal(PyException_GetContext(error.value().ptr()));
 }
@@ -85,7 +71,7 @@ struct exported_capsule {
 /// Exports by `__dlpack__`: with a stream and the version, then without the version, without a
 /// stream, and without both. After a TypeError the next keywords are tried. If all raise one,
 /// the last is raised, with the first as its context unless it has a context already.
-exported_capsule ask_by_dlpack(nb::handle method, const stream_choices& streams,
+exported_capsule ask_by_dlpack(nb::handle method, const std::vector<nb::object>& streams,
                                std::optional<bool> copy) {
   std::optional<nb::python_error> first;
   /// @return an invalid object after a TypeError
@@ -209,7 +195,7 @@ offered_capsule ordered_for(const import_request& request, nb::object capsule, C
 offered_capsule ask_cuda(nb::handle method, const import_request& request, DLDevice device) {
   const std::int32_t id = detail::id_named_by(device);
   const CUstream ours = stream_for_producers(id);
-  stream_choices streams;
+  std::vector<nb::object> streams;
   if (device.device_type != kDLCUDAHost) {
     streams.push_back(checked(PyLong_FromVoidPtr(ours)));
   }
@@ -246,24 +232,6 @@ offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api,
     offered.queue = *static_cast<const sycl::queue*>(stream);
   }
   return ordered_for(request, std::move(offered));
-}
-
-/// The device that an array reports by `__dlpack_device__`, if it has this method.
-/// @throws conversion_error for an answer that is not a device
-std::optional<DLDevice> reported_device(nb::handle x) {
-  const nb::object method = find_attribute(x, names().dlpack_device);
-  if (!method.is_valid() || method.is_none()) {
-    return std::nullopt;
-  }
-  const nb::object answer = method();
-  std::int64_t pair[2] = {0, 0};
-  const auto fits = [](std::int64_t part) { return part >= INT32_MIN && part <= INT32_MAX; };
-  if (!read_pair(answer, pair) || !fits(pair[0]) || !fits(pair[1])) {
-    detail::refuse(errc::device_type_unsupported, "__dlpack_device__",
-                   "a tuple (device_type, device_id) of int32_t", text_of(answer),
-                   "correct the producer");
-  }
-  return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
 }
 
 /// Refuses an array whose elements are only computed when they are read.
@@ -330,8 +298,8 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   if (device && !request.anywhere && !(on_host && request.host)) {
     detail::id_named_by(*device);  // refuses memory of other devices
   }
-  exported_capsule made =
-      ask_by_dlpack(method, on_host ? stream_choices{} : choices_of(request), request.copy);
+  exported_capsule made = ask_by_dlpack(
+      method, on_host ? std::vector<nb::object>() : request.streams, request.copy);
   // A producer that took a stream is trusted to have ordered its work before that queue.
   return {std::move(made.capsule), made.took_stream ? request.queue : std::nullopt};
 }
@@ -346,6 +314,16 @@ offered_capsule ask_producer(nb::handle x, const import_request& request) {
   check_resolved(x);
   std::optional<offered_capsule> offered = try_exchange_api(x, request);
   return offered ? *std::move(offered) : ask_method(x, method, request);
+}
+
+offered_capsule offer_capsule(nb::handle capsule, const import_request& request) {
+  const DLDevice device = read_capsule(capsule).described().device;
+  if (detail::is_cuda(device.device_type)) {
+    return ordered_for(request, nb::borrow(capsule), legacy_stream,
+                       detail::id_named_by(device));
+  }
+  const bool on_host = device.device_type == kDLCPU;
+  return {nb::borrow(capsule), on_host ? std::nullopt : request.queue};
 }
 
 bool reports_usm(nb::handle x) {

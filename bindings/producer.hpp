@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace usm_dlpack::python {
 
@@ -19,8 +20,8 @@ struct import_request {
   /// Whether `sycl_queue` is not read before the export, nor `__dlpack_device__` if SYCL lists
   /// no CUDA device. Extensions read the queue after it.
   bool anywhere = false;
-  nb::object stream = nb::none();    ///< the consumer's queue as a Python object
-  std::optional<sycl::queue> queue;  ///< the same queue
+  std::optional<sycl::queue> queue;  ///< the consumer's
+  std::vector<nb::object> streams;   ///< the same queue, as in `place`
 };
 
 /// A producer's fresh capsule.
@@ -36,6 +37,12 @@ struct offered_capsule {
 /// behind that: the request's, or else the package's.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_capsule ask_producer(nb::handle x, const import_request& request);
+
+/// Offers a capsule itself. The work on its memory has finished, or is ordered before the
+/// request's queue. A queue is ordered behind CUDA's legacy default stream, as for a producer
+/// that takes no stream.
+/// @throws conversion_error as `read_capsule`, and for memory of another GPU
+offered_capsule offer_capsule(nb::handle capsule, const import_request& request);
 
 /// Whether an array reports that its memory is USM; false if asking it fails.
 bool reports_usm(nb::handle x);

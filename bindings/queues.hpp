@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synchronisation: this package's own queues, readers of `stream` and `sycl_queue`, and the
-// order between a producer's queue and a consumer's.
+// Synchronisation: this package's own queues, and the order between a producer's queue and a
+// consumer's.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -43,18 +43,6 @@ struct consumer_stream {
   bool unsynchronised = false;       ///< -1: do not wait for pending work
   std::optional<CUstream> cuda{};    ///< the stream of a consumer of CUDA
 };
-
-/// Reads None, -1, a `dpctl.SyclQueue`, a capsule "SyclQueueRef", an object with
-/// `_get_capsule()` or `sycl_queue`, or the address of a `sycl::queue`, which is trusted.
-/// @throws nb::value_error for anything else, also if reading it raises another error
-consumer_stream read_stream(nb::handle stream);
-
-/// The queue in a producer's attribute `sycl_queue`: a `dpctl.SyclQueue`, a capsule, an object
-/// with `_get_capsule()`, or an address, which is trusted. Nothing if there is no such
-/// attribute, or if it is None. Looks at the object and not only at its type, because
-/// `__getattr__` or the object itself may have the attribute.
-/// @throws nb::value_error for anything else; nb::python_error if reading the attribute raises
-std::optional<sycl::queue> queue_attribute(nb::handle producer);
 
 /// Orders later work of `consumer` behind the present work of `producer`. Within one context
 /// this uses an event; if the contexts differ, the host waits. If `consumer` is out of order,

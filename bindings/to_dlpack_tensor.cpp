@@ -90,7 +90,7 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::find_device_by_context({pointer, empty}, place.context);
   if (!queue.is_none()) {
-    place.queue = to_queue(queue);
+    place.queue = read_queue(queue);
     described.device =
         device_for_queue(pointer, empty, described.device, place.context, *place.queue);
   }

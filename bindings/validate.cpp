@@ -4,6 +4,7 @@
 #include "capsule.hpp"
 #include "dtypes.hpp"
 #include "memory_properties.hpp"
+#include "places.hpp"
 #include "process.hpp"
 #include "producer.hpp"
 #include "tensor.hpp"
@@ -86,7 +87,7 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
     wanted.ndim = read_int32("ndim", ndim);
   }
   if (!device.is_none()) {
-    wanted.device_id = read_device_id(device);
+    wanted.device_id = read_place(device).device_id;
   }
   const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
   const offered_capsule offered =

@@ -15,7 +15,7 @@ _register_cpu_driver()  # before anything can ask the runtime for its devices
 from usm_dlpack import _cli  # noqa: E402
 
 try:
-    from usm_dlpack._arrays import SupportsDLPack, SupportsSyclUsm, UsmArray
+    from usm_dlpack._arrays import Place, SupportsDLPack, SupportsSyclUsm, UsmArray
     from usm_dlpack._card import card as _card_of
     from usm_dlpack._core import DLPackTensor, UsmAllocation
     from usm_dlpack._core import version as _version
@@ -45,6 +45,7 @@ __all__ = [
     "ConversionError",
     "DLPackTensor",
     "Explanation",
+    "Place",
     "SupportsDLPack",
     "SupportsSyclUsm",
     "UsmAllocation",

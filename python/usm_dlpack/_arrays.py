@@ -46,5 +46,46 @@ class SyclQueue(_OfDpctl, Protocol):
     """A ``dpctl.SyclQueue``."""
 
 
+class _KnowsQueue(Protocol):
+    """An array, a stream of PyTorch, or another object that works on a queue."""
+
+    @property
+    def sycl_queue(self) -> Any: ...
+
+
+class _CarriesQueue(Protocol):
+    """An object that gives a capsule of its queue."""
+
+    def _get_capsule(self) -> Any: ...
+
+
+class _KnowsDevice(Protocol):
+    @property
+    def sycl_device(self) -> Any: ...
+
+
+class _TorchDevice(Protocol):
+    """A ``torch.device``."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> Any: ...
+
+
+#: What says where, and perhaps on which queue: a device, a queue, an array or its ``device``, a
+#: filter string, or ``(14, device_id)``. :doc:`/how-to/places` has them all.
+Place: TypeAlias = (
+    SyclDevice
+    | SyclQueue
+    | _KnowsQueue
+    | _CarriesQueue
+    | _KnowsDevice
+    | _TorchDevice
+    | SupportsDLPack
+    | tuple[int, int]
+    | str
+)
+
 SupportsDLPack.__module__ = SupportsSyclUsm.__module__ = "usm_dlpack"
 SyclDevice.__module__ = SyclContext.__module__ = SyclQueue.__module__ = "dpctl"

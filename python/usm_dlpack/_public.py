@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from usm_dlpack import _core
-from usm_dlpack._arrays import SupportsSyclUsm, SyclDevice, SyclQueue, UsmArray
+from usm_dlpack._arrays import Place, SupportsSyclUsm, SyclDevice, UsmArray
 from usm_dlpack._core import DLPackTensor, UsmAllocation
 
 _USM_TYPES = ("host", "device", "shared")
@@ -19,7 +19,7 @@ def to_dlpack_tensor(
     dtype: Any = None,
     strides: Sequence[int] | None = None,
     byte_offset: int = 0,
-    queue: SyclQueue | None = None,
+    queue: Place | int | None = None,
 ) -> DLPackTensor:
     """Describe USM that a Python object owns, prove it, and keep the object alive.
 
@@ -52,10 +52,11 @@ def to_dlpack_tensor(
     byte_offset
         Bytes from the first element of `obj` to that of the tensor.
     queue
-        The queue that works on the memory, made from the memory's root device alone. None means
-        the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if there is one.
-        It becomes the tensor's ``sycl_queue``: exports and copies of the tensor are ordered behind
-        its work, as ``__dlpack__`` says. This call waits for nothing.
+        A `Place` that knows the queue that works on the memory, or the address of a
+        ``sycl::queue``, which is trusted. The queue is made from the memory's root device alone.
+        None means the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if
+        there is one. It becomes the tensor's ``sycl_queue``: exports and copies of the tensor are
+        ordered behind its work, as ``__dlpack__`` says. This call waits for nothing.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def from_dlpack(
     x: UsmArray,
     /,
     *,
-    device: SyclDevice | SyclQueue | tuple[int, int] | str | None = None,
+    device: Place | None = None,
     copy: bool | None = None,
     usm_type: str | None = None,
     order: Literal["C"] | None = None,
@@ -101,17 +102,18 @@ def from_dlpack(
     Parameters
     ----------
     x
-        An array with ``__dlpack__``. Its memory is USM; on SYCL's backend cuda, that of CUDA's
+        An array with ``__dlpack__``, or a fresh DLPack capsule, legacy or versioned, which is
+        consumed if this succeeds. Its memory is USM; on SYCL's backend cuda, that of CUDA's
         libraries is. If you pass ``device``, it may also be host memory, even of a NumPy array with
         a dtype of ml_dtypes, which NumPy does not export.
     device
-        Where the tensor must be: ``(14, device_id)``, a device, a filter string or a queue; a
-        sub-device means its root. None takes the array where it is. With a device, an array in host
-        memory or on another root device is copied. USM of another context or of a sub-device is
-        copied through the host, if its producer can export it there, after all work on its
-        ``sycl_queue``. A queue must be of the default context, and becomes the tensor's
-        ``sycl_queue``. It is ordered behind the ``sycl_queue`` of the array. If the array has none,
-        its ``__dlpack__`` gets the queue as ``stream``.
+        A `Place`: where the tensor must be. None takes the array where it is. With a place, an
+        array in host memory or on another root device is copied. USM of another context or of a
+        sub-device is copied through the host, if its producer can export it there, after all work
+        on its ``sycl_queue``. If the place knows a queue, it must be of the default context, and
+        becomes the tensor's ``sycl_queue``. It is ordered behind the ``sycl_queue`` of the array.
+        If the array has none, its ``__dlpack__`` gets the queue as ``stream``. The work on the
+        memory of a capsule must be ordered before that queue, or have finished.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
@@ -134,16 +136,17 @@ def from_dlpack(
         If the memory is not USM of the device that the producer names, or the queue in ``device``
         is not of the default context.
     ConversionError
-        If another rule is broken. Then the producer's capsule was not consumed.
+        If another rule is broken. Then the capsule was not consumed.
     TypeError, ValueError
-        If `x` has no ``__dlpack__``, or a keyword has the wrong type or value.
+        If `x` is no capsule and has no ``__dlpack__``, or a keyword has the wrong type or value.
 
     Notes
     -----
     The call waits for the producer's work only if it copies. A copy is complete when the call
     returns. The tensor's ``sycl_queue`` is the queue in ``device``, or else the queue that the
     producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
-    the tensor are ordered behind it. If the producer names no queue, its work must have finished.
+    the tensor are ordered behind it. If the producer names no queue, its work must have finished. A
+    capsule of CUDA memory is ordered behind CUDA's legacy default stream.
 
     Examples
     --------
@@ -228,7 +231,7 @@ def validate(
     ndim: int | None = None,
     readonly: bool | None = None,
     overlapping: bool | None = None,
-    device: SyclDevice | tuple[int, int] | str | None = None,
+    device: Place | None = None,
 ) -> UsmAllocation:
     """Prove that an array is what it claims to be and can be used here, and return the proof.
 
@@ -253,8 +256,7 @@ def validate(
         False refuses strides that do not prove that elements do not overlap; None and True take
         both.
     device
-        The root device that the array must name: a device, a filter string, or
-        ``(14, device_id)``; a sub-device means its root. None takes any.
+        A `Place`: the root device that the array must name. None takes any.
 
     Returns
     -------
@@ -284,20 +286,22 @@ def validate(
     return _core.validate(x, usm_types, backends, dtype, ndim, readonly, overlapping, device)
 
 
-def device_id(device: SyclDevice, /) -> int:
+def device_id(device: Place, /) -> int:
     """Return DLPack's id of a device: the position of its root among this process's root devices.
 
     Parameters
     ----------
     device
-        A device; a sub-device has the id of its root.
+        A `Place`; a sub-device has the id of its root.
 
     Raises
     ------
     UsmBindingError
         If the device's root is not among this process's root devices.
-    TypeError
-        If `device` is not a ``dpctl.SyclDevice``.
+    ConversionError
+        If no root device has the id in a tuple, or the place is the host.
+    TypeError, ValueError
+        If `device` is not a place.
 
     Examples
     --------

@@ -71,7 +71,7 @@ PLANS = (
         # The files that are about behaviour; the rest is about texts, or builds.
         (
             *("copy_from", "devices", "dlpack_method", "empty", "exchange_api", "from_dlpack"),
-            *("from_dlpack_device", "importers", "lifetimes", "nanobind", "processes"),
+            *("from_dlpack_device", "importers", "lifetimes", "nanobind", "places", "processes"),
             *("properties", "streams", "threads", "to_dlpack_tensor", "validate"),
         ),
         {

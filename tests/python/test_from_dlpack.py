@@ -13,7 +13,6 @@ from capsules import (
     IS_COPIED,
     NEWEST,
     READ_ONLY,
-    VERSIONED,
     ForeignArray,
     ForeignTensor,
     OldArray,
@@ -22,7 +21,7 @@ from capsules import (
     new_capsule,
 )
 from memory_sources import TypedArray, address_of, allocate
-from refusals import refused, wrong_argument
+from refusals import refused
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 
@@ -78,9 +77,15 @@ def test_known_flags_of_any_minor_version_are_taken(versioned, flags, minor):
     assert content_of(taken.__dlpack__(max_version=NEWEST)).flags == flags & READ_ONLY
 
 
-def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(foreign):
+of_array_or_bare = pytest.mark.parametrize("give", [OldArray, lambda x: x], ids=["array", "bare"])
+
+
+@of_array_or_bare
+def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(foreign, give):
     capsule = foreign.capsule()
-    tensor = from_dlpack(OldArray(capsule))
+    assert validate(capsule).data == foreign.tensor.data
+    tensor = from_dlpack(give(capsule))
+    assert (tensor.data, tensor.sycl_queue) == (foreign.tensor.data, None)
     assert name_of(capsule) == b"used_" + foreign.name
     again = from_dlpack(tensor)
     del capsule, tensor
@@ -106,10 +111,12 @@ def test_an_answer_that_is_no_capsule_is_refused(answer):
         (b"\xff", r'one named "\xff"'),
     ],
 )
-def test_a_capsule_that_is_not_fresh_is_refused(name, found):
+@of_array_or_bare
+def test_a_capsule_that_is_not_fresh_is_refused(name, found, give):
     capsule = new_capsule(64, name)
-    with refused("capsule_unusable", "capsule", expected="a fresh one", found=found):
-        from_dlpack(OldArray(capsule))
+    for keywords in ({}, {"device": (14, 0)}):
+        with refused("capsule_unusable", "capsule", expected="a fresh one", found=found):
+            from_dlpack(give(capsule), **keywords)
     assert name_of(capsule) == name
 
 
@@ -157,8 +164,29 @@ def test_a_tensor_that_the_garbage_collector_cleared_is_refused(tensor):
         tensor.__dlpack__()
 
 
-def test_a_bare_capsule_is_no_array(versioned):
-    capsule = versioned.capsule()
-    with wrong_argument(TypeError, "x", "found an object of type PyCapsule"):
-        from_dlpack(capsule)
-    assert name_of(capsule) == VERSIONED
+def test_a_bare_capsule_is_copied_as_an_array_is(foreign):
+    capsule = foreign.capsule()
+    for keywords in ({"usm_type": "host"}, {"order": "C"}):
+        foreign.tensor.strides = foreign.array((1, 3))
+        with refused("copy_needed", "copy" if "usm_type" in keywords else "strides"):
+            from_dlpack(capsule, copy=False, **keywords)
+        assert (name_of(capsule), foreign.deletions) == (foreign.name, 0)
+    copied = from_dlpack(capsule, order="C", usm_type="host", copy=True)
+    assert (copied.strides, copied.usm_type, foreign.deletions) == ((4, 1), "host", 1)
+    assert copied.data != foreign.tensor.data
+
+
+@pytest.mark.parametrize("device", [None, (14, 0)], ids=str)
+def test_a_refused_bare_capsule_stays_fresh(foreign, device):
+    foreign.tensor.data = 4096
+    capsule = foreign.capsule()
+    with refused("pointer_unknown", "data") as refusal:
+        from_dlpack(capsule, device=device)
+    assert refusal.value.__cause__ is None  # there is no array to ask for a copy
+    assert (name_of(capsule), foreign.deletions) == (foreign.name, 0)
+
+
+def test_a_bare_capsule_of_ours_goes_there_and_back(tensor):
+    for version in (None, NEWEST):
+        back = from_dlpack(tensor.__dlpack__(max_version=version))
+        assert same_view(back, tensor)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """from_dlpack with keywords: host arrays, other kinds of USM, C order, wrong arguments."""
 
-import enum
 import gc
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import dpctl
@@ -22,34 +20,16 @@ from capsules import (
     name_of,
 )
 from memory_sources import TypedArray, address_of, allocate, kept, new_queue
+from place_cases import DeviceType, sub_device
 from refusals import refused, wrong_argument
-from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor, validate
+from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
 
 HERE = (14, 0)
 
 
-class DeviceType(enum.Enum):
-    """What the array API calls a device type, which need be no int."""
-
-    ONE_API = 14
-    NONE = "none"
-
-
-DEVICES: dict[str, Callable[[], Any]] = {
-    "a pair": lambda: HERE,
-    "a pair of NumPy's integers": lambda: (np.int32(14), np.int64(0)),
-    "a pair of a member of an enumeration": lambda: (DeviceType.ONE_API, 0),
-    "a device": lambda: root_device(0),
-    "an opencl sub-device": lambda: root_device(0).create_sub_devices(partition=1)[1],
-    "a filter string": lambda: root_device(0).get_filter_string(),
-    "a queue": new_queue,
-    "an in-order queue": lambda: new_queue(in_order=True),
-}
-
-
-@pytest.mark.parametrize("name", DEVICES)
-def test_every_name_of_a_device_brings_a_host_array_there_and_leaves_usm(name, queue):
-    device = DEVICES[name]()
+@pytest.mark.parametrize("in_order", [None, True, False], ids=str)
+def test_a_place_brings_a_host_array_there_and_leaves_usm(in_order, queue):
+    device = HERE if in_order is None else new_queue(in_order=in_order)
     made = from_dlpack(np.arange(12, dtype=np.float32).reshape(3, 4), device=device)
     assert (made.device, made.usm_type, made.shape) == (HERE, "device", (3, 4))
     assert made.sycl_queue == (device if isinstance(device, dpctl.SyclQueue) else None)
@@ -61,8 +41,8 @@ def test_every_name_of_a_device_brings_a_host_array_there_and_leaves_usm(name, q
 
 
 @pytest.mark.parametrize("of", ["the device", "an opencl sub-device"])
-def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(foreign_queue, memory, of):
-    wrong = foreign_queue if of == "the device" else kept(dpctl.SyclQueue(DEVICES[of]()))
+def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(foreign_queue, memory, queue, of):
+    wrong = foreign_queue if of == "the device" else kept(dpctl.SyclQueue(sub_device(queue)))
     untouched = ForeignArray(ForeignTensor(address_of(memory)))
     for x in (untouched, np.zeros(3, ml_dtypes.bfloat16), to_dlpack_tensor(memory, shape=0)):
         for copy in (None, True, False):
@@ -110,29 +90,33 @@ def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy):
     foreign = ForeignTensor(values.ctypes.data, legacy=legacy)
     foreign.tensor.device_type, foreign.tensor.strides = 1, None
     array, queue = ForeignArray(foreign, device=(1, 0)), new_queue()
-    for x in (array, OldArray(foreign.capsule())):
+    bare = foreign.capsule()
+    with refused("device_type_unsupported", "device.device_type", found="kDLCPU"):
+        from_dlpack(bare)
+    for x in (array, OldArray(foreign.capsule()), bare):
         made = from_dlpack(x, device=queue)
         assert np.array_equal(made.numpy(), values.reshape(3, 4))
         assert made.sycl_queue == queue
     assert array.asked == [{"max_version": NEWEST}]  # the host is given no queue
     gc.collect()
-    assert foreign.deletions == 2
+    assert foreign.deletions == 3
 
 
+@pytest.mark.parametrize("give", [OldArray, lambda capsule: capsule], ids=["array", "bare"])
 @pytest.mark.parametrize("legacy", [False, True])
-def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy):
+def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy, give):
     values = np.zeros(12, np.float32)
     foreign = ForeignTensor(values.ctypes.data, shape=(2**43,), legacy=legacy)
     foreign.tensor.device_type = 1
     capsule = foreign.capsule()
     with refused("copy_needed", "copy", expected=f"a copy of {2**45} bytes", found="none"):
-        from_dlpack(OldArray(capsule), device=HERE)
+        from_dlpack(give(capsule), device=HERE)
     foreign.tensor.shape, foreign.tensor.byte_offset = foreign.array((12,)), 2
     with refused("data_misaligned", "byte_offset"):
-        from_dlpack(OldArray(capsule), device=HERE)
+        from_dlpack(give(capsule), device=HERE)
     assert (name_of(capsule), foreign.deletions) == (foreign.name, 0)
     foreign.tensor.byte_offset = 0
-    assert from_dlpack(OldArray(capsule), device=HERE).numpy().tolist() == [0] * 12
+    assert from_dlpack(give(capsule), device=HERE).numpy().tolist() == [0] * 12
     assert foreign.deletions == 1
 
 
@@ -192,13 +176,11 @@ def test_null_strides_and_any_of_extent_one_are_c_order(memory, strides):
     [
         *(
             (ValueError, "device", value)
-            for value in ((14,), (14, 0, 0), (2, 0), (), "cpu:99", "cpu\0x")
+            for value in ((14,), (14, 0, 0), (2, 63), (10, 0), (), "cpu:99", "cpu\0x")
         ),
-        *((ValueError, "device", (kind, 0)) for kind in ("14", 14.0, None, DeviceType.NONE)),
+        *((ValueError, "device", (kind, 0)) for kind in ("14", 14.0, None, 2**31, DeviceType.NONE)),
         *((ValueError, "device", (14, number)) for number in (2**31, -(2**31) - 1)),
         *((TypeError, "device", (14, number)) for number in (0.0, "0", None)),
-        *((TypeError, "device", value) for value in (0, True, [14, 0], dpctl.SyclDevice)),
-        (TypeError, "device", np.zeros(2)),
         *((TypeError, "copy", value) for value in (2, "yes", np.int64(1), ())),
         *((ValueError, "usm_type", value) for value in ("", "Device", "unknown")),
         *((TypeError, "usm_type", value) for value in (1, b"host")),
@@ -218,7 +200,7 @@ def test_a_keyword_that_makes_no_sense_is_a_wrong_argument(kind, keyword, value)
     ("device", "remedy"),
     [
         *((number, "pass (14, 0)") for number in (0, np.int64(0))),
-        *((other, "pass (14, device_id)") for other in (True, -1, 2**31, np.zeros(2))),
+        *((other, "pass (14, device_id)") for other in (True, -1, 2**31)),
     ],
 )
 def test_an_id_alone_is_told_the_pair_that_it_may_mean(memory, device, remedy):

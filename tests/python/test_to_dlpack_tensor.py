@@ -211,7 +211,6 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*SHAPE, "", {"byte_offset": 2}),
     (*SHAPE, "", {"byte_offset": 8, "dtype": "c16"}),
     (ValueError, "byte_offset", "expected at most 48,", {"byte_offset": 64}),
-    (TypeError, "queue", "an object of type int", {"queue": 5}),
     (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
     *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
     (TypeError, "shape", "an object of type Shown;", {"shape": Shown()}),

@@ -26,6 +26,7 @@ usm_dlpack.DLPackTensor()
 usm_dlpack.empty((3, 4), order="F")
 class Mine(usm_dlpack.DLPackTensor): ...
 class Proof(usm_dlpack.UsmAllocation): ...
+usm_dlpack.from_dlpack(tensor, device=0)
 """
 SHORT_PROGRAM = """
 import dpctl

@@ -38,10 +38,10 @@ def check_refusal(
 
 
 @contextmanager
-def refused(code: str, field: str, **parts: Any) -> Iterator[None]:
+def refused(code: str, field: str, **parts: Any) -> Iterator[Any]:
     """Require that the block is refused by one rule; the parts are those of `check_refusal`."""
     with pytest.raises(ConversionError) as caught:
-        yield
+        yield caught
     check_refusal(caught.value, code, field, **parts)
 
 

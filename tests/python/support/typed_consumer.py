@@ -13,6 +13,7 @@ from usm_dlpack import (
     ConversionError,
     DLPackTensor,
     Explanation,
+    Place,
     SupportsDLPack,
     SupportsSyclUsm,
     UsmAllocation,
@@ -66,7 +67,14 @@ def exchange(tensor: DLPackTensor) -> DLPackTensor:
     made = assert_type(empty(tensor.shape, device=(14, 0), usm_type="host"), DLPackTensor)
     made.copy_from(shared)
     made.wait()
+    for place in (tensor, tensor.sycl_queue or tensor, tensor.sycl_device, "cpu"):
+        move(tensor, place)
     return from_dlpack(tensor, device=(14, device_id(root_device(0))), copy=None)
+
+
+def move(array: UsmArray, place: Place) -> DLPackTensor:
+    assert_type(device_id(place), int)
+    return from_dlpack(array, device=place)
 
 
 def prove(array: Any) -> UsmAllocation:

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One vocabulary of places: what each keyword makes of each object, and of hostile ones."""
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock, Mock
+
+import dpctl
+import numpy as np
+import place_cases
+import pytest
+from capsules import ForeignArray, ForeignTensor, new_capsule
+from memory_sources import address_of, allocate, kept, new_queue
+from place_cases import CASES, KEYWORDS, with_queue
+from refusals import refused, stopped, wrong_argument
+from usm_dlpack import DLPackTensor, device_id, from_dlpack, to_dlpack_tensor, validate
+
+HERE = (14, 0)
+Call = Callable[[Any], Any]
+
+
+def export(place: Any) -> Any:
+    return to_dlpack_tensor(allocate("shared", 48, new_queue())).__dlpack__(stream=place)
+
+
+def copy(place: Any) -> None:
+    to_dlpack_tensor(allocate("shared", 4, new_queue())).copy_from(b"abcd", queue=place)
+
+
+def bring(place: Any) -> DLPackTensor:
+    return from_dlpack(np.arange(3), device=place)
+
+
+def describe(place: Any) -> DLPackTensor:
+    return to_dlpack_tensor(allocate("shared", 48, new_queue()), queue=place)
+
+
+def prove(place: Any) -> Any:
+    return validate(describe(new_queue()), device=place)
+
+
+# The functions of each keyword, and the field that they name.
+FUNCTIONS: dict[str, tuple[str, tuple[Call, ...]]] = dict(
+    zip(
+        KEYWORDS,
+        [
+            ("device", (bring,)),
+            ("device", (prove, device_id)),
+            ("queue", (describe, copy)),
+            ("stream", (export,)),
+        ],
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what + case.backend)
+def test_each_cell_of_the_table_is_what_happens(case, keyword, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", place_cases.torch_module())
+    cell = case.cells[KEYWORDS.index(keyword)]
+    field, functions = FUNCTIONS[keyword]
+    queue = new_queue(in_order=True)
+    for make in case.make:
+        place = make(queue)
+        for call in functions:
+            if cell.endswith("Error"):
+                kind = {"TypeError": TypeError, "ValueError": ValueError}[cell]
+                only = field != "device" and case.cells[0] == "device"
+                with wrong_argument(kind, field, "which names only a device" if only else ""):
+                    call(place)
+            elif cell == "`request_unsupported`":
+                with refused("request_unsupported", field, expected="a root device"):
+                    call(place)
+            else:
+                made = call(place)
+                if call is device_id:
+                    assert made == 0
+                elif call in (bring, describe):
+                    assert made.device == HERE
+                    assert made.sycl_queue == (queue if "queue" in cell else None)
+
+
+def test_the_page_has_the_table(project_root):
+    assert place_cases.table() in (project_root / "docs" / "how-to" / "places.md").read_text()
+
+
+# --- hostile objects
+
+
+class Selfish:
+    """An object that answers every question with itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+    def __call__(self) -> Any:
+        return self
+
+
+HOSTILE: dict[str, tuple[type[Exception] | str, str, Any]] = {
+    "a mock": (ValueError, "sycl_queue", Mock()),
+    "a mock with magic": (ValueError, "sycl_queue", MagicMock()),
+    "itself": (ValueError, "sycl_queue", Selfish()),
+    "a number as sycl_queue": (ValueError, "sycl_queue", with_queue(5)),
+    "a bool as sycl_queue": (ValueError, "sycl_queue", with_queue(True)),
+    "a class as sycl_queue": (ValueError, "sycl_queue", with_queue(dpctl.SyclQueue)),
+    "a number as sycl_device": (TypeError, "sycl_device", SimpleNamespace(sycl_device=5)),
+    "a number as device": (TypeError, "device", SimpleNamespace(device=5)),
+    "a number as _get_capsule": (TypeError, "device", SimpleNamespace(_get_capsule=5)),
+    "None as sycl_queue": (TypeError, "device", with_queue(None)),
+    "nonsense as device tuple": (
+        "device_type_unsupported",
+        "__dlpack_device__",
+        ForeignArray(ForeignTensor(0), device=(14, "x")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_an_object_that_answers_with_nonsense_is_refused(name):
+    rule, field, place = HOSTILE[name]
+    for call in (bring, prove, device_id):
+        with stopped(rule, field):
+            call(place)
+    for call, kind, keyword in (
+        (describe, TypeError, "queue"),
+        (copy, TypeError, "queue"),
+        (export, ValueError, "stream"),
+    ):
+        told = field == "sycl_queue"
+        with wrong_argument(ValueError if told else kind, field if told else keyword):
+            call(place)
+
+
+ASKED = ("_get_capsule", "sycl_queue", "__dlpack_device__", "sycl_device")
+
+
+def raising(name: str, error: type[BaseException]) -> Any:
+    """Return an object with one attribute, which raises an error."""
+
+    def fail(_: Any) -> Any:
+        raise error("of its own")
+
+    return type("Raising", (), {name: property(fail)})()
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_is_no_refusal(name, error):
+    for call in (bring, prove, device_id, describe, copy, export):
+        with pytest.raises(error):
+            call(raising(name, error))
+
+
+@pytest.mark.parametrize("error", [TypeError, AttributeError, RuntimeError])
+def test_an_error_of_the_object_is_raised_and_is_the_cause_of_the_refusal_of_a_stream(error):
+    for name in ("sycl_queue", "__dlpack_device__", "sycl_device"):
+        for call in (bring, prove, device_id):
+            with pytest.raises(error, match="of its own"):
+                call(raising(name, error))
+    for call in (describe, copy):
+        with pytest.raises(error, match="of its own"):
+            call(raising("sycl_queue", error))
+    with pytest.raises(ValueError, match=r"stream: expected .* which raises an exception;") as info:
+        export(raising("sycl_queue", error))
+    assert isinstance(info.value.__cause__, error)
+
+
+def test_a_tensor_that_was_never_made_is_no_place():
+    for call in (bring, prove, device_id, describe, copy, export):
+        with refused("tensor_released", "data", found="one that was not initialised"):
+            call(DLPackTensor.__new__(DLPackTensor))
+
+
+# --- queues that are no place for memory, and devices that are not here
+
+
+def test_a_queue_of_another_context_names_its_device_and_takes_no_memory(foreign_queue):
+    for place in (foreign_queue, with_queue(foreign_queue)):
+        assert device_id(place) == prove(place).device_id == 0
+        assert export(place) is not None
+        with refused("context_not_default", "queue", found="one of another context"):
+            bring(place)
+        with refused("context_not_default", "queue"):
+            describe(place)
+
+
+def test_the_queue_of_an_opencl_sub_device_names_the_root(queue):
+    of_part = kept(dpctl.SyclQueue(place_cases.sub_device(queue)))
+    for place in (of_part, with_queue(of_part)):
+        assert device_id(place) == prove(place).device_id == 0
+        with refused("context_not_default", "queue"):
+            bring(place)
+
+
+# --- what a producer gets as `stream`
+
+
+class Choosy(ForeignArray):
+    """An array whose library wants an int as `stream`."""
+
+    def __init__(self, foreign: ForeignTensor) -> None:
+        super().__init__(foreign)
+        self.seen: list[Any] = []
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        if type(stream) is not int:
+            self.seen.append(stream)
+            raise TypeError("an int is wanted")
+        self.seen.append(dpctl.SyclQueue(new_capsule(stream, b"SyclQueueRef")))
+        return super().__dlpack__(stream=stream, **keywords)
+
+
+FORMS = [case for case in CASES if case.cells == place_cases.KNOWS_A_QUEUE]
+
+
+@pytest.mark.parametrize("case", FORMS, ids=lambda case: case.what)
+def test_a_producer_gets_the_queue_or_the_address_of_a_living_one(case, memory):
+    for make in case.make:
+        queue = new_queue(in_order=True)
+        array = Choosy(ForeignTensor(address_of(memory)))
+        assert from_dlpack(array, device=make(queue)).sycl_queue == queue
+        assert array.seen == [queue, queue]
+        assert type(array.asked[-1]["stream"]) is int
