@@ -69,8 +69,8 @@ LEFT_OUT_PYTHON = {
 }
 PYTHON_FILES = (
     *("copy_from", "dlpack_method", "exchange_api", "from_dlpack", "from_dlpack_device"),
-    *("from_dlpack_host_copy", "host_view", "importers", "lifetimes", "nanobind", "processes"),
-    *("producers", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
+    *("from_dlpack_host_copy", "host_view", "importers", "lifetimes", "nanobind", "places"),
+    *("processes", "producers", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
 )
 
 

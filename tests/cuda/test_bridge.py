@@ -22,7 +22,7 @@ from libraries import COUNT, HERE, LEGACY, PER_THREAD, Cupy, Gate, Numba, Torch,
 from memory_sources import KINDS, TypedArray, allocate, new_queue
 from pending_work import PendingFill, Waiting, answer_behind
 from refusals import refused, wrong_argument
-from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import DLPackTensor, device_id, from_dlpack, to_dlpack_tensor, validate
 
 SEVENS, ZEROS = [7] * COUNT, [0] * COUNT
 WITH_DLPACK = [made for made in HERE if made is not Numba]
@@ -175,6 +175,19 @@ def test_an_array_of_cuda_is_shared_and_proved(library: Any) -> None:
     assert library.values(array) == list(range(COUNT))
 
 
+def test_a_place_of_cuda_is_its_gpu(library: Any) -> None:
+    array = library.zeros()
+    places = [(2, 0), array, to_dlpack_tensor(allocate("host", 4, new_queue())).cuda_view()]
+    if library.name == "torch":
+        places.append(array.device)
+    for place in places:
+        assert device_id(place) == 0
+        assert from_dlpack(np.arange(3), device=place).device == (14, 0)
+    for number in (1, 63, -1):
+        with wrong_argument(ValueError, "device", f"found (2, {number})"):
+            device_id((2, number))
+
+
 def test_a_tensor_that_came_from_cuda_goes_back(library: Any) -> None:
     array = library.zeros()
     back = library.from_dlpack(from_dlpack(array).cuda_view())
@@ -248,8 +261,9 @@ def test_a_queue_waits_for_the_stream_of_a_producer(
     assert (unnamed.values, named.values) == (SEVENS, SEVENS)
 
 
+@pytest.mark.parametrize("bare", [False, True], ids=["array", "capsule"])
 def test_a_queue_is_behind_the_default_stream_of_a_producer_that_takes_no_stream(
-    streamed: Any, queue: Any, gates: list[Gate]
+    streamed: Any, queue: Any, gates: list[Gate], bare: bool
 ) -> None:
     array, reading = streamed.zeros(), Reading(queue)
     streamed.values(array)
@@ -264,7 +278,7 @@ def test_a_queue_is_behind_the_default_stream_of_a_producer_that_takes_no_stream
     with streamed.on(LEGACY):
         gates.append(Gate(LEGACY))
         streamed.fill(array, 7)
-        ours = from_dlpack(Old(), device=queue)
+        ours = from_dlpack(array.__dlpack__() if bare else Old(), device=queue)
     reading.begin(ours)
     assert reading.is_pending
     gates[-1].open()
