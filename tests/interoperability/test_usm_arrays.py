@@ -48,6 +48,18 @@ def test_both_write_to_one_memory(xp: Any) -> None:
     assert (xp.asnumpy(theirs) == 3 * GRID).all()
 
 
+def test_their_array_and_its_device_are_places(xp: Any) -> None:
+    theirs = xp.asarray(GRID)
+    for place in (theirs, theirs.device):
+        ours = usm_dlpack.from_dlpack(GRID, device=place)
+        assert ours.sycl_queue == theirs.sycl_queue
+        assert usm_dlpack.device_id(place) == usm_dlpack.validate(ours, device=place).device_id == 0
+        assert usm_dlpack.to_dlpack_tensor(theirs, queue=place).sycl_queue == theirs.sycl_queue
+        ours.copy_from(2 * GRID, queue=place)
+        ours.__dlpack__(stream=place)
+    assert (xp.asnumpy(xp.from_dlpack(ours)) == 2 * GRID).all()
+
+
 @pytest.mark.parametrize("case", [c for c in CASES if c.view], ids=lambda case: case.name)
 def test_their_view_is_ours_by_its_array_interface(xp: Any, case: Any) -> None:
     theirs = case.view(xp, xp.asarray(GRID))
