@@ -317,6 +317,7 @@ offered_capsule ask_producer(nb::handle x, const import_request& request) {
 }
 
 offered_capsule offer_capsule(nb::handle capsule, const import_request& request) {
+  const nb::ft_object_guard alone(capsule);
   const DLDevice device = read_capsule(capsule).described().device;
   if (detail::is_cuda(device.device_type)) {
     return ordered_for(request, nb::borrow(capsule), legacy_stream,
