@@ -57,20 +57,13 @@ void check_flags(std::uint64_t flags, const requirements& wanted) {
   }
 }
 
-/// Refuses USM of a kind that is not wanted. A tensor without elements may be of any kind.
-void check_kind_of(const proved_tensor& proved, const requirements& wanted) {
-  if (!proved.structure().empty) {
-    detail::check_usm_type(proved.proof.usm_type(), wanted);
-  }
-}
-
 /// Compares a proved tensor with what is wanted.
 offer compare(const proved_tensor& proved, const requirements& wanted) {
   if (!has_type(proved.described, wanted)) {
     return offer::other_type;
   }
   check_flags(proved.flags, wanted);
-  check_kind_of(proved, wanted);
+  detail::check_kind(proved.proof, wanted);
   return offer::made;
 }
 
@@ -214,7 +207,7 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue
     check_process();
     proved_tensor proved =
         prove(std::move(owned), queue == nullptr ? std::nullopt : std::optional(*queue));
-    check_kind_of(proved, wanted);
+    detail::check_kind(proved.proof, wanted);
     made = make_tensor(std::move(proved)).release().ptr();
   });
   return made;

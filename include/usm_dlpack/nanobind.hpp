@@ -4,9 +4,10 @@
 // and Python calls them with any library's arrays and dpctl's objects.
 //
 // Parameters: any mdspan type of USM, with a kind or without; `owned_view` where the memory is
-// needed after the call; `sycl::queue`, `sycl::context`, `sycl::device`, `sycl::event`.
-// Results: `usm_array`, `owned_view`, and the SYCL objects. At run time the extension needs
-// dpctl and the Python package usm_dlpack, whose DLPackTensor the results are.
+// needed after the call; `any_view` for any dtype and rank; `sycl::queue`, `sycl::context`,
+// `sycl::device`, `sycl::event`. Results: `usm_array`, `owned_view`, `any_view`, and the SYCL
+// objects. At run time the extension needs dpctl and the Python package usm_dlpack, whose
+// DLPackTensor the results are.
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
 // the call. A wrong dtype, rank, static extent or layout lets the next overload try, and is
@@ -21,6 +22,7 @@
 #include <usm_dlpack/usm_dlpack.hpp>
 #include <usm_dlpack/python/package.hpp>
 #include <usm_dlpack/python/owned_view.hpp>
+#include <usm_dlpack/python/any_view.hpp>
 #include <usm_dlpack/nanobind/load.hpp>
 #include <usm_dlpack/nanobind/argument.hpp>
 #include <usm_dlpack/nanobind/dpctl.hpp>

@@ -348,6 +348,18 @@ def test_a_constructor_and_methods_say_what_does_not_fit(ext, shared, doubles):
         ext.RowSums.of(doubles)
 
 
+@pytest.mark.parametrize("factor", [1.0, 1], ids=["as it is", "converted"])
+def test_any_view_takes_every_array_and_refuses_as_a_view_does(ext, floats, doubles, factor):
+    assert ext.which_any(floats, factor) == "a row"
+    assert ext.which_any(doubles, factor) == "any array"
+    assert ext.any_as_row(floats)[0] == floats.data
+    with refused("dtype_mismatch", "dtype"):
+        ext.any_as_row(doubles)
+    assert ext.any_given_back(doubles).dtype == np.float64
+    with refused("device_type_unsupported", "device.device_type"):
+        ext.any_given_back(np.zeros(3))
+
+
 # --- What is always raised ------------------------------------------------------------------------
 
 

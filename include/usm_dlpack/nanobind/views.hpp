@@ -7,6 +7,7 @@
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/nanobind/argument.hpp>
+#include <usm_dlpack/python/any_view.hpp>
 #include <usm_dlpack/python/argument.hpp>
 #include <usm_dlpack/python/error.hpp>
 #include <usm_dlpack/python/owned_view.hpp>
@@ -23,6 +24,14 @@ namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
+/// The TypeError of a cast of an object that is no array.
+inline void set_no_array() noexcept {
+  PyErr_SetString(
+      PyExc_TypeError,
+      "x: expected an array with __dlpack__ or USM, found another object; pass the "
+      "array itself");
+}
+
 /// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
 /// next overload try in the first round, and in the second if another one took the array
 /// before; every other error is kept, and raised when the function would take its arguments.
@@ -34,38 +43,17 @@ class view_parameter : public kept_argument<Made> {
   /// @return whether this overload accepts the object
   template <class Use>
   bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* call,
-            Use&& use) noexcept {
-    const nb::object alive = nb::borrow(object);  // __dlpack__ may remove it from its list
+            const Use& use) noexcept {
     return this->keep(object, flags, call, [&] {
-      const array_offer array(object.ptr(), requirements_of<View>());
       const bool may_leave =
           !is_cast(flags) && (is_first_round(flags) || was_taken(object, *call));
-      if (!array.is_array() && is_cast(flags)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "x: expected an array with __dlpack__ or USM, found another object; "
-                        "pass the array itself");
-      }
-      if (!array.is_array() || (may_leave && array.is_of_other_type())) {
-        return false;
-      }
-      if (array.refusal()) {
-        throw is_cast(flags) ? *array.refusal() : refusal_of_parameter<View>(*array.refusal());
-      }
-      try {
-        use(array.template view<View>(), array);
-      } catch (const conversion_error& refused) {
-        if (is_cast(flags)) {
-          throw;
-        }
-        if (may_leave && is_of_type(refused.code())) {
-          return false;
-        }
-        throw refusal_of_parameter<View>(exception_of(refused));
-      }
-      if (call != nullptr && is_first_round(flags)) {
+      const bool taken = take_array<View>(object.ptr(), [&] { return may_leave; }, use);
+      if (taken && call != nullptr && is_first_round(flags)) {
         note_taken(object, *call);
+      } else if (!taken && is_cast(flags)) {
+        set_no_array();
       }
-      return true;
+      return taken;
     });
   }
 };
@@ -119,7 +107,31 @@ struct type_caster<usm_dlpack::owned_view<View>>
 
   static handle from_cpp(usm_dlpack::owned_view<View>&& value, rv_policy,
                          cleanup_list*) noexcept {
-    return usm_dlpack::detail::to_python<View>(std::move(value));
+    return usm_dlpack::detail::to_python(std::move(value));
+  }
+};
+
+template <>
+struct type_caster<usm_dlpack::any_view>
+    : usm_dlpack::detail::kept_argument<usm_dlpack::any_view> {
+  static constexpr auto Name = const_name("@usm_dlpack.UsmArray@usm_dlpack.DLPackTensor@");
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    namespace detail = usm_dlpack::detail;
+    return this->keep(source, flags, cleanup, [&] {
+      const bool taken = detail::take_any(
+          source.ptr(), [&](const auto& array) { this->value.emplace(array.own()); });
+      if (taken && cleanup != nullptr && detail::is_first_round(flags)) {
+        detail::note_taken(source, *cleanup);
+      } else if (!taken && detail::is_cast(flags)) {
+        detail::set_no_array();
+      }
+      return taken;
+    });
+  }
+
+  static handle from_cpp(usm_dlpack::any_view&& value, rv_policy, cleanup_list*) noexcept {
+    return usm_dlpack::detail::to_python(std::move(value));
   }
 };
 
@@ -142,7 +154,7 @@ struct type_caster<usm_dlpack::usm_array<View>> {
   }
 
   static handle from_cpp(array&& value, rv_policy, cleanup_list*) noexcept {
-    return usm_dlpack::detail::to_python<View>(std::move(value));
+    return usm_dlpack::detail::to_python(std::move(value));
   }
 
   explicit operator array&();

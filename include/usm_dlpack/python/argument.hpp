@@ -10,6 +10,7 @@
 #include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
 #include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/python/any_view.hpp>
 #include <usm_dlpack/python/error.hpp>
 #include <usm_dlpack/python/owned_view.hpp>
 #include <usm_dlpack/python/package.hpp>
@@ -54,7 +55,6 @@ class array_offer {
   bool is_of_other_type() const noexcept { return answer_ == offer::other_type; }
   /// The Python error if the package refuses the array.
   const std::optional<python_exception>& refusal() const noexcept { return refusal_; }
-  const proved_tensor& tensor() const noexcept { return tensor_; }
   PyObject* owner() const noexcept { return std::get<python_object>(tensor_.owner).get(); }
 
   /// @throws conversion_error if the tensor's type, extents or layout are not the view's
@@ -71,12 +71,17 @@ class array_offer {
   /// A view of the array that keeps it alive.
   template <class View>
   owned_view<View> own(const View& view) const {
-    return {view, tensor_.queue,
-            usm_dlpack::to_managed_tensor(tensor_.described, python_owner(owner()),
-                                          tensor_.flags & ~flag::is_copied)};
+    return {view, tensor_.queue, keeper()};
   }
+  /// The array, whatever its type, that keeps it alive.
+  any_view own() const { return {tensor_.proof, tensor_.queue, keeper()}; }
 
  private:
+  managed_tensor keeper() const {
+    return usm_dlpack::to_managed_tensor(tensor_.described, python_owner(owner()),
+                                         tensor_.flags & ~flag::is_copied);
+  }
+
   proved_tensor tensor_;
   offer answer_;
   std::optional<python_exception> refusal_;
@@ -108,22 +113,71 @@ python_exception refusal_of_parameter(python_exception refused) {
   return refused;
 }
 
-/// Makes a proved DLPackTensor; null with the Python error set if that fails.
-/// @param result an `owned_view` or a `usm_array`
-template <class View, class Result>
-PyObject* to_python(Result&& result) noexcept {
-  return made_or_error([&] {
-    owned_view<View> made(std::forward<Result>(result));
-    if (made.managed() == nullptr) {
-      refuse(errc::request_unsupported, "return", "a view with an owner",
-             "one that was moved from or released", "return it before that");
+/// Imports an argument for a view: compares it with the view's type, and proves it.
+/// @param leave returns whether another overload may try an array of another type
+/// @param use takes the view and the offer
+/// @return whether the array was taken
+/// @throws python_exception, conversion_error
+template <class View, class Leave, class Use>
+bool take_array(PyObject* object, const Leave& leave, const Use& use) {
+  const python_object alive = borrow(object);  // __dlpack__ may remove it from its list
+  const array_offer array(object, requirements_of<View>());
+  if (!array.is_array() || (array.is_of_other_type() && leave())) {
+    return false;
+  }
+  if (array.refusal()) {
+    throw refusal_of_parameter<View>(*array.refusal());
+  }
+  try {
+    use(array.template view<View>(), array);
+  } catch (const conversion_error& refused) {
+    if (is_of_type(refused.code()) && leave()) {
+      return false;
     }
-    const std::optional<sycl::queue> queue = made.queue();
-    requirements wanted;
-    wanted.usm_types = require_kind<View>({}).usm_types;
-    return checked(package_interface::get().make_tensor(std::move(made).release().release(),
-                                                        queue ? &*queue : nullptr, wanted));
+    throw refusal_of_parameter<View>(exception_of(refused));
+  }
+  return true;
+}
+
+/// Imports an argument for an `any_view`, likewise.
+template <class Use>
+bool take_any(PyObject* object, const Use& use) {
+  const array_offer array(object, {});
+  if (array.refusal()) {
+    throw *array.refusal();
+  }
+  if (array.is_array()) {
+    use(array);
+  }
+  return array.is_array();
+}
+
+/// Makes a proved DLPackTensor.
+/// @param wanted the USM kinds that the result's type may have
+template <class Owned>
+python_object make_tensor(Owned result, const requirements& wanted) {
+  if (result.managed() == nullptr) {
+    refuse(errc::request_unsupported, "return", "a view with an owner",
+           "one that was moved from or released", "return it before that");
+  }
+  const std::optional<sycl::queue> queue = result.queue();
+  return checked(package_interface::get().make_tensor(std::move(result).release().release(),
+                                                      queue ? &*queue : nullptr, wanted));
+}
+
+// The results of functions: null with the Python error set if they are refused.
+template <class View>
+PyObject* to_python(owned_view<View>&& result) noexcept {
+  return made_or_error([&] { return make_tensor(std::move(result), require_kind<View>({})); });
+}
+template <class View>
+PyObject* to_python(usm_array<View>&& result) noexcept {
+  return made_or_error([&] {
+    return make_tensor(owned_view<View>(std::move(result)), require_kind<View>({}));
   });
+}
+inline PyObject* to_python(any_view&& result) noexcept {
+  return made_or_error([&] { return make_tensor(std::move(result), {}); });
 }
 
 }  // namespace usm_dlpack::detail

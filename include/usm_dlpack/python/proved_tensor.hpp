@@ -53,4 +53,11 @@ struct proved_tensor {
   std::size_t ndim() const noexcept { return static_cast<std::size_t>(described.ndim); }
 };
 
+/// Refuses USM of a kind that is not wanted. A tensor without elements may be of any kind.
+inline void check_kind(const usm_allocation& proof, const requirements& wanted) {
+  if (!proof.structure().empty) {
+    detail::check_usm_type(proof.usm_type(), wanted);
+  }
+}
+
 }  // namespace usm_dlpack::detail

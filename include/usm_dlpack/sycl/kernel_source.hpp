@@ -56,6 +56,14 @@ auto array_of_argument(const by_value<Array>& argument) {
   return std::tie(argument.array);
 }
 
+template <class Array>
+decltype(auto) view_of_argument(const Array& array) {
+  static_assert(
+      !has_allocation<Array>,
+      "argument: expected an array of a type, found an any_view; pass as<View>() of it");
+  return memory_of_argument(array);
+}
+
 /// What a kernel's parameter gets.
 template <class Argument>
 auto value_of_argument(const Argument& argument) {

@@ -20,18 +20,25 @@ class kernel_source;
 
 namespace detail {
 
-/// Whether an argument knows a queue: an `owned_view` or a `usm_array`.
+/// Whether an argument knows a queue: an `owned_view`, an `any_view` or a `usm_array`.
 template <class Argument, class = void>
 inline constexpr bool knows_queue = false;
 template <class Argument>
 inline constexpr bool
-    knows_queue<Argument, std::void_t<decltype(std::declval<const Argument&>().view()),
-                                      decltype(std::declval<const Argument&>().queue())>> =
+    knows_queue<Argument, std::void_t<decltype(std::declval<const Argument&>().queue())>> =
         true;
+/// Whether an argument has proved memory instead of a view: an `any_view`.
+template <class Argument, class = void>
+inline constexpr bool has_allocation = false;
+template <class Argument>
+inline constexpr bool has_allocation<
+    Argument, std::void_t<decltype(std::declval<const Argument&>().allocation())>> = true;
 
 template <class Argument>
-decltype(auto) view_of_argument(const Argument& argument) {
-  if constexpr (knows_queue<Argument>) {
+decltype(auto) memory_of_argument(const Argument& argument) {
+  if constexpr (has_allocation<Argument>) {
+    return argument.allocation();
+  } else if constexpr (knows_queue<Argument>) {
     return argument.view();
   } else {
     return (argument);
@@ -58,15 +65,16 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// in-order queues of one context an event orders the work instead. The destructor waits for
 /// the queue's work if an argument is the caller's, who may write to it next, even to one that
 /// the work only reads. A `usm_array` is the function's own; exporting it waits. A plain view
-/// knows no queue: take an `owned_view` if another queue than the function's may work on the
-/// array.
+/// knows no queue: take an `owned_view` or `any_view` if another queue than the function's may
+/// work on the array.
 ///
 /// `kernel_source::launch` takes a section in place of a queue, for several kernels.
 ///
 /// In a Python extension the waits release the GIL.
 class ordered_section {
  public:
-  /// @param arguments views, `owned_view`s or `usm_array`s: all that the work uses
+  /// @param arguments views, `owned_view`s, `any_view`s or `usm_array`s: all that the work
+  /// uses
   /// @throws conversion_error as `check_queue`; sycl::exception of work that failed
   template <class... Arguments>
   explicit ordered_section(const sycl::queue& queue, const Arguments&... arguments)
@@ -114,7 +122,7 @@ class ordered_section {
   /// Orders further arguments likewise, before work on them is submitted.
   template <class... Arguments>
   void add(const Arguments&... arguments) {
-    usm_dlpack::check_queue(queue_, detail::view_of_argument(arguments)...);
+    usm_dlpack::check_queue(queue_, detail::memory_of_argument(arguments)...);
     waits_at_end_ = waits_at_end_ || (waits_ && (detail::is_callers<Arguments> || ...));
     (begin_behind(arguments), ...);
   }

@@ -13,11 +13,13 @@
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/dtype.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace usm_dlpack {
@@ -224,12 +226,17 @@ dlpack_tensor<View::rank()> export_by_queue(const View& view, const sycl::queue&
   });
 }
 
-/// Checks a queue for one of several views; a refusal names it, counted from 1.
-template <class View>
-void check_queue_for(const View& view, const sycl::queue& queue, std::size_t number,
+/// Checks a queue for one of several views or allocations; a refusal names it, counted from 1.
+template <class Memory>
+void check_queue_for(const Memory& memory, const sycl::queue& queue, std::size_t number,
                      std::size_t count) {
   try {
-    static_cast<void>(export_by_queue(view, queue));
+    if constexpr (std::is_same_v<Memory, usm_allocation>) {
+      static_cast<void>(
+          find_device_by_queue({memory.data(), memory.structure().empty}, queue));
+    } else {
+      static_cast<void>(export_by_queue(memory, queue));
+    }
   } catch (const conversion_error& error) {
     if (count == 1) {
       throw;
@@ -278,11 +285,12 @@ template <class View, class = detail::required_bare_view<View>>
 /// Checks that work on views may be submitted to a queue: the queue must be on the root device
 /// and in the context of their memory. Host USM fits each device of its context. Among several
 /// views, `found` names the refused one by its number, from 1.
+/// @param views views of USM, or allocations that `validate` proved
 /// @throws conversion_error `context_not_default` for a queue of another context; then as
 ///         `to_dlpack_tensor(view, queue)`
 template <class... Views>
 void check_queue(const sycl::queue& queue, const Views&... views) {
-  static_assert((detail::is_view<Views> && ...),
+  static_assert(((detail::is_view<Views> || std::is_same_v<Views, usm_allocation>) && ...),
                 "views: expected types with the interface of mdspan, found another; "
                 "pass the views alone, without a kernel's other arguments");
   if (detail::device_table::get().find(queue.get_context()) == nullptr) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the extension of extension_project against the installed package, as its author would."""
+"""Builds the extensions of extension_project against the installed package, as its author would."""
 
 import functools
 import hashlib
@@ -41,9 +41,9 @@ def build() -> Path:
 
 
 @functools.cache
-def load() -> Any:
+def load(name: str = NAME) -> Any:
     sys.path.insert(0, str(build()))
     try:
-        return importlib.import_module(NAME)
+        return importlib.import_module(name)
     finally:
         sys.path.pop(0)

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
+#include <usm_dlpack/pybind11.hpp>  // no name of theirs clashes
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <algorithm>
@@ -214,7 +215,7 @@ void add_field(nanobind::module_& m) {
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
-  load_package();
+  for_nanobind::load_package();
   m.def("fill", &fill<device_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
   m.def("fill", &fill<device_mdspan<array_view<int, 1>>>, "queue"_a, "x"_a, "value"_a);
   m.def("fill", &fill<shared_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
@@ -262,6 +263,10 @@ NB_MODULE(extension_under_test_module, m) {
       .def_ro("total", &row_sums::total);
   add_field(m);
   m.def("rank_one", &describe<row>, "x"_a);
+  m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
+  m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>()); }, "x"_a);
+  m.def("any_given_back", [](any_view x) { return x; }, "x"_a);
   m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
   m.def("left", &describe<array_view<const float, 2, Kokkos::layout_left>>, "x"_a);
   m.def("relaxed", &describe<relaxed_view<const float, 2>>, "x"_a);

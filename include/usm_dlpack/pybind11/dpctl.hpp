@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pybind11's casters of SYCL objects, for which Python has dpctl's.
+#pragma once
+
+#include <usm_dlpack/pybind11/argument.hpp>
+#include <usm_dlpack/python/dpctl.hpp>
+#include <usm_dlpack/python/package.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <pybind11/pybind11.h>
+
+namespace usm_dlpack::detail {
+
+/// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
+template <class Object>
+class pybind11_dpctl_caster : public argument_value<Object> {
+ public:
+  bool load(pybind11::handle source, bool convert) {
+    return this->load_by(source, convert, [&] {
+      const Object* found = find_argument<Object>(source.ptr());
+      if (found != nullptr) {
+        this->value = *found;
+      }
+      return found != nullptr;
+    });
+  }
+
+  static pybind11::handle cast(const Object& object, pybind11::return_value_policy,
+                               pybind11::handle) {
+    return made_or_thrown(made_or_error([&] { return make_dpctl(object); }));
+  }
+  static pybind11::handle cast(const Object* object, pybind11::return_value_policy policy,
+                               pybind11::handle parent) {
+    return object == nullptr ? pybind11::none().release() : cast(*object, policy, parent);
+  }
+};
+
+}  // namespace usm_dlpack::detail
+
+namespace pybind11::detail {
+
+template <>
+class type_caster<sycl::queue>
+    : public usm_dlpack::detail::pybind11_dpctl_caster<sycl::queue> {
+ public:
+  static constexpr auto name = const_name("dpctl.SyclQueue");
+};
+template <>
+class type_caster<sycl::context>
+    : public usm_dlpack::detail::pybind11_dpctl_caster<sycl::context> {
+ public:
+  static constexpr auto name = const_name("dpctl.SyclContext");
+};
+template <>
+class type_caster<sycl::device>
+    : public usm_dlpack::detail::pybind11_dpctl_caster<sycl::device> {
+ public:
+  static constexpr auto name = const_name("dpctl.SyclDevice");
+};
+template <>
+class type_caster<sycl::event>
+    : public usm_dlpack::detail::pybind11_dpctl_caster<sycl::event> {
+ public:
+  static constexpr auto name = const_name("dpctl.SyclEvent");
+};
+
+}  // namespace pybind11::detail

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pybind11's casters of views: an array as a parameter, in the order of pybind11's overloads,
+// and a view with an owner or a usm_array as a result.
+#pragma once
+
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/pybind11/argument.hpp>
+#include <usm_dlpack/python/any_view.hpp>
+#include <usm_dlpack/python/argument.hpp>
+#include <usm_dlpack/python/owned_view.hpp>
+#include <usm_dlpack/python/signature.hpp>
+#include <usm_dlpack/sycl/usm_array.hpp>
+
+#include <pybind11/pybind11.h>
+
+#include <type_traits>
+#include <utility>
+
+namespace usm_dlpack::detail {
+
+/// The text of what a function takes and of what it returns. Before pybind11 3 a type has one
+/// text for both.
+template <std::size_t N, std::size_t M>
+constexpr auto parameter_and_result(const pybind11::detail::descr<N>& parameter,
+                                    const char (&result)[M]) {
+  using pybind11::detail::const_name;
+  if constexpr (PYBIND11_VERSION_MAJOR >= 3) {
+    return const_name("@") + parameter + const_name("@") + const_name(result) +
+           const_name("@");
+  } else {
+    return parameter;
+  }
+}
+
+/// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
+/// next overload try in the first round, and in the second if another one took the array
+/// before; every other error is raised.
+/// @tparam Made the parameter's type: the view, or the view with an owner
+template <class Made, class View>
+class pybind11_view_parameter : public argument_value<Made> {
+ protected:
+  /// @param use takes the view and the offer if both are good
+  template <class Use>
+  bool take(pybind11::handle object, bool convert, const Use& use) {
+    return this->load_by(object, convert, [&] {
+      const auto leave = [&] { return !convert || taken_arrays::has(object); };
+      const bool taken = take_array<View>(object.ptr(), leave, use);
+      if (taken && !convert) {
+        taken_arrays::add(object);
+      }
+      return taken;
+    });
+  }
+};
+
+}  // namespace usm_dlpack::detail
+
+namespace pybind11::detail {
+
+/// Caster of a view that lives as long as the call. `py::cast` to a view needs a call, too.
+template <typename View>
+class type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
+    : public usm_dlpack::detail::pybind11_view_parameter<View, View> {
+ public:
+  static constexpr auto name = usm_dlpack::detail::parameter_descr<descr, View>;
+
+  bool load(handle source, bool convert) {
+    return this->take(source, convert, [&](const View& view, const auto& array) {
+      loader_life_support::add_patient(array.owner());
+      this->value.emplace(view);
+    });
+  }
+
+  template <class T>
+  static handle cast(T&&, return_value_policy, handle) {
+    static_assert(!std::is_same_v<View, View>,
+                  "return: expected a view with an owner, found a view alone, whose memory "
+                  "nothing keeps; return an owned_view or a usm_array");
+    return {};
+  }
+};
+
+template <typename View>
+class type_caster<usm_dlpack::owned_view<View>>
+    : public usm_dlpack::detail::pybind11_view_parameter<usm_dlpack::owned_view<View>, View> {
+ public:
+  static constexpr auto name = usm_dlpack::detail::parameter_and_result(
+      usm_dlpack::detail::parameter_descr<descr, View>, "usm_dlpack.DLPackTensor");
+
+  bool load(handle source, bool convert) {
+    return this->take(source, convert, [&](const View& view, const auto& array) {
+      this->value.emplace(array.own(view));
+    });
+  }
+
+  static handle cast(usm_dlpack::owned_view<View>&& value, return_value_policy, handle) {
+    return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
+  }
+};
+
+template <>
+class type_caster<usm_dlpack::any_view>
+    : public usm_dlpack::detail::argument_value<usm_dlpack::any_view> {
+ public:
+  static constexpr auto name = usm_dlpack::detail::parameter_and_result(
+      const_name("usm_dlpack.UsmArray"), "usm_dlpack.DLPackTensor");
+
+  bool load(handle source, bool convert) {
+    return this->load_by(source, convert, [&] {
+      const bool taken = usm_dlpack::detail::take_any(
+          source.ptr(), [&](const auto& array) { this->value.emplace(array.own()); });
+      if (taken && !convert) {
+        usm_dlpack::detail::taken_arrays::add(source);
+      }
+      return taken;
+    });
+  }
+
+  static handle cast(usm_dlpack::any_view&& value, return_value_policy, handle) {
+    return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
+  }
+};
+
+template <typename View>
+class type_caster<usm_dlpack::usm_array<View>> {
+  using array = usm_dlpack::usm_array<View>;
+
+ public:
+  static constexpr auto name = const_name("usm_dlpack.DLPackTensor");
+  template <class T>
+  using cast_op_type = movable_cast_op_type<T>;
+
+  bool load(handle, bool) {
+    static_assert(!std::is_same_v<View, View>,
+                  "parameter: expected a view, found a usm_array, which would own memory that "
+                  "is Python's; take the mdspan type, or an owned_view");
+    return false;
+  }
+
+  static handle cast(array&& value, return_value_policy, handle) {
+    return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
+  }
+
+  operator array&();
+  operator array&&() &&;
+};
+
+}  // namespace pybind11::detail

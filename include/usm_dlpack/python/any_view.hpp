@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array of any dtype and rank, for functions that copy, inspect or dispatch.
+#pragma once
+
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
+#include <usm_dlpack/core/view.hpp>
+#include <usm_dlpack/python/owned_view.hpp>
+#include <usm_dlpack/python/proved_tensor.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/to_mdspan.hpp>
+#include <usm_dlpack/sycl/validate.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace usm_dlpack {
+namespace detail {
+
+template <class T>
+inline constexpr bool is_owned_view = false;
+template <class View>
+inline constexpr bool is_owned_view<owned_view<View>> = true;
+
+}  // namespace detail
+
+/// An array of any dtype, rank and USM kind, proved like a view. As a parameter, it keeps the
+/// memory alive for as long as it lives, on any thread. Returned from a function, it becomes a
+/// `usm_dlpack.DLPackTensor` that shares the memory. Movable, not copyable; a moved-from one
+/// may only be destroyed or assigned to.
+class any_view {
+ public:
+  /// Holds a proved import.
+  /// @pre `proof` is of the tensor of `managed`, which is not null
+  any_view(const usm_allocation& proof, std::optional<sycl::queue> queue,
+           managed_tensor managed)
+      : proof_(proof), queue_(std::move(queue)), managed_(std::move(managed)) {}
+
+  DLDataType dtype() const noexcept { return managed_->dl_tensor.dtype; }
+  std::int32_t ndim() const noexcept { return managed_->dl_tensor.ndim; }
+  /// Extents, in elements.
+  std::vector<std::int64_t> shape() const { return copy_of(managed_->dl_tensor.shape); }
+  /// Distances between neighbours, in elements.
+  std::vector<std::int64_t> strides() const { return copy_of(managed_->dl_tensor.strides); }
+  /// Address of the first element; may be null for an empty array.
+  void* data() const noexcept { return proof_.data(); }
+  bool is_read_only() const noexcept { return (managed_->flags & flag::read_only) != 0; }
+  /// Unknown only for an empty array.
+  sycl::usm::alloc usm_type() const noexcept { return proof_.usm_type(); }
+  /// The DLPack id of the memory's root device.
+  std::int32_t device_id() const noexcept { return proof_.device_id(); }
+  /// What was proved of the memory.
+  const usm_allocation& allocation() const noexcept { return proof_; }
+  /// The queue that may still work on the memory; none if the array reports none.
+  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+
+  /// The array as a view, which lives as long as this.
+  /// @throws conversion_error as for a parameter of this type: `dtype_mismatch`,
+  ///         `rank_mismatch`, `read_only`, `usm_type_not_accepted`, `extent_mismatch`,
+  ///         `index_type_too_small`, `layout_mismatch`
+  template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
+  View as() const& USM_DLPACK_LIFETIMEBOUND {
+    const DLTensor tensor = described();
+    const subbyte storage = detail::storage_of(managed_->flags);
+    detail::check_element_type<View>(tensor, storage);
+    detail::check_rank<View>(tensor);
+    detail::check_writable<View>(managed_->flags);
+    detail::check_kind(proof_, detail::require_kind<View>({}));
+    return detail::make_view<View>(tensor, proof_.structure(), storage);
+  }
+  template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
+  View as() const&& = delete;
+  /// The array as an `owned_view`, which takes the memory over.
+  /// @throws conversion_error likewise; this is then untouched
+  template <class Owned, std::enable_if_t<detail::is_owned_view<Owned>, int> = 0>
+  Owned as() && {
+    const auto view = as_lvalue().template as<typename Owned::view_type>();
+    return {view, std::move(queue_), std::move(managed_)};
+  }
+
+  /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
+  const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
+  /// Gives the managed tensor away; null after `release`.
+  managed_tensor release() && noexcept { return std::move(managed_); }
+
+ private:
+  const any_view& as_lvalue() const noexcept { return *this; }
+  DLTensor described() const noexcept {
+    DLTensor tensor = managed_->dl_tensor;
+    tensor.data = data();
+    tensor.byte_offset = 0;
+    return tensor;
+  }
+  std::vector<std::int64_t> copy_of(const std::int64_t* values) const {
+    return {values, values + ndim()};
+  }
+
+  usm_allocation proof_;
+  std::optional<sycl::queue> queue_;
+  managed_tensor managed_;
+};
+
+}  // namespace usm_dlpack
