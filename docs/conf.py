@@ -48,7 +48,7 @@ extensions = [
 ]
 exclude_patterns = ["examples"]
 # Breathe finds a namespace once in each project.
-FOLDERS = ("core", "sycl", "opencl", "python", "nanobind")
+FOLDERS = ("core", "sycl", "opencl", "python", "nanobind", "pybind11")
 breathe_projects = {folder: str(XML / folder) for folder in FOLDERS}
 XML.mkdir(parents=True, exist_ok=True)
 for folder, output in breathe_projects.items():

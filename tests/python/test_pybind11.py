@@ -2,12 +2,15 @@
 """Functions of a pybind11 extension take and return views of USM and SYCL objects."""
 
 import gc
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import dpctl
 import extension_under_test
 import numpy as np
+import pybind11
 import pytest
 import tvm_ffi
 import usm_dlpack
@@ -309,3 +312,13 @@ def test_signatures_say_what_a_function_takes(ext):
     assert "usm_type='device', writable=False" in ext.device_only.__doc__
     assert "queue: dpctl.SyclQueue" in ext.full.__doc__
     assert ext.full.__doc__.strip().endswith("-> usm_dlpack.DLPackTensor")
+
+
+def test_the_example_runs_its_tests():
+    source = Path(__file__).parents[2] / "examples" / "pybind11"
+    folder = extension_under_test.build_project(
+        source, "example_under_test", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", source / "tests"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr

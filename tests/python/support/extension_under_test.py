@@ -17,7 +17,7 @@ PROJECT = Path(__file__).with_name("extension_project")
 NAME = "extension_under_test_module"
 
 
-def build_project(source: Path, name: str) -> Path:
+def build_project(source: Path, name: str, *options: str) -> Path:
     """Build a project, or what has changed of it, and return its folder."""
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
     folder = PROJECT.parents[3] / "build" / name / place
@@ -27,6 +27,7 @@ def build_project(source: Path, name: str) -> Path:
             *("cmake", "-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=None"),
             f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
             f"-DPython_EXECUTABLE={sys.executable}",
+            *options,
         ],
         ["cmake", "--build", folder],
     ):
