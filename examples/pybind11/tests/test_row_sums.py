@@ -11,7 +11,8 @@ import usm_dlpack
 QUEUE = dpctl.SyclQueue()
 
 
-def on_device(values: np.ndarray) -> usm_dlpack.DLPackTensor:
+def on_device(values):
+    """Copy values to device USM."""
     memory = dpctl.memory.MemoryUSMDevice(values.nbytes, queue=QUEUE)
     tensor = usm_dlpack.to_dlpack_tensor(memory, shape=values.shape, dtype=values.dtype)
     tensor.copy_from(values)
@@ -19,10 +20,12 @@ def on_device(values: np.ndarray) -> usm_dlpack.DLPackTensor:
 
 
 def test_rows_are_added_up():
+    """Each row of x gives an element of the result."""
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     assert list(row_sums.row_sums(QUEUE, on_device(values)).numpy()) == [6, 22, 38]
 
 
 def test_another_dtype_is_refused():
+    """The error says what the function takes."""
     with pytest.raises(usm_dlpack.ConversionError, match="expected float32"):
         row_sums.row_sums(QUEUE, on_device(np.zeros((3, 4))))
