@@ -217,7 +217,13 @@ def demo() -> int:
         )
         environment.install(".[cpu,demo]")
     print("3 of 3: a round trip on a device, and refusals", flush=True)
-    return environment.run(environment.python, "-m", "usm_dlpack", check=False)
+    status = environment.run(environment.python, "-m", "usm_dlpack", check=False)
+    if status == 0:
+        print(
+            f"\nNext: run `. {environment.folder.relative_to(ROOT)}/bin/activate`, and follow "
+            "docs/tutorial.md: the same in 20 lines of your own, then a kernel and a plot"
+        )
+    return status
 
 
 # What `test --all` has beyond `test`.

@@ -5,8 +5,9 @@ dpctl.tensor and dpnp need different major releases of the SYCL runtime, of whic
 extension have one; the libraries in "consumers" take the newest. So each environment gets its own
 build of this package. In each the page docs/consumers.md is measured; with dpctl.tensor and dpnp
 our tests run, and the DLPack tests that their wheels carry; with dpnp also those of the examples
-of an extension and of oneDNN. The examples of docs/how-to/ run where their peer is. At the end, the
-two run on several root devices of PoCL, and one of dpctl.tensor's runtime beside dpnp's.
+of an extension and of oneDNN, and the plot of the tutorial. The examples of docs/how-to/ run where
+their peer is. At the end, the two run on several root devices of PoCL, and one of dpctl.tensor's
+runtime beside dpnp's.
 
 ``python3 dev.py interoperability`` runs this program, two environments at once, and compares the
 page with what was measured; ``--write`` renews the page. ``--extended`` measures also the libraries
@@ -36,7 +37,7 @@ from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
 TESTS = {
-    "dpnp": ("guide_examples", "order", "usm_arrays"),
+    "dpnp": ("guide_examples", "order", "tutorial", "usm_arrays"),
     "consumers": ("guide_examples", "pytorch"),
     "dpctl-tensor": ("guide_examples", "order", "usm_arrays"),
 }

@@ -10,7 +10,8 @@ import pytest
 
 PEERS = {"dpnp", "mpi4py", "onednn_ops", "torch", "tvm_ffi"}
 HERE = {peer for peer in PEERS if find_spec(peer)}
-# The tutorial needs OpenCL kernels, and runs with the package's own tests.
+# The tutorial runs with the package's own tests, because it needs OpenCL kernels; what it does with
+# dpnp, in test_tutorial.py.
 NAMES = [
     name
     for name, program in guide.PROGRAMS.items()
