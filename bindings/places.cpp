@@ -177,17 +177,21 @@ std::int32_t read_dlpack_device(const DLDevice& named, nb::handle found) {
   return id;
 }
 
-/// The id of the root device that an object names, which knows no queue.
-std::optional<std::int32_t> find_device(nb::handle object) {
+/// The id of the root device that an object of one of the usual types names: a tuple, a filter
+/// string or a `dpctl.SyclDevice`.
+std::optional<std::int32_t> find_plain_device(nb::handle object) {
   if (PyTuple_Check(object.ptr()) != 0) {
     return read_dlpack_device(read_tuple(object), object);
   }
   if (PyUnicode_Check(object.ptr()) != 0) {
     return read_filter("device", object, "`python -m usm_dlpack devices` shows them");
   }
-  if (const auto* device = find_sycl<sycl::device>(object)) {
-    return device_id(*device);
-  }
+  const auto* device = find_sycl<sycl::device>(object);
+  return device == nullptr ? std::nullopt : std::optional(device_id(*device));
+}
+
+/// The id of the root device that another object names, which knows no queue.
+std::optional<std::int32_t> find_asked_device(nb::handle object) {
   if (PyType_Check(object.ptr()) != 0) {
     return std::nullopt;
   }
@@ -223,7 +227,7 @@ std::vector<nb::object> streams_of(const held<sycl::queue>& queue) {
 /// Whether an object names a device; false if it raises an error.
 bool names_device(nb::handle object) {
   try {
-    return find_device(object).has_value();
+    return find_plain_device(object) || find_asked_device(object);
   } catch (const conversion_error&) {
     return false;
   } catch (const nb::builtin_exception&) {
@@ -239,10 +243,13 @@ bool names_device(nb::handle object) {
 }  // namespace
 
 place read_place(nb::handle device) {
+  if (const std::optional<std::int32_t> id = find_plain_device(device)) {
+    return {*id, {}, {}};
+  }
   if (const held<sycl::queue> queue = find_queue(device)) {
     return {device_id(queue.object->get_device()), *queue.object, streams_of(queue)};
   }
-  if (const std::optional<std::int32_t> id = find_device(device)) {
+  if (const std::optional<std::int32_t> id = find_asked_device(device)) {
     return {*id, {}, {}};
   }
   const auto number = PyBool_Check(device.ptr()) != 0 ? std::nullopt : find_integer(device);
