@@ -169,7 +169,7 @@ def empty(
     shape: Sequence[int] | int,
     dtype: Any = "float32",
     *,
-    device: SyclDevice | SyclQueue | tuple[int, int] | str | None = None,
+    device: Place | None = None,
     usm_type: str = "device",
 ) -> DLPackTensor:
     """Make a tensor in new USM, in C order. Its elements have no particular values.
@@ -182,10 +182,9 @@ def empty(
         As for `to_dlpack_tensor`. Elements of fewer than 8 bits are packed if it is a name or a
         tuple, and have a byte each if it is a type of ml_dtypes.
     device
-        Where the memory is: ``(14, device_id)``, a device, a filter string or a queue; a sub-device
-        means its root. A queue must be of the default context, and becomes the tensor's
-        ``sycl_queue``. None means the device that SYCL's default selector chooses, which is also
-        dpctl's default, and no queue.
+        A `Place`: where the memory is. If it knows a queue, this must be of the default context,
+        and becomes the tensor's ``sycl_queue``. None means the device that SYCL's default selector
+        chooses, which is also dpctl's default, and no queue.
     usm_type
         "host", "device" or "shared".
 

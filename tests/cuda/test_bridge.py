@@ -53,11 +53,17 @@ def queue(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def gates() -> Iterator[list[Gate]]:
-    """Return a list of gates, which are opened at the end whatever happens."""
+    """Return a list of gates, which are opened at the end whatever happens.
+
+    No garbage is collected meanwhile: to free memory, CUDA waits for all work.
+    """
     made: list[Gate] = []
+    gc.collect()
+    gc.disable()
     yield made
     for gate in made:
         gate.open()
+    gc.enable()
 
 
 class Reading:

@@ -2,9 +2,7 @@
 """What every Python test shares: a real device, its memory, kernels, and new processes."""
 
 import hashlib
-import os
 import runpy
-import signal
 import subprocess
 import sys
 import textwrap
@@ -25,6 +23,7 @@ import usm_dlpack  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from memory_sources import allocate, new_queue  # noqa: E402
 from pending_work import PendingFill  # noqa: E402
+from time_limit import of_one_test, pytest_configure  # noqa: E402, F401
 from usm_dlpack import _cpu_driver  # noqa: E402
 
 # The machine may be busy: how long an example takes says nothing. The seed is fixed, so that a
@@ -37,18 +36,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("suite")
-
-
-def pytest_configure() -> None:
-    time_limit.show_on(os.dup(2))  # before pytest captures what a test writes there
-
-
-@pytest.fixture(autouse=True)
-def _time_limit_of_one_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    if "extended" not in request.keywords:
-        time_limit.begin()
-    yield
-    signal.alarm(0)
 
 
 @pytest.fixture(scope="session")

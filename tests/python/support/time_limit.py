@@ -5,9 +5,12 @@ By an alarm, which a child of fork() may set too; a timer of faulthandler would 
 """
 
 import faulthandler
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import pytest
 
 
 def show_on(stream: int) -> None:
@@ -28,3 +31,17 @@ def paused() -> Iterator[None]:
 
 
 show_on(2)
+
+
+def pytest_configure() -> None:
+    """For a conftest: show tracebacks although pytest captures what a test writes."""
+    show_on(os.dup(2))
+
+
+@pytest.fixture(autouse=True)
+def of_one_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """For a conftest: limit each test, but for the extended ones."""
+    if "extended" not in request.keywords:
+        begin()
+    yield
+    signal.alarm(0)
