@@ -21,8 +21,7 @@ place choose_place(nb::handle device) {
   if (detail::device_table::get().devices.empty()) {
     detail::working_device(0);  // refuses: there is no device
   }
-  return {device_id(detail::ask_runtime("device", [] { return sycl::device(); })),
-          {}, {}};
+  return {device_id(detail::ask_runtime("device", [] { return sycl::device(); })), {}, {}};
 }
 
 /// Python's `empty`, whose docstring describes the arguments.

@@ -41,9 +41,6 @@ def variables_of(driver, several_devices, request):
     return variables
 
 
-@pytest.mark.xfail(
-    raises=TypeError, strict=False, reason="`device` reads no object with `sycl_queue` yet"
-)
 def test_the_queue_of_pytorch_is_taken_as_its_page_says(tensor):
     """A stream of PyTorch XPU has the address of its queue. No PyTorch for a GPU is needed."""
     queue = new_queue()

@@ -21,9 +21,9 @@ struct known_view {
   const std::optional<sycl::queue>& queue() const { return by; }
 };
 
-inline sycl::queue new_queue(bool in_order) {
-  return queue_on(0, in_order ? sycl::property_list{sycl::property::queue::in_order()}
-                              : sycl::property_list{});
+inline sycl::queue new_queue(bool is_in_order) {
+  return queue_on(0, is_in_order ? sycl::property_list{sycl::property::queue::in_order()}
+                                 : sycl::property_list{});
 }
 
 /// Holds a queue back until it is opened, or for half a minute.
