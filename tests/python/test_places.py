@@ -15,7 +15,7 @@ from capsules import ForeignArray, ForeignTensor, new_capsule
 from memory_sources import address_of, allocate, kept, new_queue
 from place_cases import CASES, KEYWORDS, with_queue
 from refusals import refused, stopped, wrong_argument
-from usm_dlpack import DLPackTensor, device_id, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import DLPackTensor, device_id, empty, from_dlpack, to_dlpack_tensor, validate
 
 HERE = (14, 0)
 Call = Callable[[Any], Any]
@@ -33,6 +33,10 @@ def bring(place: Any) -> DLPackTensor:
     return from_dlpack(np.arange(3), device=place)
 
 
+def make_new(place: Any) -> DLPackTensor:
+    return empty(3, device=place)
+
+
 def describe(place: Any) -> DLPackTensor:
     return to_dlpack_tensor(allocate("shared", 48, new_queue()), queue=place)
 
@@ -46,7 +50,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[Call, ...]]] = dict(
     zip(
         KEYWORDS,
         [
-            ("device", (bring,)),
+            ("device", (bring, make_new)),
             ("device", (prove, device_id)),
             ("queue", (describe, copy)),
             ("stream", (export,)),
@@ -78,7 +82,7 @@ def test_each_cell_of_the_table_is_what_happens(case, keyword, monkeypatch):
                 made = call(place)
                 if call is device_id:
                     assert made == 0
-                elif call in (bring, describe):
+                elif call in (bring, make_new, describe):
                     assert made.device == HERE
                     assert made.sycl_queue == (queue if "queue" in cell else None)
 

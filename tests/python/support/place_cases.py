@@ -19,7 +19,7 @@ from memory_sources import Carrier, TypedArray
 from usm_dlpack import DLPackTensor, to_dlpack_tensor
 
 KEYWORDS = (
-    "`device` of `from_dlpack`",
+    "`device` of `from_dlpack` and `empty`",
     "`device` of `validate` and `device_id`",
     "`queue` of `to_dlpack_tensor` and `copy_from`",
     "`stream` of `__dlpack__`",
