@@ -7,7 +7,6 @@
 #include <usm_dlpack/pybind11.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 namespace py = pybind11;
@@ -27,8 +26,9 @@ const usm_dlpack::kernel_source kernels(R"(
   namespace experimental = sycl::ext::oneapi::experimental;
 
   extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
-  void row_sums(const float* x, float* out, long columns) {
+  void row_sums(const float* x, float* out, long rows, long columns) {
     const long i = sycl::ext::oneapi::this_work_item::get_nd_item<1>().get_global_id(0);
+    if (i >= rows) { return; }
     out[i] = 0;
     for (long j = 0; j < columns; ++j) { out[i] += x[i * columns + j]; }
   }
@@ -37,18 +37,12 @@ const usm_dlpack::kernel_source kernels(R"(
 // To a new array.
 usm_dlpack::usm_array<device_array<float, 1>> row_sums(
     sycl::queue& queue, const owned_view<device_array<const float, 2>>& x) {
-  const auto rows = x.view().extent(0);
-  usm_dlpack::usm_array<device_array<float, 1>> out(queue,
-                                                    Kokkos::dextents<std::int64_t, 1>(rows));
-  usm_dlpack::ordered_section work(queue, x, out);  // behind the work on x
-  const sycl::kernel kernel = kernels.find(queue, "row_sums");
-  queue.submit([&](sycl::handler& handler) {
-    handler.set_args(x.view().data_handle(), out.data(), x.view().extent(1));
-    const sycl::range<1> size(static_cast<std::size_t>(rows)), one(1);
-    handler.parallel_for(sycl::nd_range<1>(size, one), kernel);
-  });
+  const auto shape = x.view().extents();
+  usm_dlpack::usm_array<device_array<float, 1>> out(
+      queue, Kokkos::dextents<std::int64_t, 1>(shape.extent(0)));
+  kernels.launch(queue, "row_sums", shape.extent(0), x, out, shape.extent(0), shape.extent(1));
   return out;
-}  // `work` waits: the caller may write to x at once
+}  // the kernel is done: the caller may write to x at once
 
 }  // namespace
 
