@@ -327,6 +327,9 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
   return {nb::borrow(capsule), on_host ? std::nullopt : request.queue};
 }
 
+namespace {
+
+/// Whether an array reports that its memory is USM; false if asking it fails.
 bool reports_usm(nb::handle x) {
   try {
     if (find_attribute(x, "__sycl_usm_array_interface__", PyExc_AttributeError).is_valid()) {
@@ -347,6 +350,8 @@ bool reports_usm(nb::handle x) {
   }
 }
 
+/// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
+/// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
 offered_capsule ask_for_host(nb::handle x) {
   // The producer waits only for its own work, and not for what others submitted to its queue.
   if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
@@ -358,8 +363,6 @@ offered_capsule ask_for_host(nb::handle x) {
                            {names().dl_device, nb::make_tuple(int{kDLCPU}, 0)}});
   return {checked(capsule.release().ptr()), {}};
 }
-
-namespace {
 
 /// Whether the exception that is being handled refuses USM that only its producer can read.
 bool is_out_of_reach(nb::handle x) {

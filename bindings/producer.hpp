@@ -44,13 +44,6 @@ offered_capsule ask_producer(nb::handle x, const import_request& request);
 /// @throws conversion_error as `read_capsule`, and for memory of another GPU
 offered_capsule offer_capsule(nb::handle capsule, const import_request& request);
 
-/// Whether an array reports that its memory is USM; false if asking it fails.
-bool reports_usm(nb::handle x);
-
-/// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
-/// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
-offered_capsule ask_for_host(nb::handle x);
-
 /// Proves the tensor in a producer's capsule, and takes or copies it.
 using capsule_reader = std::function<void(const offered_capsule& offered)>;
 
