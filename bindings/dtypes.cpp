@@ -186,13 +186,14 @@ nb::object find_exported_by_numpy(nb::handle x) {
 
 /// Refuses an array of a class that derives from NumPy's and has a mask: NumPy would export
 /// the values under the mask, too.
-void check_unmasked(nb::handle x) {
+void check_unmasked(nb::handle x, const char* field) {
   static PyObject* const mask = PyUnicode_InternFromString("mask");
   if (is_instance(x, numpy_array_class) && !x.type().is(numpy_array_class.get()) &&
       type_has(x, mask)) {
-    detail::refuse(errc::copy_needed, "x", "elements as they stand in memory",
+    detail::refuse(errc::copy_needed, field, "elements as they stand in memory",
                    text_of_type(x) + ", whose mask would be lost",
-                   "pass x.filled(value), or numpy.asarray(x) to drop the mask");
+                   std::string("pass ") + field + ".filled(value), or numpy.asarray(" + field +
+                       ") to drop the mask");
   }
 }
 
@@ -326,8 +327,8 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
   return {made, PyLong_AsVoidPtr(nb::object(data[0]).ptr())};
 }
 
-exportable make_exportable(nb::handle x) {
-  check_unmasked(x);
+exportable make_exportable(nb::handle x, const char* field) {
+  check_unmasked(x, field);
   const nb::object exported = find_exported_by_numpy(x);
   if (!exported.is_valid()) {
     return {nb::borrow(x), {}};
@@ -377,7 +378,7 @@ exportable make_values_exportable(nb::handle values, DLDataType expected) {
                      "convert the values with astype");
     }
   }
-  return make_exportable(array);
+  return make_exportable(array, "values");
 }
 
 }  // namespace usm_dlpack::python

@@ -245,7 +245,8 @@ std::string describe(const tensor& self) {
 const tensor& ready_tensor(nb::handle self) {
   if (!nb::inst_ready(self)) {
     detail::refuse(errc::tensor_released, "data", "a tensor that was made by this package",
-                   "one that was not initialised", "use to_dlpack_tensor or from_dlpack");
+                   "one that was not initialised",
+                   "use to_dlpack_tensor, from_dlpack or empty");
   }
   return *nb::inst_ptr<tensor>(self);
 }
@@ -330,7 +331,7 @@ void register_tensor(guarded_module& module) {
       [](nb::handle_t<tensor>, const nb::args&, const nb::kwargs&) {
         throw nb::type_error(
             "DLPackTensor: expected a tensor made from memory or an array, found a call of the "
-            "class; use to_dlpack_tensor or from_dlpack");
+            "class; use to_dlpack_tensor, from_dlpack or empty");
       },
       nb::sig("def __init__(self, _: typing.NoReturn, /) -> None"),
       "Refuse: `to_dlpack_tensor` and `from_dlpack` make tensors.");

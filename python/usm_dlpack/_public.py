@@ -109,8 +109,8 @@ def from_dlpack(
     device
         A `Place`: where the tensor must be. None takes the array where it is. With a place, an
         array in host memory or on another root device is copied. USM of another context or of a
-        sub-device is copied through the host, if its producer can export it there, after all work
-        on its ``sycl_queue``. If the place knows a queue, it must be of the default context, and
+        sub-device is copied through the host, after the work on its ``sycl_queue``; its producer
+        must be able to export to the host. If the place knows a queue, it must be of the default context, and
         becomes the tensor's ``sycl_queue``. It is ordered behind the ``sycl_queue`` of the array.
         If the array has none, its ``__dlpack__`` gets the queue as ``stream``. The work on the
         memory of a capsule must be ordered before that queue, or have finished.

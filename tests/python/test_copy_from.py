@@ -327,7 +327,9 @@ class WithMask(np.ndarray):  # type: ignore[type-arg]
 )
 def test_a_mask_is_not_lost(values, memory):
     name = type(values).__name__
-    with refused("copy_needed", "x", found=f"type {name}, whose mask", remedy="x.filled(value)"):
+    with refused(
+        "copy_needed", "values", found=f"type {name}, whose mask", remedy="values.filled(value)"
+    ):
         to_dlpack_tensor(memory).copy_from(values)
     with refused("copy_needed", "x", found=name):
         from_dlpack(values, device=(14, 0))

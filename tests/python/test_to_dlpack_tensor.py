@@ -75,7 +75,7 @@ def test_array_interface_says_what_the_tensor_says(memory, queue):
 
 @pytest.mark.parametrize("arguments", [(), (1,)], ids=str)
 def test_the_class_makes_no_tensors_by_itself(arguments):
-    with wrong_argument(TypeError, "DLPackTensor", "use to_dlpack_tensor or from_dlpack"):
+    with wrong_argument(TypeError, "DLPackTensor", "use to_dlpack_tensor, from_dlpack or empty"):
         DLPackTensor(*arguments)
 
 
