@@ -142,6 +142,7 @@ bool take_array(PyObject* object, const Leave& leave, const Use& use) {
 /// Imports an argument for an `any_view`, likewise.
 template <class Use>
 bool take_any(PyObject* object, const Use& use) {
+  const python_object alive = borrow(object);
   const array_offer array(object, {});
   if (array.refusal()) {
     throw *array.refusal();

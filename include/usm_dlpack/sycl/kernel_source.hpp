@@ -201,9 +201,10 @@ class kernel_source {
     return launch(work, name, extents, arguments...);
   }
 
-  /// Launches a kernel in a section, likewise, but waits for nothing before the section ends:
-  /// for several kernels. They run one after another, and after what the function submitted to
-  /// the queue itself before. The section takes the arrays that it does not have yet.
+  /// Launches a kernel in a section, likewise, but does not wait for it before the section
+  /// ends: for several kernels. They run one after another, and after what the function
+  /// submitted to the queue itself before; on an out-of-order queue the host waits for that.
+  /// The section takes the arrays that it does not have yet.
   template <class Extents, class... Arguments>
   sycl::event launch(ordered_section& work, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {
@@ -215,9 +216,7 @@ class kernel_source {
     if (detail::has_no_items(range)) {
       return {};
     }
-    if (!work.is_in_order_) {
-      work.queue_.ext_oneapi_submit_barrier();
-    }
+    work.begin_launch();
     return work.queue_.submit([&](sycl::handler& handler) {
       handler.set_args(detail::value_of_argument(arguments)...);
       handler.parallel_for(range, kernel);

@@ -110,11 +110,7 @@ class ordered_section {
   ordered_section(bool waits, const sycl::queue& queue, const Arguments&... arguments)
       : queue_(queue), waits_(waits), is_in_order_(queue.is_in_order()) {
     add(arguments...);
-    if (!is_in_order_ && waits_) {
-      wait(queue_);
-    } else if (!is_in_order_) {
-      queue_.ext_oneapi_submit_barrier();
-    }
+    begin_launch();
   }
 
   friend class kernel_source;
@@ -125,6 +121,16 @@ class ordered_section {
     usm_dlpack::check_queue(queue_, detail::memory_of_argument(arguments)...);
     waits_at_end_ = waits_at_end_ || (waits_ && (detail::is_callers<Arguments> || ...));
     (begin_behind(arguments), ...);
+  }
+
+  /// Puts what is submitted next behind the present work of the queue. The host waits on an
+  /// out-of-order queue, because a barrier can miss a host task.
+  void begin_launch() {
+    if (!is_in_order_ && waits_) {
+      wait(queue_);
+    } else if (!is_in_order_) {
+      queue_.ext_oneapi_submit_barrier();
+    }
   }
 
   static void wait(const sycl::queue& queue) {
