@@ -110,10 +110,10 @@ def from_dlpack(
         A `Place`: where the tensor must be. None takes the array where it is. With a place, an
         array in host memory or on another root device is copied. USM of another context or of a
         sub-device is copied through the host, after the work on its ``sycl_queue``; its producer
-        must be able to export to the host. If the place knows a queue, it must be of the default context, and
-        becomes the tensor's ``sycl_queue``. It is ordered behind the ``sycl_queue`` of the array.
-        If the array has none, its ``__dlpack__`` gets the queue as ``stream``. The work on the
-        memory of a capsule must be ordered before that queue, or have finished.
+        must be able to export to the host. If the place knows a queue, it must be of the default
+        context, and becomes the tensor's ``sycl_queue``. It is ordered behind the ``sycl_queue`` of
+        the array. If the array has none, its ``__dlpack__`` gets the queue as ``stream``. The work
+        on the memory of a capsule must be ordered before that queue, or have finished.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
