@@ -405,6 +405,13 @@ def test_a_copy_for_a_queue_waits_for_the_queue_of_the_producer(kind, producer, 
     assert copied.numpy().tolist() == VALUES
 
 
+def test_a_copy_of_a_bare_capsule_waits_for_the_queue_that_it_is_for(pending):
+    capsule = to_dlpack_tensor(pending.memory, dtype="i4").__dlpack__(stream=-1)
+    queue = pending.queue
+    copied = answer_behind(pending, lambda: from_dlpack(capsule, copy=True, device=queue))
+    assert copied.numpy().tolist() == VALUES
+
+
 @of_each_kind
 def test_a_tensor_knows_the_queue_of_its_producer_or_the_one_that_it_is_for(kind, memory):
     own, asked = new_queue(in_order=True), new_queue(in_order=True)
