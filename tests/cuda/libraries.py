@@ -2,6 +2,7 @@
 """The libraries of CUDA that are installed here, by what the tests do with them."""
 
 import ctypes
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -153,6 +154,20 @@ def call(name: str, *arguments: Any) -> None:
     assert getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments) == 0
 
 
+@functools.cache
+def make_room_for_streams() -> None:
+    """Let the driver have room for all streams that an out-of-order queue makes later.
+
+    To make a stream, CUDA may wait for the work of the GPU.
+    """
+    kernels_and_barriers, copies, non_blocking = 128, 64, 1
+    streams = [ctypes.c_void_p() for _ in range(kernels_and_barriers + copies)]
+    for stream in streams:
+        call("cuStreamCreate", ctypes.byref(stream), non_blocking)
+    for stream in streams:
+        call("cuStreamDestroy_v2", stream)
+
+
 class Gate:
     """Holds back what is submitted to a stream from now on, until it is opened.
 
@@ -160,6 +175,7 @@ class Gate:
     """
 
     def __init__(self, stream: int) -> None:
+        make_room_for_streams()
         address = ctypes.c_void_p()
         call("cuMemAllocHost_v2", ctypes.byref(address), ctypes.c_size_t(4))
         self._number = ctypes.cast(address, ctypes.POINTER(ctypes.c_uint32))
