@@ -40,9 +40,9 @@ LIMITS = {
 MOST_TIME = 1.05
 
 NOTE = f"""\
-Ours / CCCL's, for index types `int` and `int64_t`, dynamic and static extents, and compact and
-sliced tensors: instructions of a call, and in parentheses its time in the fastest of many rounds in
-which all conversions take turns. `{" ".join(FLAGS)}`, all views in one program."""
+Instructions of a call, ours / CCCL's. In parentheses: the times of the fastest of many rounds, in
+which all conversions take turns. A range is over index types `int` and `int64_t`, dynamic and
+static extents, and compact and sliced tensors. `{" ".join(FLAGS)}`, all views in one program."""
 NAMES = {"export": "`to_dlpack_tensor`", "import": "`to_mdspan`"}
 
 # By direction/layout/index type/extents or tensor/rank.

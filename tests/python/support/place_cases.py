@@ -104,7 +104,7 @@ CASES = (
     Case('capsule "SyclQueueRef"', KNOWS_A_QUEUE, (lambda queue: queue._get_capsule(),)),
     Case("object whose `_get_capsule()` is such a capsule", KNOWS_A_QUEUE, (Carrier,)),
     Case(
-        "object whose `sycl_queue` is one of these, or an address, such as `torch.xpu.Stream`",
+        "object whose `sycl_queue` is one of the above or an address, such as `torch.xpu.Stream`",
         KNOWS_A_QUEUE,
         (
             with_queue,
@@ -114,7 +114,7 @@ CASES = (
         ),
     ),
     Case(
-        "array that knows its queue, such as dpnp's, and its `device`",
+        "array that knows its queue, such as dpnp's, or the `device` of such an array",
         KNOWS_A_QUEUE,
         (
             device_of_array,
@@ -123,7 +123,7 @@ CASES = (
         ),
     ),
     Case(
-        "array that knows none, such as PyTorch's, or a `DLPackTensor` whose `sycl_queue` is None",
+        "array that knows no queue, such as PyTorch's, or a `DLPackTensor` without `sycl_queue`",
         NAMES_A_DEVICE,
         (
             without_queue,
