@@ -148,11 +148,10 @@ void register_library_views(guarded_module& module) {
       "read-only.",
       "Export as a capsule of kDLCPU, after waiting for the tensor's ``sycl_queue``.",
       "`(1, 0)`: kDLCPU.")
-      .def_prop_ro(
-          "__array_interface__", &numpy_interface,
-          nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
-          "NumPy's description of the memory; an AttributeError for a dtype that NumPy "
-          "lacks.")
+      .def_prop_ro("__array_interface__", &numpy_interface,
+                   nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
+                   "NumPy's description of the memory. Raises AttributeError for a dtype that "
+                   "NumPy lacks.")
       .def("__array__", &refuse_array, nb::arg("dtype") = nb::none(),
            nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any | None = None, "
@@ -169,9 +168,9 @@ void register_library_views(guarded_module& module) {
       .def_prop_ro(
           "__cuda_array_interface__", &cuda_interface,
           nb::sig("def __cuda_array_interface__(self) -> dict[str, typing.Any]"),
-          "The CUDA Array Interface, version 3; an AttributeError for a dtype that NumPy lacks.\n"
-          "Reading it orders the legacy default stream, which it names, behind the tensor's\n"
-          "``sycl_queue``.");
+          "The CUDA Array Interface, version 3. It names CUDA's legacy default stream; reading it\n"
+          "orders this stream behind the tensor's ``sycl_queue``. Raises AttributeError for a\n"
+          "dtype that NumPy lacks.");
 }
 
 }  // namespace usm_dlpack::python

@@ -19,8 +19,7 @@ Class& add_memory_properties(Class& made) {
           "Address of the first element; 0 only if the tensor is empty.")
       .def_prop_ro(
           "usm_type", [](const self& x) { return to_string(x.proof().usm_type()); },
-          "\"host\", \"device\" or \"shared\". An empty tensor may be in no allocation, and is\n"
-          "\"unknown\" then.")
+          "\"host\", \"device\" or \"shared\"; \"unknown\" for an empty tensor in no allocation.")
       .def_prop_ro(
           "sycl_device", [](const self& x) { return to_dpctl(x.proof().device()); },
           nb::sig("def sycl_device(self) -> SyclDevice"),

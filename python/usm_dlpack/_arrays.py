@@ -73,8 +73,8 @@ class _TorchDevice(Protocol):
     def index(self) -> Any: ...
 
 
-#: What says where, and perhaps on which queue: a device, a queue, an array or its ``device``, a
-#: filter string, or ``(14, device_id)``. :doc:`/how-to/places` has them all.
+#: An object that names a root device, and perhaps a queue on it: a device, a queue, an array or its
+#: ``device``, a filter string, or ``(14, device_id)``. :doc:`/how-to/places` has them all.
 Place: TypeAlias = (
     SyclDevice
     | SyclQueue

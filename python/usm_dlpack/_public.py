@@ -38,8 +38,8 @@ def to_dlpack_tensor(
     shape
         Extents, in elements. None keeps shape and strides of `obj`, if the ``dtype`` has the same
         width and ``byte_offset`` is 0. Otherwise None means one dimension, over all bytes of `obj`
-        after ``byte_offset``; `obj` must then be in C order without gaps. One extent may be -1: it
-        is computed from the same bytes, as in ``numpy.reshape``. With ``strides`` it must be given.
+        after ``byte_offset``; `obj` must then be in C order without gaps. One extent may be -1,
+        which is computed from the same bytes as in ``numpy.reshape``, but not with ``strides``.
     dtype
         A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
         tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.
@@ -55,8 +55,8 @@ def to_dlpack_tensor(
         A `Place` that knows the queue that works on the memory, or the address of a
         ``sycl::queue``, which is trusted. The queue is made from the memory's root device alone.
         None means the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if
-        there is one. It becomes the tensor's ``sycl_queue``: exports and copies of the tensor are
-        ordered behind its work, as ``__dlpack__`` says. This call waits for nothing.
+        there is one. The queue becomes the tensor's ``sycl_queue``: exports and copies of the
+        tensor come after its work, as ``__dlpack__`` says. This call waits for nothing.
 
     Returns
     -------
@@ -103,17 +103,17 @@ def from_dlpack(
     ----------
     x
         An array with ``__dlpack__``, or a fresh DLPack capsule, legacy or versioned, which is
-        consumed if this succeeds. Its memory is USM; on SYCL's backend cuda, that of CUDA's
-        libraries is. If you pass ``device``, it may also be host memory, even of a NumPy array with
-        a dtype of ml_dtypes, which NumPy does not export.
+        consumed if this succeeds. Its memory is USM, which on SYCL's backend cuda includes the
+        memory of CUDA's libraries. If you pass ``device``, it may also be host memory, even of a
+        NumPy array with a dtype of ml_dtypes, which NumPy does not export.
     device
         A `Place`: where the tensor must be. None takes the array where it is. With a place, an
         array in host memory or on another root device is copied. USM of another context or of a
         sub-device is copied through the host, after the work on its ``sycl_queue``; its producer
-        must be able to export to the host. If the place knows a queue, it must be of the default
-        context, and becomes the tensor's ``sycl_queue``. It is ordered behind the ``sycl_queue`` of
-        the array. If the array has none, its ``__dlpack__`` gets the queue as ``stream``. The work
-        on the memory of a capsule must be ordered before that queue, or have finished.
+        must be able to export to the host. If the place knows a queue, that queue must be of the
+        default context. It becomes the tensor's ``sycl_queue``, and waits for the array's
+        ``sycl_queue``. If the array has none, its ``__dlpack__`` gets the queue as ``stream``. Work
+        on a capsule's memory must be ordered before the queue, or have finished.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
@@ -179,12 +179,11 @@ def empty(
     shape
         Extents, in elements; they may be 0. ``()`` makes a tensor of one element.
     dtype
-        As for `to_dlpack_tensor`. Elements of fewer than 8 bits are packed if it is a name or a
-        tuple, and have a byte each if it is a type of ml_dtypes.
+        A NumPy dtype, a name or a tuple, as for `to_dlpack_tensor`.
     device
-        A `Place`: where the memory is. If it knows a queue, this must be of the default context,
-        and becomes the tensor's ``sycl_queue``. None means the device that SYCL's default selector
-        chooses, which is also dpctl's default, and no queue.
+        A `Place`: where the memory is. If it knows a queue, that queue must be of the default
+        context, and becomes the tensor's ``sycl_queue``. None means the device that SYCL's default
+        selector chooses, which is also dpctl's default, and no queue.
     usm_type
         "host", "device" or "shared".
 
@@ -312,7 +311,7 @@ def device_id(device: Place, /) -> int:
 
 
 def root_device(device_id: int, /) -> SyclDevice:
-    """Return the root device that has an id in this process.
+    """Return the root device with a DLPack id of this process.
 
     Raises
     ------

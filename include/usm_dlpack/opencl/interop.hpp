@@ -156,7 +156,7 @@ inline const platform_entry* find_platform(cl_context context) {
 /// Gets the SYCL device of a handle. A root device is the one in
 /// `sycl::device::get_devices()`. A sub-device has such a root; it equals other results for
 /// the same handle, but not the results of `create_sub_devices`. The caller may release its
-/// reference at once; the runtime keeps its own of a sub-device.
+/// reference at once; the runtime keeps its own to a sub-device.
 /// @pre null, or a valid handle: OpenCL cannot detect one that was released
 /// @throws conversion_error `device_without_id`, `device_failed`; `runtime_error` for null and
 ///         handles that OpenCL refuses

@@ -35,8 +35,8 @@ class python_owner {
     }
     object_.reset(detail::borrow(object).release());
   }
-  /// Adds a reference to an object of nanobind or pybind11. Null is what `nb::find` gives of
-  /// what Python does not have.
+  /// Adds a reference to an object of nanobind or pybind11. Null is what `nb::find` returns
+  /// for an object that Python does not know.
   template <class Object, std::enable_if_t<detail::is_python_object<Object>, int> = 0>
   explicit python_owner(const Object& object) : python_owner(object.ptr()) {}
 
@@ -79,8 +79,8 @@ class owned_view {
   /// @param queue works on the memory; the DLPackTensor's `sycl_queue`
   /// @param owner anything movable that keeps the memory alive: for example a Python object,
   ///        which is dropped with the GIL. Any other owner's destructor runs on any thread,
-  ///        with the GIL or without; it must not throw, and not need the GIL. What is in it is
-  ///        not looked at: put a `python_owner` in it, not an `nb::object` or `py::object`
+  ///        with the GIL or without; it must not throw, and not need the GIL. Nothing looks
+  ///        inside it: put a `python_owner` in it, not an `nb::object` or `py::object`
   /// @throws conversion_error `context_not_default`, `device_without_id`, and as
   ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
   template <class Owner>
@@ -94,7 +94,8 @@ class owned_view {
   /// Makes a result of an array that owns its memory, and whose view converts to this type.
   /// The array's destructor waits, without the GIL.
   /// @param kept objects that the work on the array's queue reads, for example other views
-  ///        with owners; destroyed after the array, so after that work, as an `owner` is
+  ///        with owners; destroyed after the array, so after that work, by the rules of
+  ///        `owner`
   template <class Made, class... Kept,
             std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
   owned_view(usm_array<Made>&& array, Kept&&... kept)

@@ -289,9 +289,9 @@ inline sycl::context default_context(std::int32_t device_id) {
   return *detail::working_platform(device_id).context;
 }
 
-/// The root device with an id, as CUDA code names it: kDLCUDA and the ordinal. With it,
-/// `to_dlpack_tensor(view, device)` describes USM of any kind for CUDA code, which takes it by
-/// the same address. Whoever hands it over orders CUDA's stream behind the queue's work.
+/// The root device with an id, as CUDA code names it: kDLCUDA and the ordinal. Pass it to
+/// `to_dlpack_tensor(view, device)` to describe USM of any kind for CUDA code, which uses the
+/// same address. The caller must order CUDA's stream behind the queue's work.
 /// @throws conversion_error `backend_not_accepted` for a device of another backend than CUDA,
 ///         and as `root_device`
 inline DLDevice cuda_device(std::int32_t device_id) {

@@ -180,9 +180,9 @@ class kernel_source {
   ///
   /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
   /// as its view by `by_value(x)`; then the build options name the folders of the headers. Any
-  /// other argument is passed as it is; a pointer is then neither checked nor ordered. Types
-  /// must be exactly those of the kernel's parameters, `int` is not `long`: OpenCL refuses
-  /// another size, and nothing another type of the same size.
+  /// other argument is passed as it is; a pointer is then neither checked nor ordered. It must
+  /// have exactly the type of its parameter (`int` is not `long`): OpenCL refuses another
+  /// size, but nothing detects another type of the same size.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
   ///        declares: an integer, mdspan's extents, or a `sycl::range`. The last one is
@@ -201,10 +201,10 @@ class kernel_source {
     return launch(work, name, extents, arguments...);
   }
 
-  /// Launches a kernel in a section, likewise, but does not wait for it before the section
-  /// ends: for several kernels. They run one after another, and after what the function
-  /// submitted to the queue itself before; on an out-of-order queue the host waits for that.
-  /// The section takes the arrays that it does not have yet.
+  /// Launches a kernel in a section, without waiting for it: for functions that launch
+  /// several. They run one after another, and after what the function itself submitted to the
+  /// queue before; on an out-of-order queue the host waits for that. The section takes the
+  /// arrays that it does not have yet.
   template <class Extents, class... Arguments>
   sycl::event launch(ordered_section& work, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {

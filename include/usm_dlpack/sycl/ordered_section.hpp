@@ -63,10 +63,10 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// The constructor checks the queue as `check_queue` does. It waits for the work that an
 /// out-of-order queue has so far, and for the other queues that arguments know; between two
 /// in-order queues of one context an event orders the work instead. The destructor waits for
-/// the queue's work if an argument is the caller's, who may write to it next, even to one that
-/// the work only reads. A `usm_array` is the function's own; exporting it waits. A plain view
-/// knows no queue: take an `owned_view` or `any_view` if another queue than the function's may
-/// work on the array.
+/// the queue's work if an argument is the caller's: the caller may write to it next, even if
+/// the work only reads it. A `usm_array` is the function's own; exporting it waits. A plain
+/// view knows no queue: take an `owned_view` or `any_view` if another queue than the
+/// function's may work on the array.
 ///
 /// `kernel_source::launch` takes a section in place of a queue, for several kernels.
 ///
