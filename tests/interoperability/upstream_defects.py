@@ -52,7 +52,7 @@ EXPLANATIONS: dict[str, tuple[str, ...]] = {
     "oneDAL drops the flag of read-only memory in `__sycl_usm_array_interface__`.": (
         "oneDAL | ours to theirs | read-only",
     ),
-    "It takes legacy capsules, and there is none for read-only memory; copy the array first.": (
+    "It takes only legacy capsules, which cannot be read-only; copy the array first.": (
         "oneDAL, through DLPack | ours to theirs | read-only",
         "TensorFlow CPU | ours to theirs | read-only",
     ),
