@@ -186,8 +186,9 @@ std::string text_of(nb::handle object) {
   const nb::object shown = checked_unless(PyExc_Exception, PyObject_ASCII(object.ptr()));
   if (shown.is_valid()) {
     std::string text = nb::cast<std::string>(shown);
-    // A sentence ends at a zero character.
-    if (text.find("0x") == std::string::npos && text.find('\0') == std::string::npos) {
+    // A str shows no address. A sentence ends at a zero character.
+    if (PyUnicode_CheckExact(object.ptr()) != 0 ||
+        (text.find("0x") == std::string::npos && text.find('\0') == std::string::npos)) {
       return text;
     }
   } else if (PyLong_CheckExact(object.ptr()) != 0) {  // it has more digits than Python prints

@@ -91,6 +91,7 @@ class Silent:
     [
         (5, "5"),
         ("é\ud800", r"'\xe9\ud800'"),
+        ("cpu\0x", r"'cpu\x00x'"),
         ((1, 0), "(1, 0)"),
         ((10**5000,), "an object of type tuple"),
         ([object()], "an object of type list"),
