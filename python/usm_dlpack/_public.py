@@ -52,8 +52,9 @@ def to_dlpack_tensor(
     byte_offset
         Bytes from the first element of `obj` to that of the tensor.
     queue
-        A `Place` that knows the queue that works on the memory, or the address of a
-        ``sycl::queue``, which is trusted. The queue is made from the memory's root device alone.
+        A `Place`, as `device_id` lists them, that knows the queue that works on the memory; or the
+        address of a ``sycl::queue``, which is trusted. The queue is made from the memory's root
+        device alone.
         None means the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if
         there is one. The queue becomes the tensor's ``sycl_queue``: exports and copies of the
         tensor come after its work, as ``__dlpack__`` says. This call waits for nothing.
@@ -107,13 +108,13 @@ def from_dlpack(
         memory of CUDA's libraries. If you pass ``device``, it may also be host memory, even of a
         NumPy array with a dtype of ml_dtypes, which NumPy does not export.
     device
-        A `Place`: where the tensor must be. None takes the array where it is. With a place, an
-        array in host memory or on another root device is copied. USM of another context or of a
-        sub-device is copied through the host, after the work on its ``sycl_queue``; its producer
-        must be able to export to the host. If the place knows a queue, that queue must be of the
-        default context. It becomes the tensor's ``sycl_queue``, and waits for the array's
-        ``sycl_queue``. If the array has none, its ``__dlpack__`` gets the queue as ``stream``. Work
-        on a capsule's memory must be ordered before the queue, or have finished.
+        A `Place`, as `device_id` lists them: where the tensor must be. None takes the array where
+        it is. With a place, an array in host memory or on another root device is copied. USM of
+        another context or of a sub-device is copied through the host, after the work on its
+        ``sycl_queue``; its producer must be able to export to the host. If the place knows a queue,
+        that queue must be of the default context. It becomes the tensor's ``sycl_queue``, and waits
+        for the array's ``sycl_queue``. If the array has none, its ``__dlpack__`` gets the queue as
+        ``stream``. Work on a capsule's memory must be ordered before the queue, or have finished.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
@@ -181,9 +182,9 @@ def empty(
     dtype
         A NumPy dtype, a name or a tuple, as for `to_dlpack_tensor`.
     device
-        A `Place`: where the memory is. If it knows a queue, that queue must be of the default
-        context, and becomes the tensor's ``sycl_queue``. None means the device that SYCL's default
-        selector chooses, which is also dpctl's default, and no queue.
+        A `Place`, as `device_id` lists them: where the memory is. If it knows a queue, that queue
+        must be of the default context, and becomes the tensor's ``sycl_queue``. None means the
+        device that SYCL's default selector chooses, which is also dpctl's default, and no queue.
     usm_type
         "host", "device" or "shared".
 
@@ -254,7 +255,8 @@ def validate(
         False refuses strides that do not prove that elements do not overlap; None and True take
         both.
     device
-        A `Place`: the root device that the array must name. None takes any.
+        A `Place`, as `device_id` lists them: the root device that the array must name. None takes
+        any.
 
     Returns
     -------
@@ -290,7 +292,9 @@ def device_id(device: Place, /) -> int:
     Parameters
     ----------
     device
-        A `Place`; a sub-device has the id of its root.
+        A `Place`: ``(14, device_id)``, a filter string such as "opencl:cpu", or a device, a queue
+        or an array of SYCL, as dpctl, dpnp and PyTorch have them. ``docs/how-to/places.md``
+        lists them all. A sub-device has the id of its root.
 
     Raises
     ------
