@@ -184,16 +184,20 @@ nb::object find_exported_by_numpy(nb::handle x) {
   return is_numpys ? asarray.get()(x) : nb::object();
 }
 
-/// Refuses an array of a class that derives from NumPy's and has a mask: NumPy would export
-/// the values under the mask, too.
+/// Refuses an array whose values under a mask NumPy would export, too.
+[[noreturn]] void refuse_mask(nb::handle x, const char* field) {
+  detail::refuse(errc::copy_needed, field, "elements as they stand in memory",
+                 text_of_type(x) + ", whose mask would be lost",
+                 std::string("pass ") + field + ".filled(value), or numpy.asarray(" + field +
+                     ") to drop the mask");
+}
+
+/// Refuses an array of a class that derives from NumPy's and has a mask.
 void check_unmasked(nb::handle x, const char* field) {
   static PyObject* const mask = PyUnicode_InternFromString("mask");
   if (is_instance(x, numpy_array_class) && !x.type().is(numpy_array_class.get()) &&
       type_has(x, mask)) {
-    detail::refuse(errc::copy_needed, field, "elements as they stand in memory",
-                   text_of_type(x) + ", whose mask would be lost",
-                   std::string("pass ") + field + ".filled(value), or numpy.asarray(" + field +
-                       ") to drop the mask");
+    refuse_mask(x, field);
   }
 }
 
@@ -208,29 +212,29 @@ std::string dtype_name(DLDataType dtype) {
 }
 
 element_type read_dtype(nb::handle dtype) {
+  const char* const remedy = "pass for example numpy.float32 or 'bfloat16'";
   const std::optional<std::string> text = find_text(dtype);
-  if (text) {
-    if (const auto named = find_named(*text)) {
-      return {*named};
-    }
-    if (const auto named = find_typestr(*text)) {
-      return {*named};
-    }
-  } else if (const auto parts = find_parts(dtype)) {
-    return {*parts};
+  std::optional<DLDataType> given = text ? find_named(*text) : find_parts(dtype);
+  if (text && !given) {
+    given = find_typestr(*text);
+  }
+  if (given && !detail::dtype_is_known(*given)) {
+    detail::refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3",
+                   to_string(*given), remedy);
+  }
+  if (given) {
+    return {*given};
   }
   // NumPy reads None as float64.
   const nb::object found = dtype.is_none() ? nb::object() : find_as_numpy(dtype);
   if (!found.is_valid()) {
     refuse_argument(nb::exception_type::type_error, "dtype",
-                    "one of NumPy's or DLPack's dtypes", text_of(dtype),
-                    "pass for example numpy.float32 or 'bfloat16'");
+                    "one of NumPy's or DLPack's dtypes", text_of(dtype), remedy);
   }
   const std::optional<element_type> element = find_element(found);
   if (!element) {
     refuse_argument(nb::exception_type::type_error, "dtype",
-                    "a bool or a number in native byte order", text_of(found),
-                    "convert the array or reinterpret its memory");
+                    "a bool or a number in native byte order", text_of(found), remedy);
   }
   return {element->dtype, text ? subbyte::packed : element->storage};
 }
@@ -352,13 +356,15 @@ exportable make_values_exportable(nb::handle values, DLDataType expected) {
   static imported asarray{"numpy", "asarray"};
   static imported memoryview{"builtins", "memoryview"};
   nb::object array = nb::borrow(values);
-  const auto has = [&](const char* name) {
-    return find_attribute(values, name, PyExc_AttributeError).is_valid();
-  };
-  if (!has("__dlpack__")) {
+  if (!find_attribute(values, "__dlpack__", PyExc_AttributeError).is_valid()) {
     try {
-      if (!has("__array_interface__")) {
+      const nb::object interface =
+          find_attribute(values, "__array_interface__", PyExc_AttributeError);
+      if (!interface.is_valid()) {
         array = memoryview.get()(values);
+      } else if (PyDict_Check(interface.ptr()) != 0 &&
+                 !nb::object(interface.attr("get")("mask")).is_none()) {
+        refuse_mask(values, "values");
       }
       array = asarray.get()(array);
     } catch (const nb::python_error& error) {

@@ -27,7 +27,8 @@ std::string dtype_name(DLDataType dtype);
 /// Reads a name of DLPack's, a tuple (code, bits, lanes), or anything that NumPy accepts as a
 /// dtype. A name means packed elements. "float128" has 128 bits, unlike NumPy's float of 80
 /// bits, which is padded.
-/// @throws nb::type_error for a dtype that DLPack lacks
+/// @throws conversion_error `dtype_unsupported` for a name or a tuple of a dtype that DLPack
+///         lacks; nb::type_error for anything else
 element_type read_dtype(nb::handle dtype);
 /// The element type of a type string in an array interface, or nothing.
 std::optional<element_type> find_typestr_element(nb::handle typestr);

@@ -4,6 +4,7 @@
 import array
 import ctypes
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -335,6 +336,18 @@ def test_a_mask_is_not_lost(values, memory):
         from_dlpack(values, device=(14, 0))
     to_dlpack_tensor(memory).copy_from(np.asarray(values))
     assert not whole(memory).any()
+
+
+@pytest.mark.parametrize("mask", [np.ones(48, bool), None], ids=["masked", "unmasked"])
+def test_a_mask_in_an_array_interface_is_not_lost(mask, memory):
+    array = np.zeros(48, "u1")
+    values = SimpleNamespace(__array_interface__=array.__array_interface__ | {"mask": mask})
+    if mask is None:
+        to_dlpack_tensor(memory).copy_from(values)
+        assert not whole(memory).any()
+    else:
+        with refused("copy_needed", "values", found="whose mask would be lost"):
+            to_dlpack_tensor(memory).copy_from(values)
 
 
 @pytest.mark.parametrize("values", [None, 3, [1.0] * 12, "a text", object()], ids=str)
