@@ -25,13 +25,18 @@ bool is_instance(nb::handle object, const imported& type) {
   return is_instance(object, type.get());
 }
 
+nb::object find_index(nb::handle value, PyObject* ignored) {
+  return PyBool_Check(value.ptr()) != 0 ? nb::object()
+                                        : checked_unless(ignored, PyNumber_Index(value.ptr()));
+}
+
 std::optional<std::int64_t> find_integer(nb::handle value, PyObject* ignored) {
   static imported enumeration{"enum", "Enum"};
   nb::object number = nb::borrow(value);
   if (PyLong_CheckExact(value.ptr()) == 0) {
-    number = checked_unless(ignored, PyNumber_Index(value.ptr()));
+    number = find_index(value, ignored);
     if (!number.is_valid() && is_instance(value, enumeration)) {
-      number = checked_unless(ignored, PyNumber_Index(nb::object(value.attr("value")).ptr()));
+      number = find_index(nb::object(value.attr("value")), ignored);
     }
     if (!number.is_valid()) {
       return std::nullopt;
@@ -80,7 +85,7 @@ namespace {
 /// Adds an integer to a sequence; false if the object is no integer.
 bool append_integer(const char* field, nb::handle value, std::int64_t lowest,
                     std::vector<std::int64_t>& sequence) {
-  const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
+  const nb::object number = find_index(value);
   if (!number.is_valid()) {
     return false;
   }

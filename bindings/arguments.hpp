@@ -35,6 +35,10 @@ class imported {
 bool is_instance(nb::handle object, nb::handle type) noexcept;
 bool is_instance(nb::handle object, const imported& type);
 
+/// Reads an object as a Python int, by `__index__`; an invalid object for a bool, or if
+/// `__index__` raises `ignored`.
+nb::object find_index(nb::handle value, PyObject* ignored = PyExc_TypeError);
+
 /// Reads an integer, also of an Enum, which device types are in the array API. One beyond
 /// int64_t becomes the nearest int64_t.
 /// @param ignored the errors of `__index__` that are not raised

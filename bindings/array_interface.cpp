@@ -124,7 +124,7 @@ bool is_one(nb::handle version) {
 
 /// Reads an address. @return nothing if the object is no integer, or negative, or too large
 std::optional<std::uintptr_t> find_address(nb::handle value) {
-  const nb::object number = checked_unless(PyExc_TypeError, PyNumber_Index(value.ptr()));
+  const nb::object number = find_index(value);
   if (!number.is_valid()) {
     return std::nullopt;
   }
@@ -293,9 +293,10 @@ bool is_compact(const array_view& view) {
   return true;
 }
 
-/// The number of elements of a width in all bytes after an offset.
-std::int64_t count_after(const array_view& view, std::int64_t bits, std::int64_t offset,
-                         nb::handle shape, nb::handle byte_offset) {
+/// The number of elements of a type in all bytes after an offset.
+std::int64_t count_after(const array_view& view, const element_type& element,
+                         std::int64_t offset, nb::handle shape, nb::handle byte_offset) {
+  const std::int64_t bits = element.bits();
   if (!is_compact(view)) {
     refuse_argument(nb::exception_type::value_error, "shape",
                     "each extent, since the array is not compact", text_of(shape),
@@ -314,11 +315,12 @@ std::int64_t count_after(const array_view& view, std::int64_t bits, std::int64_t
                     text_of(byte_offset), "correct byte_offset");
   }
   if (behind * 8 % bits != 0) {
-    refuse_argument(
-        nb::exception_type::value_error, "shape",
-        "a whole number of elements of " + std::to_string(bits) + " bits",
-        detail::digits(static_cast<std::uint64_t>(behind)) + " bytes behind byte_offset",
-        "pass each extent");
+    refuse_argument(nb::exception_type::value_error, offset == 0 ? "dtype" : "byte_offset",
+                    "whole elements of " + dtype_name(element.dtype) + " (" +
+                        std::to_string(bits) + " bits) from byte " + std::to_string(offset) +
+                        " on",
+                    detail::digits(static_cast<std::uint64_t>(behind)) + " bytes",
+                    "correct byte_offset or dtype, or pass each extent as shape");
   }
   return static_cast<std::int64_t>(
       std::min(behind * 8 / bits, wide{std::numeric_limits<std::int64_t>::max()}));
@@ -359,16 +361,23 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
     view.element = read_dtype(dtype);
   }
   if (!strides.is_none() && shape.is_none() && (!dtype.is_none() || offset != 0)) {
-    refuse_argument(nb::exception_type::value_error, "shape", "a shape for these strides",
-                    "None", "pass both, strides in elements");
+    refuse_argument(nb::exception_type::value_error, "strides",
+                    "a shape with them, since dtype or byte_offset is given", "none",
+                    "pass shape too");
   }
-  const std::int64_t bits = view.element.bits();
-  const auto count = [&] { return count_after(array.view, bits, offset, shape, byte_offset); };
+  const auto count = [&] {
+    if (!strides.is_none()) {
+      refuse_argument(nb::exception_type::value_error, "shape",
+                      "each extent, since strides are given", text_of(shape),
+                      "replace -1 by the extent");
+    }
+    return count_after(array.view, view.element, offset, shape, byte_offset);
+  };
   if (!shape.is_none()) {
-    view.shape = read_integers("shape", shape, strides.is_none() ? -1 : 0);
+    view.shape = read_integers("shape", shape, -1);
     fill_in_extent(view.shape, shape, count);
     view.strides.reset();
-  } else if (offset != 0 || bits != array.view.element.bits()) {
+  } else if (offset != 0 || view.element.bits() != array.view.element.bits()) {
     view.shape = {count()};
     view.strides.reset();
   }

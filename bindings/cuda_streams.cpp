@@ -205,8 +205,7 @@ consumer_stream read_cuda_stream(nb::handle stream) {
     return {std::nullopt, false, legacy_stream};
   }
   constexpr std::int64_t last_number = 2;  // all greater ones are addresses
-  const std::optional<std::int64_t> number =
-      PyBool_Check(stream.ptr()) != 0 ? std::nullopt : find_integer(stream);
+  const std::optional<std::int64_t> number = find_integer(stream);
   if (!number || *number < -1 || (*number > last_number && *number % alignof(void*) != 0)) {
     refuse_argument(
         nb::exception_type::value_error, "stream",
