@@ -14,7 +14,7 @@ place choose_place(nb::handle device) {
   if (!device.is_none()) {
     place chosen = read_place(device);
     if (chosen.queue) {
-      check_queue(*chosen.queue);
+      detail::check_default_context(*chosen.queue, "device");
     }
     return chosen;
   }

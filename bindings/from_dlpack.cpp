@@ -174,7 +174,7 @@ nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::han
     wanted.device_id = named.device_id;
     wanted.request.host = true;
     if (named.queue) {
-      check_queue(*named.queue);
+      detail::check_default_context(*named.queue, "device");
       wanted.request.queue = std::move(named.queue);
       wanted.request.streams = std::move(named.streams);
     }

@@ -119,15 +119,18 @@ std::int32_t read_filter(const char* field, nb::handle text, const char* remedy)
 }
 
 DLDevice read_tuple(nb::handle pair) {
-  const auto type = PyTuple_Size(pair.ptr()) == 2
-                        ? find_integer(nb::handle(PyTuple_GetItem(pair.ptr(), 0)))
-                        : std::nullopt;
-  if (!type || *type < INT32_MIN || *type > INT32_MAX) {
+  const auto find_part = [&](Py_ssize_t i) {
+    const auto part = PyTuple_Size(pair.ptr()) == 2
+                          ? find_integer(nb::handle(PyTuple_GetItem(pair.ptr(), i)))
+                          : std::nullopt;
+    return part >= INT32_MIN && part <= INT32_MAX ? part : std::nullopt;
+  };
+  const auto type = find_part(0), id = find_part(1);
+  if (!type || !id) {
     refuse_argument(nb::exception_type::value_error, "device", "(14, device_id)",
                     text_of(pair), "pass the pair that __dlpack_device__ gives");
   }
-  return {static_cast<DLDeviceType>(*type),
-          read_int32("device", nb::handle(PyTuple_GetItem(pair.ptr(), 1)))};
+  return {static_cast<DLDeviceType>(*type), static_cast<std::int32_t>(*id)};
 }
 
 bool is_torch_device(nb::handle object) {
@@ -140,6 +143,11 @@ bool is_torch_device(nb::handle object) {
 /// The device of a `torch.device`, or of an array of PyTorch. The capsule of a new tensor says
 /// it, because `__dlpack_device__` gives PyTorch's own index.
 std::optional<DLDevice> find_torch_device(nb::handle object) {
+  static PyObject* const name = PyUnicode_InternFromString("torch");
+  const nb::object torch = nb::steal(PyImport_GetModule(name));
+  if (!torch.is_valid()) {  // not imported, so the object is not PyTorch's
+    return std::nullopt;
+  }
   nb::object device = nb::borrow(object);
   if (!is_torch_device(device)) {
     device = find_attribute(object, "device", PyExc_Exception);
@@ -147,8 +155,7 @@ std::optional<DLDevice> find_torch_device(nb::handle object) {
   if (!device.is_valid() || !is_torch_device(device)) {
     return std::nullopt;
   }
-  const nb::object empty =
-      nb::module_::import_("torch").attr("empty")(0, nb::arg("device") = device);
+  const nb::object empty = torch.attr("empty")(0, nb::arg("device") = device);
   const nb::object capsule = empty.attr("__dlpack__")();
   return read_capsule(capsule).described().device;
 }
@@ -166,7 +173,8 @@ std::int32_t read_dlpack_device(const DLDevice& named, nb::handle found) {
   if (named.device_type == kDLCPU) {
     detail::refuse(errc::request_unsupported, "device",
                    "a root device as (14, device_id), since USM is memory of one", text,
-                   "copy to the host with numpy(), or numpy.from_dlpack(x, device=\"cpu\")");
+                   "pass (14, device_id), with usm_type=\"host\" for host USM, or copy to the host "
+                   "with numpy()");
   }
   const std::int32_t id =
       detail::is_cuda(named.device_type) ? detail::find_cuda_device(named.device_id) : -1;
@@ -252,7 +260,7 @@ place read_place(nb::handle device) {
   if (const std::optional<std::int32_t> id = find_asked_device(device)) {
     return {*id, {}, {}};
   }
-  const auto number = PyBool_Check(device.ptr()) != 0 ? std::nullopt : find_integer(device);
+  const std::optional<std::int64_t> number = find_integer(device);
   const bool is_id = number && *number >= 0 && *number <= INT32_MAX;
   refuse_argument(
       nb::exception_type::type_error, "device",

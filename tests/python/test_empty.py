@@ -75,12 +75,13 @@ ARGUMENTS = [
     ("span_overflow", "strides", "beyond", {"shape": (2**62, 4)}),
     (TypeError, "shape", "'3'", {"shape": "3"}),
     (TypeError, "shape", "None", {"shape": None}),
+    (TypeError, "shape", "True", {"shape": True}),
     (TypeError, "dtype", "None", {"dtype": None}),
     (TypeError, "dtype", "dtype('O')", {"dtype": object}),
+    ("dtype_unsupported", "dtype", "float33 (code 2, bits 33, lanes 1)", {"dtype": "float33"}),
     (ValueError, "usm_type", "'usm'", {"usm_type": "usm"}),
     (TypeError, "device", "3", {"device": 3}),
     ("device_id_out_of_range", "device.device_id", "99", {"device": (14, 99)}),
-    ("request_unsupported", "device", "(1, 0)", {"device": (1, 0)}),
 ]
 
 
@@ -91,8 +92,13 @@ def test_what_cannot_be_is_refused(rule, field, found, keywords):
 
 
 def test_a_queue_of_another_context_is_refused(foreign_queue):
-    with refused("context_not_default", "queue", binding=True):
+    with refused("context_not_default", "device", expected="a queue of the default context"):
         empty(3, device=foreign_queue)
+
+
+def test_the_host_as_a_device_is_refused_with_the_keyword_for_host_memory():
+    with refused("request_unsupported", "device", found="(1, 0)", remedy='usm_type="host"'):
+        empty(3, device=(1, 0))
 
 
 def test_too_much_memory_is_a_memory_error(usm_type):

@@ -114,6 +114,8 @@ HOSTILE: dict[str, tuple[type[Exception] | str, str, Any]] = {
     "a number as sycl_device": (TypeError, "sycl_device", SimpleNamespace(sycl_device=5)),
     "a number as device": (TypeError, "device", SimpleNamespace(device=5)),
     "a number as _get_capsule": (TypeError, "device", SimpleNamespace(_get_capsule=5)),
+    "a torch.device without PyTorch": (TypeError, "device", place_cases.TorchDevice("xpu")),
+    "its array": (TypeError, "device", SimpleNamespace(device=place_cases.TorchDevice("xpu"))),
     "None as sycl_queue": (TypeError, "device", with_queue(None)),
     "nonsense as device tuple": (
         "device_type_unsupported",
@@ -186,7 +188,7 @@ def test_a_queue_of_another_context_names_its_device_and_takes_no_memory(foreign
     for place in (foreign_queue, with_queue(foreign_queue)):
         assert device_id(place) == prove(place).device_id == 0
         assert export(place) is not None
-        with refused("context_not_default", "queue", found="one of another context"):
+        with refused("context_not_default", "device", found="one of another context"):
             bring(place)
         with refused("context_not_default", "queue"):
             describe(place)
@@ -196,7 +198,7 @@ def test_the_queue_of_an_opencl_sub_device_names_the_root(queue):
     of_part = kept(dpctl.SyclQueue(place_cases.sub_device(queue)))
     for place in (of_part, with_queue(of_part)):
         assert device_id(place) == prove(place).device_id == 0
-        with refused("context_not_default", "queue"):
+        with refused("context_not_default", "device"):
             bring(place)
 
 

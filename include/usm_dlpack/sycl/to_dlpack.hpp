@@ -226,6 +226,15 @@ dlpack_tensor<View::rank()> export_by_queue(const View& view, const sycl::queue&
   });
 }
 
+/// Refuses a queue of another context than the default one of its platform.
+/// @param field that the refusal names
+inline void check_default_context(const sycl::queue& queue, const char* field) {
+  if (device_table::get().find(queue.get_context()) == nullptr) {
+    refuse(errc::context_not_default, field, "a queue of the default context of its platform",
+           "one of another context", "pass a queue made from a root device alone");
+  }
+}
+
 /// Checks a queue for one of several views or allocations; a refusal names it, counted from 1.
 template <class Memory>
 void check_queue_for(const Memory& memory, const sycl::queue& queue, std::size_t number,
@@ -293,11 +302,7 @@ void check_queue(const sycl::queue& queue, const Views&... views) {
   static_assert(((detail::is_view<Views> || std::is_same_v<Views, usm_allocation>) && ...),
                 "views: expected types with the interface of mdspan, found another; "
                 "pass the views alone, without a kernel's other arguments");
-  if (detail::device_table::get().find(queue.get_context()) == nullptr) {
-    detail::refuse(errc::context_not_default, "queue",
-                   "one of the default context of its platform", "one of another context",
-                   "pass a queue made from a root device alone, or the array's own");
-  }
+  detail::check_default_context(queue, "queue");
   std::size_t number = 0;
   (detail::check_queue_for(views, queue, ++number, sizeof...(views)), ...);
 }
