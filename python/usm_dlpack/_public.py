@@ -54,10 +54,10 @@ def to_dlpack_tensor(
     queue
         A `Place`, as `device_id` lists them, that knows the queue that works on the memory; or the
         address of a ``sycl::queue``, which is trusted. The queue is made from the memory's root
-        device alone.
-        None means the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if
-        there is one. The queue becomes the tensor's ``sycl_queue``: exports and copies of the
-        tensor come after its work, as ``__dlpack__`` says. This call waits for nothing.
+        device alone. None means the ``sycl_queue`` of a DLPackTensor, or the queue in the array
+        interface, if there is one. The queue becomes the tensor's ``sycl_queue``: exports and
+        copies of the tensor come after its work, as ``__dlpack__`` says. This call waits for
+        nothing.
 
     Returns
     -------
