@@ -188,7 +188,8 @@ class kernel_source {
   ///        declares: an integer, mdspan's extents, or a `sycl::range`. The last one is
   ///        rounded up to a whole number of groups, so the kernel must return if its last
   ///        index is not below it; the others are exact. If one is 0, nothing is launched. A
-  ///        `sycl::nd_range` is used as it is.
+  ///        `sycl::nd_range` is used as it is. If their number, rounded up, is above 2^31 - 1,
+  ///        the kernel needs the build option `-fno-sycl-id-queries-fit-in-int`.
   /// @returns the kernel's event, complete if nothing was launched
   /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -302,6 +303,17 @@ TEST(KernelSource, ALaunchWithoutWorkItemsStartsNoKernel) {
                sycl::exception);
   queue.wait();
   EXPECT_EQ(*x.data(), 5);
+}
+
+TEST(KernelSource, ABuildOptionLetsALaunchHaveMoreWorkItemsThanAnIntHolds) {
+  static const kernel_source source(launched_text, {"-fno-sycl-id-queries-fit-in-int"});
+  const int most = std::numeric_limits<int>::max();  // one less than a whole number of groups
+  sycl::queue queue = queue_on();
+  const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
+  EXPECT_THROW(launched().launch(queue, "set", most, x, 7), sycl::exception);
+  source.launch(queue, "set", most, x, 7);
+  queue.wait();
+  EXPECT_EQ(*x.data(), 7);
 }
 
 TEST(KernelSource, ALaunchOfAnotherNumberOfArgumentsThanTheKernelHasIsRefused) {
