@@ -359,6 +359,22 @@ bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* sh
            strides[Ranks]));
 }
 
+/// Refuses the stride of a dimension, and names all strides of the layout.
+/// @pre the mapping is strided
+template <class Mapping>
+USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r, std::int64_t found) {
+  const auto stride = [&](std::size_t n) {
+    return digits(static_cast<std::int64_t>(mapping.stride(n)));
+  };
+  std::string all;
+  for (std::size_t n = 0; n < Mapping::extents_type::rank(); ++n) {
+    all += (n == 0 ? "" : ", ") + stride(n);
+  }
+  refuse(errc::layout_mismatch, indexed("strides", r),
+         stride(r) + " elements for the view's layout", digits(found),
+         "use layout_stride, or copy the array to the layout's strides (" + all + ")");
+}
+
 /// Makes the mapping, and refuses strides that the mapping then does not have: its constructor
 /// may ignore them, or take the numbers for something else.
 template <class Mapping, std::size_t Rank>
@@ -385,15 +401,11 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
         }
       }
       refuse(errc::layout_mismatch, "strides",
-             "extents for which the view's layout has strides", "others",
-             "use layout_stride, or make the array contiguous");
+             "extents for which the view's layout has strides", "others", "use layout_stride");
     }
     const std::size_t other = empty ? Rank : detail::first_other_stride(made, given);
     if (other != Rank) {
-      const auto expected = static_cast<std::int64_t>(made.stride(other));
-      refuse(errc::layout_mismatch, indexed("strides", other),
-             digits(expected) + " elements for the view's layout",
-             digits(given.strides[other]), "use layout_stride, or make the array contiguous");
+      detail::refuse_layout(made, other, given.strides[other]);
     }
   }
   return made;

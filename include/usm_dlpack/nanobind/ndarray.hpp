@@ -81,7 +81,7 @@ void check_order_said(const strided_shape<Rank>& tensor) {
         refuse(errc::layout_mismatch, indexed("strides", r),
                digits(compact[r]) + (is_left ? " for nb::f_contig" : " for nb::c_contig"),
                digits(tensor.strides[r]),
-               "leave the order of the nb::ndarray free, or return a contiguous array");
+               "leave the order of the nb::ndarray free, or return an array of that order");
       }
     }
   }
