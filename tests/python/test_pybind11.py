@@ -2,15 +2,12 @@
 """Functions of a pybind11 extension take and return views of USM and SYCL objects."""
 
 import gc
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import dpctl
 import extension_under_test
 import numpy as np
-import pybind11
 import pytest
 import tvm_ffi
 import usm_dlpack
@@ -134,6 +131,13 @@ def test_overloads_may_take_optional_arrays(ext, memory, factor):
     assert ext.which_optional(None, factor) == "a row"
     with refused("dtype_mismatch", "dtype", wanted=ROW):
         ext.maybe(integers)
+
+
+@pytest.mark.parametrize("name", [extension_under_test.NAME, "pybind11_under_test_module"])
+@pytest.mark.parametrize("factor", [CONVERTED, 1, 1.0], ids=["NumPy", "int", "float"])
+def test_with_noconvert_a_number_may_precede_the_array_of_overloads(memory, name, factor):
+    integers = to_dlpack_tensor(memory, dtype="int32")
+    assert extension_under_test.load(name).number_first(factor, integers) == "integers"
 
 
 def test_the_array_is_not_blamed_for_another_argument(ext, floats):
@@ -312,13 +316,3 @@ def test_signatures_say_what_a_function_takes(ext):
     assert "usm_type='device', writable=False" in ext.device_only.__doc__
     assert "queue: dpctl.SyclQueue" in ext.full.__doc__
     assert ext.full.__doc__.strip().endswith("-> usm_dlpack.DLPackTensor")
-
-
-def test_the_example_runs_its_tests():
-    source = Path(__file__).parents[2] / "examples" / "pybind11"
-    folder = extension_under_test.build_project(
-        source, "example_under_test", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", source / "tests"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert "2 passed" in done.stdout, done.stdout + done.stderr

@@ -17,17 +17,16 @@ PROJECT = Path(__file__).with_name("extension_project")
 NAME = "extension_under_test_module"
 
 
-def build_project(source: Path, name: str, *options: str) -> Path:
-    """Build a project, or what has changed of it, and return its folder."""
+def build() -> Path:
+    """Build the extensions, or what has changed of them, and return their folder."""
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
-    folder = PROJECT.parents[3] / "build" / name / place
+    folder = PROJECT.parents[3] / "build" / "extension_under_test" / place
     tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command in (
         [
-            *("cmake", "-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=None"),
+            *("cmake", "-S", PROJECT, "-B", folder, "-DCMAKE_BUILD_TYPE=None"),
             f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
             f"-DPython_EXECUTABLE={sys.executable}",
-            *options,
         ],
         ["cmake", "--build", folder],
     ):
@@ -35,10 +34,6 @@ def build_project(source: Path, name: str, *options: str) -> Path:
             done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return folder
-
-
-def build() -> Path:
-    return build_project(PROJECT, "extension_under_test")
 
 
 @functools.cache

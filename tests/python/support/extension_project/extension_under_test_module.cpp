@@ -230,6 +230,8 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which", takes<array_view<const std::uint8_t, 1>>("bytes"), "x"_a, "factor"_a);
   m.def("which_kind", takes<device_mdspan<const_row>>("device"), "x"_a, "factor"_a);
   m.def("which_kind", takes<shared_mdspan<const_row>>("shared"), "x"_a, "factor"_a);
+  m.def("number_first", [](double, const_row) { return "a row"; }, "a"_a, "x"_a.noconvert());
+  m.def("number_first", [](double, integers) { return "integers"; }, "a"_a, "x"_a.noconvert());
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
   m.def("which_object", takes<nb::object>("any object"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);

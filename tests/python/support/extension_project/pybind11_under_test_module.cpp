@@ -81,6 +81,12 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
   m.def("which", takes<integers>("integers"), "x"_a, "factor"_a);
   m.def("which", takes<columns>("columns"), "x"_a, "factor"_a);
   m.def("which", takes<rows>("rows"), "x"_a, "factor"_a);
+  m.def(
+      "number_first", [](double, const const_row&) { return "a row"; }, "a"_a,
+      "x"_a.noconvert());
+  m.def(
+      "number_first", [](double, const integers&) { return "integers"; }, "a"_a,
+      "x"_a.noconvert());
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
   m.def("which_object", takes<py::object>("any object"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
