@@ -133,6 +133,15 @@ def test_overloads_may_take_optional_arrays(ext, memory, factor):
         ext.maybe(integers)
 
 
+def test_an_earlier_call_at_the_same_place_does_not_hide_the_reason(ext, doubles):
+    called = []
+    with refused("dtype_mismatch", "dtype", wanted=ROW):
+        for function in (ext.which_any, ext.which):
+            called.append(function)
+            function(doubles, 1.0)
+    assert len(called) == 2
+
+
 @pytest.mark.parametrize("name", [extension_under_test.NAME, "pybind11_under_test_module"])
 @pytest.mark.parametrize("factor", [CONVERTED, 1, 1.0], ids=["NumPy", "int", "float"])
 def test_with_noconvert_a_number_may_precede_the_array_of_overloads(memory, name, factor):

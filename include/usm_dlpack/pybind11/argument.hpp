@@ -27,18 +27,37 @@ class taken_arrays {
     notes()[next()++ % count] = {place_of_call(), array.ptr()};
   }
   static bool has(pybind11::handle array) {
-    const note wanted{place_of_call(), array.ptr()};
+    const place here = place_of_call();
     for (const note& known : notes()) {
-      if (known == wanted) {
+      if (known.array == array.ptr() && known.where == here) {
         return true;
       }
     }
     return false;
   }
+  /// A function or a container takes the array: mostly the call's end.
+  static void use(pybind11::handle array) noexcept {
+    for (note& known : notes()) {
+      known.used = known.used || known.array == array.ptr();
+    }
+  }
+  /// An overload sees an object in a first round. If a note of it was used, the call is a new
+  /// one, perhaps for another array at the same address.
+  static void forget_used(pybind11::handle array) noexcept {
+    for (note& known : notes()) {
+      if (known.used && known.array == array.ptr()) {
+        known = {};
+      }
+    }
+  }
 
  private:
   using place = std::pair<PyFrameObject*, long>;
-  using note = std::pair<place, PyObject*>;
+  struct note {
+    place where;
+    PyObject* array = nullptr;
+    bool used = false;
+  };
   static constexpr std::size_t count = 8;
 
   static std::array<note, count>& notes() noexcept {
@@ -67,7 +86,7 @@ class argument_value {
   template <class T>
   using cast_op_type = pybind11::detail::movable_cast_op_type<T>;
 
-  operator Value*() { return value ? &*value : nullptr; }
+  operator Value*() { return value ? &get() : nullptr; }
   operator Value&() { return get(); }
   operator Value&&() && { return std::move(get()); }
 
@@ -77,6 +96,10 @@ class argument_value {
   template <class Take>
   bool load_by(pybind11::handle object, bool convert, const Take& take) {
     value.reset();
+    object_ = object;
+    if (!convert) {
+      taken_arrays::forget_used(object);
+    }
     if (object.is_none()) {
       return convert;  // as pybind11: in the first round another overload may take None
     }
@@ -90,8 +113,11 @@ class argument_value {
     if (!value) {
       throw pybind11::reference_cast_error();
     }
+    taken_arrays::use(object_);
     return *value;
   }
+
+  pybind11::handle object_;
 };
 
 }  // namespace usm_dlpack::detail

@@ -176,7 +176,7 @@ class kernel_source {
 
   /// Launches a kernel, in order: as if the call stood in an `ordered_section` of the queue
   /// and the arrays among the arguments. So the queue is checked against them, and the kernel
-  /// is done on return, unless all arrays are `usm_array`s.
+  /// is done on return, unless the queue is in order and all arrays are `usm_array`s.
   ///
   /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
   /// as its view by `by_value(x)`; then the build options name the folders of the headers. Any
@@ -185,11 +185,12 @@ class kernel_source {
   /// size, but nothing detects another type of the same size.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
-  ///        declares: an integer, mdspan's extents, or a `sycl::range`. The last one is
-  ///        rounded up to a whole number of groups, so the kernel must return if its last
-  ///        index is not below it; the others are exact. If one is 0, nothing is launched. A
-  ///        `sycl::nd_range` is used as it is. If their number, rounded up, is above 2^31 - 1,
-  ///        the kernel needs the build option `-fno-sycl-id-queries-fit-in-int`.
+  ///        declares, which nothing checks: an integer, mdspan's extents, or a `sycl::range`.
+  ///        The last one is rounded up to a whole number of groups, so the kernel must return
+  ///        if its last index is not below it; the others are exact. If one is 0, nothing is
+  ///        launched. A `sycl::nd_range` is used as it is. If their number, rounded up, is
+  ///        above 2^31 - 1, the kernel needs the build option
+  ///        `-fno-sycl-id-queries-fit-in-int`.
   /// @returns the kernel's event, complete if nothing was launched
   /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has

@@ -62,10 +62,14 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 ///
 /// The constructor checks the queue as `check_queue` does. It waits for the work that an
 /// out-of-order queue has so far, and for the other queues that arguments know; between two
-/// in-order queues of one context an event orders the work instead. The destructor waits for
-/// the queue's work if an argument is the caller's: the caller may write to it next, even if
-/// the work only reads it. A `usm_array` is the function's own; exporting it waits. A plain
-/// view knows no queue: take an `owned_view` or `any_view` if another queue than the
+/// in-order queues of one context an event orders the work instead.
+///
+/// The destructor waits for the queue's work, unless the queue is in order and all arguments
+/// are `usm_array`s. An argument that is the caller's waits, because the caller may write to
+/// it next, even if the work only reads it. A `usm_array` is the function's own; exporting it
+/// waits.
+///
+/// A plain view knows no queue: take an `owned_view` or `any_view` if another queue than the
 /// function's may work on the array.
 ///
 /// `kernel_source::launch` takes a section in place of a queue, for several kernels.
@@ -108,7 +112,10 @@ class ordered_section {
  private:
   template <class... Arguments>
   ordered_section(bool waits, const sycl::queue& queue, const Arguments&... arguments)
-      : queue_(queue), waits_(waits), is_in_order_(queue.is_in_order()) {
+      : queue_(queue),
+        waits_(waits),
+        is_in_order_(queue.is_in_order()),
+        waits_at_end_(waits && !is_in_order_) {
     add(arguments...);
     begin_launch();
   }
@@ -172,7 +179,7 @@ class ordered_section {
   sycl::queue queue_;
   bool waits_;
   bool is_in_order_;
-  bool waits_at_end_ = false;
+  bool waits_at_end_;
   std::vector<sycl::queue> others_;  ///< that arguments know
   int exceptions_before_ = std::uncaught_exceptions();
 };

@@ -382,7 +382,7 @@ TEST(KernelSource, ALaunchOfKernelsIsBehindTheQueuesOfArgumentsAndDoneOnReturn) 
   }
 }
 
-TEST(KernelSource, ALaunchOfKernelsWaitsForNoArrayOfTheFunctionItself) {
+TEST(KernelSource, ALaunchOfKernelsByAnInOrderQueueWaitsForNoArrayOfTheFunctionItself) {
   const sycl::queue queue = new_queue(true);
   const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
   launched().find(queue, "set");
