@@ -370,9 +370,10 @@ USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r, std::i
   for (std::size_t n = 0; n < Mapping::extents_type::rank(); ++n) {
     all += (n == 0 ? "" : ", ") + stride(n);
   }
+  const std::string other = found > 0 ? "layout_stride" : "usm_dlpack::layout_relaxed";
   refuse(errc::layout_mismatch, indexed("strides", r),
          stride(r) + " elements for the view's layout", digits(found),
-         "use layout_stride, or copy the array to the layout's strides (" + all + ")");
+         "use " + other + ", or copy the array to the layout's strides (" + all + ")");
 }
 
 /// Makes the mapping, and refuses strides that the mapping then does not have: its constructor

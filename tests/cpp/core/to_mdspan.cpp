@@ -159,7 +159,11 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
                  "3 elements for the view's layout", "4");
   EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(padded.tensor), errc::layout_mismatch,
                  "strides[0]", "1 elements for the view's layout", "4",
-                 "copy the array to the layout's strides (1, 3)");
+                 "use layout_stride, or copy the array to the layout's strides (1, 3)");
+  const strided_tensor reversed({3, 3}, {-3, 1});
+  EXPECT_REFUSAL(to_mdspan<plain_view>(reversed.tensor), errc::layout_mismatch, "strides[0]",
+                 "3 elements for the view's layout", "-3",
+                 "use usm_dlpack::layout_relaxed, or");
   expect_taken<view<layout_of_even_steps>>({2, 3}, {12, 4});
   expect_refused<view<layout_of_even_steps>>(errc::layout_mismatch, "strides[1]", {2, 3},
                                              {4, 1});
