@@ -40,8 +40,8 @@ def to_dlpack_tensor(
     shape
         Extents, in elements. None keeps shape and strides of `obj`, if the ``dtype`` has the same
         width and ``byte_offset`` is 0. Otherwise None means one dimension, over all bytes of `obj`
-        after ``byte_offset``; `obj` must then be in C order without gaps. One extent may be -1,
-        which is computed from the same bytes as in ``numpy.reshape``, but not with ``strides``.
+        after ``byte_offset``; `obj` must then be in C order without gaps. One extent may be -1: it
+        is computed from the same bytes, as in ``numpy.reshape``. With ``strides`` pass all.
     dtype
         A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
         tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.

@@ -56,8 +56,8 @@ EXPLANATIONS: dict[str, tuple[str, ...]] = {
         "oneDAL, through DLPack | ours to theirs | read-only",
         "TensorFlow CPU | ours to theirs | read-only",
     ),
-    "oneDAL takes only arrays of two dimensions, in C or F order without gaps, and not empty; "
-    "reshape or copy the array first.": ("oneDAL* | * | *",),
+    "oneDAL takes only arrays of one or two dimensions, in C or F order without gaps, and not "
+    "empty; reshape or copy the array first.": ("oneDAL* | * | *",),
     "No defect: it passes `max_version`, so it expects a versioned capsule.": (
         "pyarrow | legacy capsule* | *",
     ),

@@ -180,16 +180,16 @@ class kernel_source {
   ///
   /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
   /// as its view by `by_value(x)`; then the build options name the folders of the headers. Any
-  /// other argument is passed as it is; a pointer is then neither checked nor ordered. It must
-  /// have exactly the type of its parameter (`int` is not `long`): OpenCL refuses another
-  /// size, but nothing detects another type of the same size.
+  /// other argument is passed as it is, and must have exactly the type of its parameter (`int`
+  /// is not `long`): OpenCL refuses another size, but nothing detects another type of the same
+  /// size. A pointer that is passed so is neither checked nor ordered.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
   ///        declares, which nothing checks: an integer, mdspan's extents, or a `sycl::range`.
   ///        The last one is rounded up to a whole number of groups, so the kernel must return
   ///        if its last index is not below it; the others are exact. If one is 0, nothing is
-  ///        launched. A `sycl::nd_range` is used as it is. If their number, rounded up, is
-  ///        above 2^31 - 1, the kernel needs the build option
+  ///        launched. A `sycl::nd_range` is used as it is. For more than 2^31 - 1
+  ///        work-items, rounded up, the kernel needs the build option
   ///        `-fno-sycl-id-queries-fit-in-int`.
   /// @returns the kernel's event, complete if nothing was launched
   /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
