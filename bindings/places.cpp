@@ -171,11 +171,9 @@ std::int32_t read_dlpack_device(const DLDevice& named, nb::handle found) {
                 detail::device_type_name(static_cast<std::int32_t>(named.device_type))
           : text_of(found);
   if (named.device_type == kDLCPU) {
-    detail::refuse(
-        errc::request_unsupported, "device",
-        "a root device as (14, device_id), since USM is memory of one", text,
-        "pass (14, device_id); host USM is usm_type=\"host\" there, and numpy() copies to the "
-        "host");
+    detail::refuse(errc::request_unsupported, "device",
+                   "a root device as (14, device_id), since USM is memory of one", text,
+                   "pass (14, device_id); usm_type=\"host\" allocates host USM there");
   }
   const std::int32_t id =
       detail::is_cuda(named.device_type) ? detail::find_cuda_device(named.device_id) : -1;
