@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange functions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
