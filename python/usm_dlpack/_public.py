@@ -180,7 +180,8 @@ def empty(
     shape
         Extents, in elements; they may be 0. ``()`` makes a tensor of one element.
     dtype
-        A NumPy dtype, a name or a tuple, as for `to_dlpack_tensor`.
+        A NumPy dtype, a name or a tuple, as for `to_dlpack_tensor`. Elements of fewer than 8 bits
+        are packed if you give a name or a tuple. With a type of ml_dtypes each has its own byte.
     device
         A `Place`, as `device_id` lists them: where the memory is. If it knows a queue, that queue
         must be of the default context, and becomes the tensor's ``sycl_queue``. None means the
