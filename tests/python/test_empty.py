@@ -78,7 +78,6 @@ ARGUMENTS = [
     (TypeError, "shape", "True", {"shape": True}),
     (TypeError, "dtype", "None", {"dtype": None}),
     (TypeError, "dtype", "dtype('O')", {"dtype": object}),
-    ("dtype_unsupported", "dtype", "float33 (code 2, bits 33, lanes 1)", {"dtype": "float33"}),
     (ValueError, "usm_type", "'usm'", {"usm_type": "usm"}),
     (TypeError, "device", "3", {"device": 3}),
     ("device_id_out_of_range", "device.device_id", "99", {"device": (14, 99)}),
@@ -94,6 +93,13 @@ def test_what_cannot_be_is_refused(rule, field, found, keywords):
 def test_a_queue_of_another_context_is_refused(foreign_queue):
     with refused("context_not_default", "device", expected="a queue of the default context"):
         empty(3, device=foreign_queue)
+
+
+def test_a_dtype_that_dlpack_lacks_is_refused_with_one_that_it_has():
+    with refused(
+        "dtype_unsupported", "dtype", found="float33 ", remedy="for example numpy.float32"
+    ):
+        empty(3, dtype="float33")
 
 
 def test_the_host_as_a_device_is_refused_with_the_keyword_for_host_memory():
