@@ -64,6 +64,7 @@ LEFT_OUT_PYTHON = {
     "kernel": "needs a kernel",
     "opencl": "is about OpenCL",
     "another_device": "is about several root devices",
+    "each_root_device": "is about several root devices",
     "ignores_the_device": "needs a context of its own, which CUDA does not have",
     "(ends and refusal)": "a child of fork() prints nothing: the adapter prints an error",
 }
