@@ -133,7 +133,8 @@ def make_wheel(tools: Environment, environment: Environment, tag: str, sdist: Pa
 def run_tests(environment: Environment, *subjects: str) -> None:
     files = [f"tests/python/test_{subject}.py" for subject in subjects]
     cache = f"cache_dir={WORK / environment.folder.name}-cache"
-    environment.run(environment.python, "-m", "pytest", "-q", "-o", cache, *files)
+    quick = ("-m", "not extended")
+    environment.run(environment.python, "-m", "pytest", "-q", *quick, "-o", cache, *files)
 
 
 def try_extension(environment: Environment) -> None:

@@ -17,8 +17,8 @@ PROJECT = Path(__file__).with_name("extension_project")
 NAME = "extension_under_test_module"
 
 
-def build() -> Path:
-    """Build the extensions, or what has changed of them, and return their folder."""
+def build(target: str = "all") -> Path:
+    """Build one extension or all, or what has changed of them, and return their folder."""
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
     folder = PROJECT.parents[3] / "build" / "extension_under_test" / place
     tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -28,7 +28,7 @@ def build() -> Path:
             f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
             f"-DPython_EXECUTABLE={sys.executable}",
         ],
-        ["cmake", "--build", folder],
+        ["cmake", "--build", folder, "--target", target],
     ):
         with time_limit.paused():
             done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
@@ -38,7 +38,7 @@ def build() -> Path:
 
 @functools.cache
 def load(name: str = NAME) -> Any:
-    sys.path.insert(0, str(build()))
+    sys.path.insert(0, str(build(name)))
     try:
         return importlib.import_module(name)
     finally:
