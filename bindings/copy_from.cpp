@@ -72,7 +72,7 @@ constexpr const char* copy_from_doc =
     "    another device are copied through the host. So are values of a context that is not the\n"
     "    default one, if their library can export them to the host.\n"
     "queue\n"
-    "    Another queue that works on the tensor's memory, made from its root device alone: a\n"
+    "    Another queue that works on the tensor's memory, made from its root device without a context: a\n"
     "    `Place`, as `usm_dlpack.device_id` lists them, that knows it, or the address of a\n"
     "    ``sycl::queue``, which is trusted.\n\n"
     "Raises\n------\n"

@@ -236,8 +236,8 @@ std::string describe(const tensor& self) {
 /// Without this method NumPy would make a zero-dimensional array that holds the tensor itself.
 [[noreturn]] void refuse_numpy(const tensor&, nb::handle, nb::handle) {
   throw nb::type_error(
-      "DLPackTensor: expected a library that takes USM, found NumPy, which must not read it in "
-      "place; copy the values with numpy(), or with numpy.from_dlpack(x, device=\"cpu\")");
+      "DLPackTensor: expected a library that takes USM, found NumPy; copy the values with "
+      "numpy(), or see shared or host USM in place with numpy.asarray(x.host_view())");
 }
 
 }  // namespace

@@ -25,10 +25,8 @@ void check_within(const tensor_structure& view, const byte_range& object) {
                    "correct byte_offset");
   }
   if (!view.empty && (view.lowest < begin || view.nbytes > end - view.lowest)) {
-    const std::uintptr_t last = view.lowest + view.nbytes - 1;
     detail::refuse(errc::out_of_bounds, "shape", "a view" + bytes(),
-                   "one of bytes " + detail::byte_place(view.lowest, begin) + " to " +
-                       detail::byte_place(last, begin),
+                   detail::bytes_from(view.lowest, view.nbytes, begin),
                    "correct shape, strides (in elements) or byte_offset");
   }
 }

@@ -10,6 +10,7 @@ import difflib
 import errno
 import importlib.metadata
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +53,8 @@ Looks for problems in this environment: in the versions of packages and of libsy
 driver, and the devices and what hides them. Works even if usm_dlpack cannot be imported.
 """
 
+# The files that a page links to are not installed.
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -99,7 +102,7 @@ def _print_error_page(code: str | None) -> int:
             title = page.partition("\n")[0].removeprefix("# ").removeprefix(f"`{name}`: ")
             print(f"{name:{width}}  {title}")
     elif code in pages:
-        print(pages[code], end="")
+        print(_LINK.sub(r"\1", pages[code]), end="")
     else:
         near = difflib.get_close_matches(code.lower(), pages, n=3)
         named = f"correct the name to {' or '.join(near)}, or " if near else ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's exceptions."""
 
+import sys
 from typing import Any
 
 from usm_dlpack import _core, _cpu_driver
@@ -39,6 +40,8 @@ class ConversionError(BufferError):
         self.expected = expected
         self.found = found
         self.remedy = remedy
+        if sys.version_info >= (3, 11):
+            self.add_note(f"{code}: {self.page}")
 
     @property
     def page(self) -> str:

@@ -29,7 +29,7 @@ REFUSALS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("device_type_unsupported", "device.device_type", "kDLMetal (8)", {"device_type": 8}),
     ("device_id_out_of_range", "device.device_id", "99", {"device_id": 99}),
     ("shape_negative", "shape[0]", "-4", {"shape": (-4,)}),
-    ("out_of_bounds", "shape", "bytes 0 to 51", {"shape": (13,)}),
+    ("out_of_bounds", "shape", "52 bytes from byte 0", {"shape": (13,)}),
     ("pointer_unknown", "data", "unknown to it", {"byte_offset": 48}),
 ]
 # Of which nothing else is read.

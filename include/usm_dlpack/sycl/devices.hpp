@@ -171,9 +171,9 @@ inline std::string platform_name(const sycl::platform& platform) {
 
 USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t count) {
   if (count == 0) {
-    refuse(errc::no_device, "device.device_id", "a root device of this process", "none at all",
-           "check ONEAPI_DEVICE_SELECTOR; install a driver, or make the one of the wheel "
-           "intel-opencl-rt known by OCL_ICD_FILENAMES before the first device query");
+    refuse(
+        errc::no_device, "device.device_id", "a root device of this process", "none at all",
+        "install a driver, or correct what hides it, which python -m usm_dlpack doctor finds");
   }
   const std::string last = std::to_string(count - 1);
   refuse(errc::device_id_out_of_range, "device.device_id",

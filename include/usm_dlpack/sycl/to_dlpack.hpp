@@ -72,9 +72,9 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
   refuse_pointer("the given context",
                  places.empty()
                      ? "check that it is USM and not freed, and allocate it with a queue made "
-                       "from a root device alone"
+                       "from a root device without a context"
                      : "pass the context that it is of, the default one of its platform, or a "
-                       "queue made from a root device alone");
+                       "queue made from a root device without a context");
 }
 
 /// Refuses a context that is not a default one: a consumer cannot find it by a device id.
@@ -90,10 +90,11 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
   }
   const std::size_t count =
       ask_runtime("context", [&] { return context.get_devices().size(); });
-  refuse(errc::context_not_default, "context",
-         "the default context of " + platform_name(context.get_platform()),
-         "another one, of " + std::to_string(count) + " device(s)",
-         "allocate with a queue made from a root device alone, or copy to such memory");
+  refuse(
+      errc::context_not_default, "context",
+      "the default context of " + platform_name(context.get_platform()),
+      "another one, of " + std::to_string(count) + " device(s)",
+      "allocate with a queue made from a root device without a context, or copy to such memory");
 }
 
 /// The memory of a view that is exported.
@@ -202,8 +203,9 @@ inline DLDevice find_device_by_address(const exported_memory& memory) {
                           : "an address that several contexts know",
            "pass a queue, or the context, of the device that is meant");
   }
-  refuse_pointer("the default context of a platform",
-                 "allocate with a queue made from a root device alone, or pass the context");
+  refuse_pointer(
+      "the default context of a platform",
+      "allocate with a queue made from a root device without a context, or pass the context");
 }
 
 /// Describes a view.
@@ -231,7 +233,7 @@ dlpack_tensor<View::rank()> export_by_queue(const View& view, const sycl::queue&
 inline void check_default_context(const sycl::queue& queue, const char* field) {
   if (device_table::get().find(queue.get_context()) == nullptr) {
     refuse(errc::context_not_default, field, "a queue of the default context of its platform",
-           "one of another context", "pass a queue made from a root device alone");
+           "one of another context", "pass a queue made from a root device without a context");
   }
 }
 

@@ -184,7 +184,7 @@ class usm_array {
                 detail::promised_alignment<detail::accessor_of<View>>});
 
   /// Allocates USM of the kind that `View` names; device USM if it names none.
-  /// @param queue made from a root device alone; kept
+  /// @param queue made from a root device without a context; kept
   /// @param shape extents, or a mapping if the layout needs more
   /// @throws conversion_error `context_not_default`, `device_without_id`,
   ///         `extent_out_of_range`, `extent_mismatch`, `index_type_too_small`,

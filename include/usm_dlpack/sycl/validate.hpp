@@ -117,6 +117,11 @@ std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> kno
 inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
   return address < base ? "-" + digits(base - address) : digits(address - base);
 }
+/// What a view outside of its bounds spans, for messages.
+inline std::string bytes_from(std::uintptr_t lowest, std::uint64_t count,
+                              std::uintptr_t base) {
+  return "one of " + digits(count) + " bytes from byte " + byte_place(lowest, base);
+}
 
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
@@ -261,9 +266,7 @@ struct import_protocol {
         : range.proof == bounds_proof::chunk    ? " bytes up to the end of its chunk"
                                                 : " bytes of the driver's block";
     refuse(errc::out_of_bounds, "shape", "a view within the " + digits(range.size) + end,
-           "one of bytes " + byte_place(view.lowest, range.base) + " to " +
-               byte_place(view.lowest + view.nbytes - 1, range.base),
-           remedy);
+           bytes_from(view.lowest, view.nbytes, range.base), remedy);
   }
 };
 
@@ -292,10 +295,10 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   const auto kind =
       ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), context); });
   if (kind != sycl::usm::alloc::unknown) {
-    refuse(errc::context_not_default, "context",
-           "the default context of the memory's platform",
-           "another one, that of the array's sycl_queue",
-           "allocate with a queue made from a root device alone, or copy to such memory");
+    refuse(
+        errc::context_not_default, "context", "the default context of the memory's platform",
+        "another one, that of the array's sycl_queue",
+        "allocate with a queue made from a root device without a context, or copy to such memory");
   }
 }
 

@@ -142,7 +142,8 @@ TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
     usm_dlpack::managed_tensor second = share(queue, memory);
     second->dl_tensor.shape[0] = 5;
     EXPECT_REFUSAL(last.take(second.get()), errc::out_of_bounds, "shape",
-                   "a view within the 96 bytes of its allocation", "one of bytes 0 to 119");
+                   "a view within the 96 bytes of its allocation",
+                   "one of 120 bytes from byte 0");
     second->dl_tensor.shape[0] = 4;
     last.take(second.release());
     EXPECT_EQ(memory.use_count(), 2);

@@ -41,13 +41,13 @@ TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTakenAndBeyondItRefused) {
     expect_bounds(prove(memory.at(1023), 1), bounds_proof::chunk, memory.at(1023), 1);
     EXPECT_REFUSAL(prove(memory.at(), 1025), errc::out_of_bounds, "shape",
                    "a view within the 1024 bytes up to the end of its chunk",
-                   "one of bytes 0 to 1024");
+                   "one of 1025 bytes from byte 0");
     EXPECT_REFUSAL(prove(memory.at(200), 825), errc::out_of_bounds, "shape",
                    "a view within the 824 bytes up to the end of its chunk",
-                   "one of bytes 0 to 824");
+                   "one of 825 bytes from byte 0");
     EXPECT_REFUSAL(prove(neighbour.at(1), 64000), errc::out_of_bounds, "shape",
                    "a view within the 1023 bytes up to the end of its chunk",
-                   "one of bytes 0 to 63999");
+                   "one of 64000 bytes from byte 0");
   }
 }
 
@@ -81,7 +81,8 @@ TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
                     memory.at(), size);
       EXPECT_REFUSAL(prove(memory.at(offset), size - offset + 1), errc::out_of_bounds, "shape",
                      "a view within the 5000001 bytes of its allocation",
-                     "one of bytes " + std::to_string(offset) + " to 5000001");
+                     "one of " + std::to_string(size - offset + 1) + " bytes from byte " +
+                         std::to_string(offset));
     }
   }
 }
@@ -137,10 +138,9 @@ TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
     EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
     EXPECT_EQ(proved.size(), 65536U);
     const std::uint64_t first = as_number(device.at()) - proved.base();
-    EXPECT_REFUSAL(
-        prove(device.at(), 1000000), errc::out_of_bounds, "shape",
-        "a view within the 65536 bytes of the driver's block",
-        "one of bytes " + std::to_string(first) + " to " + std::to_string(first + 999999));
+    EXPECT_REFUSAL(prove(device.at(), 1000000), errc::out_of_bounds, "shape",
+                   "a view within the 65536 bytes of the driver's block",
+                   "one of 1000000 bytes from byte " + std::to_string(first));
   };
   expect_block(forget_libumf);
   expect_block(know_no_pool);
@@ -261,7 +261,7 @@ TEST(LevelZero, AdjacentPiecesOfAReservationAreOneBlockAsFarAsTheViewNeeds) {
   expect_block(prove_downwards(memory.at(2 * piece - 4), piece), 0, 2);
   EXPECT_REFUSAL(prove(memory.at(5), 3 * piece), errc::out_of_bounds, "shape",
                  "a view within the 196608 bytes of the driver's block",
-                 "one of bytes 5 to 196612");
+                 "one of 196608 bytes from byte 5");
   EXPECT_REFUSAL(prove(memory.at(3 * piece), 1), errc::pointer_unknown, "data");
 }
 
@@ -271,13 +271,13 @@ TEST(LevelZero, AViewAcrossAnUnmappedPieceIsRefused) {
   memory.map(2 * piece);
   EXPECT_REFUSAL(prove(memory.at(), 3 * piece), errc::out_of_bounds, "shape",
                  "a view within the 65536 bytes of the driver's block",
-                 "one of bytes 0 to 196607");
+                 "one of 196608 bytes from byte 0");
   EXPECT_REFUSAL(prove_downwards(memory.at(2 * piece), 2 * piece), errc::out_of_bounds,
                  "shape", "a view within the 65536 bytes of the driver's block",
-                 "one of bytes 0 to 131075");
+                 "one of 131076 bytes from byte 0");
   EXPECT_REFUSAL(prove_downwards(memory.at(2 * piece), 4), errc::out_of_bounds, "shape",
                  "a view within the 65536 bytes of the driver's block",
-                 "one of bytes -4 to 3");
+                 "one of 8 bytes from byte -4");
   memory.map(piece);
   expect_bounds(prove(memory.at(), 3 * piece), bounds_proof::block, memory.at(), 3 * piece);
 }
@@ -290,9 +290,10 @@ TEST(LevelZero, AdjacentAllocationsAreNotOneBlock) {
   ASSERT_EQ(lower.at(size), std::max(one.at(), other.at()));
   EXPECT_REFUSAL(prove(lower.at(), size + 1), errc::out_of_bounds, "shape",
                  "a view within the 8388608 bytes of its allocation",
-                 "one of bytes 0 to 8388608");
+                 "one of 8388609 bytes from byte 0");
   EXPECT_REFUSAL(prove_downwards(lower.at(size), 4), errc::out_of_bounds, "shape",
-                 "a view within the 8388608 bytes of its allocation", "one of bytes -4 to 3");
+                 "a view within the 8388608 bytes of its allocation",
+                 "one of 8 bytes from byte -4");
 }
 
 TEST(LevelZero, AViewWithinItsBlockIsNotAskedForPieces) {
@@ -321,7 +322,7 @@ TEST(LevelZero, PiecesAreJoinedOnlyIfTheDriverSaysThatTheyAreOfOneReservation) {
         with_queries([&](level_zero_queries& queries) { queries.get_access = get_access; }));
     EXPECT_REFUSAL(prove(memory.at(), 3 * piece), errc::out_of_bounds, "shape",
                    "a view within the 65536 bytes of the driver's block",
-                   "one of bytes 0 to 196607");
+                   "one of 196608 bytes from byte 0");
   };
   expect_refusal(nullptr);
   // As if the third piece were of another reservation.
@@ -376,7 +377,7 @@ TEST(LevelZeroTiles, APieceOfAnotherDeviceIsNotJoined) {
     expect_bounds(prove(memory.at(), 2 * piece), bounds_proof::block, memory.at(), 2 * piece);
     EXPECT_REFUSAL(prove(memory.at(), 3 * piece), errc::out_of_bounds, "shape",
                    "a view within the 131072 bytes of the driver's block",
-                   "one of bytes 0 to 196607");
+                   "one of 196608 bytes from byte 0");
   }
 }
 

@@ -94,7 +94,8 @@ TEST(PoclRoots, AViewBeyondItsAllocationIsRefused) {
       EXPECT_EQ(validate(valid.tensor).size(), usm_tensor::size);
       valid.shape = {5, 6};
       EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape",
-                     "a view within the 96 bytes of its allocation", "one of bytes 0 to 119");
+                     "a view within the 96 bytes of its allocation",
+                     "one of 120 bytes from byte 0");
     }
   }
 }

@@ -15,6 +15,7 @@ import clean_environment
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
+NOTE = re.compile(r"\w+: python -m usm_dlpack errors ")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -31,11 +32,11 @@ class Program:
         return set(re.findall(r"^(?:import|from) (\w+)", self.code, re.MULTILINE))
 
     def run(self, folder: Path, *launcher: str | Path, **variables: str) -> str:
-        """Run it in a folder, and return what it printed, and raised in the end."""
+        """Run it in a folder, and return what it printed, and raised, without an error's note."""
         file = folder / "program.py"
         file.write_text(self.code, encoding="utf-8")
         done = clean_environment.run(*launcher, sys.executable, file, cwd=folder, **variables)
-        raised = done.stderr.splitlines()
+        raised = [line for line in done.stderr.splitlines() if not NOTE.match(line)]
         assert bool(raised) == bool(done.returncode)
         return done.stdout + "".join(f"{line}\n" for line in raised[-1:])
 
