@@ -46,6 +46,7 @@ LIBFUZZER = {
 }
 
 DOCUMENTATION = {"doxygen": "/usr/bin/doxygen"}
+BROWSER = {"chromium": "/usr/bin/chromium"}
 
 # What the C++ tests on devices need, where the Python package is not installed with them.
 WHEELS = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
@@ -440,7 +441,7 @@ def wheels() -> int:
 
 
 def pythons(*options: str) -> int:
-    """Do what `wheels` does, and run tests on every supported Python."""
+    """Do what `wheels` does on other Pythons, and run tests on the oldest and the newest."""
     return run_program("tests/packaging/every_python.py", "--tests", *options)
 
 
@@ -460,13 +461,19 @@ def mutation(*options: str) -> int:
     return environment.run(environment.python, "tests/mutation/mutate.py", *options, check=False)
 
 
-def docs() -> int:
+def docs(browser: bool) -> int:
     """Build the documentation site in build/docs/html; warnings are errors."""
     require_python(11)  # for Sphinx
-    environment = prepare_package("requirements/docs.txt", DOCUMENTATION)
+    packages = DOCUMENTATION | (BROWSER if browser else {})
+    environment = prepare_package("requirements/docs.txt", packages)
     shutil.rmtree(ROOT / "build" / "docs", ignore_errors=True)  # pages that are no more
     options = ["-nWqE", "--keep-going"]
-    return environment.run("sphinx-build", *options, "docs", "build/docs/html", check=False)
+    status = environment.run("sphinx-build", *options, "docs", "build/docs/html", check=False)
+    if status != 0 or not browser:
+        return status
+    look = make_environment("browser")
+    look.install("-q", "-r", "requirements/browser.txt")
+    return look.run(look.python, "tests/pages/in_browser.py", check=False)
 
 
 # A command that passes its options to a program of the project, and all others.
@@ -474,7 +481,7 @@ PASSING = (pythons, gpu, cuda, interoperability, cycles, mutation, benchmark, sp
 COMMANDS = (demo, test, lint, docs, compilers, wheels, threads, valgrind, fuzz, *PASSING)
 EXTENDED = """\
 Extended, for a release and when you change what they guard; continuous integration runs all others:
-cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers,
+cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers, docs --browser,
 interoperability --extended, pythons --extended (Python 3.14).
 
 `python3 dev.py COMMAND --help` lists the options of one."""
@@ -502,6 +509,7 @@ def main() -> int:
     told = "each combination with DLPack, not each pair"
     added["compilers"]("--every", action="store_true", help=told)
     added["compilers"]("--leg", help="this combination alone, by its name")
+    added["docs"]("--browser", action="store_true", help="look at all pages in Chromium too")
     added["fuzz"]("--seconds", type=int, default=600, help="how long it runs (default: 600)")
     added["fuzz"]("--seed", type=int, default=0, help="0 is another one each time (default: 0)")
     known, rest = parser.parse_known_args()

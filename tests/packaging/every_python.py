@@ -3,9 +3,9 @@
 
 ``python3 dev.py wheels`` makes the sdist and from it a wheel for each version, as pip builds for
 users; each is installed in an environment that has nothing else, and an extension is built with it.
-``python3 dev.py pythons`` (`--tests`) also runs tests there, but on the version that runs it, where
-`dev.py test` runs all, and on the newest version those of an editable install. `--extended` tries
-Python 3.14 too, with the wheel of the stable ABI.
+``python3 dev.py pythons`` (`--tests`) leaves out the version that runs it, where `dev.py test` runs
+all. It also runs tests on the oldest and the newest version, and on this one those of an editable
+install. `--extended` runs them on each, and on Python 3.14 with the wheel of the stable ABI.
 """
 
 import argparse
@@ -37,7 +37,7 @@ TAGS = {
     "3.12": "cp312-abi3-manylinux",
     "3.13": "cp312-abi3-manylinux",
 }
-NEWEST = max(TAGS)
+OLDEST, *_, NEWEST = TAGS
 # No supported Debian has it, and pyenv only where it was built.
 EXTENDED = "3.14"
 # All tests run on it by `dev.py test`.
@@ -154,7 +154,7 @@ def try_version(environment: Environment, version: str, with_tests: bool) -> Non
     script = ROOT / "docs" / "examples" / "install.sh"
     environment.run("bash", script, WHEELS=str(DIST), PROJECT=str(project))
     try_extension(environment)
-    if not with_tests or OWN == version != NEWEST:
+    if not with_tests:
         return
     environment.install("-q", "-r", "requirements/test.txt", "usm-dlpack[test]")
     environment.run(environment.python, "-m", "usm_dlpack")
@@ -168,7 +168,7 @@ def try_version(environment: Environment, version: str, with_tests: bool) -> Non
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="run tests in each environment")
-    parser.add_argument("--extended", action="store_true", help=f"try Python {EXTENDED} too")
+    parser.add_argument("--extended", action="store_true", help=f"all versions, {EXTENDED} too")
     options = parser.parse_args()
     not_run = ""
     try:
@@ -186,11 +186,14 @@ def main() -> int:
             else:
                 interpreters[EXTENDED] = found
         sdist = make_sdist()
+        if options.tests and not options.extended and OWN != NEWEST:
+            interpreters.pop(OWN, None)
         for version, interpreter in interpreters.items():
+            with_tests = options.tests and (options.extended or version in (OLDEST, NEWEST))
             print(f"\n=== Python {version}", flush=True)
             environment = make_environment(f"python-{version}", interpreter)
             make_wheel(tools, environment, TAGS.get(version, TAGS[NEWEST]), sdist)
-            try_version(environment, version, options.tests)
+            try_version(environment, version, with_tests)
             shutil.rmtree(environment.folder)  # it takes two gigabytes
         tools.run("twine", "check", "--strict", *DIST.iterdir())
     except RefusalError as refusal:
