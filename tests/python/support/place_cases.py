@@ -102,9 +102,9 @@ def device_of_array(queue: Any) -> Any:
 CASES = (
     Case("`dpctl.SyclQueue`", KNOWS_A_QUEUE, (lambda queue: queue,)),
     Case('capsule "SyclQueueRef"', KNOWS_A_QUEUE, (lambda queue: queue._get_capsule(),)),
-    Case("object whose `_get_capsule()` is such a capsule", KNOWS_A_QUEUE, (Carrier,)),
+    Case("object with `_get_capsule()`, which returns such a capsule", KNOWS_A_QUEUE, (Carrier,)),
     Case(
-        "object whose `sycl_queue` is one of the above or an address, such as `torch.xpu.Stream`",
+        "object with `sycl_queue`, one of the above or an address (`torch.xpu.Stream`)",
         KNOWS_A_QUEUE,
         (
             with_queue,
