@@ -291,6 +291,14 @@ def test_the_overload_that_fits_gets_the_memory(ext, queue, memory, dtype):
     assert np.all(array.numpy() == 3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_each_overload_launches_the_kernel_of_its_element_type(ext, queue, dtype):
+    array = usm_dlpack.empty(100, dtype, device=queue)
+    array.copy_from(np.arange(100, dtype=dtype))
+    ext.scale(queue, array, 3)
+    assert np.array_equal(array.numpy(), 3 * np.arange(100))
+
+
 @pytest.mark.parametrize("factor", [1.0, 1], ids=["as it is", "converted"])
 def test_the_first_reason_is_raised_if_no_overload_takes_the_array(ext, doubles, factor):
     with refused("dtype_mismatch", "dtype", expected="float32", found="float64", wanted=ROW):

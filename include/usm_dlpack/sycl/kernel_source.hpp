@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <initializer_list>
 #include <list>
 #include <map>
 #include <mutex>
@@ -68,6 +69,12 @@ decltype(auto) view_of_argument(const Array& array) {
 template <class Argument>
 auto value_of_argument(const Argument& argument) {
   if constexpr (is_array<Argument>) {
+    using view_type = std::decay_t<decltype(view_of_argument(argument))>;
+    static_assert(
+        mapping_of<view_type>::is_always_exhaustive(),
+        "argument: expected a view without gaps (layout_right or layout_left), found "
+        "one with strides, which its pointer does not tell the kernel; pass "
+        "data_handle() and the strides in an ordered_section, or by_value(x)");
     return view_of_argument(argument).data_handle();
   } else {
     return argument;
@@ -179,10 +186,13 @@ class kernel_source {
   /// is done on return, unless the queue is in order and all arrays are `usm_array`s.
   ///
   /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
-  /// as its view by `by_value(x)`; then the build options name the folders of the headers. Any
-  /// other argument is passed as it is, and must have exactly the type of its parameter (`int`
-  /// is not `long`): OpenCL refuses another size, but nothing detects another type of the same
-  /// size. A pointer that is passed so is neither checked nor ordered.
+  /// as its view by `by_value(x)`; then the build options name the folders of the headers. A
+  /// view with strides is passed only by `by_value`, because its pointer does not tell them.
+  ///
+  /// Any other argument is passed as it is, and must have exactly the type of its parameter
+  /// (`int` is not `long`): OpenCL refuses another size, but nothing detects another type of
+  /// the same size. A pointer does not compile, because nothing could check or order its
+  /// memory: launch in an `ordered_section` of the arrays.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
   ///        declares, which nothing checks: an integer, mdspan's extents, or a `sycl::range`.
@@ -194,11 +204,16 @@ class kernel_source {
   /// @returns the kernel's event, complete if nothing was launched
   /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has
-  ///         parameters (on OpenCL and Level Zero, the only backends that report it), what the
-  ///         runtime throws for the launch, and of work that failed
+  ///         parameters (on OpenCL and Level Zero, the only backends that report it) and for
+  ///         one of another size (on OpenCL), what the runtime throws for the launch, and of
+  ///         work that failed
   template <class Extents, class... Arguments>
   sycl::event launch(const sycl::queue& queue, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {
+    static_assert((!std::is_pointer_v<Arguments> && ...),
+                  "argument: expected an array or a value, found a pointer, whose memory "
+                  "launch cannot check or order; pass the view, or an ordered_section of its "
+                  "arrays in place of the queue");
     ordered_section work(queue);
     return launch(work, name, extents, arguments...);
   }
@@ -206,7 +221,8 @@ class kernel_source {
   /// Launches a kernel in a section, without waiting for it: for functions that launch
   /// several. They run one after another, and after what the function itself submitted to the
   /// queue before; on an out-of-order queue the host waits for that. The section takes the
-  /// arrays that it does not have yet.
+  /// arrays that it does not have yet. A pointer is passed as it is: its array must be one of
+  /// the section.
   template <class Extents, class... Arguments>
   sycl::event launch(ordered_section& work, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {
@@ -219,10 +235,15 @@ class kernel_source {
       return {};
     }
     work.begin_launch();
-    return work.queue_.submit([&](sycl::handler& handler) {
-      handler.set_args(detail::value_of_argument(arguments)...);
-      handler.parallel_for(range, kernel);
-    });
+    try {
+      return work.queue_.submit([&](sycl::handler& handler) {
+        handler.set_args(detail::value_of_argument(arguments)...);
+        handler.parallel_for(range, kernel);
+      });
+    } catch (const sycl::exception& error) {
+      refuse_sizes(error, name, {sizeof(detail::value_of_argument(arguments))...});
+      throw;
+    }
   }
 
   /// Finds the kernel of a function, for a queue's context and device, to launch it by a
@@ -242,7 +263,8 @@ class kernel_source {
     if (!here.built->ext_oneapi_has_kernel(name)) {
       throw sycl::exception(make_error_code(sycl::errc::invalid),
                             "name: expected a kernel of the source, found \"" + name +
-                                "\"; correct it, or declare the kernel extern \"C\"");
+                                "\"; correct it, or declare the function extern \"C\" "
+                                "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<1>))");
     }
     return here.found.emplace(name, here.built->ext_oneapi_get_kernel(name)).first->second;
   }
@@ -297,6 +319,24 @@ class kernel_source {
           "arguments: expected " + detail::digits(expected) + " for the kernel \"" + name +
               "\", found " + detail::digits(found) + "; pass one for each of its parameters");
     }
+  }
+
+  /// Says which sizes a launch was refused for. The runtime does not say which ones it wants,
+  /// and its text alone tells this error from others.
+  static void refuse_sizes(const sycl::exception& error, const std::string& name,
+                           std::initializer_list<std::size_t> sizes) {
+    if (std::string(error.what()).find("INVALID_KERNEL_ARGUMENT_SIZE") == std::string::npos) {
+      return;
+    }
+    std::string found;
+    for (const std::size_t size : sizes) {
+      found += (found.empty() ? "" : ", ") + detail::digits(size);
+    }
+    throw sycl::exception(
+        make_error_code(sycl::errc::kernel_argument),
+        "arguments: expected the sizes of the parameters of the kernel \"" + name +
+            "\", found " + found +
+            " bytes; pass each with exactly its parameter's type, such as long{n} for a long");
   }
 
   template <class Extents>

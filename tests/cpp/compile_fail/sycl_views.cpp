@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host code that indexes device USM, views that change their USM kind, arrays of const
-// elements, pointers to tensors, numbers among the views of `check_queue`, and other extents
-// of a launch than one to three integers are refused when they are compiled.
+// elements, pointers to tensors, numbers among the views of `check_queue`, other extents of a
+// launch than one to three integers, and its arguments that are pointers or views with strides
+// are refused when they are compiled.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -19,6 +20,11 @@
 // expect: found another type; pass x.extents\(\) of a view
 // expect: extents: expected 1 to 3 dimensions, found another number;
 // expect: pass a sycl::range with some of them multiplied
+// expect: argument: expected an array or a value, found a pointer, whose memory launch cannot
+// expect: check or order; pass the view, or an ordered_section of its arrays in place of the queue
+// expect: argument: expected a view without gaps \(layout_right or layout_left\), found one with
+// expect: strides, which its pointer does not tell the kernel; pass data_handle\(\) and the strides
+// expect: in an ordered_section, or by_value\(x\)
 // expect: deleted function .*validate
 // expect: deleted function .*to_mdspan
 // clang-format on
@@ -40,6 +46,8 @@ const DLTensor& tensor_of(const DLTensor& tensor) { return tensor; }
 inline constexpr auto kind = sycl::usm::alloc::host;
 using number = int;
 inline constexpr int rank = 3;
+using strided = view;
+using section = usm_dlpack::ordered_section;
 #else
 using indexed = device_mdspan<view>;
 using wanted = shared_mdspan<view>;
@@ -49,6 +57,8 @@ const DLTensor* tensor_of(const DLTensor& tensor) { return &tensor; }
 inline constexpr auto kind = sycl::usm::alloc::unknown;
 using number = float;
 inline constexpr int rank = 4;
+using strided = md::mdspan<float, md::dextents<int, 1>, md::layout_stride>;
+using section = sycl::queue;
 #endif
 
 float indexed_on_host(const indexed& all) { return all[md_array<int, 1>{0}]; }
@@ -67,4 +77,11 @@ void launch(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
             const view& x) {
   kernels.launch(queue, "of", number{4}, x);
   kernels.launch(queue, "of", md::dextents<int, rank>(), x);
+}
+void launch_pointer(const usm_dlpack::kernel_source& kernels, section& work, const view& x) {
+  kernels.launch(work, "of", 4, x.data_handle() + 1);
+}
+void launch_strided(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
+                    const usm_dlpack::usm_array<strided>& x) {
+  kernels.launch(queue, "of", 4, x);
 }

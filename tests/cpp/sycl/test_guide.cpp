@@ -15,6 +15,7 @@ int rows_of_exported(float* memory, sycl::queue& queue) {  // 24 floats of USM
 
 #include <cstdio>
 #include <exception>
+#include <numeric>
 
 #include "opencl_objects.hpp"
 
@@ -83,6 +84,26 @@ usm_dlpack::managed_tensor share(sycl::queue& queue, std::shared_ptr<float> memo
   const matrix view(memory.get(), 4, 6);
   const DLDevice device = usm_dlpack::to_dlpack_tensor(view, queue).device();
   return usm_dlpack::to_managed_tensor(view, device, std::move(memory));
+}
+
+const usm_dlpack::kernel_source strided(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<2>))
+  void scale(float* x, long row_stride, long column_stride, long columns, float factor) {
+    const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<2>();
+    const long i = item.get_global_id(0), j = item.get_global_id(1);
+    if (j < columns) { x[i * row_stride + j * column_stride] *= factor; }
+  }
+)");
+
+using any_matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, usm_dlpack::layout_relaxed>;
+
+void scale(sycl::queue& queue, const any_matrix& x, float factor) {
+  usm_dlpack::ordered_section work(queue, x);  // checks and orders x, and waits at the end
+  float* first = x.data_handle() + x.mapping().element_offset();
+  strided.launch(work, "scale", x.extents(), first, long{x.stride(0)}, long{x.stride(1)},
+                 long{x.extent(1)}, factor);
 }
 
 std::vector<float> values_of(const DLTensor& tensor, sycl::queue& queue) {
@@ -157,6 +178,18 @@ TEST(Guide, AProducerLends) {
     usm_dlpack::validate(tensor);
     EXPECT_EQ(values_of(tensor, queue), twos);
   });
+}
+
+TEST(KernelSourceGuide, AKernelScalesTheElementsOfAnArrayWithStrides) {
+  sycl::queue queue = queue_on(0, sycl::property::queue::in_order());
+  const usm_dlpack::usm_array<usm_dlpack::shared_mdspan<matrix>> memory(
+      queue, Kokkos::dextents<int, 2>(4, 6));
+  std::iota(memory.data(), memory.data() + 24, 0.0F);
+  // Every second row, its columns 1 to 5 backwards.
+  scale(queue, any_matrix(memory.data() + 1, {Kokkos::dextents<int, 2>(2, 5), {12, -1}}), 10);
+  for (int k = 0; k < 24; ++k) {
+    EXPECT_EQ(static_cast<int>(memory.data()[k]), k % 12 > 0 && k % 12 < 6 ? 10 * k : k) << k;
+  }
 }
 
 TEST(Guide, ARefusalSaysWhichRuleIsBroken) {

@@ -88,13 +88,14 @@ TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
   const right_view from(given.as<float>(), 4, 6);
   const relaxed_view to(received.as<float>(),
                         relaxed_view::mapping_type(extents_type(4, 6), {-6, -1}));
+  const md::mdspan<long, md::extents<int, 10>> told_view(told.as<long>());
   source.launch(queue, "copy_backwards", sycl::nd_range<1>(24, 6), by_value(from),
-                by_value(to), told.as<long>());
+                by_value(to), told_view);
   queue.memcpy(numbers.data(), received.at(), sizeof numbers).wait();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     EXPECT_EQ(numbers[i], 2 * static_cast<float>(23 - i));
   }
-  const long* const first = told.as<long>();
+  const long* const first = told_view.data_handle();
   EXPECT_EQ(std::vector<long>(first, first + 10),
             (std::vector<long>{sizeof(right_view), sizeof(relaxed_view), 23, 24, 1, 5, 32, 6,
                                1, 4}));
@@ -172,7 +173,16 @@ TEST(KernelSource, ABuildOfKernelsThatFailsHasTheLogAndIsTriedAgain) {
       << sentence;
   std::ofstream(header) << "#define VALUE 2";
   EXPECT_NO_THROW(source.find(queue_on(), "set"));
-  EXPECT_EQ(refused(source, "get").first, sycl::errc::invalid);
+}
+
+TEST(KernelSource, AFunctionThatIsNotDeclaredAsAKernelIsRefused) {
+  static const kernel_source source(one_value + std::string("extern \"C\" void get(int*) {}"),
+                                    {"-DVALUE=1"});
+  const auto [code, sentence] = refused(source, "get");
+  EXPECT_EQ(code, sycl::errc::invalid);
+  EXPECT_EQ(sentence,
+            "name: expected a kernel of the source, found \"get\"; correct it, or declare the "
+            "function extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<1>))");
 }
 
 TEST(KernelSource, ATerminalIsToldOfTheFirstBuildOfKernels) {
@@ -321,7 +331,7 @@ TEST(KernelSource, ABuildOptionLetsALaunchHaveMoreWorkItemsThanAnIntHolds) {
   EXPECT_EQ(*x.data(), 7);
 }
 
-TEST(KernelSource, ALaunchOfAnotherNumberOfArgumentsThanTheKernelHasIsRefused) {
+TEST(KernelSource, ALaunchOfAnotherNumberOrOtherSizesOfArgumentsThanTheKernelHasIsRefused) {
   sycl::queue queue = queue_on();
   const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
   *x.data() = 5;
@@ -341,6 +351,10 @@ TEST(KernelSource, ALaunchOfAnotherNumberOfArgumentsThanTheKernelHasIsRefused) {
             "arguments: expected 2 for the kernel \"set\", found 1; pass one for each of its "
             "parameters");
   EXPECT_NE(refused_launch(7, 8).find("found 3"), std::string::npos);
+  EXPECT_EQ(
+      refused_launch(7L),
+      "arguments: expected the sizes of the parameters of the kernel \"set\", found 8, 8 "
+      "bytes; pass each with exactly its parameter's type, such as long{n} for a long");
   queue.wait();
   EXPECT_EQ(*x.data(), 5);
 }

@@ -212,6 +212,39 @@ void add_field(nanobind::module_& m) {
       .def_prop_ro("values", &field::view);
 }
 
+const usm_dlpack::kernel_source scales(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+
+  template <class Element>
+  void scale(Element* x, Element factor, long size) {
+    const long i = sycl::ext::oneapi::this_work_item::get_nd_item<1>().get_global_id(0);
+    if (i < size) { x[i] *= factor; }
+  }
+
+  #define SCALE(name, Element) \
+    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>)) \
+    void name(Element* x, Element factor, long size) { scale(x, factor, size); }
+  SCALE(scale_float, float)
+  SCALE(scale_int, int)
+)");
+
+template <class Element>
+auto scale(const char* kernel) {
+  using row = Kokkos::mdspan<Element, Kokkos::dextents<long, 1>>;
+  using array = usm_dlpack::owned_view<usm_dlpack::device_mdspan<row>>;
+  return [kernel](sycl::queue& queue, const array& x, Element factor) {
+    const long size = x.view().extent(0);
+    scales.launch(queue, kernel, size, x, factor, size);
+  };
+}
+
+void add_scale(nanobind::module_& m) {
+  using unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
+  m.def("scale", scale<float>("scale_float"), unlocked());
+  m.def("scale", scale<int>("scale_int"), unlocked());
+}
+
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
@@ -264,6 +297,7 @@ NB_MODULE(extension_under_test_module, m) {
           "row"_a.noconvert(), nb::is_operator())
       .def_ro("total", &row_sums::total);
   add_field(m);
+  add_scale(m);
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
