@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projects of users build against what they have of ours, or are told what is missing.
 
-Each is built where nothing else of ours is found. The projects of docs/examples/cmake and of
+Each is built where nothing else of ours is found. The projects of docs/how-to/cmake.md and of
 examples/, which have the installed package, are built by tests of their own.
 """
 
@@ -180,8 +180,12 @@ def test_sycl_that_the_user_points_to_is_not_passed_over(tmp_path, missing):
         (tmp_path / file).parent.mkdir(parents=True)
         if file != missing:
             (tmp_path / file).touch()
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
+        "find_package(usm_dlpack REQUIRED COMPONENTS sycl)\n"
+    )
     configure = (  # for an environment that has a SYCL
-        *("cmake", "-S", ROOT / "docs/examples/cmake/program", "-B", tmp_path / "build", PYTHON),
+        *("cmake", "-S", tmp_path, "-B", tmp_path / "build", PYTHON),
         f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
         f"-DUSM_DLPACK_SYCL_INCLUDE_DIR={tmp_path}/include",
         f"-DUSM_DLPACK_SYCL_LIBRARY={tmp_path}/lib/libsycl.so",

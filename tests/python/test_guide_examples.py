@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pages of docs/ show is run: Python, commands in a shell, and the C++ of errors.
 
-Python that needs a peer runs where it is: tests/interoperability/test_guide_examples.py. Other C++,
-CMake and shell scripts stand in files that other tests build or run.
+Python that needs a peer runs where it is: tests/interoperability/test_guide_examples.py. The
+projects of the page on CMake are built of its text. Other C++, CMake and shell scripts stand in
+files that other tests build or run.
 """
 
 import re
@@ -19,7 +20,6 @@ import pytest
 import usm_dlpack
 from memory_sources import new_queue
 
-EXAMPLES = guide.DOCS / "examples"
 OF_PEERS = {"dpnp", "mpi4py", "torch"}
 
 
@@ -52,8 +52,8 @@ def test_the_queue_of_pytorch_is_taken_as_its_page_says(tensor):
     assert names["take_for_pytorch"](tensor).sycl_queue == queue
 
 
-def console(page: str) -> list[str]:
-    return [text for language, text in guide.blocks_of(page) if language == "console"]
+def texts(page: str, wanted: str = "console") -> list[str]:
+    return [text for language, text in guide.blocks_of(page) if language == wanted]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,8 @@ def test_other_code_stands_in_a_file_that_is_built_or_run():
     )
     for page in guide.PAGES:
         for language, block in guide.blocks_of(page):
-            if language in ("cpp", "cmake", "sh") and page not in REFUSED_CPP:
+            built = page in REFUSED_CPP or block in (PROGRAM, PROGRAM_LISTS, EXTENSION_LISTS)
+            if language in ("cpp", "cmake", "sh") and not built:
                 assert lines_of(block) in sources, (page, block)
 
 
@@ -141,14 +142,17 @@ def test_the_reference_has_each_public_name():
     assert set(usm_dlpack.__all__) <= set(named)
 
 
-BUILD_PROGRAM, BUILD_EXTENSION, RUN, INSTALL, USE, COMPILE = console("how-to/cmake")
+BUILD_PROGRAM, RUN, BUILD_EXTENSION, INSTALL, USE, COMPILE = texts("how-to/cmake")
+PROGRAM_LISTS, EXTENSION_LISTS, _ = texts("how-to/cmake", "cmake")
+(PROGRAM,) = texts("how-to/cmake", "cpp")
+(PRINTED,) = texts("how-to/cmake", "text")
 
 
-def built_project(name: str, commands: str, folder: Path) -> Path:
-    project = folder / name
-    shutil.copytree(EXAMPLES / "cmake" / name, project)
-    shell(commands, project)
-    return project
+def project_of(folder: Path, lists: str, source: str, text: str) -> Path:
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(lists, encoding="utf-8")
+    (folder / source).write_text(text, encoding="utf-8")
+    return folder
 
 
 @pytest.mark.extended
@@ -159,8 +163,9 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_a_prefix_and_w
     clone.mkdir()
     for name in ("CMakeLists.txt", "LICENSE", "cmake", "include"):
         (clone / name).symlink_to(project_root / name)
-    project = built_project("program", BUILD_PROGRAM, tmp_path)
-    assert shell(RUN, project).stdout == "device 0\n"
+    project = project_of(tmp_path / "program", PROGRAM_LISTS, "program.cpp", PROGRAM)
+    shell(BUILD_PROGRAM, project)
+    assert shell(RUN, project).stdout == PRINTED
     shutil.rmtree(project / "build")
     shell(f"PREFIX={prefix}\n{INSTALL}", clone)
     assert {path.name for path in prefix.iterdir()} == {"include", "share"}
@@ -168,27 +173,26 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_a_prefix_and_w
     said = shell(f"PREFIX={prefix}\n{USE}", project).stdout
     for name in ("dlpack", "mdspan"):
         assert f"{prefix}/share/usm_dlpack/third_party/{name}\n" in said
-    assert shell(RUN, project).stdout == "device 0\n"
-    with (project / "program.cpp").open("a") as source:
-        source.write("#include <mdspan/mdspan.hpp>\nKokkos::dextents<int, 2> extents;\n")
+    assert shell(RUN, project).stdout == PRINTED
     shell(COMPILE, project)
-    assert shell(RUN.replace("build/", "./"), project).stdout == "device 0\n"
+    assert shell(RUN.replace("build/", "./"), project).stdout == PRINTED
 
 
 @pytest.mark.extended
-def test_the_extension_of_the_page_on_cmake_builds_and_refuses(tmp_path):
-    project = built_project("extension", BUILD_EXTENSION, tmp_path)
-    (extension,) = (project / "build").glob("mine.*.so")
+def test_the_first_extension_is_built_by_the_page_on_cmake(tmp_path):
+    source = texts("how-to/nanobind", "cpp")[0]
+    project = project_of(tmp_path / "mine", EXTENSION_LISTS, "guide_extension.cpp", source)
+    shell(BUILD_EXTENSION, project)
+    (extension,) = (project / "build").glob("guide_extension.*.so")
     # As installed at the top of site-packages: its run path leads to the environment's libsycl.
     path = subprocess.check_output(["readelf", "--dynamic", extension], text=True)
     assert "libsycl" in path
-    code = "import dpctl.memory, mine; print(mine.size(dpctl.memory.MemoryUSMDevice(4)))"
-    refused = shell(f"PYTHONPATH=build python -c '{code}'", project, 1)
-    assert "dtype: expected float32" in refused.stderr
+    program = guide.PROGRAMS["how-to/nanobind 1"]
+    assert program.run(tmp_path, PYTHONPATH=str(extension.parent)) == program.printed
 
 
 def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path):
-    show, select, forbid, search, show_two = console("how-to/devices")
+    show, select, forbid, search, show_two = texts("how-to/devices")
     told = [text for language, text in guide.blocks_of("how-to/devices") if language == "text"]
     selected = shell(select, tmp_path).stdout
     assert f" {usm_dlpack.root_device(0).name}\n" in shell(show, tmp_path).stdout
@@ -202,5 +206,5 @@ def test_the_commands_of_the_page_on_devices_do_what_it_says(tmp_path):
 def test_the_command_of_the_page_on_refusals_says_what_the_example_does(tmp_path):
     _, program = guide.programs_of("how-to/errors")
     (tmp_path / "explain.py").write_text(program.code, encoding="utf-8")
-    (command,) = console("how-to/errors")
+    (command,) = texts("how-to/errors")
     assert shell(command, tmp_path, 1).stdout == program.printed
