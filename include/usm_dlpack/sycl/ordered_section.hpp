@@ -64,8 +64,8 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// out-of-order queue has so far, and for the other queues that arguments know; between two
 /// in-order queues of one context an event orders the work instead.
 ///
-/// The destructor waits for the queue's work, unless the queue is in order and all arguments
-/// are `usm_array`s. An argument that is the caller's waits, because the caller may write to
+/// The destructor waits for the queue's work, unless the queue is in order and no argument is
+/// other than a `usm_array`. An argument that is the caller's waits, because the caller may write to
 /// it next, even if the work only reads it. A `usm_array` is the function's own; exporting it
 /// waits.
 ///

@@ -194,24 +194,6 @@ struct row_sums {
   void add(shared_mdspan<const_row> row) { total += of(row); }
 };
 
-// A class that keeps an array, and gives Python a tensor of it whenever that is asked for.
-struct field {
-  std::shared_ptr<usm_dlpack::usm_array<vector>> values;
-
-  field(const sycl::queue& queue, int size)
-      : values(std::make_shared<usm_dlpack::usm_array<vector>>(
-            queue, Kokkos::dextents<int, 1>(size))) {}
-  usm_dlpack::owned_view<vector> view() const {
-    return {values->view(), values->queue(), values};  // no copy
-  }
-};
-
-void add_field(nanobind::module_& m) {
-  nanobind::class_<field>(m, "Field")
-      .def(nanobind::init<const sycl::queue&, int>())
-      .def_prop_ro("values", &field::view);
-}
-
 const usm_dlpack::kernel_source scales(R"(
   #include <sycl/sycl.hpp>
   namespace experimental = sycl::ext::oneapi::experimental;
@@ -243,6 +225,24 @@ void add_scale(nanobind::module_& m) {
   using unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
   m.def("scale", scale<float>("scale_float"), unlocked());
   m.def("scale", scale<int>("scale_int"), unlocked());
+}
+
+// A class that keeps an array, and gives Python a tensor of it whenever that is asked for.
+struct field {
+  std::shared_ptr<usm_dlpack::usm_array<vector>> values;
+
+  field(const sycl::queue& queue, int size)
+      : values(std::make_shared<usm_dlpack::usm_array<vector>>(
+            queue, Kokkos::dextents<int, 1>(size))) {}
+  usm_dlpack::owned_view<vector> view() const {
+    return {values->view(), values->queue(), values};  // no copy
+  }
+};
+
+void add_field(nanobind::module_& m) {
+  nanobind::class_<field>(m, "Field")
+      .def(nanobind::init<const sycl::queue&, int>())
+      .def_prop_ro("values", &field::view);
 }
 
 }  // namespace
@@ -279,6 +279,7 @@ NB_MODULE(extension_under_test_module, m) {
       },
       "arrays"_a);
   m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
+  add_scale(m);
   nb::class_<row_sums>(m, "RowSums")
       .def(nb::init<>())
       .def(
@@ -297,7 +298,6 @@ NB_MODULE(extension_under_test_module, m) {
           "row"_a.noconvert(), nb::is_operator())
       .def_ro("total", &row_sums::total);
   add_field(m);
-  add_scale(m);
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
