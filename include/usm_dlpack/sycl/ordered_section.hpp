@@ -64,10 +64,10 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// out-of-order queue has so far, and for the other queues that arguments know; between two
 /// in-order queues of one context an event orders the work instead.
 ///
-/// The destructor waits for the queue's work, unless the queue is in order and no argument is
-/// other than a `usm_array`. An argument that is the caller's waits, because the caller may write to
-/// it next, even if the work only reads it. A `usm_array` is the function's own; exporting it
-/// waits.
+/// The destructor waits for the queue's work, unless the queue is in order and the arguments
+/// are only `usm_array`s, or none. An argument that is the caller's waits, because the caller
+/// may write to it next, even if the work only reads it. A `usm_array` is the function's own;
+/// exporting it waits.
 ///
 /// A plain view knows no queue: take an `owned_view` or `any_view` if another queue than the
 /// function's may work on the array.
