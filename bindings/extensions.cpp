@@ -198,15 +198,21 @@ offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noex
   return status == 0 ? answer : offer::failed;
 }
 
-PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue* queue,
+const sycl::queue* queue_on(std::int32_t device_id) noexcept {
+  const inside_module inside;
+  const sycl::queue* found = nullptr;
+  guarded([&] { found = &package_queue(device_id); });
+  return found;
+}
+
+PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue& queue,
                             const requirements& wanted) noexcept {
   const inside_module inside;
   PyObject* made = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
     check_process();
-    proved_tensor proved =
-        prove(std::move(owned), queue == nullptr ? std::nullopt : std::optional(*queue));
+    proved_tensor proved = prove(std::move(owned), queue);
     detail::check_kind(proved.proof, wanted);
     made = make_tensor(std::move(proved)).release().ptr();
   });
@@ -220,7 +226,9 @@ void free_after_work(const sycl::queue& queue, void* address) noexcept {
 std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
   try {
     check_process();
-    run_unlocked([&queue] { detail::wait_in_turn(queue); });
+    if (!detail::is_idle(queue)) {  // taking the GIL back from busy threads is slow
+      run_unlocked([&queue] { detail::wait_in_turn(queue); });
+    }
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -239,6 +247,7 @@ void drop(PyObject* object) noexcept { const python_reference last(object); }
 void register_package_interface(guarded_module& module) {
   static constexpr package_interface table{package_interface::known_version,
                                            &ask,
+                                           &queue_on,
                                            &make_known_tensor,
                                            &drop,
                                            &free_after_work,

@@ -11,10 +11,11 @@ namespace usm_dlpack::python {
 
 namespace nb = nanobind;
 
-/// This package's queue on a root device: in order, in the default context. It stays at one
-/// address for the life of the process, for two reasons. The C exchange API gives the address
-/// away. And if several threads destroy queues right after their work, the OpenCL CPU driver
-/// hangs (intel-opencl-rt 2026.2).
+/// This package's queue on a root device: in order, in the default context. It is also the
+/// queue of arrays that know none. It stays at one address for the life of the process, for
+/// two reasons. The C exchange API and extensions get the address. And if several threads
+/// destroy queues right after their work, the OpenCL CPU driver hangs (intel-opencl-rt
+/// 2026.2).
 /// @throws conversion_error as `root_device`
 sycl::queue& package_queue(std::int32_t device_id);
 

@@ -57,14 +57,9 @@ void laplacian_into(sycl::queue& queue, const owned_view<grid<const float>>& x,
 
 // To a new array on the queue of x.
 usm_dlpack::usm_array<grid<float>> laplacian(const owned_view<grid<const float>>& x) {
-  if (!x.queue()) {
-    throw std::invalid_argument(
-        "laplacian: x: expected an array with a sycl_queue, found one without; pass "
-        "usm_dlpack.from_dlpack(x, device=dpctl.SyclQueue())");
-  }
   const auto extents = x.view().extents();
-  usm_dlpack::usm_array<grid<float>> out(*x.queue(), extents);
-  kernels.launch(*x.queue(), "laplacian", extents, x, out, extents.extent(0),
+  usm_dlpack::usm_array<grid<float>> out(x.queue(), extents);
+  kernels.launch(x.queue(), "laplacian", extents, x, out, extents.extent(0),
                  extents.extent(1));
   return out;
 }

@@ -55,11 +55,7 @@ const place& place_of(const sycl::queue& queue) {
 template <class Element>
 owned_view<product<Element>> matmul(owned_view<matrix<Element>> a,
                                     owned_view<matrix<Element>> b, const sycl::queue* queue) {
-  if (queue == nullptr && !a.queue()) {
-    throw std::invalid_argument(
-        "queue: expected one for an array without sycl_queue, found None; pass it");
-  }
-  const place& where = place_of(queue != nullptr ? *queue : *a.queue());
+  const place& where = place_of(queue != nullptr ? *queue : a.queue());
   const memory x = onednn_dlpack::make_memory(*a.managed(), where.engine);
   const memory y = onednn_dlpack::make_memory(*b.managed(), where.engine);
   if (a.view().extent(1) != b.view().extent(0)) {

@@ -34,13 +34,14 @@ const usm_dlpack::kernel_source kernels(R"(
   }
 )");
 
-// To a new array.
+// To a new array on the queue of x.
 usm_dlpack::usm_array<device_array<float, 1>> row_sums(
-    sycl::queue& queue, const owned_view<device_array<const float, 2>>& x) {
+    const owned_view<device_array<const float, 2>>& x) {
   const auto shape = x.view().extents();
   usm_dlpack::usm_array<device_array<float, 1>> out(
-      queue, Kokkos::dextents<std::int64_t, 1>(shape.extent(0)));
-  kernels.launch(queue, "row_sums", shape.extent(0), x, out, shape.extent(0), shape.extent(1));
+      x.queue(), Kokkos::dextents<std::int64_t, 1>(shape.extent(0)));
+  kernels.launch(x.queue(), "row_sums", shape.extent(0), x, out, shape.extent(0),
+                 shape.extent(1));
   return out;
 }  // the kernel is done: the caller may write to x at once
 
@@ -49,5 +50,5 @@ usm_dlpack::usm_array<device_array<float, 1>> row_sums(
 PYBIND11_MODULE(row_sums, m) {
   usm_dlpack::load_package();
   // Other Python threads run while the kernel is built.
-  m.def("row_sums", &row_sums, "queue"_a, "x"_a, py::call_guard<py::gil_scoped_release>());
+  m.def("row_sums", &row_sums, "x"_a, py::call_guard<py::gil_scoped_release>());
 }

@@ -34,7 +34,7 @@ from capsules import (
     name_of,
 )
 from dpctl import memory as usm
-from memory_sources import TypedArray, address_of, allocate
+from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import PendingFill, answer_behind
 from refusals import refused, wrong_argument
 from threads_at_once import THREADS, at_once
@@ -580,6 +580,20 @@ def test_a_class_gives_a_tensor_of_its_array_as_often_as_it_is_asked(ext, queue)
     assert first.numpy().tolist() == [0, 1, 2]
 
 
+def test_memory_of_ones_own_becomes_a_tensor(ext, queue):
+    made = ext.allocated(queue, 3)
+    assert (made.shape, made.usm_type, made.sycl_queue) == ((3,), "device", queue)
+
+
+def test_any_array_is_dispatched_by_its_dtype(ext, floats, doubles, memory):
+    for x in (doubles, floats):
+        x.copy_from(np.ones(x.shape, x.dtype))
+        ext.clear(x)
+        assert not np.any(x.numpy())
+    with refused("dtype_mismatch", "dtype", expected="float32", found="int16", wanted=None):
+        ext.clear(to_dlpack_tensor(memory, dtype="int16"))
+
+
 def test_views_in_a_list_live_as_long_as_the_call(ext, queue):
     kept = [shared_floats(queue, [n, n + 1]) for n in range(20)]
     arrays = [ForeignArray(ForeignTensor(one.data, shape=(2,))) for one in kept]
@@ -712,12 +726,12 @@ def test_a_kept_view_keeps_the_array_and_knows_its_queue(ext, queue):
 
 def test_a_kept_view_knows_the_queue_that_an_object_or_its_table_says(ext, queue, shared):
     foreign = ForeignTensor(shared.data, shape=(4,))
-    silent, saying, table = ForeignArray(foreign), ForeignArray(foreign), Table(foreign)
+    saying, table = ForeignArray(foreign), Table(foreign)
     saying.sycl_queue = queue
     table.stream = queue.addressof_ref()  # as PyTorch's tensors say it
-    for array, said in ((silent, None), (saying, queue), (table.array(), queue)):
+    for array in (saying, table.array()):
         ext.keep(array)
-        assert ext.kept_queue() == said
+        assert ext.kept_queue() == queue
         ext.drop_on_a_thread()
 
 
@@ -805,7 +819,7 @@ def test_objects_of_dpctl_come_back_and_others_are_no_argument(ext, queue):
 
 def test_events_order_work(ext, queue):
     pending = PendingFill(queue)
-    x = to_dlpack_tensor(pending.memory, dtype="float32")
+    x = to_dlpack_tensor(pending.memory, dtype="float32", queue=new_queue())
     event = ext.fill_after(queue, x, depends=[pending.event])
     assert type(event) is dpctl.SyclEvent
     assert pending.is_pending
@@ -965,6 +979,14 @@ def test_an_array_goes_while_work_before_it_needs_the_gil(folder, succeed):
     assert printed == "scratch: expected no failure, found one as asked for\nfine\n"
 
 
+def test_a_kernel_on_the_queue_of_an_array_of_numpy_returns_a_number(folder, succeed):
+    code = """
+x, y = (usm_dlpack.from_dlpack(np.arange(n, n + 3, dtype="f4"), device="cpu") for n in (0, 1))
+print(x.sycl_queue, ext.dot(x, y))
+"""
+    assert succeed(_IN_A_NEW_PROCESS + code, arguments=(folder,)) == "None 8.0\n"
+
+
 _WITHOUT_THE_PACKAGE = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -978,7 +1000,7 @@ else:
     print(len(dpctl.get_devices()), "device")
 """
 _CORE = "import usm_dlpack._core as core; "
-_EXPECTED = "usm_dlpack: expected a package with the interface 9, found none; build the extension "
+_EXPECTED = "usm_dlpack: expected a package with the interface 10, found none; build the extension "
 
 
 @pytest.mark.parametrize(

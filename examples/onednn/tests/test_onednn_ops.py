@@ -45,6 +45,12 @@ def test_a_chain_of_products(queue: Any) -> None:
     assert np.array_equal(onednn_ops.matmul(first, make(a, queue)).numpy(), a @ b @ a)  # waits
 
 
+def test_arrays_without_a_queue() -> None:
+    x = usm_dlpack.from_dlpack(ONES, device=usm_dlpack.root_device(0))
+    assert x.sycl_queue is None
+    assert np.array_equal(onednn_ops.matmul(x, x).numpy(), 3 * ONES)
+
+
 @pytest.mark.parametrize(
     ("shape", "strides"),
     [((4, 3), (1, 6)), ((4, 3), (0, 1)), ((4, 3), (8, 2)), ((0, 3), (3, 1)), ((4, 0), (1, 1))],

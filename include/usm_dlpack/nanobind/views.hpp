@@ -62,7 +62,8 @@ class view_parameter : public kept_argument<Made> {
 
 namespace nanobind::detail {
 
-/// Caster of a view that lives as long as the call.
+/// Caster of a view that lives as long as the call. It knows no queue, so the array's is
+/// waited for.
 template <typename View>
 struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
     : usm_dlpack::detail::view_parameter<View, View> {
@@ -75,10 +76,11 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "cast to an owned_view");
       }
-      this->value.emplace(view);
       if (cleanup != nullptr) {  // nb::isinstance has none
+        array.wait();
         cleanup->append(handle(array.owner()).inc_ref().ptr());
       }
+      this->value.emplace(view);
     });
   }
 

@@ -58,7 +58,8 @@ class pybind11_view_parameter : public argument_value<Made> {
 
 namespace pybind11::detail {
 
-/// Caster of a view that lives as long as the call. `py::cast` to a view needs a call, too.
+/// Caster of a view that lives as long as the call. It knows no queue, so the array's is
+/// waited for. `py::cast` to a view needs a call, too.
 template <typename View>
 class type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
     : public usm_dlpack::detail::pybind11_view_parameter<View, View> {
@@ -68,6 +69,7 @@ class type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   bool load(handle source, bool convert) {
     return this->take(source, convert, [&](const View& view, const auto& array) {
       loader_life_support::add_patient(array.owner());
+      array.wait();
       this->value.emplace(view);
     });
   }

@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -38,9 +37,8 @@ class any_view {
  public:
   /// Holds a proved import.
   /// @pre `proof` is of the tensor of `managed`, which is not null
-  any_view(const usm_allocation& proof, std::optional<sycl::queue> queue,
-           managed_tensor managed)
-      : proof_(proof), queue_(std::move(queue)), managed_(std::move(managed)) {}
+  any_view(const usm_allocation& proof, const sycl::queue& queue, managed_tensor managed)
+      : proof_(proof), queue_(queue), managed_(std::move(managed)) {}
 
   DLDataType dtype() const noexcept { return managed_->dl_tensor.dtype; }
   std::int32_t ndim() const noexcept { return managed_->dl_tensor.ndim; }
@@ -57,8 +55,8 @@ class any_view {
   std::int32_t device_id() const noexcept { return proof_.device_id(); }
   /// What was proved of the memory.
   const usm_allocation& allocation() const noexcept { return proof_; }
-  /// The queue that may still work on the memory; none if the array reports none.
-  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+  /// The queue that may still work on the memory, as `owned_view::queue`.
+  const sycl::queue& queue() const noexcept { return queue_; }
 
   /// The array as a view, which lives as long as this.
   /// @throws conversion_error as for a parameter of this type: `dtype_mismatch`,
@@ -81,7 +79,7 @@ class any_view {
   template <class Owned, std::enable_if_t<detail::is_owned_view<Owned>, int> = 0>
   Owned as() && {
     const auto view = as_lvalue().template as<typename Owned::view_type>();
-    return {view, std::move(queue_), std::move(managed_)};
+    return {view, std::move(managed_), queue_};
   }
 
   /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
@@ -102,7 +100,7 @@ class any_view {
   }
 
   usm_allocation proof_;
-  std::optional<sycl::queue> queue_;
+  sycl::queue queue_;
   managed_tensor managed_;
 };
 

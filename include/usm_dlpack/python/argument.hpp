@@ -16,10 +16,12 @@
 #include <usm_dlpack/python/package.hpp>
 #include <usm_dlpack/python/signature.hpp>
 #include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/queues.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -68,15 +70,32 @@ class array_offer {
     return detail::make_view<View>(tensor_.described, tensor_.structure(), storage);
   }
 
+  /// Waits for the array's queue, if it has one, so that its values are finished.
+  void wait() const {
+    if (tensor_.queue) {
+      wait_for_work.load(std::memory_order_acquire)(*tensor_.queue);
+    }
+  }
   /// A view of the array that keeps it alive.
   template <class View>
   owned_view<View> own(const View& view) const {
-    return {view, tensor_.queue, keeper()};
+    return {view, keeper(), queue()};
   }
   /// The array, whatever its type, that keeps it alive.
-  any_view own() const { return {tensor_.proof, tensor_.queue, keeper()}; }
+  any_view own() const { return {tensor_.proof, queue(), keeper()}; }
 
  private:
+  /// The array's queue; the package's if it has none, because then its work has finished.
+  const sycl::queue& queue() const {
+    if (tensor_.queue) {
+      return *tensor_.queue;
+    }
+    const sycl::queue* found = package_interface::get().queue_on(tensor_.proof.device_id());
+    if (found == nullptr) {
+      throw python_exception();
+    }
+    return *found;
+  }
   managed_tensor keeper() const {
     return usm_dlpack::to_managed_tensor(tensor_.described, python_owner(owner()),
                                          tensor_.flags & ~flag::is_copied);
@@ -161,9 +180,9 @@ python_object make_tensor(Owned result, const requirements& wanted) {
     refuse(errc::request_unsupported, "return", "a view with an owner",
            "one that was moved from or released", "return it before that");
   }
-  const std::optional<sycl::queue> queue = result.queue();
+  const sycl::queue& queue = result.queue();
   return checked(package_interface::get().make_tensor(std::move(result).release().release(),
-                                                      queue ? &*queue : nullptr, wanted));
+                                                      queue, wanted));
 }
 
 // The results of functions: null with the Python error set if they are refused.

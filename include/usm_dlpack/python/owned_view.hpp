@@ -12,7 +12,6 @@
 #include <usm_dlpack/sycl/usm_array.hpp>
 
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -68,7 +67,7 @@ decltype(auto) any_thread_owner(Owner&& owner) {
 /// shares the memory. As a parameter, or cast of a Python object, it keeps the array's memory
 /// alive for as long as it lives, on any thread. Movable, not copyable.
 ///
-/// Nothing here waits: wait for pending work, or order your work behind it.
+/// Nothing here waits: order your work behind `queue()`, as `ordered_section` does, or wait.
 template <class View>
 class owned_view {
  public:
@@ -105,16 +104,18 @@ class owned_view {
 
   /// Holds a proved import. Const elements make the tensor read-only for later consumers.
   /// @pre `view` was made of `managed`
-  owned_view(const View& view, std::optional<sycl::queue> queue, managed_tensor managed)
-      : view_(view), queue_(std::move(queue)), managed_(std::move(managed)) {
+  owned_view(const View& view, managed_tensor managed, const sycl::queue& queue)
+      : view_(view), queue_(queue), managed_(std::move(managed)) {
     if (managed_ != nullptr) {
       managed_.get()->flags |= detail::flags_of<View>();
     }
   }
 
   const View& view() const noexcept { return view_; }
-  /// The queue that may still work on the memory; none if the array reports none.
-  const std::optional<sycl::queue>& queue() const noexcept { return queue_; }
+  /// The queue that may still work on the memory. If a parameter's array knows none, its work
+  /// has finished, and this is an in-order queue of the package on the array's root device,
+  /// the same one for all such arrays.
+  const sycl::queue& queue() const noexcept { return queue_; }
   /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
   const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
   /// Gives the managed tensor away; null after `release`.
@@ -140,7 +141,7 @@ class owned_view {
   }
 
   View view_;
-  std::optional<sycl::queue> queue_;
+  sycl::queue queue_;
   managed_tensor managed_;
 };
 

@@ -30,7 +30,7 @@ enum class offer { made, other_type, no_array, refused, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 9;
+  static constexpr std::uint32_t known_version = 10;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -41,8 +41,11 @@ struct package_interface {
   /// others
   ///        is `other_type`, of which only `described`, `flags` and `owner` are set
   offer (*ask)(PyObject* array, const requirements& wanted, proved_tensor& out) noexcept;
+  /// The package's in-order queue on a root device, for arrays without a queue; kept for the
+  /// life of the process. Null if it fails.
+  const sycl::queue* (*queue_on)(std::int32_t device_id) noexcept;
   /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
-  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, const sycl::queue* queue,
+  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, const sycl::queue& queue,
                            const requirements& wanted) noexcept;
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -69,8 +68,8 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// may write to it next, even if the work only reads it. A `usm_array` is the function's own;
 /// exporting it waits.
 ///
-/// A plain view knows no queue: take an `owned_view` or `any_view` if another queue than the
-/// function's may work on the array.
+/// A plain view knows no queue: its work must have finished, as it has for a parameter of a
+/// Python function.
 ///
 /// `kernel_source::launch` takes a section in place of a queue, for several kernels.
 ///
@@ -147,17 +146,17 @@ class ordered_section {
   template <class Argument>
   void begin_behind(const Argument& argument) {
     if constexpr (detail::knows_queue<Argument>) {
-      const std::optional<sycl::queue> known = argument.queue();
-      if (!known || *known == queue_ ||
-          std::find(others_.begin(), others_.end(), *known) != others_.end()) {
+      const sycl::queue& known = argument.queue();
+      if (known == queue_ ||
+          std::find(others_.begin(), others_.end(), known) != others_.end()) {
         return;
       }
-      others_.push_back(*known);
-      if (known->get_context() == queue_.get_context() &&
-          (!waits_ || (known->is_in_order() && is_in_order_))) {
-        detail::order_by_event(*known, queue_);
+      others_.push_back(known);
+      if (known.get_context() == queue_.get_context() &&
+          (!waits_ || (known.is_in_order() && is_in_order_))) {
+        detail::order_by_event(known, queue_);
       } else {
-        wait(*known);
+        wait(known);
         waits_at_end_ = true;
       }
     }

@@ -15,10 +15,10 @@ namespace usm_dlpack_test {
 template <class View>
 struct known_view {
   View of;
-  std::optional<sycl::queue> by;
+  sycl::queue by;
 
   const View& view() const { return of; }
-  const std::optional<sycl::queue>& queue() const { return by; }
+  const sycl::queue& queue() const { return by; }
 };
 
 inline sycl::queue new_queue(bool is_in_order) {

@@ -56,10 +56,10 @@ TEST(OrderedSection, TheEndWaitsForArgumentsThatTheCallerMayWriteNext) {
     const memory_of_two two(queue);
     const usm_array<row> result(queue, md::dextents<int, 1>(4));
     expect_end_to_wait(true, queue, two.read, two.written);
-    expect_end_to_wait(true, queue, known_view<row>{two.written, {}});
+    expect_end_to_wait(true, queue, known_view<row>{two.written, queue});
     // The caller may write to it by an operation that ignores the order of the queue.
     expect_end_to_wait(true, queue, two.read);
-    expect_end_to_wait(true, queue, known_view<const_row>{two.read, {}}, result);
+    expect_end_to_wait(true, queue, known_view<const_row>{two.read, queue}, result);
     // Nothing else would order later work on an out-of-order queue.
     expect_end_to_wait(!in_order, queue, result);
     expect_end_to_wait(!in_order, queue);
@@ -134,7 +134,7 @@ TEST(OrderedSection, AQueueIsRefusedAsByCheckQueue) {
                  "queue");
   std::array<int, 4> on_stack{};
   EXPECT_REFUSAL(
-      ordered_section(queue, two.read, known_view<row>{row(on_stack.data(), 4), {}}),
+      ordered_section(queue, two.read, known_view<row>{row(on_stack.data(), 4), queue}),
       errc::pointer_unknown, "data", "USM of the given context",
       "an allocation unknown to it, for view 2");
 }

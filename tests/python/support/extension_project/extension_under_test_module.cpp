@@ -245,6 +245,58 @@ void add_field(nanobind::module_& m) {
       .def_prop_ro("values", &field::view);
 }
 
+// Arguments, and the queues that may still work on them.
+using vector_argument = usm_dlpack::owned_view<vector>;
+
+const usm_dlpack::kernel_source kernels(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::single_task_kernel))
+  void dot(const float* x, const float* y, float* sum, int size) {
+    *sum = 0;
+    for (int i = 0; i < size; ++i) { *sum += x[i] * y[i]; }
+  }
+)");
+
+float dot(const vector_argument& x, const vector_argument& y) {
+  const int size = x.view().extent(0);
+  if (size != y.view().extent(0)) {
+    throw std::invalid_argument("dot: y: expected the size of x, found another");
+  }
+  usm_dlpack::usm_array<usm_dlpack::host_mdspan<row>> sum(x.queue(),
+                                                          Kokkos::dextents<int, 1>(1));
+  kernels.launch(x.queue(), "dot", 1, x, y, sum, size);  // done on return
+  return *sum.data();
+}
+
+void add_dot(nanobind::module_& m) {  // other threads run while the kernel is built
+  m.def("dot", &dot, nanobind::call_guard<nanobind::gil_scoped_release>());
+}
+
+usm_dlpack::owned_view<vector> allocated(const sycl::queue& queue, int size) {
+  const std::shared_ptr<float> memory(sycl::malloc_device<float>(size, queue),
+                                      [queue](float* p) { sycl::free(p, queue); });
+  return {vector(memory.get(), size), queue, memory};
+}
+
+template <class Element>
+using row_of = Kokkos::mdspan<Element, Kokkos::dextents<int, 1>>;
+
+template <class View>
+void clear(sycl::queue queue, View x) {
+  queue.memset(x.data_handle(), 0, x.size() * sizeof(typename View::element_type));
+}
+
+void clear_any(const usm_dlpack::any_view& x) {
+  usm_dlpack::ordered_section work(x.queue(), x);
+  if (x.dtype().bits == 64) {
+    clear(x.queue(), x.as<row_of<double>>());
+  } else {
+    clear(x.queue(), x.as<row_of<float>>());  // refuses what is neither, as a parameter does
+  }
+}
+
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
@@ -298,6 +350,9 @@ NB_MODULE(extension_under_test_module, m) {
           "row"_a.noconvert(), nb::is_operator())
       .def_ro("total", &row_sums::total);
   add_field(m);
+  add_dot(m);
+  m.def("allocated", &allocated);
+  m.def("clear", &clear_any);
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
@@ -345,7 +400,7 @@ NB_MODULE(extension_under_test_module, m) {
     return nb::try_cast(x, queue);
   });
   m.def("try_cast_to_owned", [](nb::handle x) {
-    owned_view<row> view(row{}, {}, {});
+    owned_view<row> view(row{}, nullptr, sycl::queue());
     return nb::try_cast(x, view);
   });
   m.def("cast_to_queue", [](nb::handle x) { return nb::cast<sycl::queue>(x); });
@@ -398,7 +453,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("result_of_nobody", [](const sycl::queue& q) { return self_owned(q, 3).view(); });
   m.def("drop_owners", &drop_owners, "queue"_a, "owner"_a, "count"_a);
   m.def("copied", [](owned_view<const_row> x, const counter& c) {
-    sycl::queue queue = x.queue().value();
+    sycl::queue queue = x.queue();
     usm_array<row> made(queue, x.view().extents());
     queue.copy(x.view().data_handle(), made.data(), x.view().size());
     return owned_view<const_row>(std::move(made), std::move(x), c.alive);
@@ -453,6 +508,6 @@ NB_MODULE(extension_under_test_module, m) {
   });
   m.def("constant_to_ndarray", [](owned_view<const_row> x) {
     const row view(const_cast<float*>(x.view().data_handle()), x.view().extents());
-    return show<row>({view, x.queue(), std::move(x).release()});
+    return show<row>({view, std::move(x).release(), x.queue()});
   });
 }

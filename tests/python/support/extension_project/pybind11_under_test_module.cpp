@@ -125,6 +125,12 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
     static_cast<void>(std::move(x).release());
     return x;
   });
+  m.def("copied", [](const owned_view<const_row>& x) {
+    usm_array<row> made(x.queue(), x.view().extents());
+    ordered_section work(made.queue(), x, made);
+    sycl::queue(made.queue()).copy(x.view().data_handle(), made.data(), x.view().size());
+    return made;
+  });
   m.def("two_given_back", [](owned_view<const_row> x, any_view y) {
     return std::make_tuple(std::move(x), std::move(y));
   });

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queue of an array that a nanobind or pybind11 extension takes, shown with work in flight."""
+
+from collections.abc import Callable
+from typing import Any
+
+import extension_under_test
+import numpy as np
+import pytest
+from capsules import ForeignArray, ForeignTensor
+from pending_work import PendingFill, answer_behind
+from refusals import refused
+from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
+
+NANOBIND, PYBIND11 = extension_under_test.NAME, "pybind11_under_test_module"
+
+
+@pytest.fixture(params=[NANOBIND, PYBIND11])
+def ext(request: pytest.FixtureRequest) -> Any:
+    return extension_under_test.load(request.param)
+
+
+PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
+    "a view": lambda ext, x: ext.rank_one(x),
+    "an optional": lambda ext, x: ext.maybe(x),
+    "a pointer": lambda ext, x: ext.maybe_pointer(x),
+    "in a list": lambda ext, x: getattr(ext, SIZES[ext.__name__])([x]),
+}
+SIZES = {NANOBIND: "count_variants", PYBIND11: "sizes"}
+
+
+@pytest.mark.parametrize("call", PARAMETERS.values(), ids=PARAMETERS)
+def test_the_values_of_a_plain_view_are_finished(ext, producer, start, call):
+    pending: PendingFill = start(producer)
+    x = to_dlpack_tensor(pending.memory, dtype="f4", queue=producer)
+    answer_behind(pending, lambda: call(ext, x))
+
+
+def test_an_array_that_is_not_taken_is_not_waited_for(ext, producer, start):
+    pending: PendingFill = start(producer)
+    x = to_dlpack_tensor(pending.memory, dtype="f4", queue=producer)
+    with refused("dtype_mismatch", "dtype", wanted=None):
+        ext.rank_one(to_dlpack_tensor(x, dtype="i4"))
+    with refused("layout_mismatch", "strides[0]", wanted=None):
+        ext.rank_one(to_dlpack_tensor(x, shape=(6,), strides=(2,)))
+    assert ext.__name__ == PYBIND11 or ext.is_row(x)
+    assert pending.is_pending
+
+
+def test_an_owned_view_waits_for_nothing(ext, producer, start):
+    pending: PendingFill = start(producer)
+    x = to_dlpack_tensor(pending.memory, dtype="f4", queue=producer)
+    assert ext.given_back(x).sycl_queue == producer
+    assert pending.is_pending
+
+
+def test_an_array_without_a_queue_gets_one_of_the_package(ext, queue):
+    x = from_dlpack(np.arange(3, dtype="f4"), device=root_device(0))
+    foreign = ForeignArray(ForeignTensor(x.data, shape=(3,)))
+    assert x.sycl_queue is None
+    made = ext.copied(x, ext.Counter()) if ext.__name__ == NANOBIND else ext.copied(x)
+    assert made.numpy().tolist() == [0, 1, 2]
+    assert made.sycl_queue.is_in_order
+    assert made.sycl_queue.sycl_context == queue.sycl_context
+    assert made.sycl_queue.sycl_device == queue.sycl_device
+    for array in (x, foreign):
+        assert ext.given_back(array).sycl_queue == made.sycl_queue
+    assert x.sycl_queue is None
