@@ -9,7 +9,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -27,23 +26,6 @@ inline bool is_first_round(std::uint32_t flags) noexcept {
 /// Whether an object is converted by `nb::cast`, and not as an argument.
 inline bool is_cast(std::uint32_t flags) noexcept {
   return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::manual)) != 0;
-}
-
-/// Notes in a call's cleanup list that an overload took an object in the first round. The None
-/// before it tells a note from what only keeps an array alive.
-inline void note_taken(nb::handle object, nb::detail::cleanup_list& call) noexcept {
-  call.append(nb::none().release().ptr());
-  call.append(object.inc_ref().ptr());
-}
-
-/// Whether an overload took an object in the first round.
-inline bool was_taken(nb::handle object, const nb::detail::cleanup_list& call) noexcept {
-  for (std::size_t i = 2; i < call.size(); ++i) {
-    if (call[i] == object.ptr() && nb::handle(call[i - 1]).is_none()) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// Raises an interrupt that nobody raised, as soon as this thread runs Python code again.

@@ -16,6 +16,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -32,9 +33,30 @@ inline void set_no_array() noexcept {
       "array itself");
 }
 
-/// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
-/// next overload try in the first round, and in the second if another one took the array
-/// before; every other error is kept, and raised when the function would take its arguments.
+/// Whether an overload leaves an array to another one: in the first round, and in the second
+/// if more fitted another overload. A note in the call's cleanup list is how much fitted, as a
+/// number, and the array, which is last, because nanobind takes what is last for the argument.
+inline bool leaves(nb::handle array, fit reached, std::uint32_t flags,
+                   nb::detail::cleanup_list* call) noexcept {
+  if (call == nullptr || is_cast(flags)) {  // nb::isinstance, nb::cast
+    return false;
+  }
+  const long fits = static_cast<long>(reached);
+  long most = 0;
+  for (std::size_t i = 2; i < call->size(); ++i) {
+    if ((*call)[i] == array.ptr() && PyLong_CheckExact((*call)[i - 1])) {
+      most = PyLong_AsLong((*call)[i - 1]);  // each note is of more than the one before
+    }
+  }
+  if (is_first_round(flags) && fits > most) {
+    call->append(PyLong_FromLong(fits));  // cannot fail: Python keeps small numbers
+    call->append(array.inc_ref().ptr());
+  }
+  return reached != fit::type && (is_first_round(flags) || fits < most);
+}
+
+/// Imports a parameter that is a view. Errors are kept, and raised when the function would
+/// take its arguments.
 /// @tparam Made the parameter's type: the view, or the view with an owner
 template <class Made, class View>
 class view_parameter : public kept_argument<Made> {
@@ -45,12 +67,10 @@ class view_parameter : public kept_argument<Made> {
   bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* call,
             const Use& use) noexcept {
     return this->keep(object, flags, call, [&] {
-      const bool may_leave =
-          !is_cast(flags) && (is_first_round(flags) || was_taken(object, *call));
-      const bool taken = take_array<View>(object.ptr(), [&] { return may_leave; }, use);
-      if (taken && call != nullptr && is_first_round(flags)) {
-        note_taken(object, *call);
-      } else if (!taken && is_cast(flags)) {
+      const bool taken = take_array<View>(
+          object.ptr(), [&](fit reached) { return leaves(object, reached, flags, call); },
+          use);
+      if (!taken && is_cast(flags)) {
         set_no_array();
       }
       return taken;
@@ -122,10 +142,9 @@ struct type_caster<usm_dlpack::any_view>
     namespace detail = usm_dlpack::detail;
     return this->keep(source, flags, cleanup, [&] {
       const bool taken = detail::take_any(
-          source.ptr(), [&](const auto& array) { this->value.emplace(array.own()); });
-      if (taken && cleanup != nullptr && detail::is_first_round(flags)) {
-        detail::note_taken(source, *cleanup);
-      } else if (!taken && detail::is_cast(flags)) {
+          source.ptr(), [&] { detail::leaves(source, detail::fit::type, flags, cleanup); },
+          [&](const auto& array) { this->value.emplace(array.own()); });
+      if (!taken && detail::is_cast(flags)) {
         detail::set_no_array();
       }
       return taken;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pybind11's casters have in common: the value of an argument, and whether another
-// overload took the same array.
+// What pybind11's casters have in common: the value of an argument, and which overload an
+// array fits best.
 #pragma once
 
 #include <usm_dlpack/pybind11/load.hpp>
+#include <usm_dlpack/python/argument.hpp>
 #include <usm_dlpack/python/error.hpp>
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -17,35 +19,50 @@
 
 namespace usm_dlpack::detail {
 
-/// Notes of the arrays that overloads took in pybind11's first round, in which nothing is
-/// converted. In the second round an overload of another type then leaves the array to them.
-/// pybind11 does not tell a caster which call it is in, so a note has the place in the Python
-/// code that calls. The objects are compared, never used.
-class taken_arrays {
+/// Notes of how much of each view fitted an array in pybind11's first round over the
+/// overloads, in which nothing is converted: in the second round the array is left to the view
+/// that fits best. pybind11 does not tell a caster which call it is in, so a note has the
+/// place in the Python code that calls. A first round after a second round or a use is mostly
+/// a new call; in doubt an overload leaves the array. The objects are compared, never used.
+class array_notes {
  public:
-  static void add(pybind11::handle array) {
-    notes()[next()++ % count] = {place_of_call(), array.ptr()};
-  }
-  static bool has(pybind11::handle array) {
-    const place here = place_of_call();
-    for (const note& known : notes()) {
-      if (known.array == array.ptr() && known.where == here) {
-        return true;
+  /// Whether an overload leaves an array to another one.
+  /// @param view tells the views apart
+  static bool leaves(pybind11::handle array, bool convert, const void* view, fit reached) {
+    std::optional<place> here;
+    note* own = nullptr;
+    fit most = fit::nothing;
+    for (note& known : notes()) {
+      if (known.array != array.ptr() ||
+          known.where != (here ? *here : here.emplace(place_of_call()))) {
+        continue;
       }
+      known.is_old = known.is_old || (!convert && known.is_settled);
+      known.is_settled = convert;
+      most = known.is_old ? most : std::max(most, known.reached);
+      own = known.view == view ? &known : own;
     }
-    return false;
+    if (convert && (own == nullptr || own->loads == 0)) {
+      return false;  // not seen in the first round
+    }
+    if (own == nullptr || (!convert && own->is_old)) {
+      own = own == nullptr ? &notes()[next()++ % count] : own;
+      *own = {here ? *here : place_of_call(), array.ptr(), view, reached};
+    }
+    own->loads += convert ? -1 : 1;
+    return reached != fit::type && (!convert || own->is_old || reached < most);
   }
   /// A function or a container takes the array: mostly the call's end.
   static void use(pybind11::handle array) noexcept {
     for (note& known : notes()) {
-      known.used = known.used || known.array == array.ptr();
+      known.is_settled = known.is_settled || known.array == array.ptr();
     }
   }
-  /// An overload sees an object in a first round. If a note of it was used, the call is a new
-  /// one, perhaps for another array at the same address.
-  static void forget_used(pybind11::handle array) noexcept {
+  /// An overload raises an error: the call's end.
+  static void forget_call() {
+    const place here = place_of_call();
     for (note& known : notes()) {
-      if (known.used && known.array == array.ptr()) {
+      if (known.where == here) {
         known = {};
       }
     }
@@ -56,9 +73,13 @@ class taken_arrays {
   struct note {
     place where;
     PyObject* array = nullptr;
-    bool used = false;
+    const void* view = nullptr;
+    fit reached = fit::nothing;
+    int loads = 0;            // in the first round, less those in the second
+    bool is_settled = false;  // the second round has begun, or the array was used
+    bool is_old = false;
   };
-  static constexpr std::size_t count = 8;
+  static constexpr std::size_t count = 64;
 
   static std::array<note, count>& notes() noexcept {
     static thread_local std::array<note, count> kept{};
@@ -97,13 +118,15 @@ class argument_value {
   bool load_by(pybind11::handle object, bool convert, const Take& take) {
     value.reset();
     object_ = object;
-    if (!convert) {
-      taken_arrays::forget_used(object);
-    }
     if (object.is_none()) {
       return convert;  // as pybind11: in the first round another overload may take None
     }
-    return thrown_by_pybind11(take);
+    try {
+      return thrown_by_pybind11(take);
+    } catch (...) {
+      array_notes::forget_call();
+      throw;
+    }
   }
 
   std::optional<Value> value;
@@ -113,7 +136,7 @@ class argument_value {
     if (!value) {
       throw pybind11::reference_cast_error();
     }
-    taken_arrays::use(object_);
+    array_notes::use(object_);
     return *value;
   }
 

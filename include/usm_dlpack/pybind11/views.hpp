@@ -33,9 +33,7 @@ constexpr auto parameter_and_result(const pybind11::detail::descr<N>& parameter,
   }
 }
 
-/// Imports a parameter that is a view. A wrong type, dtype, rank, extent or layout lets the
-/// next overload try in the first round, and in the second if another one took the array
-/// before; every other error is raised.
+/// Imports a parameter that is a view.
 /// @tparam Made the parameter's type: the view, or the view with an owner
 template <class Made, class View>
 class pybind11_view_parameter : public argument_value<Made> {
@@ -44,12 +42,10 @@ class pybind11_view_parameter : public argument_value<Made> {
   template <class Use>
   bool take(pybind11::handle object, bool convert, const Use& use) {
     return this->load_by(object, convert, [&] {
-      const auto leave = [&] { return !convert || taken_arrays::has(object); };
-      const bool taken = take_array<View>(object.ptr(), leave, use);
-      if (taken && !convert) {
-        taken_arrays::add(object);
-      }
-      return taken;
+      const auto leaves = [&](fit reached) {
+        return array_notes::leaves(object, convert, &view_text<View>, reached);
+      };
+      return take_array<View>(object.ptr(), leaves, use);
     });
   }
 };
@@ -110,12 +106,11 @@ class type_caster<usm_dlpack::any_view>
 
   bool load(handle source, bool convert) {
     return this->load_by(source, convert, [&] {
-      const bool taken = usm_dlpack::detail::take_any(
-          source.ptr(), [&](const auto& array) { this->value.emplace(array.own()); });
-      if (taken && !convert) {
-        usm_dlpack::detail::taken_arrays::add(source);
-      }
-      return taken;
+      namespace detail = usm_dlpack::detail;
+      return detail::take_any(
+          source.ptr(),
+          [&] { detail::array_notes::leaves(source, convert, nullptr, detail::fit::type); },
+          [&](const auto& array) { this->value.emplace(array.own()); });
     });
   }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dtype.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/managed.hpp>
 #include <usm_dlpack/core/structure.hpp>
@@ -57,6 +58,7 @@ class array_offer {
   bool is_of_other_type() const noexcept { return answer_ == offer::other_type; }
   /// The Python error if the package refuses the array.
   const std::optional<python_exception>& refusal() const noexcept { return refusal_; }
+  DLDataType dtype() const noexcept { return tensor_.described.dtype; }
   PyObject* owner() const noexcept { return std::get<python_object>(tensor_.owner).get(); }
 
   /// @throws conversion_error if the tensor's type, extents or layout are not the view's
@@ -106,10 +108,13 @@ class array_offer {
   std::optional<python_exception> refusal_;
 };
 
-/// Whether a rule depends on the view's type, so that another overload may accept the array.
+/// How much of a view's type fits an array. If all does, the array is taken, or refused for a
+/// reason that has nothing to do with the type.
+enum class fit { nothing, dtype, dtype_and_rank, type };
+
+/// Whether a rule is of the rest of a view's type, after dtype and rank.
 constexpr bool is_of_type(errc rule) noexcept {
-  return rule == errc::dtype_mismatch || rule == errc::rank_mismatch ||
-         rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
+  return rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
          rule == errc::layout_mismatch;
 }
 
@@ -133,43 +138,51 @@ python_exception refusal_of_parameter(python_exception refused) {
 }
 
 /// Imports an argument for a view: compares it with the view's type, and proves it.
-/// @param leave returns whether another overload may try an array of another type
+/// @param leaves is told what fits, and returns whether the array is left to another overload
 /// @param use takes the view and the offer
 /// @return whether the array was taken
 /// @throws python_exception, conversion_error
-template <class View, class Leave, class Use>
-bool take_array(PyObject* object, const Leave& leave, const Use& use) {
+template <class View, class Leaves, class Use>
+bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
   const python_object alive = borrow(object);  // __dlpack__ may remove it from its list
   const array_offer array(object, requirements_of<View>());
-  if (!array.is_array() || (array.is_of_other_type() && leave())) {
+  const bool has_dtype =
+      same_data_type(array.dtype(), data_type_v<typename View::element_type>);
+  if (!array.is_array() ||
+      (array.is_of_other_type() && leaves(has_dtype ? fit::dtype : fit::nothing))) {
     return false;
   }
   if (array.refusal()) {
+    leaves(fit::type);
     throw refusal_of_parameter<View>(*array.refusal());
   }
   try {
     use(array.template view<View>(), array);
   } catch (const conversion_error& refused) {
-    if (is_of_type(refused.code()) && leave()) {
+    if (!array.is_of_other_type() &&
+        leaves(is_of_type(refused.code()) ? fit::dtype_and_rank : fit::type)) {
       return false;
     }
     throw refusal_of_parameter<View>(exception_of(refused));
   }
+  leaves(fit::type);
   return true;
 }
 
-/// Imports an argument for an `any_view`, likewise.
-template <class Use>
-bool take_any(PyObject* object, const Use& use) {
+/// Imports an argument for an `any_view`, likewise. @param note is called for every array
+template <class Note, class Use>
+bool take_any(PyObject* object, const Note& note, const Use& use) {
   const python_object alive = borrow(object);
   const array_offer array(object, {});
+  if (!array.is_array()) {
+    return false;
+  }
+  note();
   if (array.refusal()) {
     throw *array.refusal();
   }
-  if (array.is_array()) {
-    use(array);
-  }
-  return array.is_array();
+  use(array);
+  return true;
 }
 
 /// Makes a proved DLPackTensor.

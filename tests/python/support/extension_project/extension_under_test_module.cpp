@@ -38,6 +38,8 @@ using strided_view = array_view<Element, Rank, Kokkos::layout_stride>;
 template <class Element, int Rank>
 using relaxed_view = array_view<Element, Rank, layout_relaxed>;
 using row = array_view<float, 1>;
+using doubles = array_view<const double, 1>;
+using bytes = array_view<const std::uint8_t, 1>;
 using const_row = array_view<const float, 1>;
 using four_rows = Kokkos::mdspan<const float, Kokkos::extents<int, 4, Kokkos::dynamic_extent>>;
 using few_bytes = Kokkos::mdspan<const std::uint8_t, Kokkos::dextents<std::int8_t, 1>>;
@@ -79,6 +81,12 @@ const char* fill(sycl::queue& queue, View x, Element value) {
 template <class Array>
 auto takes(const char* name) {
   return [name](const Array&, double) { return name; };
+}
+
+/// Likewise for two arrays, by value.
+template <class Array>
+auto takes_two(const char* name) {
+  return [name](Array, Array, double) { return name; };
 }
 
 usm_array<device_mdspan<array_view<float, 2>>> full(sycl::queue& queue, int rows, int columns,
@@ -312,18 +320,27 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which", takes<four_rows>("four rows"), "x"_a, "factor"_a);
   m.def("which", takes<array_view<const float, 2>>("rows"), "x"_a, "factor"_a);
   m.def("which", takes<few_bytes>("few bytes"), "x"_a, "factor"_a);
-  m.def("which", takes<array_view<const std::uint8_t, 1>>("bytes"), "x"_a, "factor"_a);
+  m.def("which", takes<bytes>("bytes"), "x"_a, "factor"_a);
   m.def("which_kind", takes<device_mdspan<const_row>>("device"), "x"_a, "factor"_a);
   m.def("which_kind", takes<shared_mdspan<const_row>>("shared"), "x"_a, "factor"_a);
   m.def("number_first", [](double, const_row) { return "a row"; }, "a"_a, "x"_a.noconvert());
   m.def("number_first", [](double, integers) { return "integers"; }, "a"_a, "x"_a.noconvert());
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
   m.def("which_object", takes<nb::object>("any object"), "x"_a, "factor"_a);
+  m.def("which_two", takes_two<const_row>("rows"), "x"_a, "y"_a, "factor"_a);
+  m.def("which_two", takes_two<integers>("integers"), "x"_a, "y"_a, "factor"_a);
+  m.def("which_list", takes<std::vector<const_row>>("rows"), "x"_a, "factor"_a);
+  m.def("which_list", takes<std::vector<integers>>("integers"), "x"_a, "factor"_a);
+  m.def("which_list", takes<std::vector<bytes>>("bytes"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<bytes>("bytes"), "x"_a.noconvert(), "factor"_a);
+  m.def("which_mixed", takes<doubles>("doubles"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<integers>("integers"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<integers>>("integers"), "x"_a, "factor"_a);
   m.def(
-      "three", [](const_row, const_row, array_view<const double, 1> z) { return z.extent(0); },
-      "x"_a, "y"_a, "z"_a);
+      "three", [](const_row, const_row, doubles z) { return z.extent(0); }, "x"_a, "y"_a,
+      "z"_a);
   m.def(
       "count_variants",
       [](const std::vector<std::variant<const_row, integers>>& arrays) {

@@ -25,6 +25,8 @@ using array_view = Kokkos::mdspan<Element, Kokkos::dextents<int, Rank>, Layout>;
 using row = array_view<float, 1>;
 using const_row = array_view<const float, 1>;
 using integers = array_view<const std::int32_t, 1>;
+using doubles = array_view<const double, 1>;
+using bytes = array_view<const std::uint8_t, 1>;
 using rows = array_view<const float, 2>;
 using columns = array_view<const float, 2, Kokkos::layout_left>;
 using extents = Kokkos::dextents<int, 1>;
@@ -49,6 +51,12 @@ auto describe(const View& view) {
 template <class Array>
 auto takes(const char* name) {
   return [name](const Array&, double) { return name; };
+}
+
+/// Likewise for two arrays, by value.
+template <class Array>
+auto takes_two(const char* name) {
+  return [name](Array, Array, double) { return name; };
 }
 
 std::unique_ptr<owned_view<row>> kept;
@@ -89,6 +97,15 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
       "x"_a.noconvert());
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
   m.def("which_object", takes<py::object>("any object"), "x"_a, "factor"_a);
+  m.def("which_two", takes_two<const_row>("rows"), "x"_a, "y"_a, "factor"_a);
+  m.def("which_two", takes_two<integers>("integers"), "x"_a, "y"_a, "factor"_a);
+  m.def("which_list", takes<std::vector<const_row>>("rows"), "x"_a, "factor"_a);
+  m.def("which_list", takes<std::vector<integers>>("integers"), "x"_a, "factor"_a);
+  m.def("which_list", takes<std::vector<bytes>>("bytes"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<bytes>("bytes"), "x"_a.noconvert(), "factor"_a);
+  m.def("which_mixed", takes<doubles>("doubles"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<integers>("integers"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<integers>>("integers"), "x"_a, "factor"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overloads for arrays in extensions: which of them runs, and else which reason is raised."""
+
+from collections.abc import Callable
+from typing import Any
+
+import extension_under_test
+import numpy as np
+import pytest
+from refusals import check_refusal
+from usm_dlpack import ConversionError, to_dlpack_tensor
+
+MODULES = {"nanobind": extension_under_test.NAME, "pybind11": "pybind11_under_test_module"}
+CONVERTED = np.float32(1)  # becomes a double only in the second round over the overloads
+ROW, INTEGERS = "float32 view of rank 1: ", "int32 view of rank 1: "
+
+
+@pytest.fixture(scope="module", params=MODULES)
+def binding(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def ext(binding: str) -> Any:
+    return extension_under_test.load(MODULES[binding])
+
+
+class Arrays:
+    """Arrays of one memory, and one elsewhere."""
+
+    def __init__(self, memory: Any) -> None:
+        self.row = to_dlpack_tensor(memory, dtype="float32")
+        self.integers = to_dlpack_tensor(memory, dtype="int32")
+        self.bytes = to_dlpack_tensor(memory, dtype="uint8")
+        self.longs = to_dlpack_tensor(memory, dtype="int64")
+        self.table = to_dlpack_tensor(memory, dtype="int32", shape=(3, 4))
+        self.on_host = np.zeros(3, np.int32)
+
+
+# The end of a call: what it returns, or the rule, the view and what was found, or None for the
+# TypeError of the binding.
+End = str | tuple[str, str, str] | None
+Call = tuple[str, Callable[[Arrays], tuple[Any, ...]], End]
+
+WITH_A_NUMBER: dict[str, Call] = {
+    "the second overload": ("which", lambda a: (a.integers,), "integers"),
+    "no dtype": ("which", lambda a: (a.longs,), ("dtype_mismatch", ROW, "int64")),
+    "the dtype of the second": ("which", lambda a: (a.table,), ("rank_mismatch", INTEGERS, "2")),
+    "no USM": (
+        "which",
+        lambda a: (a.on_host,),
+        ("device_type_unsupported", INTEGERS, "kDLCPU (1)"),
+    ),
+    "None": ("which", lambda _: (None,), None),
+    "two rows": ("which_two", lambda a: (a.row, a.row), "rows"),
+    "two of integers": ("which_two", lambda a: (a.integers, a.integers), "integers"),
+    "a row and integers": (
+        "which_two",
+        lambda a: (a.row, a.integers),
+        ("dtype_mismatch", ROW, "int32"),
+    ),
+    "integers and a row": (
+        "which_two",
+        lambda a: (a.integers, a.row),
+        ("dtype_mismatch", INTEGERS, "float32"),
+    ),
+    "a row and None": ("which_two", lambda a: (a.row, None), None),
+    "any array": ("which_any", lambda a: (a.longs,), "any array"),
+    "any array, no USM": (
+        "which_any",
+        lambda a: (a.on_host,),
+        ("device_type_unsupported", "", "kDLCPU (1)"),
+    ),
+    "any object": ("which_object", lambda a: (a.longs,), "any object"),
+    "not there": ("which_optional", lambda _: (None,), "a row"),
+    "perhaps integers": ("which_optional", lambda a: (a.integers,), "integers"),
+    "a list of integers": ("which_list", lambda a: ([a.integers, a.integers],), "integers"),
+    "noconvert in between": ("which_mixed", lambda a: (a.integers,), "integers"),
+}
+ALONE: dict[str, Call] = {
+    "a lone function": ("rank_one", lambda a: (a.longs,), ("dtype_mismatch", ROW, "int64")),
+    "no number": ("which", lambda a: (a.integers, "no number"), None),
+    "two of integers, no number": (
+        "which_two",
+        lambda a: (a.integers, a.integers, "no number"),
+        None,
+    ),
+    "behind a number": ("number_first", lambda a: (CONVERTED, a.integers), "integers"),
+}
+
+
+def with_number(call: Call, number: Any) -> Call:
+    function, arguments, end = call
+    return function, lambda a: (*arguments(a), number), end
+
+
+CALLS = (
+    {name: with_number(call, 1.0) for name, call in WITH_A_NUMBER.items()}
+    | {f"{name}, converted": with_number(call, CONVERTED) for name, call in WITH_A_NUMBER.items()}
+    | ALONE
+)
+
+
+def end_of(ext: Any, call: Call, arrays: Arrays) -> Any:
+    """Make a call, always at the same place in the code, and return its result or its error."""
+    function, arguments, _ = call
+    try:
+        return getattr(ext, function)(*arguments(arrays))
+    except (ConversionError, TypeError) as error:
+        return error
+
+
+def check_end(found: Any, end: End) -> None:
+    if isinstance(end, tuple):
+        code, wanted, part = end
+        field = {"dtype_mismatch": "dtype", "rank_mismatch": "ndim"}.get(code)
+        check_refusal(found, code, field or "device.device_type", wanted=wanted, found=part)
+    elif end is None:
+        assert type(found) is TypeError
+        assert "incompatible function arguments" in str(found)
+    else:
+        assert found == end
+
+
+@pytest.mark.parametrize("before", CALLS)
+def test_a_call_ends_as_it_must_whatever_call_was_before(ext, memory, before):
+    arrays = Arrays(memory)
+    for call in CALLS.values():
+        check_end(end_of(ext, CALLS[before], arrays), CALLS[before][2])
+        check_end(end_of(ext, call, arrays), call[2])
