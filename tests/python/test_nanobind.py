@@ -299,12 +299,6 @@ def test_each_overload_launches_the_kernel_of_its_element_type(ext, queue, dtype
     assert np.array_equal(array.numpy(), 3 * np.arange(100))
 
 
-@pytest.mark.parametrize("factor", [1.0, 1], ids=["as it is", "converted"])
-def test_the_first_reason_is_raised_if_no_overload_takes_the_array(ext, doubles, factor):
-    with refused("dtype_mismatch", "dtype", expected="float32", found="float64", wanted=ROW):
-        ext.which(doubles, factor)
-
-
 def test_the_array_is_not_blamed_for_another_argument(ext, floats, doubles):
     for array in (floats, doubles):
         with no_overload():

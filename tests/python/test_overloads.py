@@ -34,6 +34,7 @@ class Arrays:
         self.bytes = to_dlpack_tensor(memory, dtype="uint8")
         self.longs = to_dlpack_tensor(memory, dtype="int64")
         self.table = to_dlpack_tensor(memory, dtype="int32", shape=(3, 4))
+        self.gaps = to_dlpack_tensor(memory, dtype="float32", shape=(2, 2), strides=(6, 2))
         self.on_host = np.zeros(3, np.int32)
 
 
@@ -46,6 +47,11 @@ WITH_A_NUMBER: dict[str, Call] = {
     "the second overload": ("which", lambda a: (a.integers,), "integers"),
     "no dtype": ("which", lambda a: (a.longs,), ("dtype_mismatch", ROW, "int64")),
     "the dtype of the second": ("which", lambda a: (a.table,), ("rank_mismatch", INTEGERS, "2")),
+    "dtype and rank of the third": (
+        "which",
+        lambda a: (a.gaps,),
+        ("layout_mismatch", "float32 view of rank 2: ", "6"),
+    ),
     "no USM": (
         "which",
         lambda a: (a.on_host,),
@@ -101,6 +107,14 @@ CALLS = (
 )
 
 
+FIELDS = {
+    "dtype_mismatch": "dtype",
+    "rank_mismatch": "ndim",
+    "layout_mismatch": "strides[0]",
+    "device_type_unsupported": "device.device_type",
+}
+
+
 def end_of(ext: Any, call: Call, arrays: Arrays) -> Any:
     """Make a call, always at the same place in the code, and return its result or its error."""
     function, arguments, _ = call
@@ -113,8 +127,7 @@ def end_of(ext: Any, call: Call, arrays: Arrays) -> Any:
 def check_end(found: Any, end: End) -> None:
     if isinstance(end, tuple):
         code, wanted, part = end
-        field = {"dtype_mismatch": "dtype", "rank_mismatch": "ndim"}.get(code)
-        check_refusal(found, code, field or "device.device_type", wanted=wanted, found=part)
+        check_refusal(found, code, FIELDS[code], wanted=wanted, found=part)
     elif end is None:
         assert type(found) is TypeError
         assert "incompatible function arguments" in str(found)

@@ -118,43 +118,6 @@ def test_the_overload_runs_that_the_array_fits(ext, memory, factor):
 
 
 @pytest.mark.parametrize("factor", [1.0, CONVERTED], ids=["as it is", "converted"])
-def test_the_first_reason_is_raised_if_no_overload_takes_the_array(ext, memory, doubles, factor):
-    assert ext.which(to_dlpack_tensor(memory, dtype="int32"), factor) == "integers"
-    with refused("dtype_mismatch", "dtype", expected="float32", found="float64", wanted=ROW):
-        ext.which(doubles, factor)
-
-
-@pytest.mark.parametrize("factor", [1.0, CONVERTED], ids=["as it is", "converted"])
-def test_overloads_may_take_optional_arrays(ext, memory, factor):
-    integers = to_dlpack_tensor(memory, dtype="int32")
-    assert ext.which_optional(integers, factor) == "integers"
-    assert ext.which_optional(None, factor) == "a row"
-    with refused("dtype_mismatch", "dtype", wanted=ROW):
-        ext.maybe(integers)
-
-
-def test_an_earlier_call_at_the_same_place_does_not_hide_the_reason(ext, doubles):
-    called = []
-    with refused("dtype_mismatch", "dtype", wanted=ROW):
-        for function in (ext.which_any, ext.which):
-            called.append(function)
-            function(doubles, 1.0)
-    assert len(called) == 2
-
-
-@pytest.mark.parametrize("name", [extension_under_test.NAME, "pybind11_under_test_module"])
-@pytest.mark.parametrize("factor", [CONVERTED, 1, 1.0], ids=["NumPy", "int", "float"])
-def test_with_noconvert_a_number_may_precede_the_array_of_overloads(memory, name, factor):
-    integers = to_dlpack_tensor(memory, dtype="int32")
-    assert extension_under_test.load(name).number_first(factor, integers) == "integers"
-
-
-def test_the_array_is_not_blamed_for_another_argument(ext, floats):
-    with no_overload():
-        ext.which(floats, "no number")
-
-
-@pytest.mark.parametrize("factor", [1.0, CONVERTED], ids=["as it is", "converted"])
 def test_an_overload_for_any_array_or_object_comes_after_those_for_views(
     ext, floats, doubles, factor
 ):
