@@ -26,7 +26,7 @@ def ext(binding: str) -> Any:
 
 
 class Arrays:
-    """Arrays of one memory, and one elsewhere."""
+    """Arrays of one memory, and arrays elsewhere."""
 
     def __init__(self, memory: Any) -> None:
         self.row = to_dlpack_tensor(memory, dtype="float32")
@@ -36,6 +36,7 @@ class Arrays:
         self.table = to_dlpack_tensor(memory, dtype="int32", shape=(3, 4))
         self.gaps = to_dlpack_tensor(memory, dtype="float32", shape=(2, 2), strides=(6, 2))
         self.on_host = np.zeros(3, np.int32)
+        self.row_on_host = np.zeros(3, np.float32)
 
 
 # The end of a call: what it returns, or the rule, the view and what was found, or None for the
@@ -69,6 +70,11 @@ WITH_A_NUMBER: dict[str, Call] = {
         "which_two",
         lambda a: (a.integers, a.row),
         ("dtype_mismatch", INTEGERS, "float32"),
+    ),
+    "a row and no USM": (
+        "which_two",
+        lambda a: (a.row, a.row_on_host),
+        ("device_type_unsupported", ROW, "kDLCPU (1)"),
     ),
     "a row and None": ("which_two", lambda a: (a.row, None), None),
     "any array": ("which_any", lambda a: (a.longs,), "any array"),
@@ -141,3 +147,30 @@ def test_a_call_ends_as_it_must_whatever_call_was_before(ext, memory, before):
     for call in CALLS.values():
         check_end(end_of(ext, CALLS[before], arrays), CALLS[before][2])
         check_end(end_of(ext, call, arrays), call[2])
+
+
+def test_an_error_of_overloads_does_not_hide_the_reason_of_a_function_alone(ext, memory):
+    arrays = Arrays(memory)
+    alone = ("maybe_pointer", lambda a: (a.integers,), ("dtype_mismatch", ROW, "int32"))
+    for call in (ALONE["no number"], alone):
+        check_end(end_of(ext, call, arrays), call[2])
+
+
+class Nested:
+    """An array whose export makes other calls first."""
+
+    def __init__(self, tensor: Any, act: Callable[[], object]) -> None:
+        self.tensor = tensor
+        self.act = act
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        self.act()
+        return self.tensor.__dlpack__(**keywords)
+
+
+@pytest.mark.parametrize("within", ["the second overload", "integers and a row", "no number"])
+def test_a_call_within_a_call_does_not_change_it(ext, memory, within):
+    arrays = Arrays(memory)
+    nested = Nested(arrays.integers, lambda: end_of(ext, CALLS[within], arrays))
+    assert ext.which_two(arrays.integers, nested, CONVERTED) == "integers"
+    assert ext.which_two(nested, arrays.integers, CONVERTED) == "integers"
