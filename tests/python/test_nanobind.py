@@ -1067,9 +1067,8 @@ number: int = ext.full(None, 3, 4)
 
 @pytest.mark.extended
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_type_checkers_know_the_extension(folder, checker, tmp_path):
-    stub = f"{extension_under_test.NAME}.pyi"
-    shutil.copy(Path(folder, stub), tmp_path)
+def test_type_checkers_know_the_extension(checker, tmp_path):
+    shutil.copy(extension_under_test.build() / f"{extension_under_test.NAME}.pyi", tmp_path)
     (tmp_path / "typed.py").write_text(_TYPED)
     (tmp_path / "wrong.py").write_text(_WRONGLY_TYPED)
     done = checked_by(checker, tmp_path)
