@@ -333,6 +333,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which_list", takes<std::vector<integers>>("integers"), "x"_a, "factor"_a);
   m.def("which_list", takes<std::vector<bytes>>("bytes"), "x"_a, "factor"_a);
   m.def("which_mixed", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<const_row>("another row"), "x"_a, "factor"_a);
   m.def("which_mixed", takes<bytes>("bytes"), "x"_a.noconvert(), "factor"_a);
   m.def("which_mixed", takes<doubles>("doubles"), "x"_a, "factor"_a);
   m.def("which_mixed", takes<integers>("integers"), "x"_a, "factor"_a);

@@ -103,6 +103,7 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
   m.def("which_list", takes<std::vector<integers>>("integers"), "x"_a, "factor"_a);
   m.def("which_list", takes<std::vector<bytes>>("bytes"), "x"_a, "factor"_a);
   m.def("which_mixed", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_mixed", takes<const_row>("another row"), "x"_a, "factor"_a);
   m.def("which_mixed", takes<bytes>("bytes"), "x"_a.noconvert(), "factor"_a);
   m.def("which_mixed", takes<doubles>("doubles"), "x"_a, "factor"_a);
   m.def("which_mixed", takes<integers>("integers"), "x"_a, "factor"_a);
