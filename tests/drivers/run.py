@@ -70,9 +70,9 @@ PLANS = (
         "one",
         # The files that are about behaviour; the rest is about texts, or builds.
         (
-            *("copy_from", "devices", "dlpack_method", "empty", "exchange_api", "from_dlpack"),
-            *("from_dlpack_device", "importers", "lifetimes", "nanobind", "places", "processes"),
-            *("properties", "streams", "threads", "to_dlpack_tensor", "validate"),
+            *("copy_from", "devices", "dlpack_method", "empty", "exchange_api", "extension_queues"),
+            *("from_dlpack", "from_dlpack_device", "importers", "lifetimes", "nanobind", "places"),
+            *("processes", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
         ),
         {
             "*Kernel*": "the simulated GPU runs no kernels",
