@@ -216,10 +216,10 @@ described_array read_object(nb::handle object) {
   static PyObject* const name = PyUnicode_InternFromString(interface_name);
   const nb::object interface = find_attribute(object, nb::handle(name));
   if (!interface.is_valid() || PyDict_Check(interface.ptr()) == 0) {
-    refuse_argument(nb::exception_type::type_error, "obj",
-                    std::string("an object with ") + interface_name,
-                    "one of type " + name_of_type(object),
-                    "pass dpctl.memory or a dpnp array, or use from_dlpack");
+    refuse_argument(
+        nb::exception_type::type_error, "obj", std::string("an object with ") + interface_name,
+        "one of type " + name_of_type(object),
+        "pass dpctl.memory or a dpnp array, or from_dlpack(x, device=...), which copies");
   }
   described_array read = read_fields(nb::borrow<nb::dict>(interface));
   // dpctl.memory reports writable memory as read-only.

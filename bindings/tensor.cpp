@@ -325,7 +325,9 @@ void register_tensor(guarded_module& module) {
       module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
       nb::type_slots(slots), nb::sig("@typing.final\nclass DLPackTensor(object)"),
       "A view of USM that was proved when it was made, and keeps it alive.\n\n"
-      "Made by `to_dlpack_tensor`, `from_dlpack` and `empty`, not by the class itself.");
+      "Made by `to_dlpack_tensor`, `from_dlpack` and `empty`, not by the class itself. It computes\n"
+      "nothing and has no items: use ``dpnp.from_dlpack(x)``, which does not copy, `numpy`, which\n"
+      "copies, or `host_view`.");
   made.def(
       "__init__",
       [](nb::handle_t<tensor>, const nb::args&, const nb::kwargs&) {

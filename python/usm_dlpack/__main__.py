@@ -10,6 +10,7 @@ import difflib
 import errno
 import importlib.metadata
 import os
+import posixpath
 import re
 import sys
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ array is the value of EXPR in the namespace of MODULE.
 _EXPLAIN_EXAMPLES = """\
 examples:
   python -m usm_dlpack explain mine.arrays:x
-  python -m usm_dlpack explain script.py:make_array()
+  python -m usm_dlpack explain 'script.py:make_array()'
   python -m usm_dlpack explain 'dpctl.memory:MemoryUSMDevice(48)' --json
 
 """
@@ -53,8 +54,8 @@ Looks for problems in this environment: in the versions of packages and of libsy
 driver, and the devices and what hides them. Works even if usm_dlpack cannot be imported.
 """
 
-# The files that a page links to are not installed.
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+# Pages are installed without those that they link to, which are in the sources.
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#]+)[^)]*\)")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -90,6 +91,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _named(link: re.Match[str]) -> str:
+    return f"{link[1]} ({posixpath.normpath(f'docs/errors/{link[2]}')})"
+
+
 def _print_error_page(code: str | None) -> int:
     """Print a page of docs/errors, or the titles of all."""
     from usm_dlpack import _paths, _terminal
@@ -102,7 +107,7 @@ def _print_error_page(code: str | None) -> int:
             title = page.partition("\n")[0].removeprefix("# ").removeprefix(f"`{name}`: ")
             print(f"{name:{width}}  {title}")
     elif code in pages:
-        print(_LINK.sub(r"\1", pages[code]), end="")
+        print(_LINK.sub(_named, pages[code]), end="")
     else:
         near = difflib.get_close_matches(code.lower(), pages, n=3)
         named = f"correct the name to {' or '.join(near)}, or " if near else ""

@@ -52,7 +52,9 @@ def test_the_page_of_an_error_is_printed_by_its_command(succeed, project_root):
     page = (project_root / "docs" / "errors" / "out_of_bounds.md").read_text()
     link = "[what\nis proved](../explanation/proofs.md)"
     assert link in page
-    assert succeed(arguments=tuple(arguments)) == page.replace(link, "what\nis proved")
+    assert succeed(arguments=tuple(arguments)) == page.replace(
+        link, "what\nis proved (docs/explanation/proofs.md)"
+    )
     listed = succeed(arguments=("-m", "usm_dlpack", "errors")).splitlines()
     assert {line.split()[0] for line in listed} > {code for code, _ in _core.error_table()}
     assert any(re.fullmatch("data_null  +`data` is null though .*", line) for line in listed)

@@ -77,7 +77,9 @@ def test_the_stub_has_every_function():
 
 
 @pytest.mark.parametrize("module", [_core, _public, _explain, _paths])
-def test_the_examples_of_a_module_run(module):
+def test_the_examples_of_a_module_run(module, monkeypatch):
+    # doctest before Python 3.13 compares an exception's last line, which is its note.
+    monkeypatch.setattr(usm_dlpack.ConversionError, "add_note", lambda *_: None, raising=False)
     result = doctest.testmod(module)
     assert result.failed == 0
     assert result.attempted > 0 or module is _core

@@ -183,7 +183,8 @@ class kernel_source {
 
   /// Launches a kernel, in order: as if the call stood in an `ordered_section` of the queue
   /// and the arrays among the arguments. So the queue is checked against them, and the kernel
-  /// is done on return, unless the queue is in order and all arrays are `usm_array`s.
+  /// is done on return, unless the queue is in order and all arrays are `usm_array`s of
+  /// device USM.
   ///
   /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
   /// as its view by `by_value(x)`; then the build options name the folders of the headers. A

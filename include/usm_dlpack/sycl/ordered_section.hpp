@@ -44,11 +44,16 @@ decltype(auto) memory_of_argument(const Argument& argument) {
   }
 }
 
-/// Whether an argument's memory may be the caller's: a `usm_array` is the function's own.
+/// Whether something besides the queue may use an argument next: the caller, or the host. A
+/// `usm_array` of device USM is the function's own, and not the host's.
 template <class Argument>
-inline constexpr bool is_callers = true;
+bool is_for_others(const Argument&) noexcept {
+  return true;
+}
 template <class View>
-inline constexpr bool is_callers<usm_array<View>> = false;
+bool is_for_others(const usm_array<View>& array) noexcept {
+  return array.usm_type() != sycl::usm::alloc::device;
+}
 
 }  // namespace detail
 
@@ -64,9 +69,10 @@ inline constexpr bool is_callers<usm_array<View>> = false;
 /// in-order queues of one context an event orders the work instead.
 ///
 /// The destructor waits for the queue's work, unless the queue is in order and the arguments
-/// are only `usm_array`s, or none. An argument that is the caller's waits, because the caller
-/// may write to it next, even if the work only reads it. A `usm_array` is the function's own;
-/// exporting it waits.
+/// are only `usm_array`s of device USM, or none. It waits for an argument that is the
+/// caller's, because the caller may write to it next, even if the work only reads it, and for
+/// a `usm_array` of host or shared USM, because the host may read it next. Exporting a
+/// `usm_array` waits. To read a result before the section ends, call `wait`.
 ///
 /// A plain view knows no queue: its work must have finished, as it has for a parameter of a
 /// Python function.
@@ -94,6 +100,10 @@ class ordered_section {
                                                 const Arguments&... arguments) {
     return ordered_section(false, queue, arguments...);
   }
+
+  /// Waits for the work so far, for example before the host reads a result of it.
+  /// @throws sycl::exception of work that failed
+  void wait() const { wait_for(queue_); }
 
   ordered_section(const ordered_section&) = delete;
   ordered_section& operator=(const ordered_section&) = delete;
@@ -125,7 +135,7 @@ class ordered_section {
   template <class... Arguments>
   void add(const Arguments&... arguments) {
     usm_dlpack::check_queue(queue_, detail::memory_of_argument(arguments)...);
-    waits_at_end_ = waits_at_end_ || (waits_ && (detail::is_callers<Arguments> || ...));
+    waits_at_end_ = waits_at_end_ || (waits_ && (detail::is_for_others(arguments) || ...));
     (begin_behind(arguments), ...);
   }
 
@@ -133,13 +143,13 @@ class ordered_section {
   /// out-of-order queue, because a barrier can miss a host task.
   void begin_launch() {
     if (!is_in_order_ && waits_) {
-      wait(queue_);
+      wait_for(queue_);
     } else if (!is_in_order_) {
       queue_.ext_oneapi_submit_barrier();
     }
   }
 
-  static void wait(const sycl::queue& queue) {
+  static void wait_for(const sycl::queue& queue) {
     detail::wait_for_work.load(std::memory_order_acquire)(queue);
   }
 
@@ -156,7 +166,7 @@ class ordered_section {
           (!waits_ || (known.is_in_order() && is_in_order_))) {
         detail::order_by_event(known, queue_);
       } else {
-        wait(known);
+        wait_for(known);
         waits_at_end_ = true;
       }
     }
@@ -164,7 +174,7 @@ class ordered_section {
 
   void end() {
     if (waits_at_end_) {
-      wait(queue_);
+      wait_for(queue_);
       return;
     }
     if (!waits_ && !is_in_order_) {

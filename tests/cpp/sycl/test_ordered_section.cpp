@@ -60,10 +60,24 @@ TEST(OrderedSection, TheEndWaitsForArgumentsThatTheCallerMayWriteNext) {
     // The caller may write to it by an operation that ignores the order of the queue.
     expect_end_to_wait(true, queue, two.read);
     expect_end_to_wait(true, queue, known_view<const_row>{two.read, queue}, result);
+    // The host may read it.
+    for (const auto kind : {sycl::usm::alloc::host, sycl::usm::alloc::shared}) {
+      const usm_array<row> readable(queue, md::dextents<int, 1>(4), kind);
+      expect_end_to_wait(true, queue, result, readable);
+    }
     // Nothing else would order later work on an out-of-order queue.
     expect_end_to_wait(!in_order, queue, result);
     expect_end_to_wait(!in_order, queue);
   }
+}
+
+TEST(OrderedSection, TheHostMayWaitWithinIt) {
+  const sycl::queue queue = new_queue(true);
+  const usm_array<row> result(queue, md::dextents<int, 1>(4));
+  const ordered_section work(queue, result);
+  std::optional<gate> closed(queue);
+  const std::future<void> waiting = std::async(std::launch::async, [&] { work.wait(); });
+  expect_waiting(true, *closed, waiting);
 }
 
 /// Copies 7 into memory. No host task, which would wait for the thread of a gate.
