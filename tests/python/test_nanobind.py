@@ -579,7 +579,7 @@ def test_memory_of_ones_own_becomes_a_tensor(ext, queue):
     assert (made.shape, made.usm_type, made.sycl_queue) == ((3,), "device", queue)
 
 
-def test_any_array_is_dispatched_by_its_dtype(ext, floats, doubles, memory):
+def test_any_array_is_dispatched_by_its_dtype_and_filled_by_a_kernel(ext, floats, doubles, memory):
     for x in (doubles, floats):
         x.copy_from(np.ones(x.shape, x.dtype))
         ext.clear(x)
