@@ -26,6 +26,7 @@ from capsules import (
     IS_COPIED,
     READ_ONLY,
     VERSIONED,
+    Calling,
     ForeignArray,
     ForeignTensor,
     OldArray,
@@ -426,18 +427,6 @@ def test_a_read_only_array_needs_const_elements(ext, queue, shared):
 def test_an_interface_that_is_wrong_is_named(ext, memory, name, value, field):
     with wrong_argument(ValueError, field):
         ext.rank_one(TypedArray(memory, **{name: value}))
-
-
-class Calling:
-    """An array whose ``__dlpack__`` runs something first."""
-
-    def __init__(self, tensor: Any, act: Callable[[], object]) -> None:
-        self.tensor = tensor
-        self.act = act
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        self.act()
-        return self.tensor.__dlpack__(**keywords)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), KeyError("mine")])

@@ -7,6 +7,7 @@ from typing import Any
 import extension_under_test
 import numpy as np
 import pytest
+from capsules import Calling
 from refusals import check_refusal
 from usm_dlpack import ConversionError, to_dlpack_tensor
 
@@ -156,21 +157,9 @@ def test_an_error_of_overloads_does_not_hide_the_reason_of_a_function_alone(ext,
         check_end(end_of(ext, call, arrays), call[2])
 
 
-class Nested:
-    """An array whose export makes other calls first."""
-
-    def __init__(self, tensor: Any, act: Callable[[], object]) -> None:
-        self.tensor = tensor
-        self.act = act
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        self.act()
-        return self.tensor.__dlpack__(**keywords)
-
-
 @pytest.mark.parametrize("within", ["the second overload", "integers and a row", "no number"])
 def test_a_call_within_a_call_does_not_change_it(ext, memory, within):
     arrays = Arrays(memory)
-    nested = Nested(arrays.integers, lambda: end_of(ext, CALLS[within], arrays))
+    nested = Calling(arrays.integers, lambda: end_of(ext, CALLS[within], arrays))
     assert ext.which_two(arrays.integers, nested, CONVERTED) == "integers"
     assert ext.which_two(nested, arrays.integers, CONVERTED) == "integers"
