@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from usm_dlpack import _core, _public
-from usm_dlpack._arrays import SyclDevice, SyclQueue
+from usm_dlpack._arrays import Place
 from usm_dlpack._core import DLPackTensor, UsmAllocation
 from usm_dlpack._errors import ConversionError, error_text, shown, type_name
 from usm_dlpack._terminal import styled
@@ -136,11 +136,11 @@ def explain(
     ndim: int | None = None,
     readonly: bool | None = None,
     overlapping: bool | None = None,
-    device: SyclDevice | tuple[int, int] | str | None = None,
+    device: Place | None = None,
     shape: Sequence[int] | int | None = None,
     strides: Sequence[int] | None = None,
     byte_offset: int | None = None,
-    queue: SyclQueue | None = None,
+    queue: Place | int | None = None,
 ) -> Explanation:
     """List the steps of an export or import of an array, and say which of them refuses it.
 

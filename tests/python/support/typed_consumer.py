@@ -110,7 +110,7 @@ def refusal(memory: SupportsSyclUsm) -> ConversionError:
 
 
 def why(array: Any) -> list[str]:
-    explanation = explain(array, direction="import", usm_types=["host"], ndim=2, device=(14, 0))
+    explanation = explain(array, direction="import", usm_types=["host"], ndim=2, device=array)
     assert_type(explanation, Explanation)
     assert_type(explanation.error, "Exception | None")
     said: list[str] = [explanation.subject, str(explanation), explanation.to_text(colour=True)]
