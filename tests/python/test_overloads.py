@@ -98,7 +98,14 @@ ALONE: dict[str, Call] = {
         lambda a: (a.integers, a.integers, "no number"),
         None,
     ),
-    "behind a number": ("number_first", lambda a: (CONVERTED, a.integers), "integers"),
+    "behind a number, not converted": (
+        "number_first",
+        lambda a: (CONVERTED, a.integers),
+        "integers",
+    ),
+    "behind a number": ("number_before", lambda a: (1.0, a.integers), "integers"),
+    "behind a queue": ("queue_before", lambda a: (a.row.sycl_queue, a.integers), "integers"),
+    "behind None": ("queue_before", lambda a: (None, a.integers), None),
 }
 
 
@@ -163,3 +170,10 @@ def test_a_call_within_a_call_does_not_change_it(ext, memory, within):
     nested = Calling(arrays.integers, lambda: end_of(ext, CALLS[within], arrays))
     assert ext.which_two(arrays.integers, nested, CONVERTED) == "integers"
     assert ext.which_two(nested, arrays.integers, CONVERTED) == "integers"
+
+
+def test_a_number_that_must_be_converted_ends_the_first_round_before_the_array(ext, memory):
+    arrays = Arrays(memory)
+    refused = ("number_before", lambda a: (CONVERTED, a.integers), ("dtype_mismatch", ROW, "int32"))
+    for call in (ALONE["behind a number"], refused, refused) * 2:
+        check_end(end_of(ext, call, arrays), call[2])

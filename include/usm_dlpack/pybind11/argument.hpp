@@ -22,14 +22,17 @@ namespace usm_dlpack::detail {
 /// Notes of how much of each view fitted an array in pybind11's first round over the
 /// overloads, in which nothing is converted: in the second round the array is left to the view
 /// that fits best. pybind11 does not tell a caster which call it is in, so a note has the
-/// place in the Python code that calls. A first round after a second round or a use is mostly
-/// a new call; in doubt an overload leaves the array. The objects are compared, never used.
+/// place in the Python code that calls. A first round after a second round is mostly a new
+/// call; in doubt an overload leaves the array. The objects are compared, never used.
 class array_notes {
  public:
+  using place = std::pair<PyFrameObject*, long>;
+
   /// Whether an overload leaves an array to another one.
   /// @param view tells the views apart
-  static bool leaves(pybind11::handle array, bool convert, const void* view, fit reached) {
-    std::optional<place> here;
+  /// @param here is set to the place of the call if there are notes of the array
+  static bool leaves(pybind11::handle array, bool convert, const void* view, fit reached,
+                     std::optional<place>& here) {
     note* own = nullptr;
     fit most = fit::nothing;
     for (note& known : notes()) {
@@ -43,46 +46,58 @@ class array_notes {
       own = known.view == view ? &known : own;
     }
     if (convert && (own == nullptr || own->loads == 0)) {
-      return false;  // not seen in the first round
+      // Not seen in the first round: there was none, or it ended at an argument before this.
+      return is_behind_none() && reached != fit::type;
     }
     if (own == nullptr || (!convert && own->is_old)) {
       own = own == nullptr ? &notes()[next()++ % count] : own;
-      *own = {here ? *here : place_of_call(), array.ptr(), view, reached};
+      *own = {here ? *here : here.emplace(place_of_call()), array.ptr(), view, reached};
     }
     own->loads += convert ? -1 : 1;
     return reached != fit::type && (!convert || own->is_old || reached < most);
   }
-  /// A function or a container takes the array: mostly the call's end.
-  static void use(pybind11::handle array) noexcept {
+  /// None was refused in the first round, and is the argument of this overload: those behind
+  /// it are left to others.
+  static void leave_behind_none() {
+    is_behind_none() = true;
+    pybind11::detail::loader_life_support::add_patient(pybind11::capsule(
+        &is_behind_none(), [](void* is_behind) { *static_cast<bool*>(is_behind) = false; }));
+  }
+  /// A function or a container takes an array by value: mostly the call's end.
+  static void settle(const place& call) noexcept {
     for (note& known : notes()) {
-      known.is_settled = known.is_settled || known.array == array.ptr();
+      known.is_settled = known.is_settled || known.where == call;
     }
   }
-  /// An overload raises an error: the call's end.
-  static void forget_call() {
-    const place here = place_of_call();
+  /// A function takes an array: the call's end.
+  static void forget(const place& call) noexcept {
     for (note& known : notes()) {
-      if (known.where == here) {
+      if (known.where == call) {
         known = {};
       }
     }
   }
+  /// An overload raises an error: the call's end.
+  static void forget_call() { forget(place_of_call()); }
 
  private:
-  using place = std::pair<PyFrameObject*, long>;
   struct note {
     place where;
     PyObject* array = nullptr;
     const void* view = nullptr;
     fit reached = fit::nothing;
     int loads = 0;            // in the first round, less those in the second
-    bool is_settled = false;  // the second round has begun, or the array was used
+    bool is_settled = false;  // the second round has begun, or the array was taken by value
     bool is_old = false;
   };
   static constexpr std::size_t count = 64;
 
   static std::array<note, count>& notes() noexcept {
     static thread_local std::array<note, count> kept{};
+    return kept;
+  }
+  static bool& is_behind_none() noexcept {
+    static thread_local bool kept = false;
     return kept;
   }
   static std::size_t& next() noexcept {
@@ -107,9 +122,19 @@ class argument_value {
   template <class T>
   using cast_op_type = pybind11::detail::movable_cast_op_type<T>;
 
-  operator Value*() { return value ? &get() : nullptr; }
-  operator Value&() { return get(); }
-  operator Value&&() && { return std::move(get()); }
+  operator Value*() { return value ? &static_cast<Value&>(*this) : nullptr; }
+  operator Value&() {
+    if (noted_) {
+      array_notes::forget(*noted_);
+    }
+    return get();
+  }
+  operator Value&&() && {
+    if (noted_) {
+      array_notes::settle(*noted_);
+    }
+    return std::move(get());
+  }
 
  protected:
   /// Does what `load` of a caster must do.
@@ -117,8 +142,11 @@ class argument_value {
   template <class Take>
   bool load_by(pybind11::handle object, bool convert, const Take& take) {
     value.reset();
-    object_ = object;
     if (object.is_none()) {
+      leaves(object, convert, nullptr, fit::nothing);
+      if (convert && noted_) {
+        array_notes::leave_behind_none();
+      }
       return convert;  // as pybind11: in the first round another overload may take None
     }
     try {
@@ -128,6 +156,11 @@ class argument_value {
       throw;
     }
   }
+  /// Whether the overload leaves an array to another one.
+  bool leaves(pybind11::handle array, bool convert, const void* view, fit reached) {
+    noted_.reset();
+    return array_notes::leaves(array, convert, view, reached, noted_);
+  }
 
   std::optional<Value> value;
 
@@ -136,11 +169,10 @@ class argument_value {
     if (!value) {
       throw pybind11::reference_cast_error();
     }
-    array_notes::use(object_);
     return *value;
   }
 
-  pybind11::handle object_;
+  std::optional<array_notes::place> noted_;
 };
 
 }  // namespace usm_dlpack::detail

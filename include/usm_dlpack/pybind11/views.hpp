@@ -43,7 +43,7 @@ class pybind11_view_parameter : public argument_value<Made> {
   bool take(pybind11::handle object, bool convert, const Use& use) {
     return this->load_by(object, convert, [&] {
       const auto leaves = [&](fit reached) {
-        return array_notes::leaves(object, convert, &view_text<View>, reached);
+        return this->leaves(object, convert, &view_text<View>, reached);
       };
       return take_array<View>(object.ptr(), leaves, use);
     });
@@ -108,8 +108,7 @@ class type_caster<usm_dlpack::any_view>
     return this->load_by(source, convert, [&] {
       namespace detail = usm_dlpack::detail;
       return detail::take_any(
-          source.ptr(),
-          [&] { detail::array_notes::leaves(source, convert, nullptr, detail::fit::type); },
+          source.ptr(), [&] { this->leaves(source, convert, nullptr, detail::fit::type); },
           [&](const auto& array) { this->value.emplace(array.own()); });
     });
   }

@@ -325,6 +325,10 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which_kind", takes<shared_mdspan<const_row>>("shared"), "x"_a, "factor"_a);
   m.def("number_first", [](double, const_row) { return "a row"; }, "a"_a, "x"_a.noconvert());
   m.def("number_first", [](double, integers) { return "integers"; }, "a"_a, "x"_a.noconvert());
+  m.def("number_before", [](double, const_row) { return "a row"; });
+  m.def("number_before", [](double, integers) { return "integers"; });
+  m.def("queue_before", [](const sycl::queue&, const_row) { return "a row"; });
+  m.def("queue_before", [](const sycl::queue&, integers) { return "integers"; });
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
   m.def("which_object", takes<nb::object>("any object"), "x"_a, "factor"_a);
   m.def("which_two", takes_two<const_row>("rows"), "x"_a, "y"_a, "factor"_a);

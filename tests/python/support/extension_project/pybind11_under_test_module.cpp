@@ -95,6 +95,10 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
   m.def(
       "number_first", [](double, const integers&) { return "integers"; }, "a"_a,
       "x"_a.noconvert());
+  m.def("number_before", [](double, const const_row&) { return "a row"; });
+  m.def("number_before", [](double, const integers&) { return "integers"; });
+  m.def("queue_before", [](const sycl::queue&, const const_row&) { return "a row"; });
+  m.def("queue_before", [](const sycl::queue&, const integers&) { return "integers"; });
   m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
   m.def("which_object", takes<py::object>("any object"), "x"_a, "factor"_a);
   m.def("which_two", takes_two<const_row>("rows"), "x"_a, "y"_a, "factor"_a);
