@@ -13,7 +13,8 @@ from usm_dlpack import ConversionError, to_dlpack_tensor
 
 MODULES = {"nanobind": extension_under_test.NAME, "pybind11": "pybind11_under_test_module"}
 CONVERTED = np.float32(1)  # becomes a double only in the second round over the overloads
-ROW, INTEGERS = "float32 view of rank 1: ", "int32 view of rank 1: "
+ROW, INTEGERS = "const float32 view of rank 1: ", "const int32 view of rank 1: "
+WRITABLE_ROW = "float32 view of rank 1: "
 
 
 @pytest.fixture(scope="module", params=MODULES)
@@ -52,7 +53,7 @@ WITH_A_NUMBER: dict[str, Call] = {
     "dtype and rank of the third": (
         "which",
         lambda a: (a.gaps,),
-        ("layout_mismatch", "float32 view of rank 2: ", "6"),
+        ("layout_mismatch", "const float32 view of rank 2: ", "6"),
     ),
     "no USM": (
         "which",
@@ -91,7 +92,11 @@ WITH_A_NUMBER: dict[str, Call] = {
     "noconvert in between": ("which_mixed", lambda a: (a.integers,), "integers"),
 }
 ALONE: dict[str, Call] = {
-    "a lone function": ("rank_one", lambda a: (a.longs,), ("dtype_mismatch", ROW, "int64")),
+    "a lone function": (
+        "rank_one",
+        lambda a: (a.longs,),
+        ("dtype_mismatch", WRITABLE_ROW, "int64"),
+    ),
     "no number": ("which", lambda a: (a.integers, "no number"), None),
     "two of integers, no number": (
         "which_two",

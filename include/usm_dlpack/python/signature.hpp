@@ -51,10 +51,11 @@ constexpr void add_dtype(Text& text) {
   }
 }
 
-/// `float32 view of rank 1`
+/// `float32 view of rank 1`, or of const elements `const float32 view of rank 1`
 template <class View>
 constexpr auto make_view_text() {
   static_text<64> text;
+  text.add(has_const_elements<View> ? "const " : "");
   add_dtype<element_of<View>>(text);
   text.add(" view of rank ").add(std::size_t{View::rank()});
   return text;
