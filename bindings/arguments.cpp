@@ -209,12 +209,8 @@ std::optional<std::size_t> read_choice(const char* field, nb::handle value,
 
 std::optional<bool> find_truth(nb::handle value) {
   static imported bool_of_numpy{"numpy", "bool_"};
-  if (PyLong_Check(value.ptr()) == 0 && !is_instance(value, bool_of_numpy)) {
+  if (PyBool_Check(value.ptr()) == 0 && !is_instance(value, bool_of_numpy)) {
     return std::nullopt;
-  }
-  if (PyBool_Check(value.ptr()) == 0 && PyLong_Check(value.ptr()) != 0) {
-    const std::optional<std::int64_t> number = find_integer(value);
-    return number == 0 || number == 1 ? std::optional(number == 1) : std::nullopt;
   }
   return PyObject_IsTrue(value.ptr()) == 1;
 }

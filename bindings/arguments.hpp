@@ -71,7 +71,7 @@ std::vector<nb::object> read_names(const char* field, nb::handle values);
 std::optional<std::size_t> read_choice(const char* field, nb::handle value,
                                        std::initializer_list<const char*> known);
 
-/// Reads a bool of Python or NumPy, or 0 or 1. @return nothing for anything else
+/// Reads a bool of Python or NumPy. @return nothing for anything else
 std::optional<bool> find_truth(nb::handle value);
 /// Reads None or what `find_truth` reads. @throws nb::type_error for anything else
 std::optional<bool> read_flag(const char* field, nb::handle value);

@@ -43,14 +43,6 @@ struct described_array {
   wide end = 0;
 };
 
-bool is_dpctl_memory(nb::handle object) {
-  static imported kinds[] = {{"dpctl.memory", "MemoryUSMDevice"},
-                             {"dpctl.memory", "MemoryUSMShared"},
-                             {"dpctl.memory", "MemoryUSMHost"}};
-  return std::any_of(std::begin(kinds), std::end(kinds),
-                     [&](const imported& kind) { return is_instance(object, kind); });
-}
-
 described_array read_tensor(nb::handle object) {
   const proved_tensor& own = ready_tensor(object).get();
   const DLTensor& described = own.described;
@@ -219,7 +211,10 @@ described_array read_object(nb::handle object) {
     refuse_argument(
         nb::exception_type::type_error, "obj", std::string("an object with ") + interface_name,
         "one of type " + name_of_type(object),
-        "pass dpctl.memory or a dpnp array, or from_dlpack(x, device=...), which copies");
+        type_has(object, nb::str("__dlpack__"))
+            ? "use from_dlpack(x, device=...), which copies host memory"
+            : "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
+              "device=...)");
   }
   described_array read = read_fields(nb::borrow<nb::dict>(interface));
   // dpctl.memory reports writable memory as read-only.
@@ -278,8 +273,7 @@ byte_range bytes_behind(nb::handle object, const described_array& array) {
           static_cast<std::uintptr_t>(std::min(end, address_count - 1))};
 }
 
-/// Whether the elements are in C order without gaps.
-bool is_compact(const array_view& view) {
+bool is_in_c_order(const array_view& view) {
   if (!view.strides || count_of(view.shape) == 0) {
     return true;
   }
@@ -294,14 +288,10 @@ bool is_compact(const array_view& view) {
 }
 
 /// The number of elements of a type in all bytes after an offset.
+/// @pre the array is in C order without gaps
 std::int64_t count_after(const array_view& view, const element_type& element,
-                         std::int64_t offset, nb::handle shape, nb::handle byte_offset) {
+                         std::int64_t offset, nb::handle byte_offset) {
   const std::int64_t bits = element.bits();
-  if (!is_compact(view)) {
-    refuse_argument(nb::exception_type::value_error, "shape",
-                    "each extent, since the array is not compact", text_of(shape),
-                    "pass shape and strides (in elements) of the elements that are meant");
-  }
   if (offset == 0 && bits == view.element.bits()) {
     return static_cast<std::int64_t>(
         std::min(count_of(view.shape), wide{std::numeric_limits<std::int64_t>::max()}));
@@ -352,6 +342,14 @@ void fill_in_extent(std::vector<std::int64_t>& extents, nb::handle shape, const 
 
 }  // namespace
 
+bool is_dpctl_memory(nb::handle object) {
+  static imported kinds[] = {{"dpctl.memory", "MemoryUSMDevice"},
+                             {"dpctl.memory", "MemoryUSMShared"},
+                             {"dpctl.memory", "MemoryUSMHost"}};
+  return std::any_of(std::begin(kinds), std::end(kinds),
+                     [&](const imported& kind) { return is_instance(object, kind); });
+}
+
 array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
                            nb::handle strides, nb::handle byte_offset) {
   described_array array = read_object(obj);
@@ -371,13 +369,22 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
                       "each extent, since strides are given", text_of(shape),
                       "replace -1 by the extent");
     }
-    return count_after(array.view, view.element, offset, shape, byte_offset);
+    return count_after(array.view, view.element, offset, byte_offset);
   };
+  const bool same = shape.is_none() && offset == 0 &&
+                    view.element.bits() == array.view.element.bits();
+  if (!same && strides.is_none() && !is_in_c_order(view)) {
+    refuse_argument(nb::exception_type::value_error, "strides",
+                    "one for each dimension, since the object is not in C order without gaps",
+                    "none",
+                    "pass shape and strides (in elements), or copy the object first by "
+                    "from_dlpack(x, order=\"C\")");
+  }
   if (!shape.is_none()) {
     view.shape = read_integers("shape", shape, -1);
     fill_in_extent(view.shape, shape, count);
     view.strides.reset();
-  } else if (offset != 0 || view.element.bits() != array.view.element.bits()) {
+  } else if (!same) {
     view.shape = {count()};
     view.strides.reset();
   }

@@ -26,6 +26,9 @@ struct array_view {
   nb::object syclobj;  ///< the queue or context; invalid for a DLPackTensor
 };
 
+/// Whether an object is a `dpctl.memory` of any USM kind.
+bool is_dpctl_memory(nb::handle object);
+
 /// Reads an object, and the arguments that choose another view of its memory.
 /// @throws nb::type_error or nb::value_error for an argument that has the wrong type or
 ///         contradicts another, and for an interface that is not as dpctl documents it

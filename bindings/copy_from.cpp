@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copy_from.hpp"
+#include "array_interface.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
 #include "dtypes.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "producer.hpp"
+#include "queues.hpp"
 #include "to_dlpack_tensor.hpp"
 
 namespace usm_dlpack::python {
@@ -70,7 +72,7 @@ constexpr const char* copy_from_doc =
     "    memory: an object with ``__dlpack__``, ``__sycl_usm_array_interface__``,\n"
     "    ``__array_interface__`` or a buffer. They may lie in the tensor's memory. Values on\n"
     "    another device are copied through the host. So are values of a context that is not the\n"
-    "    default one, if their library can export them to the host.\n"
+    "    default one: a dpctl.memory, or an array that its library can export to the host.\n"
     "queue\n"
     "    Another queue that works on the tensor's memory, made from its root device without a\n"
     "    context: a `Place`, as `usm_dlpack.device_id` lists them, that knows it, or the address of\n"
@@ -100,12 +102,21 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     write(ready_tensor(values).get());
     return;
   }
+  nb::object readable = nb::borrow(values);
   if (is_bare_usm(values)) {
     const nb::none as_it_is;
-    write(prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is));
-    return;
+    try {
+      write(prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is));
+      return;
+    } catch (const conversion_error& refusal) {
+      if (refusal.code() != errc::context_not_default || !is_dpctl_memory(values)) {
+        throw;
+      }
+    }
+    wait_for(*queue_attribute(values));  // dpctl's copy does not
+    readable = values.attr("copy_to_host")();
   }
-  const exportable exported = make_values_exportable(values, to.described.dtype);
+  const exportable exported = make_values_exportable(readable);
   import_request request;
   request.host = true;
   read_producer(exported.array, request, true, [&](const offered_capsule& offered) {

@@ -164,6 +164,19 @@ void synchronise(const tensor& source, const consumer_stream& consumer) {
   }
 }
 
+/// The tensor that a capsule keeps: one that knows the consumer's queue, unless that queue is of
+/// another context, so that the host waits.
+nb::object tensor_for(nb::handle self, const std::optional<sycl::queue>& consumer) {
+  const tensor& source = *nb::inst_ptr<tensor>(self);
+  if (!consumer || consumer->get_context() != source.proof().context()) {
+    return nb::borrow(self);
+  }
+  proved_tensor made(source.get().described, source.get().flags, source.proof());
+  made.queue = consumer;
+  made.owner = keep(source.owner_for_others(self));
+  return make_tensor(std::move(made));
+}
+
 /// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory that
 /// the host can read.
 /// @throws conversion_error, and never a TypeError, which consumers take to mean that the
@@ -199,7 +212,7 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   DLTensor described = source.get().described;
   described.device = to.device;
   nb::object made = finish(described, versioned, source.get().flags & ~flag::is_copied,
-                           python_reference(self.inc_ref().ptr()));
+                           python_reference(tensor_for(self, consumer.queue).release().ptr()));
   synchronise(source, consumer);
   if (source.users() != nullptr && consumer.queue) {
     source.users()->add(*consumer.queue);

@@ -338,21 +338,22 @@ exportable make_exportable(nb::handle x, const char* field) {
     return {nb::borrow(x), {}};
   }
   const nb::object dtype = exported.attr("dtype");
+  std::optional<element_type> element = find_element(dtype);
+  if (!element) {
+    detail::refuse(errc::dtype_unsupported, "dtype",
+                   "a bool or a number of DLPack's, in native byte order", text_of(dtype),
+                   "convert the array with astype");
+  }
   const nb::object module = dtype.attr("type").attr("__module__");
   if (PyUnicode_Check(module.ptr()) == 0 ||
       PyUnicode_CompareWithASCIIString(module.ptr(), "ml_dtypes") != 0) {
     return {nb::borrow(x), {}};
   }
-  std::optional<element_type> element = find_element(dtype);
-  if (!element) {
-    detail::refuse(errc::dtype_unsupported, "dtype", "a number in native byte order",
-                   text_of(dtype), "convert the array, or reinterpret its memory");
-  }
   const std::string bits = "u" + std::to_string(element->bits() / 8);
   return {exported.attr("view")(bits), element};
 }
 
-exportable make_values_exportable(nb::handle values, DLDataType expected) {
+exportable make_values_exportable(nb::handle values) {
   static imported asarray{"numpy", "asarray"};
   static imported memoryview{"builtins", "memoryview"};
   nb::object array = nb::borrow(values);
@@ -375,13 +376,6 @@ exportable make_values_exportable(nb::handle values, DLDataType expected) {
       refuse_argument(nb::exception_type::type_error, "values", "an array",
                       text_of_type(values),
                       "pass for example a NumPy array or a DLPackTensor");
-    }
-  }
-  if (const nb::object exported = find_exported_by_numpy(array); exported.is_valid()) {
-    const nb::object dtype = exported.attr("dtype");
-    if (!find_element(dtype)) {
-      detail::refuse(errc::dtype_mismatch, "dtype", dtype_name(expected), text_of(dtype),
-                     "convert the values with astype");
     }
   }
   return make_exportable(array, "values");

@@ -37,9 +37,12 @@ nb::object dlpack_method(nb::handle x) {
   nb::object method =
       PyType_Check(x.ptr()) == 0 ? find_attribute(x, names().dlpack) : nb::object();
   if (!method.is_valid() || PyCallable_Check(method.ptr()) == 0) {
+    const bool is_usm =
+        PyType_Check(x.ptr()) == 0 &&
+        find_attribute(x, "__sycl_usm_array_interface__", PyExc_Exception).is_valid();
     refuse_argument(
         nb::exception_type::type_error, "x", "an array with __dlpack__", text_of_type(x),
-        "pass an array of NumPy, dpnp or another library, or use to_dlpack_tensor for memory");
+        is_usm ? "use to_dlpack_tensor(x)" : "pass an array, such as numpy.asarray(x)");
   }
   return method;
 }
@@ -318,13 +321,19 @@ offered_capsule ask_producer(nb::handle x, const import_request& request) {
 
 offered_capsule offer_capsule(nb::handle capsule, const import_request& request) {
   const nb::ft_object_guard alone(capsule);
-  const DLDevice device = read_capsule(capsule).described().device;
+  const capsule_content content = read_capsule(capsule);
+  const DLDevice device = content.described().device;
   if (detail::is_cuda(device.device_type)) {
     return ordered_for(request, nb::borrow(capsule), legacy_stream,
                        detail::id_named_by(device));
   }
-  const bool on_host = device.device_type == kDLCPU;
-  return {nb::borrow(capsule), on_host ? std::nullopt : request.queue};
+  if (device.device_type == kDLCPU) {
+    return {nb::borrow(capsule), {}};
+  }
+  if (std::optional<sycl::queue> queue = queue_behind(content)) {
+    return ordered_for(request, {nb::borrow(capsule), std::move(queue)});
+  }
+  return {nb::borrow(capsule), request.queue};
 }
 
 namespace {

@@ -80,6 +80,17 @@ std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
       owner);
 }
 
+std::optional<sycl::queue> queue_behind(const capsule_content& content) {
+  return std::visit(
+      [](const auto* managed) -> std::optional<sycl::queue> {
+        const auto* exported = find_owner<python_reference>(*managed);
+        return exported != nullptr && is_tensor(exported->get())
+                   ? nb::inst_ptr<tensor>(exported->get())->queue()
+                   : std::nullopt;
+      },
+      content.managed());
+}
+
 tensor::tensor(proved_tensor content)
     : content_(std::move(content)), users_(users_behind(content_.owner)) {
   content_.described.device = {kDLOneAPI, proof().device_id()};
@@ -236,8 +247,8 @@ std::string describe(const tensor& self) {
 /// Without this method NumPy would make a zero-dimensional array that holds the tensor itself.
 [[noreturn]] void refuse_numpy(const tensor&, nb::handle, nb::handle) {
   throw nb::type_error(
-      "DLPackTensor: expected a library that takes USM, found NumPy; copy the values with "
-      "numpy(), or see shared or host USM in place with numpy.asarray(x.host_view())");
+      "DLPackTensor: expected a library that takes USM, found a conversion to NumPy; copy the "
+      "values with numpy(), or see shared or host USM in place with numpy.asarray(x.host_view())");
 }
 
 }  // namespace

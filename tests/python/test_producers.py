@@ -11,7 +11,7 @@ import dpctl
 import numpy as np
 import pytest
 from capsules import IS_COPIED, NEWEST, ForeignArray, ForeignTensor, OldArray, new_capsule
-from memory_sources import address_of, new_queue
+from memory_sources import TypedArray, address_of, new_queue
 from pending_work import COUNT, VALUES, answer_behind, check_order
 from refusals import wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
@@ -385,8 +385,15 @@ STRANGERS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", STRANGERS)
 def test_what_has_no_dlpack_to_call_is_a_type_error(name, call):
     x = STRANGERS[name]()
-    with wrong_argument(TypeError, "x", f"found an object of type {type(x).__name__}"):
+    remedy = "pass an array, such as numpy.asarray(x)"
+    with wrong_argument(TypeError, "x", f"found an object of type {type(x).__name__}; {remedy}"):
         call(x)
+
+
+@pytest.mark.parametrize("give", [lambda memory: memory, TypedArray])
+def test_memory_alone_is_sent_to_to_dlpack_tensor(memory, give):
+    with wrong_argument(TypeError, "x", "; use to_dlpack_tensor(x)"):
+        from_dlpack(give(memory), device=(14, 0))
 
 
 def holder(tensor: DLPackTensor) -> Any:

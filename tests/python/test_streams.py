@@ -503,6 +503,25 @@ def test_a_copy_of_an_array_that_was_given_the_queue_waits_for_it(start, consume
     assert taken.numpy().tolist() == VALUES
 
 
+@pytest.mark.parametrize("version", [None, NEWEST])
+@pytest.mark.parametrize("given", [True, False], ids=["a queue", "-1"])
+def test_a_capsule_of_a_tensor_is_of_the_queue_that_its_export_was_given(
+    start, consumer, version, given
+):
+    pending = start(new_queue())
+    stream, known = (consumer, consumer) if given else (-1, pending.queue)
+    export = partial(tensor_of(pending).__dlpack__, stream=stream, max_version=version)
+    assert from_dlpack(export()).sycl_queue == known
+    other = new_queue(in_order=True)
+    assert from_dlpack(export(), device=other).sycl_queue == other
+    check_order(other, pending)
+
+
+def test_a_capsule_for_a_queue_of_another_context_is_of_the_tensors_own(foreign_queue, tensor):
+    taken = from_dlpack(tensor.__dlpack__(stream=foreign_queue))
+    assert taken.sycl_queue == tensor.sycl_queue
+
+
 def test_a_capsule_that_is_taken_for_a_queue_is_of_that_queue(start, consumer):
     pending = start(consumer)
     taken = from_dlpack(Producer(pending.memory, None).foreign.capsule(), device=consumer)
