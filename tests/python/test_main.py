@@ -153,7 +153,11 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(s
         ("import no_such_module", "ModuleNotFoundError", "correct it"),
         ("raise SystemExit(0)", "SystemExit", "correct it"),
         ("def x(): return 1 / 0", "ZeroDivisionError", "correct it"),
-        ("from usm_dlpack import *; root_device(99)", "ConversionError", "check"),
+        (
+            "from usm_dlpack import *; root_device(99)",
+            "ConversionError",
+            "check ONEAPI_DEVICE_SELECTOR, or put what follows the array under `if ",
+        ),
         ("def x(): return lambda: 1", "found a function", "call it: "),
     ],
 )

@@ -30,11 +30,12 @@ def _load(name: str) -> dict[str, Any]:
     return runpy.run_path(name, run_name=Path(name).stem)
 
 
-def _refused(expected: str, found: str, error: BaseException) -> _UnusableError:
+def _refused(expected: str, found: str, error: BaseException, also: str = "") -> _UnusableError:
     text = error_text(error) if isinstance(error, Exception) else ""
     said = f"{type_name(error)}: {text}" if text else type_name(error)
     if not isinstance(error, ConversionError):  # which says what to do
         said += "; correct it, or run `python -m usm_dlpack doctor` if a device is missing"
+    said += also
     return _UnusableError(f"target: expected {expected}, found {found}, which raises {said}")
 
 
@@ -48,7 +49,8 @@ def find_object(target: str) -> Any:
     try:
         names = _load(module)
     except (Exception, SystemExit) as error:
-        raise _refused("a module that can be imported", module, error) from error
+        also = ', or put what follows the array under `if __name__ == "__main__":`'
+        raise _refused("a module that can be imported", module, error, also) from error
     try:
         found = eval(expression, dict(names))
     except (Exception, SystemExit) as error:
