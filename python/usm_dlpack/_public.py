@@ -38,8 +38,8 @@ def to_dlpack_tensor(
     shape
         Extents, in elements. None keeps shape and strides of `obj`, if the ``dtype`` has the same
         width and ``byte_offset`` is 0. Otherwise None means one dimension, over all bytes of `obj`
-        after ``byte_offset``; `obj` must then be in C order without gaps. One extent may be -1: it
-        is computed from the same bytes, as in ``numpy.reshape``. With ``strides`` pass all.
+        after ``byte_offset``. One extent may be -1: it is computed from the same bytes, as in
+        ``numpy.reshape``. With ``strides`` pass all.
     dtype
         A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
         tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.
@@ -48,7 +48,8 @@ def to_dlpack_tensor(
         element per byte.
     strides
         Distances between neighbours, in elements; they may be negative or zero. None means C order
-        without gaps.
+        without gaps. If `obj` is not so itself, pass strides with any ``shape`` or ``byte_offset``,
+        and with a ``dtype`` of another width.
     byte_offset
         Bytes from the first element of `obj` to that of the tensor.
     queue
@@ -114,7 +115,8 @@ def from_dlpack(
         ``sycl_queue``; its producer must be able to export to the host. If the place knows a queue,
         that queue must be of the default context. It becomes the tensor's ``sycl_queue``, and waits
         for the array's ``sycl_queue``. If the array has none, its ``__dlpack__`` gets the queue as
-        ``stream``. Work on a capsule's memory must be ordered before the queue, or have finished.
+        ``stream``. A capsule of another library names no queue: order its work
+        before the queue, or wait for it, or the values may be unfinished.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
@@ -146,7 +148,8 @@ def from_dlpack(
     The call waits for the producer's work only if it copies. A copy is complete when the call
     returns. The tensor's ``sycl_queue`` is the queue in ``device``, or else the queue that the
     producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
-    the tensor are ordered behind it. If the producer names no queue, its work must have finished. A
+    the tensor are ordered behind it. A capsule of a DLPackTensor names the queue that its export
+    was given, or else the tensor's. If the producer names no queue, its work must have finished. A
     capsule of CUDA memory is ordered behind CUDA's legacy default stream.
 
     Examples
@@ -171,7 +174,7 @@ def empty(
     dtype: Any = "float32",
     *,
     device: Place | None = None,
-    usm_type: str = "device",
+    usm_type: str | None = "device",
 ) -> DLPackTensor:
     """Make a tensor in new USM, in C order. Its elements have no particular values.
 
@@ -187,7 +190,7 @@ def empty(
         must be of the default context, and becomes the tensor's ``sycl_queue``. None means the
         device that SYCL's default selector chooses, which is also dpctl's default, and no queue.
     usm_type
-        "host", "device" or "shared".
+        "host", "device" or "shared"; None means "device".
 
     Returns
     -------
