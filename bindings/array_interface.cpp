@@ -371,8 +371,8 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
     }
     return count_after(array.view, view.element, offset, byte_offset);
   };
-  const bool same = shape.is_none() && offset == 0 &&
-                    view.element.bits() == array.view.element.bits();
+  const bool same =
+      shape.is_none() && offset == 0 && view.element.bits() == array.view.element.bits();
   if (!same && strides.is_none() && !is_in_c_order(view)) {
     refuse_argument(nb::exception_type::value_error, "strides",
                     "one for each dimension, since the object is not in C order without gaps",

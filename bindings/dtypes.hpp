@@ -60,8 +60,8 @@ struct exportable {
 /// Makes an array exportable; `field` is its name in a refusal. NumPy does not export dtypes
 /// of ml_dtypes, so their bits are exported as unsigned integers. Other arrays are returned
 /// unchanged.
-/// @throws conversion_error `copy_needed` for a masked array, `dtype_unsupported` for a dtype of
-///         NumPy that DLPack lacks, such as another byte order
+/// @throws conversion_error `copy_needed` for a masked array, `dtype_unsupported` for an array
+///         of NumPy whose dtype DLPack lacks, such as one of another byte order
 exportable make_exportable(nb::handle x, const char* field = "x");
 /// The same, also for objects without `__dlpack__` that have an array interface or a buffer.
 exportable make_values_exportable(nb::handle values);

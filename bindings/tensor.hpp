@@ -125,8 +125,8 @@ proved_tensor prove_content(const capsule_content& content,
 /// memory nor took it from CUDA.
 std::shared_ptr<memory_users> users_behind(const detail::tensor_owner& owner) noexcept;
 
-/// The queue of the DLPackTensor from which a capsule was made without a copy; nothing for other
-/// capsules.
+/// The queue of the DLPackTensor from which a capsule was made without a copy; nothing for
+/// other capsules.
 std::optional<sycl::queue> queue_behind(const capsule_content& content);
 
 /// Waits for the out-of-order queues of living tensors and of memory of this package. Called
