@@ -43,6 +43,7 @@ def test_every_dtype_is_packed_as_it_says(dtype, name, nbytes):
 def test_without_arguments_it_is_float32_in_device_memory_of_the_default_device():
     tensor = empty(3)
     assert (tensor.dtype, tensor.usm_type) == (np.float32, "device")
+    assert empty(3, usm_type=None).usm_type == "device"
     assert tensor.sycl_device == dpctl.SyclDevice()
 
 

@@ -91,6 +91,12 @@ def test_no_other_process_gets_a_tensor(memory, act):
         act(to_dlpack_tensor(memory))
 
 
+@pytest.mark.parametrize("act", [np.asarray, np.sum])
+def test_numpy_gets_no_values_without_being_asked(tensor, act):
+    with wrong_argument(TypeError, "DLPackTensor", "found a conversion to NumPy; copy the values"):
+        act(tensor)
+
+
 def test_a_dtype_without_a_type_string_has_no_array_interface(memory):
     tensor = to_dlpack_tensor(memory, dtype="bfloat16")
     with wrong_argument(AttributeError, INTERFACE, "found bfloat16"):
