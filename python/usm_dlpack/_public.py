@@ -148,9 +148,10 @@ def from_dlpack(
     The call waits for the producer's work only if it copies. A copy is complete when the call
     returns. The tensor's ``sycl_queue`` is the queue in ``device``, or else the queue that the
     producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
-    the tensor are ordered behind it. A capsule of a DLPackTensor names the queue that its export
-    was given, or else the tensor's. If the producer names no queue, its work must have finished. A
-    capsule of CUDA memory is ordered behind CUDA's legacy default stream.
+    the tensor are ordered behind it. A capsule that a DLPackTensor exported without a copy names
+    the ``stream`` of that export, or else the tensor's queue. If the producer names no queue, its
+    work must have finished. A capsule of CUDA memory is ordered behind CUDA's legacy default
+    stream.
 
     Examples
     --------
