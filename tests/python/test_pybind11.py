@@ -97,6 +97,12 @@ def test_containers_and_casts_in_a_call_keep_their_arrays(ext, memory, doubles):
         ext.maybe(doubles)
 
 
+def test_a_variant_takes_the_array_that_fits(ext, floats, doubles, memory):
+    assert (ext.either(floats), ext.either(doubles)) == (1, 2)
+    with refused("dtype_mismatch", "dtype", wanted=ROW):
+        ext.either(to_dlpack_tensor(memory, dtype="int32"))
+
+
 def test_an_argument_is_dropped_after_the_call(ext, memory):
     foreign = ForeignTensor(address_of(memory), shape=(3,))
     array = ForeignArray(foreign)
@@ -210,23 +216,23 @@ def test_an_owned_view_keeps_the_memory_and_is_dropped_on_any_thread(ext, memory
 
 
 def test_a_python_object_owns_the_memory_of_its_views(ext, queue, floats):
-    field = ext.Field(queue, like=floats)
-    values = field.values
-    before = sys.getrefcount(field)
-    again = field.values
-    assert (sys.getrefcount(field), again.data) == (before + 1, values.data)
+    owner = ext.SelfOwned(queue, like=floats)
+    values = owner.values
+    before = sys.getrefcount(owner)
+    again = owner.values
+    assert (sys.getrefcount(owner), again.data) == (before + 1, values.data)
     del again
-    assert sys.getrefcount(field) == before
-    del field
+    assert sys.getrefcount(owner) == before
+    del owner
     assert len(values.numpy()) == 12
 
 
 def test_methods_constructors_and_operators_take_views(ext, queue, floats, doubles):
     twos = ext.full(queue, 3, 2.0)
-    sums = ext.Field(1.0)
+    sums = ext.SelfOwned(1.0)
     assert sums.add(twos) is sums
     assert (sums.sum, sums + twos) == (7, 13)
-    for call in (lambda: sums.add(doubles), lambda: ext.Field(queue, doubles)):
+    for call in (lambda: sums.add(doubles), lambda: ext.SelfOwned(queue, doubles)):
         with refused("dtype_mismatch", "dtype", wanted=CONST_ROW):
             call()
     with pytest.raises(TypeError, match="unsupported operand"):

@@ -5,12 +5,15 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
 #include <usm_dlpack/pybind11.hpp>  // no name of theirs clashes
 #include <usm_dlpack/usm_dlpack.hpp>
+
+#include "guide_functions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -202,6 +205,9 @@ struct row_sums {
   void add(shared_mdspan<const_row> row) { total += of(row); }
 };
 
+using guide::field;
+using guide::vector_argument;
+
 const usm_dlpack::kernel_source scales(R"(
   #include <sycl/sycl.hpp>
   namespace experimental = sycl::ext::oneapi::experimental;
@@ -235,26 +241,12 @@ void add_scale(nanobind::module_& m) {
   m.def("scale", scale<int>("scale_int"), unlocked());
 }
 
-// A class that keeps an array, and gives Python a tensor of it whenever that is asked for.
-struct field {
-  std::shared_ptr<usm_dlpack::usm_array<vector>> values;
-
-  field(const sycl::queue& queue, int size)
-      : values(std::make_shared<usm_dlpack::usm_array<vector>>(
-            queue, Kokkos::dextents<int, 1>(size))) {}
-  usm_dlpack::owned_view<vector> view() const {
-    return {values->view(), values->queue(), values};  // no copy
-  }
-};
-
 void add_field(nanobind::module_& m) {
   nanobind::class_<field>(m, "Field")
-      .def(nanobind::init<const sycl::queue&, int>())
-      .def_prop_ro("values", &field::view);
+      .def(nanobind::init<vector_argument>())          // an array of Python
+      .def(nanobind::init<const sycl::queue&, int>())  // a new one
+      .def_prop_ro("values", &field::values);
 }
-
-// Arguments, and the queues that may still work on them.
-using vector_argument = usm_dlpack::owned_view<vector>;
 
 const usm_dlpack::kernel_source kernels(R"(
   #include <sycl/sycl.hpp>
@@ -286,23 +278,6 @@ usm_dlpack::owned_view<vector> allocated(const sycl::queue& queue, int size) {
   const std::shared_ptr<float> memory(sycl::malloc_device<float>(size, queue),
                                       [queue](float* p) { sycl::free(p, queue); });
   return {vector(memory.get(), size), queue, memory};
-}
-
-template <class Element>
-using row_of = Kokkos::mdspan<Element, Kokkos::dextents<int, 1>>;
-
-template <class View>
-void clear(sycl::queue queue, View x) {
-  queue.memset(x.data_handle(), 0, x.size() * sizeof(typename View::element_type));
-}
-
-void clear_any(const usm_dlpack::any_view& x) {
-  usm_dlpack::ordered_section work(x.queue(), x);
-  if (x.dtype().bits == 64) {
-    clear(x.queue(), x.as<row_of<double>>());
-  } else {
-    clear(x.queue(), x.as<row_of<float>>());  // refuses what is neither, as a parameter does
-  }
 }
 
 }  // namespace
@@ -374,7 +349,9 @@ NB_MODULE(extension_under_test_module, m) {
   add_field(m);
   add_dot(m);
   m.def("allocated", &allocated);
-  m.def("clear", &clear_any);
+  m.def("scale_all", &guide::scale_all);
+  m.def("scale_any", &guide::scale);
+  m.def("facts", &guide::facts);
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);

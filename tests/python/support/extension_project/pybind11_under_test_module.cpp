@@ -7,11 +7,14 @@
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/pybind11.hpp>
 
+#include "guide_functions.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace py = pybind11;
@@ -62,20 +65,21 @@ auto takes_two(const char* name) {
 std::unique_ptr<owned_view<row>> kept;
 
 /// Values that Python sees by tensors of which this object is the owner.
-struct field {
+struct self_owned {
   usm_array<vector> values;
   double sum = 0;
 
-  field(const sycl::queue& queue, const_row like) : values(queue, extents(like.extent(0))) {}
-  explicit field(double sum_of_nothing)
+  self_owned(const sycl::queue& queue, const_row like)
+      : values(queue, extents(like.extent(0))) {}
+  explicit self_owned(double sum_of_nothing)
       : values(sycl::queue(), extents(0)), sum(sum_of_nothing) {}
-  field& add(shared_mdspan<const_row> row) {
+  self_owned& add(shared_mdspan<const_row> row) {
     for (int i = 0; i < row.extent(0); ++i) {
       sum += row.data_handle()[i];
     }
     return *this;
   }
-  double plus(shared_mdspan<const_row> row) const { return field(sum).add(row).sum; }
+  double plus(shared_mdspan<const_row> row) const { return self_owned(sum).add(row).sum; }
 };
 
 }  // namespace
@@ -183,6 +187,12 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
     facts["queue"] = x.queue();
     return facts;
   });
+  m.def("scale_all", &guide::scale_all);
+  m.def("scale_any", &guide::scale);
+  m.def("either",
+        [](const std::variant<std::monostate, owned_view<row>, owned_view<doubles>>& x) {
+          return x.index();
+        });
   m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>()); }, "x"_a);
   m.def("any_as_columns", [](const any_view& x) { return describe(x.as<columns>()); });
   m.def("any_as_shared",
@@ -197,17 +207,21 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
       "queue"_a, "x"_a, "out"_a, "depends"_a = std::vector<sycl::event>(),
       py::call_guard<py::gil_scoped_release>());
 
-  py::class_<field>(m, "Field")
+  py::class_<self_owned>(m, "SelfOwned")
       .def(py::init<const sycl::queue&, const_row>(), "queue"_a, "like"_a)
       .def(py::init<double>())
-      .def("add", &field::add, "row"_a, py::return_value_policy::reference_internal)
-      .def("__add__", &field::plus, py::is_operator())
-      .def_readonly("sum", &field::sum)
+      .def("add", &self_owned::add, "row"_a, py::return_value_policy::reference_internal)
+      .def("__add__", &self_owned::plus, py::is_operator())
+      .def_readonly("sum", &self_owned::sum)
       .def_property_readonly("values", [](const py::object& self) {
-        const auto& made = self.cast<const field&>();
+        const auto& made = self.cast<const self_owned&>();
         return owned_view<vector>(made.values.view(), made.values.queue(), self);
       });
-  m.def("kept_alive", [](const const_row&) { return field(0); }, py::keep_alive<0, 1>());
+  py::class_<guide::field>(m, "Field")
+      .def(py::init<guide::vector_argument>())
+      .def(py::init<const sycl::queue&, int>())
+      .def_property_readonly("values", &guide::field::values);
+  m.def("kept_alive", [](const const_row&) { return self_owned(0); }, py::keep_alive<0, 1>());
 
   m.def("same_queue", [](const sycl::queue& queue) { return queue; }, "queue"_a);
   m.def("context_of", [](sycl::queue queue) { return queue.get_context(); });

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What docs/how-to/nanobind.md shows of functions and classes that both bindings share.
+#pragma once
+
+#include <mdspan/mdspan.hpp>
+#include <usm_dlpack/python/any_view.hpp>
+#include <usm_dlpack/python/owned_view.hpp>
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace guide {
+
+using row = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
+using vector = usm_dlpack::device_mdspan<row>;
+using vector_argument = usm_dlpack::owned_view<vector>;
+
+struct field {
+  std::shared_ptr<vector_argument> kept;
+
+  explicit field(vector_argument x) : kept(std::make_shared<vector_argument>(std::move(x))) {}
+  field(const sycl::queue& queue, int size)
+      : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
+
+  vector_argument values() const { return {kept->view(), kept->queue(), kept}; }  // no copy
+};
+
+const usm_dlpack::kernel_source scales(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+
+  template <class Element>
+  void scale(Element* x, Element factor, long size) {
+    const long i = sycl::ext::oneapi::this_work_item::get_nd_item<1>().get_global_id(0);
+    if (i < size) { x[i] *= factor; }
+  }
+
+  #define SCALE(name, Element) \
+    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>)) \
+    void name(Element* x, Element factor, long size) { scale(x, factor, size); }
+  SCALE(scale_float, float)
+  SCALE(scale_double, double)
+  SCALE(scale_int, int)
+)");
+
+void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argument>& arrays) {
+  usm_dlpack::ordered_section work(queue);
+  for (const vector_argument& x : arrays) {
+    const long size = x.view().extent(0);
+    scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
+  }
+}
+
+template <class Element>
+bool scale_if(const char* kernel, double factor, const usm_dlpack::any_view& x) {
+  if (!usm_dlpack::same_data_type(x.dtype(), usm_dlpack::data_type_v<Element>)) {
+    return false;
+  }
+  const auto view = x.as<Kokkos::mdspan<Element, Kokkos::dextents<long, 1>>>();
+  scales.launch(x.queue(), kernel, view.extents(), view, Element(factor), view.extent(0));
+  return true;
+}
+
+void scale(double factor, const usm_dlpack::any_view& x) {
+  if (!scale_if<float>("scale_float", factor, x) &&
+      !scale_if<double>("scale_double", factor, x) && !scale_if<int>("scale_int", factor, x)) {
+    throw std::invalid_argument("scale: x: expected float32, float64 or int32, found " +
+                                usm_dlpack::to_string(x.dtype()) + "; convert the array");
+  }
+}
+
+auto facts(const usm_dlpack::any_view& x) {
+  const DLDataType dtype = x.dtype();  // float32: .code is kDLFloat, .bits 32, .lanes 1
+  const std::vector<std::int64_t> shape = x.shape();
+  const std::vector<std::int64_t> strides = x.strides();  // in elements
+  void* const first = x.data();
+  return std::make_tuple(int{dtype.code}, shape, strides,
+                         reinterpret_cast<std::uintptr_t>(first));
+}
+
+}  // namespace guide

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page on nanobind shows of functions and classes does what it says, in both bindings."""
+
+import gc
+from typing import Any
+
+import extension_under_test
+import numpy as np
+import pytest
+from capsules import ForeignArray, ForeignTensor
+from memory_sources import new_queue
+from refusals import refused
+from usm_dlpack import empty, from_dlpack
+
+
+@pytest.fixture(params=[extension_under_test.NAME, "pybind11_under_test_module"])
+def ext(request: pytest.FixtureRequest) -> Any:
+    return extension_under_test.load(request.param)
+
+
+def test_a_class_gives_back_the_array_that_it_keeps(ext, queue):
+    memory = empty(3, device=queue)
+    foreign = ForeignTensor(memory.data, shape=(3,))
+    field = ext.Field(ForeignArray(foreign))
+    first, second = field.values, field.values
+    assert first.data == second.data == memory.data
+    del field, second
+    gc.collect()
+    assert foreign.deletions == 0
+    del first
+    assert foreign.deletions == 1
+
+
+def test_a_class_gives_a_tensor_of_its_own_array_as_often_as_it_is_asked(ext, queue):
+    field = ext.Field(queue, 3)
+    first, second = field.values, field.values
+    assert (first.data, first.shape, first.sycl_queue) == (second.data, (3,), queue)
+    second.copy_from(np.arange(3, dtype="f4"))
+    del field, second
+    assert first.numpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["their queue", "another queue"])
+def test_all_arrays_of_a_list_are_ordered(ext, queue, other):
+    arrays = [from_dlpack(np.ones(n, "f4"), device=queue) for n in (0, 1, 70)]
+    ext.scale_all(new_queue() if other else queue, 3, arrays)
+    assert all(np.all(x.numpy() == 3) for x in arrays)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(
+    "factor", [3, 3.0, np.float32(3), np.int64(3)], ids=lambda factor: type(factor).__name__
+)
+def test_a_function_of_any_array_takes_any_number_before_it(ext, queue, dtype, factor):
+    x = from_dlpack(np.arange(70, dtype=dtype), device=queue)
+    for _ in range(2):
+        ext.scale_any(factor, x)
+    assert np.array_equal(x.numpy(), 9 * np.arange(70))
+
+
+def test_a_function_of_any_array_says_what_it_takes(ext, queue):
+    with pytest.raises(ValueError, match="expected float32, float64 or int32, found int64"):
+        ext.scale_any(3, from_dlpack(np.ones(3, "int64"), device=queue))
+    with refused("rank_mismatch", "ndim", wanted=None):
+        ext.scale_any(3, from_dlpack(np.ones((3, 3)), device=queue))
