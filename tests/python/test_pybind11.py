@@ -97,12 +97,6 @@ def test_containers_and_casts_in_a_call_keep_their_arrays(ext, memory, doubles):
         ext.maybe(doubles)
 
 
-def test_a_variant_takes_the_array_that_fits(ext, floats, doubles, memory):
-    assert (ext.either(floats), ext.either(doubles)) == (1, 2)
-    with refused("dtype_mismatch", "dtype", wanted=ROW):
-        ext.either(to_dlpack_tensor(memory, dtype="int32"))
-
-
 def test_an_argument_is_dropped_after_the_call(ext, memory):
     foreign = ForeignTensor(address_of(memory), shape=(3,))
     array = ForeignArray(foreign)
@@ -135,6 +129,12 @@ def test_an_overload_for_any_array_or_object_comes_after_those_for_views(
     assert ext.which_any(floats, factor) == "a row"
     assert ext.which_any(doubles, factor) == "any array"
     assert ext.which_any("text", factor) == "any object"
+
+
+def test_a_variant_takes_the_array_that_fits(ext, floats, doubles, memory):
+    assert [ext.either(x) for x in (None, floats, doubles)] == [0, 1, 2]
+    with refused("dtype_mismatch", "dtype", wanted=ROW):
+        ext.either(to_dlpack_tensor(memory, dtype="int32"))
 
 
 # --- Any array ------------------------------------------------------------------------------------
@@ -295,5 +295,7 @@ def test_errors_of_functions_are_pythons(ext, queue, floats, foreign_queue):
 def test_signatures_say_what_a_function_takes(ext):
     assert "dict(dtype='float32', shape=(None,))" in ext.rank_one.__doc__
     assert "usm_type='device', writable=False" in ext.device_only.__doc__
+    assert "writable=False)] | None = None" in ext.maybe.__doc__
+    assert "writable=False)] = None" in ext.maybe_pointer.__doc__
     assert "queue: dpctl.SyclQueue" in ext.full.__doc__
     assert ext.full.__doc__.strip().endswith("-> usm_dlpack.DLPackTensor")
