@@ -86,7 +86,9 @@ inline void check_alignment(const tensor_structure& structure, std::uintptr_t al
 template <std::size_t Rank>
 strided_shape<Rank> read_strides(const DLTensor& tensor) {
   strided_shape<Rank> given;
-  detail::copy_strides(tensor, given.shape.data(), given.strides.data());
+  if constexpr (Rank != 0) {  // g++ 12 warns of a copy of nothing to null
+    detail::copy_strides(tensor, given.shape.data(), given.strides.data());
+  }
   return given;
 }
 

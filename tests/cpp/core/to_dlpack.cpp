@@ -154,11 +154,11 @@ TEST(ToDlpack, TakesPlainAndOptedInAccessorsAndViewsOfNoMdspanLibrary) {
   expect_data_through<odd::plain_accessor<float>>();
   expect_data_through<odd::vetted_accessor<float>>();
   expect_data_through<odd::restrict_accessor<float>>();
-  std::array<int, 6> elements{};
+  std::array<int, 7> elements{};
   const odd::hand_written_view<const int, short, 2> view{
-      elements.data(), {2, 3}, {{3, 1}, -1}};
+      elements.data() + 1, {2, 3}, {{3, 1}, -1}};
   const auto wrapper = to_dlpack_tensor(view, {kDLCUDA, -1});
-  EXPECT_EQ(wrapper.data(), elements.data() - 1);
+  EXPECT_EQ(wrapper.data(), elements.data());
   EXPECT_EQ(wrapper.device().device_type, kDLCUDA);
   EXPECT_EQ(wrapper.device().device_id, -1);
 }

@@ -12,11 +12,13 @@
 namespace usm_dlpack_test {
 
 using strided = md::mdspan<float, md::dextents<int, 3>, md::layout_stride>;
+using scalar = md::mdspan<float, md::extents<int>>;
 
 usm_dlpack::tensor_structure structure_of(const DLTensor& tensor) {
   return usm_dlpack::check_structure(tensor);
 }
 strided to_strided(const DLTensor& tensor) { return usm_dlpack::to_mdspan<strided>(tensor); }
+scalar to_scalar(const DLTensor& tensor) { return usm_dlpack::to_mdspan<scalar>(tensor); }
 usm_dlpack::dlpack_tensor<3> to_wrapper(const strided& view, DLDevice device) {
   return usm_dlpack::to_dlpack_tensor(view, device);
 }
