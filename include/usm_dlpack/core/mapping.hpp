@@ -359,21 +359,30 @@ bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* sh
            strides[Ranks]));
 }
 
+/// The layout to recommend for strides: `layout_stride` if it takes them.
+template <std::size_t Rank>
+std::string layout_for(const strided_shape<Rank>& given) {
+  const bool is_usual =
+      span_of(given).lowest == 0 && strides_step_over(given, step_over::extents);
+  return is_usual ? "layout_stride" : "usm_dlpack::layout_relaxed";
+}
+
 /// Refuses the stride of a dimension, and names all strides of the layout.
 /// @pre the mapping is strided
-template <class Mapping>
-USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r, std::int64_t found) {
+template <class Mapping, std::size_t Rank>
+USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r,
+                                   const strided_shape<Rank>& given) {
   const auto stride = [&](std::size_t n) {
     return digits(static_cast<std::int64_t>(mapping.stride(n)));
   };
   std::string all;
-  for (std::size_t n = 0; n < Mapping::extents_type::rank(); ++n) {
+  for (std::size_t n = 0; n < Rank; ++n) {
     all += (n == 0 ? "" : ", ") + stride(n);
   }
-  const std::string other = found > 0 ? "layout_stride" : "usm_dlpack::layout_relaxed";
   refuse(errc::layout_mismatch, indexed("strides", r),
-         stride(r) + " elements for the view's layout", digits(found),
-         "use " + other + ", or copy the array to the layout's strides (" + all + ")");
+         stride(r) + " elements for the view's layout", digits(given.strides[r]),
+         "use " + layout_for(given) + ", or copy the array to the layout's strides (" + all +
+             ")");
 }
 
 /// Makes the mapping, and refuses strides that the mapping then does not have: its constructor
@@ -402,11 +411,12 @@ Mapping to_mapping(const typename Mapping::extents_type& extents,
         }
       }
       refuse(errc::layout_mismatch, "strides",
-             "extents for which the view's layout has strides", "others", "use layout_stride");
+             "extents for which the view's layout has strides", "others",
+             "use " + layout_for(given));
     }
     const std::size_t other = empty ? Rank : detail::first_other_stride(made, given);
     if (other != Rank) {
-      detail::refuse_layout(made, other, given.strides[other]);
+      detail::refuse_layout(made, other, given);
     }
   }
   return made;

@@ -64,13 +64,16 @@ inline void check_flags(std::uint64_t flags, const char* remedy) {
   }
 }
 
+inline constexpr const char* older_version_remedy =
+    "have the producer make a tensor of DLPack 1.0 to 1.3 (in Python: max_version=(1, 3))";
+
 /// Checks version and flags. Nothing else may be read before the version is known.
 inline void check_header(const DLManagedTensorVersioned& managed) {
   if (managed.version.major != DLPACK_MAJOR_VERSION) {
     refuse(errc::version_unsupported, "version.major", "1", digits(managed.version.major),
-           "ask the producer for max_version (1, 3)");
+           older_version_remedy);
   }
-  check_flags(managed.flags, "ask the producer for max_version (1, 3)");
+  check_flags(managed.flags, older_version_remedy);
 }
 
 constexpr subbyte storage_of(std::uint64_t flags) noexcept {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace usm_dlpack {
@@ -81,6 +82,16 @@ inline std::vector<located_memory> locate(const void* pointer) {
     }
   }
   return places;
+}
+
+inline constexpr const char* allocation_remedy =
+    "check that it is USM and not freed, and allocate it with a queue made from a root device "
+    "without a context";
+
+USM_DLPACK_COLD inline void refuse_pointer(const std::string& context,
+                                           std::string_view remedy) {
+  refuse(errc::pointer_unknown, "data", "USM of " + context, "an allocation unknown to it",
+         remedy);
 }
 
 /// Adds a name to alternatives, for messages: `0 or 1`.

@@ -25,11 +25,6 @@
 namespace usm_dlpack {
 namespace detail {
 
-USM_DLPACK_COLD inline void refuse_pointer(const std::string& context, const char* remedy) {
-  refuse(errc::pointer_unknown, "data", "USM of " + context, "an allocation unknown to it",
-         remedy);
-}
-
 USM_DLPACK_COLD inline void refuse_queue_device(const std::string& memory_id,
                                                 std::int32_t queue_id) {
   refuse(errc::queue_device_mismatch, "queue",
@@ -71,8 +66,7 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
   }
   refuse_pointer("the given context",
                  places.empty()
-                     ? "check that it is USM and not freed, and allocate it with a queue made "
-                       "from a root device without a context"
+                     ? allocation_remedy
                      : "pass the context that it is of, the default one of its platform, or a "
                        "queue made from a root device without a context");
 }
@@ -203,9 +197,8 @@ inline DLDevice find_device_by_address(const exported_memory& memory) {
                           : "an address that several contexts know",
            "pass a queue, or the context, of the device that is meant");
   }
-  refuse_pointer(
-      "the default context of a platform",
-      "allocate with a queue made from a root device without a context, or pass the context");
+  refuse_pointer("the default context of a platform",
+                 std::string(allocation_remedy) + ", or pass the context");
 }
 
 /// Describes a view.
@@ -302,8 +295,9 @@ template <class View, class = detail::required_bare_view<View>>
 template <class... Views>
 void check_queue(const sycl::queue& queue, const Views&... views) {
   static_assert(((detail::is_view<Views> || std::is_same_v<Views, usm_allocation>) && ...),
-                "views: expected types with the interface of mdspan, found another; "
-                "pass the views alone, without a kernel's other arguments");
+                "views: expected types with the interface of mdspan, found another; pass only "
+                "arrays, and *x of an optional; for a vector of arrays, launch for each "
+                "element in one ordered_section");
   detail::check_default_context(queue, "queue");
   std::size_t number = 0;
   (detail::check_queue_for(views, queue, ++number, sizeof...(views)), ...);

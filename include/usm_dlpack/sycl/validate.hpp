@@ -224,9 +224,8 @@ struct import_protocol {
     if (!others.empty()) {
       refuse_other_device(ids_of(others), result.device_id_);
     }
-    refuse(errc::pointer_unknown, "data",
-           "USM of the default context of device " + digits(result.device_id_),
-           "an allocation unknown to it", "allocate with a queue made from the device alone");
+    refuse_pointer("the default context of device " + digits(result.device_id_),
+                   allocation_remedy);
   }
 
   // Host USM belongs to no single device: any id of its platform is right.

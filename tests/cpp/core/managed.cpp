@@ -266,7 +266,8 @@ TEST(Managed, ReadsNoMoreOfAnotherMajorVersionThanItsDeleter) {
     const managed_tensor received(reinterpret_cast<DLManagedTensorVersioned*>(memory.data()));
     return to_mdspan<view_2d<float>>(*received);
   };
-  EXPECT_REFUSAL(receive(), errc::version_unsupported, "version.major", "1", "2");
+  EXPECT_REFUSAL(receive(), errc::version_unsupported, "version.major", "1", "2",
+                 "a tensor of DLPack 1.0 to 1.3 (in Python: max_version=(1, 3))");
   EXPECT_EQ(other.deleted, 1);
 }
 

@@ -164,6 +164,10 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
   EXPECT_REFUSAL(to_mdspan<plain_view>(reversed.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "-3",
                  "use usm_dlpack::layout_relaxed, or");
+  const strided_tensor interleaved({4, 3}, {7, 3});  // which layout_stride refuses
+  EXPECT_REFUSAL(to_mdspan<plain_view>(interleaved.tensor), errc::layout_mismatch,
+                 "strides[0]", "3 elements for the view's layout", "7",
+                 "use usm_dlpack::layout_relaxed, or");
   expect_taken<view<layout_of_even_steps>>({2, 3}, {12, 4});
   expect_refused<view<layout_of_even_steps>>(errc::layout_mismatch, "strides[1]", {2, 3},
                                              {4, 1});

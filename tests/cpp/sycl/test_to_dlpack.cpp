@@ -16,7 +16,7 @@ template <class View>
 void expect_unknown(const View& view, const sycl::queue& queue) {
   const auto expect_refused = [](const auto& act, const std::string& context) {
     EXPECT_REFUSAL(act(), errc::pointer_unknown, "data", "USM of " + context,
-                   "an allocation unknown to it");
+                   "an allocation unknown to it", "check that it is USM and not freed, and");
   };
   with_each_place(queue, [&](const auto&... place) {
     expect_refused(
