@@ -43,6 +43,13 @@ namespace detail {
 template <class Argument>
 inline constexpr bool is_array = knows_queue<Argument> || is_view<Argument>;
 
+/// Whether an argument is a container of arrays, such as an optional or a vector.
+template <class Argument, class = void>
+inline constexpr bool holds_arrays = false;
+template <class Argument>
+inline constexpr bool holds_arrays<Argument, std::void_t<typename Argument::value_type>> =
+    is_array<typename Argument::value_type>;
+
 /// The array that an argument of a kernel is, in a tuple; an empty one for another argument.
 template <class Argument>
 auto array_of_argument(const Argument& argument) {
@@ -65,6 +72,12 @@ decltype(auto) view_of_argument(const Array& array) {
   return memory_of_argument(array);
 }
 
+/// A value that a kernel's parameter gets, for messages.
+template <class Value>
+std::string name_of_value() {
+  return std::is_pointer_v<Value> ? "a pointer" : digits(sizeof(Value)) + " bytes";
+}
+
 /// What a kernel's parameter gets.
 template <class Argument>
 auto value_of_argument(const Argument& argument) {
@@ -76,8 +89,15 @@ auto value_of_argument(const Argument& argument) {
         "one with strides, which its pointer does not tell the kernel; pass "
         "data_handle() and the strides in an ordered_section, or by_value(x)");
     return view_of_argument(argument).data_handle();
-  } else {
+  } else if constexpr (!holds_arrays<Argument> && sycl::is_device_copyable_v<Argument>) {
     return argument;
+  } else {
+    static_assert(
+        is_array<Argument>,
+        "argument: expected an array or a value that a kernel takes, found another, "
+        "such as a container; pass *x of an optional; for a vector of arrays, launch "
+        "for each element in one ordered_section");
+    return 0;  // so that no other error follows
   }
 }
 template <class Array>
@@ -191,9 +211,9 @@ class kernel_source {
   /// view with strides is passed only by `by_value`, because its pointer does not tell them.
   ///
   /// Any other argument is passed as it is, and must have exactly the type of its parameter
-  /// (`int` is not `long`): OpenCL refuses another size, but nothing detects another type of
-  /// the same size. A pointer does not compile, because nothing could check or order its
-  /// memory: launch in an `ordered_section` of the arrays.
+  /// (`int` is not `long`): OpenCL refuses another size, or an array in place of a value, but
+  /// nothing detects another type of the same size. A pointer does not compile, because
+  /// nothing could check or order its memory: launch in an `ordered_section` of the arrays.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
   ///        declares, which nothing checks: an integer, mdspan's extents, or a `sycl::range`.
@@ -206,8 +226,8 @@ class kernel_source {
   /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has
   ///         parameters (on OpenCL and Level Zero, the only backends that report it) and for
-  ///         one of another size (on OpenCL), what the runtime throws for the launch, and of
-  ///         work that failed
+  ///         one of another size or an array in place of a value (on OpenCL), what the runtime
+  ///         throws for the launch, and of work that failed
   template <class Extents, class... Arguments>
   sycl::event launch(const sycl::queue& queue, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {
@@ -242,7 +262,9 @@ class kernel_source {
         handler.parallel_for(range, kernel);
       });
     } catch (const sycl::exception& error) {
-      refuse_sizes(error, name, {sizeof(detail::value_of_argument(arguments))...});
+      refuse_arguments(
+          error, name,
+          {detail::name_of_value<decltype(detail::value_of_argument(arguments))>()...});
       throw;
     }
   }
@@ -322,22 +344,26 @@ class kernel_source {
     }
   }
 
-  /// Says which sizes a launch was refused for. The runtime does not say which ones it wants,
-  /// and its text alone tells this error from others.
-  static void refuse_sizes(const sycl::exception& error, const std::string& name,
-                           std::initializer_list<std::size_t> sizes) {
-    if (std::string(error.what()).find("INVALID_KERNEL_ARGUMENT_SIZE") == std::string::npos) {
+  /// Names the kernel and the arguments that a launch was refused for. The runtime does not
+  /// say which argument is wrong, and its text alone tells these errors from others.
+  static void refuse_arguments(const sycl::exception& error, const std::string& name,
+                               std::initializer_list<std::string> arguments) {
+    const std::string text = error.what();
+    const auto is = [&](const char* code) { return text.find(code) != std::string::npos; };
+    if (!is("INVALID_KERNEL_ARGUMENT_SIZE") && !is("INVALID_ARGUMENT") &&
+        !is("INVALID_MEM_OBJECT")) {
       return;
     }
     std::string found;
-    for (const std::size_t size : sizes) {
-      found += (found.empty() ? "" : ", ") + detail::digits(size);
+    for (const std::string& argument : arguments) {
+      found += (found.empty() ? "" : ", ") + argument;
     }
     throw sycl::exception(
         make_error_code(sycl::errc::kernel_argument),
-        "arguments: expected the sizes of the parameters of the kernel \"" + name +
-            "\", found " + found +
-            " bytes; pass each with exactly its parameter's type, such as long{n} for a long");
+        "arguments: expected the types of the parameters of the kernel \"" + name +
+            "\", found " + found + ", for which the runtime throws \"" + text +
+            "\"; pass arrays for pointers, and others with exactly their parameter's type, "
+            "such as long{n} for a long");
   }
 
   template <class Extents>

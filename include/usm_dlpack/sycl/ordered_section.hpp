@@ -86,7 +86,8 @@ class ordered_section {
   /// uses
   /// @throws conversion_error as `check_queue`; sycl::exception of work that failed
   template <class... Arguments>
-  explicit ordered_section(const sycl::queue& queue, const Arguments&... arguments)
+  [[nodiscard]] explicit ordered_section(const sycl::queue& queue,
+                                         const Arguments&... arguments)
       : ordered_section(true, queue, arguments...) {}
 
   /// Makes a section that never waits within one context, for callers who order their own work

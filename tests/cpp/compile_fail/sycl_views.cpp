@@ -2,8 +2,9 @@
 //
 // Host code that indexes device USM, views that change their USM kind, arrays of const
 // elements, pointers to tensors, numbers among the views of `check_queue`, other extents of a
-// launch than one to three integers, and its arguments that are pointers or views with strides
-// are refused when they are compiled.
+// launch than one to three integers, and its arguments that are pointers, views with strides
+// or containers of arrays are refused when they are compiled. A section without a name is
+// warned of.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -15,7 +16,12 @@
 // expect: element_type: expected mutable elements, found const ones;
 // expect: take the element type without const, and a view of const elements of it
 // expect: views: expected types with the interface of mdspan, found another;
-// expect: pass the views alone, without a kernel's other arguments
+// expect: pass only arrays, and \*x of an optional; for a vector of arrays, launch for each
+// expect: element in one ordered_section
+// expect: argument: expected an array or a value that a kernel takes, found another, such as a
+// expect: container; pass \*x of an optional; for a vector of arrays, launch for each element in
+// expect[gcc]: ignoring return value of .*ordered_section.*nodiscard
+// expect[clang]: ignoring temporary created by a constructor declared with 'nodiscard'
 // expect: extents: expected an integer, mdspan's extents, a sycl::range or a sycl::nd_range,
 // expect: found another type; pass x.extents\(\) of a view
 // expect: extents: expected 1 to 3 dimensions, found another number;
@@ -33,6 +39,8 @@
 #include <usm_dlpack/sycl/kernel_source.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
+#include <optional>
+
 using view = md::mdspan<float, md::dextents<int, 1>>;
 using usm_dlpack::device_mdspan;
 using usm_dlpack::shared_mdspan;
@@ -48,6 +56,7 @@ using number = int;
 inline constexpr int rank = 3;
 using strided = view;
 using section = usm_dlpack::ordered_section;
+using passed = view;
 #else
 using indexed = device_mdspan<view>;
 using wanted = shared_mdspan<view>;
@@ -59,6 +68,7 @@ using number = float;
 inline constexpr int rank = 4;
 using strided = md::mdspan<float, md::dextents<int, 1>, md::layout_stride>;
 using section = sycl::queue;
+using passed = std::optional<view>;
 #endif
 
 float indexed_on_host(const indexed& all) { return all[md_array<int, 1>{0}]; }
@@ -84,4 +94,15 @@ void launch_pointer(const usm_dlpack::kernel_source& kernels, section& work, con
 void launch_strided(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
                     const usm_dlpack::usm_array<strided>& x) {
   kernels.launch(queue, "of", 4, x);
+}
+void launch_container(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
+                      const passed& x) {
+  kernels.launch(queue, "of", 4, x);
+}
+void unnamed_section(const sycl::queue& queue, const view& x) {
+#if defined(USM_DLPACK_FIXED)
+  const usm_dlpack::ordered_section work(queue, x);
+#else
+  usm_dlpack::ordered_section(queue, x);
+#endif
 }

@@ -331,13 +331,13 @@ TEST(KernelSource, ABuildOptionLetsALaunchHaveMoreWorkItemsThanAnIntHolds) {
   EXPECT_EQ(*x.data(), 7);
 }
 
-TEST(KernelSource, ALaunchOfAnotherNumberOrOtherSizesOfArgumentsThanTheKernelHasIsRefused) {
+TEST(KernelSource, ALaunchOfAnotherNumberOrOtherArgumentsThanTheKernelHasIsRefused) {
   sycl::queue queue = queue_on();
   const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
   *x.data() = 5;
-  const auto refused_launch = [&](auto... arguments) {
+  const auto refused_launch = [&](const auto&... arguments) {
     try {
-      launched().launch(queue, "set", 1, x, arguments...);
+      launched().launch(queue, "set", 1, arguments...);
     } catch (const sycl::exception& error) {
       EXPECT_EQ(error.code(), sycl::errc::kernel_argument);
       return std::string(error.what());
@@ -347,14 +347,20 @@ TEST(KernelSource, ALaunchOfAnotherNumberOrOtherSizesOfArgumentsThanTheKernelHas
   launched().launch(queue, "set", 1, x, 6);
   queue.wait();
   *x.data() = 5;
-  EXPECT_EQ(refused_launch(),
+  EXPECT_EQ(refused_launch(x),
             "arguments: expected 2 for the kernel \"set\", found 1; pass one for each of its "
             "parameters");
-  EXPECT_NE(refused_launch(7, 8).find("found 3"), std::string::npos);
-  EXPECT_EQ(
-      refused_launch(7L),
-      "arguments: expected the sizes of the parameters of the kernel \"set\", found 8, 8 "
-      "bytes; pass each with exactly its parameter's type, such as long{n} for a long");
+  EXPECT_NE(refused_launch(x, 7, 8).find("found 3"), std::string::npos);
+  const auto expect_refused = [](const std::string& sentence, const std::string& found) {
+    EXPECT_EQ(sentence.find("arguments: expected the types of the parameters of the kernel "
+                            "\"set\", found " +
+                            found + ", for which the runtime throws \""),
+              0)
+        << sentence;
+  };
+  expect_refused(refused_launch(x, 7L), "a pointer, 8 bytes");
+  expect_refused(refused_launch(x, x), "a pointer, a pointer");
+  expect_refused(refused_launch(7L, 7), "8 bytes, 4 bytes");
   queue.wait();
   EXPECT_EQ(*x.data(), 5);
 }
