@@ -142,7 +142,7 @@ def test_the_reference_has_each_public_name():
     assert set(usm_dlpack.__all__) <= set(named)
 
 
-BUILD_PROGRAM, RUN, BUILD_EXTENSION, INSTALL, USE, COMPILE = texts("how-to/cmake")
+BUILD_PROGRAM, RUN, BUILD_EXTENSION, INSTALL, USE, COMPILE, SANITIZE = texts("how-to/cmake")
 PROGRAM_LISTS, EXTENSION_LISTS, _ = texts("how-to/cmake", "cmake")
 (PROGRAM,) = texts("how-to/cmake", "cpp")
 (PRINTED,) = texts("how-to/cmake", "text")
@@ -174,8 +174,9 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_a_prefix_and_w
     for name in ("dlpack", "mdspan"):
         assert f"{prefix}/share/usm_dlpack/third_party/{name}\n" in said
     assert shell(RUN, project).stdout == PRINTED
-    shell(COMPILE, project)
-    assert shell(RUN.replace("build/", "./"), project).stdout == PRINTED
+    for sanitize, flag in ((SANITIZE, "-fsanitize=address"), ("", "")):
+        shell(COMPILE.replace("g++", f"g++ {flag}"), project)
+        assert shell(sanitize + RUN.replace("build/", "./"), project).stdout == PRINTED
 
 
 @pytest.mark.extended

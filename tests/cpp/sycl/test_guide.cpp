@@ -106,6 +106,29 @@ void scale(sycl::queue& queue, const any_matrix& x, float factor) {
                  long{x.extent(1)}, factor);
 }
 
+const usm_dlpack::kernel_source with_local_memory(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
+  void reverse_groups(float* x, sycl::local_accessor<float, 1> local) {
+    const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<1>();
+    const long i = item.get_local_id(0), last = item.get_local_range(0) - 1;
+    local[i] = x[item.get_global_id(0)];
+    sycl::group_barrier(item.get_group());
+    x[item.get_global_id(0)] = local[last - i];
+  }
+)");
+
+void reverse_groups(sycl::queue& queue, const matrix& x) {
+  usm_dlpack::ordered_section work(queue, x);
+  queue.submit([&](sycl::handler& handler) {
+    const sycl::local_accessor<float, 1> local(8, handler);  // 8 floats for each group
+    handler.set_args(x.data_handle(), local);
+    handler.parallel_for(sycl::nd_range<1>(x.size(), 8),
+                         with_local_memory.find(queue, "reverse_groups"));
+  });
+}
+
 std::vector<float> values_of(const DLTensor& tensor, sycl::queue& queue) {
   std::vector<float> values(24);
   queue.memcpy(values.data(), tensor.data, 24 * sizeof(float)).wait();
@@ -189,6 +212,17 @@ TEST(KernelSourceGuide, AKernelScalesTheElementsOfAnArrayWithStrides) {
   scale(queue, any_matrix(memory.data() + 1, {Kokkos::dextents<int, 2>(2, 5), {12, -1}}), 10);
   for (int k = 0; k < 24; ++k) {
     EXPECT_EQ(static_cast<int>(memory.data()[k]), k % 12 > 0 && k % 12 < 6 ? 10 * k : k) << k;
+  }
+}
+
+TEST(KernelSourceGuide, AKernelHasLocalMemory) {
+  sycl::queue queue = queue_on();
+  const usm_dlpack::usm_array<usm_dlpack::shared_mdspan<matrix>> memory(
+      queue, Kokkos::dextents<int, 2>(4, 6));
+  std::iota(memory.data(), memory.data() + 24, 0.0F);
+  reverse_groups(queue, matrix(memory.data(), 4, 6));
+  for (int k = 0; k < 24; ++k) {
+    EXPECT_EQ(static_cast<int>(memory.data()[k]), k / 8 * 8 + 7 - k % 8) << k;
   }
 }
 
