@@ -74,9 +74,10 @@ TEST(Cuda, MemoryOfCudaItselfIsUsm) {
   const std::pair<std::byte*, alloc> all[] = {{from_number(on_device), alloc::device},
                                               {from_number(managed), alloc::shared},
                                               {static_cast<std::byte*>(pinned), alloc::host}};
-  for (const auto& [memory, kind] : all) {
+  for (const auto& known : all) {
+    std::byte* const memory = known.first;
     const usm_allocation proved = prove(memory + 8, 992);
-    EXPECT_EQ(proved.usm_type(), kind);
+    EXPECT_EQ(proved.usm_type(), known.second);
     expect_bounds(proved, bounds_proof::allocation, memory, 1000);
     EXPECT_REFUSAL(prove(memory, 1001), errc::out_of_bounds, "shape");
   }

@@ -62,14 +62,15 @@ TEST(Device, OfATensorIsNamedByTypeAndNumber) {
       {kDLCUDA, "kDLCUDA (2)"},
       {kDLCUDAHost, "kDLCUDAHost (3)"},
       {kDLCUDAManaged, "kDLCUDAManaged (13)"}};
-  for (const auto& [type, name] : types) {
+  for (const auto& known : types) {
     for (const std::int32_t ordinal : {63, -1}) {
-      EXPECT_REFUSAL(device_id(DLDevice{type, ordinal}), errc::device_type_unsupported,
-                     "device.device_type",
-                     "kDLOneAPI (14), or CUDA memory of a GPU that is a SYCL device of this "
-                     "process",
-                     name + " of CUDA device " + std::to_string(ordinal) + ", which is none",
-                     "SYCL's backend cuda");
+      EXPECT_REFUSAL(
+          device_id(DLDevice{known.first, ordinal}), errc::device_type_unsupported,
+          "device.device_type",
+          "kDLOneAPI (14), or CUDA memory of a GPU that is a SYCL device of this "
+          "process",
+          known.second + " of CUDA device " + std::to_string(ordinal) + ", which is none",
+          "SYCL's backend cuda");
     }
   }
   EXPECT_REFUSAL(cuda_device(7), errc::device_id_out_of_range, device_id_field);
