@@ -100,6 +100,9 @@ COPIES: dict[str, Callable[[Any, Any], list[Any]]] = {
         copy_to(other).__dlpack__(copy=True, stream=queue, max_version=NEWEST)
     ],
     "capsule": lambda queue, other: [copy_to(other).__dlpack__(stream=queue, max_version=NEWEST)],
+    "tensor goes before its capsule": lambda queue, other: [
+        x := copy_to(queue), x.__dlpack__(stream=other, max_version=NEWEST)
+    ],
     "legacy capsule of a copy, taken": lambda queue, other: [
         from_dlpack(from_dlpack(OldArray(copy_to(other).__dlpack__(copy=True))), device=queue)
     ],
