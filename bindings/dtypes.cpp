@@ -184,6 +184,18 @@ nb::object find_exported_by_numpy(nb::handle x) {
   return is_numpys ? asarray.get()(x) : nb::object();
 }
 
+/// Whether an array of NumPy is aligned, and its strides count elements. A field of an array
+/// of structures may be neither.
+bool is_in_whole_elements(nb::handle array) {
+  const std::int64_t size = nb::cast<std::int64_t>(array.attr("itemsize"));
+  for (const nb::handle stride : nb::tuple(array.attr("strides"))) {
+    if (nb::cast<std::int64_t>(stride) % size != 0) {
+      return false;
+    }
+  }
+  return nb::cast<bool>(array.attr("flags").attr("aligned"));
+}
+
 /// Refuses an array whose values under a mask NumPy would export, too.
 [[noreturn]] void refuse_mask(nb::handle x, const char* field) {
   detail::refuse(errc::copy_needed, field, "elements as they stand in memory",
@@ -315,7 +327,7 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
   const nb::object dtype = find_numpy_dtype(element);
   if (!dtype.is_valid()) {
     const char* expected = "one that NumPy or ml_dtypes has";
-    std::string remedy = "take the bytes with __dlpack__(dl_device=(1, 0))";
+    std::string remedy = "take the bytes with to_dlpack_tensor(x, dtype=\"uint8\").numpy()";
     if (is_of_ml_dtypes(element.dtype)) {
       if (!register_ml_dtypes()) {
         remedy = "install ml_dtypes, or " + remedy;
@@ -333,7 +345,7 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
 
 exportable make_exportable(nb::handle x, const char* field) {
   check_unmasked(x, field);
-  const nb::object exported = find_exported_by_numpy(x);
+  nb::object exported = find_exported_by_numpy(x);
   if (!exported.is_valid()) {
     return {nb::borrow(x), {}};
   }
@@ -342,12 +354,17 @@ exportable make_exportable(nb::handle x, const char* field) {
   if (!element) {
     detail::refuse(errc::dtype_unsupported, "dtype",
                    "a bool or a number of DLPack's, in native byte order", text_of(dtype),
-                   "convert the array with astype");
+                   dtype.attr("names").is_none() ? "convert the array with astype"
+                                                 : "pass one field, such as x['name']");
+  }
+  const bool is_whole = is_in_whole_elements(exported);
+  if (!is_whole) {
+    exported = exported.attr("copy")("K");
   }
   const nb::object module = dtype.attr("type").attr("__module__");
   if (PyUnicode_Check(module.ptr()) == 0 ||
       PyUnicode_CompareWithASCIIString(module.ptr(), "ml_dtypes") != 0) {
-    return {nb::borrow(x), {}};
+    return {is_whole ? nb::borrow(x) : exported, {}};
   }
   const std::string bits = "u" + std::to_string(element->bits() / 8);
   return {exported.attr("view")(bits), element};

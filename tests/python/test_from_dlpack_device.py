@@ -259,9 +259,22 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
 )
 def test_dtypes_of_numpy_that_no_tensor_has_are_refused(dtype):
     values = np.zeros(12, dtype)
+    remedy = "with astype" if values.dtype.names is None else "pass one field, such as x['name']"
     for call in (partial(from_dlpack, device=HERE), empty(12).copy_from):
-        with refused("dtype_unsupported", "dtype", found="dtype(", remedy="with astype"):
+        with refused("dtype_unsupported", "dtype", found="dtype(", remedy=remedy):
             call(values)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", ml_dtypes.bfloat16], ids=str)
+def test_a_field_of_structures_is_copied_whatever_its_strides_are(dtype):
+    structures = np.zeros(4, [("name", "u1"), ("x", dtype), ("pair", dtype, 2)])
+    structures["x"], structures["pair"] = range(4), np.arange(8).reshape(4, 2)
+    for values in (structures["x"], structures["x"][::-1], structures["pair"].T):
+        made = from_dlpack(values, device=HERE)
+        assert np.array_equal(made.numpy(), values)
+        made = empty(values.shape, dtype)
+        made.copy_from(values)
+        assert np.array_equal(made.numpy(), values)
 
 
 def test_padded_elements_of_another_host_library_are_read_by_their_strides():

@@ -50,6 +50,11 @@ template <class Argument>
 inline constexpr bool holds_arrays<Argument, std::void_t<typename Argument::value_type>> =
     is_array<typename Argument::value_type>;
 
+/// Whether an argument is an address without a size: a pointer, a C array, or nullptr.
+template <class Argument>
+inline constexpr bool is_address =
+    std::is_pointer_v<std::decay_t<Argument>> || std::is_null_pointer_v<Argument>;
+
 /// The array that an argument of a kernel is, in a tuple; an empty one for another argument.
 template <class Argument>
 auto array_of_argument(const Argument& argument) {
@@ -89,7 +94,8 @@ auto value_of_argument(const Argument& argument) {
         "one with strides, which its pointer does not tell the kernel; pass "
         "data_handle() and the strides in an ordered_section, or by_value(x)");
     return view_of_argument(argument).data_handle();
-  } else if constexpr (!holds_arrays<Argument> && sycl::is_device_copyable_v<Argument>) {
+  } else if constexpr (!holds_arrays<Argument> && !std::is_array_v<Argument> &&
+                       sycl::is_device_copyable_v<Argument>) {
     return argument;
   } else {
     static_assert(
@@ -231,7 +237,7 @@ class kernel_source {
   template <class Extents, class... Arguments>
   sycl::event launch(const sycl::queue& queue, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {
-    static_assert((!std::is_pointer_v<Arguments> && ...),
+    static_assert((!detail::is_address<Arguments> && ...),
                   "argument: expected an array or a value, found a pointer, whose memory "
                   "launch cannot check or order; pass the view, or an ordered_section of its "
                   "arrays in place of the queue");

@@ -64,6 +64,12 @@ extern "C" int clear(const DLTensor* theirs, char* reason, std::size_t size) noe
   }
 }
 
+using reversed = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, usm_dlpack::layout_relaxed>;
+
+reversed from_last_to_first(float* memory) {  // of 4 rows of 6
+  return {memory, reversed::mapping_type(Kokkos::dextents<int, 2>(4, 6), {-6, -1}, 23)};
+}
+
 template <class Borrower>
 void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow) {
   float* memory = sycl::malloc_device<float>(24, queue);
@@ -193,6 +199,15 @@ TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
     EXPECT_EQ(memory.use_count(), 2);
   }
   EXPECT_EQ(memory.use_count(), 1);
+}
+
+TEST(Guide, AProducerDescribesMemoryFromItsEnd) {
+  sycl::queue queue = queue_on(0);
+  const usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(from_last_to_first(made.data()), queue);
+  EXPECT_EQ(wrapper.data(), made.data() + 23);
+  EXPECT_EQ(usm_dlpack::validate(wrapper.get()).base(),
+            reinterpret_cast<std::uintptr_t>(made.data()));
 }
 
 TEST(Guide, AProducerLends) {

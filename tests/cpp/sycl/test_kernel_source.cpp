@@ -70,6 +70,12 @@ const char* const with_views = R"(
   }
 )";
 
+// What `launch` with a queue does not take.
+static_assert(usm_dlpack::detail::is_address<float*>);
+static_assert(usm_dlpack::detail::is_address<char[5]>);
+static_assert(usm_dlpack::detail::is_address<std::nullptr_t>);
+static_assert(!usm_dlpack::detail::is_address<long>);
+
 TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
   static const kernel_source source(with_views, include_options());
   using extents_type = md::dextents<long, 2>;

@@ -47,7 +47,6 @@ const usm_dlpack::kernel_source scales(R"(
     void name(Element* x, Element factor, long size) { scale(x, factor, size); }
   SCALE(scale_float, float)
   SCALE(scale_double, double)
-  SCALE(scale_int, int)
 )");
 
 void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argument>& arrays) {
@@ -70,8 +69,8 @@ bool scale_if(const char* kernel, double factor, const usm_dlpack::any_view& x) 
 
 void scale(double factor, const usm_dlpack::any_view& x) {
   if (!scale_if<float>("scale_float", factor, x) &&
-      !scale_if<double>("scale_double", factor, x) && !scale_if<int>("scale_int", factor, x)) {
-    throw std::invalid_argument("scale: x: expected float32, float64 or int32, found " +
+      !scale_if<double>("scale_double", factor, x)) {
+    throw std::invalid_argument("scale: x: expected float32 or float64, found " +
                                 usm_dlpack::to_string(x.dtype()) + "; convert the array");
   }
 }
