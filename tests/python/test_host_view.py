@@ -98,10 +98,7 @@ def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
     assert not hasattr(view, "__array_interface__")
     with pytest.raises(ConversionError) as caught:
         np.asarray(view)
-    remedy = 'to_dlpack_tensor(x, dtype="uint8").numpy()'
-    check_refusal(caught.value, "dtype_unsupported", "dtype", remedy=remedy)
-    as_bytes = to_dlpack_tensor(tensor, dtype="uint8").numpy().tobytes()
-    assert as_bytes == np.array(VALUES, "i4").tobytes()
+    check_refusal(caught.value, "dtype_unsupported", "dtype", remedy="__dlpack__")
     assert caught.value.found == name
     padded = to_dlpack_tensor(readable, dtype=ml_dtypes.int4).host_view()
     assert not hasattr(padded, "__array_interface__")

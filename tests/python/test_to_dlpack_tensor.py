@@ -678,3 +678,12 @@ def test_a_refused_owner_is_not_kept(unpooled):
     del owner
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("name", ["int4", "complex32", "float32x4"])
+def test_elements_that_numpy_lacks_are_read_as_bytes(name, memory):
+    x = to_dlpack_tensor(memory, dtype=name)
+    with refused("dtype_unsupported", "dtype", remedy='to_dlpack_tensor(x, dtype="uint8").numpy()'):
+        x.numpy()
+    as_bytes = to_dlpack_tensor(x, dtype="uint8").numpy()
+    assert as_bytes.tobytes() == bytes(memory.copy_to_host())
