@@ -206,24 +206,8 @@ struct row_sums {
 };
 
 using guide::field;
+using guide::scales;
 using guide::vector_argument;
-
-const usm_dlpack::kernel_source scales(R"(
-  #include <sycl/sycl.hpp>
-  namespace experimental = sycl::ext::oneapi::experimental;
-
-  template <class Element>
-  void scale(Element* x, Element factor, long size) {
-    const long i = sycl::ext::oneapi::this_work_item::get_nd_item<1>().get_global_id(0);
-    if (i < size) { x[i] *= factor; }
-  }
-
-  #define SCALE(name, Element) \
-    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>)) \
-    void name(Element* x, Element factor, long size) { scale(x, factor, size); }
-  SCALE(scale_float, float)
-  SCALE(scale_int, int)
-)");
 
 template <class Element>
 auto scale(const char* kernel) {
@@ -238,7 +222,7 @@ auto scale(const char* kernel) {
 void add_scale(nanobind::module_& m) {
   using unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
   m.def("scale", scale<float>("scale_float"), unlocked());
-  m.def("scale", scale<int>("scale_int"), unlocked());
+  m.def("scale", scale<double>("scale_double"), unlocked());
 }
 
 void add_field(nanobind::module_& m) {
