@@ -184,16 +184,18 @@ nb::object find_exported_by_numpy(nb::handle x) {
   return is_numpys ? asarray.get()(x) : nb::object();
 }
 
-/// Whether an array of NumPy is aligned, and its strides count elements. A field of an array
-/// of structures may be neither.
-bool is_in_whole_elements(nb::handle array) {
+/// Refuses an array of NumPy whose strides do not count elements, such as a field of
+/// structures.
+void check_strides(nb::handle array, const char* field) {
   const std::int64_t size = nb::cast<std::int64_t>(array.attr("itemsize"));
-  for (const nb::handle stride : nb::tuple(array.attr("strides"))) {
+  const nb::object strides = array.attr("strides");
+  for (const nb::handle stride : nb::tuple(strides)) {
     if (nb::cast<std::int64_t>(stride) % size != 0) {
-      return false;
+      detail::refuse(errc::layout_mismatch, "strides", "multiples of the itemsize",
+                     text_of(strides) + " bytes for " + std::to_string(size),
+                     std::string("pass numpy.ascontiguousarray(") + field + ")");
     }
   }
-  return nb::cast<bool>(array.attr("flags").attr("aligned"));
 }
 
 /// Refuses an array whose values under a mask NumPy would export, too.
@@ -345,7 +347,7 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
 
 exportable make_exportable(nb::handle x, const char* field) {
   check_unmasked(x, field);
-  nb::object exported = find_exported_by_numpy(x);
+  const nb::object exported = find_exported_by_numpy(x);
   if (!exported.is_valid()) {
     return {nb::borrow(x), {}};
   }
@@ -357,14 +359,11 @@ exportable make_exportable(nb::handle x, const char* field) {
                    dtype.attr("names").is_none() ? "convert the array with astype"
                                                  : "pass one field, such as x['name']");
   }
-  const bool is_whole = is_in_whole_elements(exported);
-  if (!is_whole) {
-    exported = exported.attr("copy")("K");
-  }
+  check_strides(exported, field);
   const nb::object module = dtype.attr("type").attr("__module__");
   if (PyUnicode_Check(module.ptr()) == 0 ||
       PyUnicode_CompareWithASCIIString(module.ptr(), "ml_dtypes") != 0) {
-    return {is_whole ? nb::borrow(x) : exported, {}};
+    return {nb::borrow(x), {}};
   }
   const std::string bits = "u" + std::to_string(element->bits() / 8);
   return {exported.attr("view")(bits), element};

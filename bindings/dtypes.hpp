@@ -58,11 +58,11 @@ struct exportable {
   std::optional<element_type> element;
 };
 /// Makes an array exportable; `field` is its name in a refusal. NumPy does not export dtypes
-/// of ml_dtypes, so their bits are exported as unsigned integers; and no strides that do not
-/// count elements, as a field of a structure has, so the field is copied. Other arrays are
-/// returned unchanged.
+/// of ml_dtypes, so their bits are exported as unsigned integers. Other arrays are returned
+/// unchanged.
 /// @throws conversion_error `copy_needed` for a masked array, `dtype_unsupported` for an array
-///         of NumPy whose dtype DLPack lacks, such as one of another byte order
+///         of NumPy whose dtype DLPack lacks, such as one of another byte order,
+///         `layout_mismatch` for one whose strides do not count elements
 exportable make_exportable(nb::handle x, const char* field = "x");
 /// The same, also for objects without `__dlpack__` that have an array interface or a buffer.
 exportable make_values_exportable(nb::handle values);

@@ -266,15 +266,12 @@ def test_dtypes_of_numpy_that_no_tensor_has_are_refused(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", ml_dtypes.bfloat16], ids=str)
-def test_a_field_of_structures_is_copied_whatever_its_strides_are(dtype):
-    structures = np.zeros(4, [("name", "u1"), ("x", dtype), ("pair", dtype, 2)])
-    structures["x"], structures["pair"] = range(4), np.arange(8).reshape(4, 2)
-    for values in (structures["x"], structures["x"][::-1], structures["pair"].T):
-        made = from_dlpack(values, device=HERE)
-        assert np.array_equal(made.numpy(), values)
-        made = empty(values.shape, dtype)
-        made.copy_from(values)
-        assert np.array_equal(made.numpy(), values)
+def test_strides_of_numpy_that_count_no_elements_are_refused(dtype):
+    values = np.zeros(4, [("name", "u1"), ("x", dtype)])["x"]
+    for call in (partial(from_dlpack, device=HERE), empty(4, dtype).copy_from):
+        with refused("layout_mismatch", "strides", remedy="pass numpy.ascontiguousarray("):
+            call(values)
+        call(np.ascontiguousarray(values))
 
 
 def test_padded_elements_of_another_host_library_are_read_by_their_strides():
