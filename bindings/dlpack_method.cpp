@@ -164,11 +164,12 @@ void synchronise(const tensor& source, const consumer_stream& consumer) {
   }
 }
 
-/// The tensor that a capsule keeps: one that knows the consumer's queue, unless that queue is
-/// of another context, so that the host waits.
+/// The tensor that a capsule keeps: one that knows the consumer's queue, unless it is the
+/// tensor's own, or of another context, so that the host waits.
 nb::object tensor_for(nb::handle self, const std::optional<sycl::queue>& consumer) {
   const tensor& source = *nb::inst_ptr<tensor>(self);
-  if (!consumer || consumer->get_context() != source.proof().context()) {
+  if (!consumer || consumer == source.queue() ||
+      consumer->get_context() != source.proof().context()) {
     return nb::borrow(self);
   }
   proved_tensor made(source.get().described, source.get().flags, source.proof());
