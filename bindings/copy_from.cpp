@@ -63,8 +63,8 @@ bool is_bare_usm(nb::handle values) {
 
 constexpr const char* copy_from_doc =
     "Copy values into this tensor's memory, whatever its strides.\n\n"
-    "First waits for the tensor's `sycl_queue`, for that of the values, and for `queue`. The copy\n"
-    "is complete on return. Memory between the elements is not written, but elements of fewer\n"
+    "First waits as `wait` does, for the values likewise, and for `queue`. The copy is complete\n"
+    "on return. Memory between the elements is not written, but elements of fewer\n"
     "than 8 bits are written together with the bytes around them.\n\n"
     "Parameters\n----------\n"
     "values\n"
@@ -85,7 +85,8 @@ constexpr const char* copy_from_doc =
     "    If `values` is no array, or `queue` is no queue.";
 
 void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
-  const proved_tensor& to = ready_tensor(self).get();
+  const tensor& written = ready_tensor(self);
+  const proved_tensor& to = written.get();
   check_process();
   check_writable(to);
   std::optional<sycl::queue> also;
@@ -96,10 +97,13 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   }
   const auto write = [&](const proved_tensor& from) {
     check_same_type(from, to);
+    wait_for_users(written);
     write_to_usm(from, to, also);
   };
   if (has_tensor_type(values)) {
-    write(ready_tensor(values).get());
+    const tensor& read = ready_tensor(values);
+    wait_for_users(read);
+    write(read.get());
     return;
   }
   nb::object readable = nb::borrow(values);
@@ -126,6 +130,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     check_same_type(from, to);
     from.queue = offered.queue;
     from.owner = take_capsule(offered.capsule, content);  // while other threads run
+    wait_for_users(written);
     write_to_usm(from, to, also);
   });
 }

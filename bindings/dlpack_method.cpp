@@ -139,6 +139,7 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
 
 nb::object export_copy(const tensor& source, const export_place& to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
+  wait_for_users(source);
   tensor_copy made =
       to.is_host() ? copy_to_host(source.get(), false)
                    : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
@@ -149,18 +150,21 @@ nb::object export_copy(const tensor& source, const export_place& to, bool versio
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
-/// Orders the consumer's queue behind the tensor's queue. If the consumer names no queue,
-/// waits for the tensor's.
+/// Orders the consumer's queue behind the queues that use the tensor's memory. If the consumer
+/// names no queue, waits for them.
 void synchronise(const tensor& source, const consumer_stream& consumer) {
-  if (!source.queue() || consumer.unsynchronised) {
+  if (consumer.unsynchronised) {
     return;
   }
-  if (consumer.cuda) {
-    order_stream_behind(*source.queue(), *consumer.cuda, source.proof().device_id());
-  } else if (consumer.queue) {
-    hand_over(*source.queue(), *consumer.queue);
+  if (consumer.queue) {
+    hand_over(source, *consumer.queue);
+  } else if (!consumer.cuda) {
+    wait_for_all(source);
   } else {
-    wait_for(*source.queue());
+    wait_for_users(source);
+    if (source.queue()) {
+      order_stream_behind(*source.queue(), *consumer.cuda, source.proof().device_id());
+    }
   }
 }
 
@@ -175,7 +179,7 @@ nb::object tensor_for(nb::handle self, const std::optional<sycl::queue>& consume
   proved_tensor made(source.get().described, source.get().flags, source.proof());
   made.queue = consumer;
   made.owner = keep(source.owner_for_others(self));
-  return make_tensor(std::move(made));
+  return make_tensor(std::move(made), source.users_for_others());
 }
 
 /// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory that
@@ -215,8 +219,10 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   nb::object made = finish(described, versioned, source.get().flags & ~flag::is_copied,
                            python_reference(tensor_for(self, consumer.queue).release().ptr()));
   synchronise(source, consumer);
-  if (source.users() != nullptr && consumer.queue) {
+  if (consumer.queue) {
     source.users()->add(*consumer.queue);
+  } else if (!to.is_host() && !to.is_cuda() && !consumer.unsynchronised) {
+    source.users()->suppose(dpctl_queue(own.device_id));
   }
   return made;
 }

@@ -34,10 +34,11 @@ class work_streams {
         stream.queue = source.queue();
       }
       stream.is_asked = false;
+      if (const std::optional<sycl::queue> other = source.users()->supposed()) {
+        order_behind(*other, *source.queue());
+      }
     }
-    if (source.users() != nullptr) {
-      lend(device_id, source.users());
-    }
+    lend(device_id, source.users());
   }
 
   /// Lets memory of this package be freed only after the work of the consumer's stream: of the

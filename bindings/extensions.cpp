@@ -69,13 +69,18 @@ offer compare(const proved_tensor& proved, const requirements& wanted) {
 
 /// Offers our own tensor, which was proved when it was made.
 offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& out) {
-  const proved_tensor& own = nb::inst_ptr<tensor>(array)->get();
+  const tensor& offered = *nb::inst_ptr<tensor>(array);
+  const proved_tensor& own = offered.get();
   out.described = own.described;  // shape and strides belong to the owner
   out.flags = own.flags;
   out.proof = own.proof;
   out.queue = own.queue;
   out.owner = detail::borrow(array.ptr());
-  return compare(out, wanted);
+  const offer answer = compare(out, wanted);
+  if (answer == offer::made) {
+    wait_for_users(offered);
+  }
+  return answer;
 }
 
 /// A capsule that others refer to as well. For the lifetime of this object it is marked as

@@ -118,7 +118,7 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   }
   own_memory(proved, content.described().device,
              [&] { return take_capsule(offered.capsule, content); });
-  new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved));
+  new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved), nullptr);
   nb::inst_mark_ready(made);
   return made;
 }
@@ -146,12 +146,12 @@ nb::object share(nb::handle x, const destination& wanted) {
   if (wanted.c_order) {
     write_c_strides(shared);
   }
-  if (consumer && own.queue) {
-    hand_over(*own.queue, *consumer);
+  if (consumer) {
+    hand_over(source, *consumer);
   }
   shared.queue = consumer ? consumer : own.queue;
   shared.owner = keep(source.owner_for_others(x));
-  return make_tensor(std::move(shared));
+  return make_tensor(std::move(shared), source.users_for_others());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.

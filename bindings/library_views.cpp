@@ -87,6 +87,7 @@ nb::dict cuda_interface(const cuda_view& self) {
   nb::dict made = array_interface(self, "__cuda_array_interface__");
   const proved_tensor& own = self.get();
   made["stream"] = nb::none();
+  wait_for_users(*nb::inst_ptr<tensor>(self.object()));
   if (own.queue) {
     order_stream_behind(*own.queue, legacy_stream, own.proof.device_id());
     made["stream"] = reinterpret_cast<std::uintptr_t>(legacy_stream);
@@ -127,9 +128,7 @@ nb::object make_host_view(nb::handle_t<tensor> self) {
                    "copy the values with numpy(), or to shared USM with from_dlpack(x, "
                    "usm_type=\"shared\")");
   }
-  if (own.queue) {
-    wait_for(*own.queue);
-  }
+  wait_for_all(*nb::inst_ptr<tensor>(self));
   return nb::cast(host_view{{std::move(kept)}});
 }
 

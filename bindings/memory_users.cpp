@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_users.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace usm_dlpack::python {
@@ -117,6 +118,31 @@ void memory_users::add(const sycl::queue& queue) noexcept {
       new (std::nothrow) sycl::queue(last);  // never destroyed
     }
   }
+}
+
+void memory_users::suppose(const sycl::queue& queue) noexcept {
+  const std::lock_guard<std::mutex> lock(guard);
+  supposed_ = queue;
+}
+
+std::optional<sycl::queue> memory_users::supposed() const {
+  const std::lock_guard<std::mutex> lock(guard);
+  return supposed_;
+}
+
+std::vector<sycl::queue> memory_users::besides(const std::optional<sycl::queue>& own) const {
+  std::vector<sycl::queue> others;
+  const auto take = [&](const sycl::queue& queue) {
+    if (queue != own) {
+      others.push_back(queue);
+    }
+  };
+  const std::lock_guard<std::mutex> lock(guard);
+  std::for_each(queues_.begin(), queues_.end(), take);
+  if (supposed_ && queues_.count(*supposed_) == 0) {
+    take(*supposed_);
+  }
+  return others;
 }
 
 bool memory_users::wait() noexcept {

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues that use memory of this package. The memory is freed after their work.
+// The queues that use the memory of tensors. Later uses of a tensor run after their work, and
+// memory of this package is freed after it.
 #pragma once
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
+#include <optional>
 #include <unordered_set>
+#include <vector>
 
 namespace usm_dlpack::python {
 
 using queue_set = std::unordered_set<sycl::queue>;
 
-/// The queues that use one allocation of this package, or one CUDA array. All tensors of it
-/// share this object, also through capsules, so it is freed after the work of all queues.
+/// The queues that use the memory of a tensor, and of the tensors that were made of it. They
+/// all share this object, also through capsules. An allocation of this package and a CUDA
+/// array have it, too, so they are freed after the work of all queues.
 ///
 /// A queue is forgotten once it can have no work on the memory any more. This is so if two
 /// things hold:
@@ -31,6 +35,12 @@ class memory_users {
 
   /// Adds a queue. Never waits for work.
   void add(const sycl::queue& queue) noexcept;
+  /// Notes that a consumer which named no queue may use this one. Freeing does not wait for
+  /// it, because such a consumer keeps the memory until its work is done.
+  void suppose(const sycl::queue& queue) noexcept;
+  std::optional<sycl::queue> supposed() const;
+  /// All queues that use the memory, but for one.
+  std::vector<sycl::queue> besides(const std::optional<sycl::queue>& own) const;
   /// Waits until all queues are idle, and forgets them. Returns false if a queue may still
   /// have work, so that the memory must not be freed. @pre the GIL is not held
   bool wait() noexcept;
@@ -40,6 +50,7 @@ class memory_users {
 
  private:
   queue_set queues_;
+  std::optional<sycl::queue> supposed_;
   bool is_missing_one_ = false;  ///< a queue could not be remembered
 };
 

@@ -2,6 +2,7 @@
 //
 // The order between queues, and the queues of copies.
 #include "queues.hpp"
+#include "places.hpp"
 #include "process.hpp"
 
 #include <map>
@@ -41,6 +42,22 @@ sycl::queue& package_queue(std::int32_t device_id) {
   return found != queues.end()
              ? found->second
              : queues.try_emplace(device_id, make_queue(device_id)).first->second;
+}
+
+sycl::queue dpctl_queue(std::int32_t device_id) {
+  static std::mutex guard;
+  static auto& queues = *new std::map<std::int32_t, sycl::queue>;
+  {
+    const std::lock_guard<std::mutex> lock(guard);
+    const auto found = queues.find(device_id);
+    if (found != queues.end()) {
+      return found->second;
+    }
+  }
+  static imported cached_queue{"dpctl", "get_device_cached_queue"};
+  const nb::object made = cached_queue.get()(to_dpctl(root_device(device_id)));
+  const std::lock_guard<std::mutex> lock(guard);
+  return queues.try_emplace(device_id, *find_sycl<sycl::queue>(made)).first->second;
 }
 
 copy_queue::copy_queue(std::int32_t device_id)

@@ -19,6 +19,12 @@ namespace nb = nanobind;
 /// @throws conversion_error as `root_device`
 sycl::queue& package_queue(std::int32_t device_id);
 
+/// dpctl's own queue on a root device. dpnp and dpctl put an array on it when they take memory
+/// without a queue.
+/// @pre the GIL is held
+/// @throws conversion_error as `root_device`; nb::python_error from dpctl
+sycl::queue dpctl_queue(std::int32_t device_id);
+
 /// A queue on a root device for one copy: in order, in the default context. Nobody else uses
 /// it meanwhile, so a copy that waits does not delay others. After an exception the destructor
 /// waits for the rest of the work. The queues are kept and used again for the life of the

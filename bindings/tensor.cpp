@@ -61,8 +61,8 @@ std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
                                                 : nullptr;
 }
 
-}  // namespace
-
+/// The queues that use the memory of an owner; null if this package neither allocated the
+/// memory, nor took it from CUDA, nor exported it.
 std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
   return std::visit(
       [](const auto& held) -> std::shared_ptr<memory_users> {
@@ -80,6 +80,8 @@ std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
       owner);
 }
 
+}  // namespace
+
 std::optional<sycl::queue> queue_behind(const capsule_content& content) {
   return std::visit(
       [](const auto* managed) -> std::optional<sycl::queue> {
@@ -91,9 +93,22 @@ std::optional<sycl::queue> queue_behind(const capsule_content& content) {
       content.managed());
 }
 
-tensor::tensor(proved_tensor content)
-    : content_(std::move(content)), users_(users_behind(content_.owner)) {
+tensor::tensor(proved_tensor content, std::shared_ptr<memory_users> users)
+    : content_(std::move(content)),
+      users_(users != nullptr ? std::move(users) : users_behind(content_.owner)) {
   content_.described.device = {kDLOneAPI, proof().device_id()};
+  if (users_ == nullptr) {
+    users_ = std::make_shared<memory_users>();
+  } else if (queue()) {
+    users_->add(*queue());
+  }
+}
+
+std::shared_ptr<memory_users> tensor::users_for_others() const noexcept {
+  if (queue()) {
+    users_->add(*queue());
+  }
+  return users_;
 }
 
 tensor::~tensor() { release(); }
@@ -117,16 +132,14 @@ PyObject* tensor::python_owner() const noexcept {
 void tensor::release() noexcept {
   const nb::error_scope keep;  // a deleter may run during an exception
   is_released_ = true;
-  if (queue() && users_ != nullptr && !process_is_forked()) {
-    users_->add(*queue());
-  }
   tensor_owner gone = std::exchange(content_.owner, detail::python_object());
   const interpreter_gate gate;
   if (process_is_forked() || !gate.open()) {
     // Never dropped: in a child of fork() the runtime would wait forever for threads of the
     // parent, and an owner's Python code would end this thread when the interpreter finishes.
-    using kept = std::pair<tensor_owner, std::optional<sycl::queue>>;
-    new (std::nothrow) kept(std::move(gone), std::move(content_.queue));
+    using kept = std::tuple<tensor_owner, std::optional<sycl::queue>,
+                            std::shared_ptr<memory_users>>;
+    new (std::nothrow) kept(std::move(gone), std::move(content_.queue), std::move(users_));
     return;
   }
   drop_owner(std::move(gone));
@@ -179,14 +192,16 @@ nb::tuple device_tuple(const tensor& self) {
 }
 
 // `data` is the address of the first element, `offset` is 0, and strides are in elements. A
-// consumer names no queue here, so this waits for the tensor's queue.
+// consumer names no queue here, so this waits for the tensor's queue. The consumer works on the
+// queue in `syclobj`; if that were a context, dpctl would make a queue that nobody knows.
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
   const tensor& self = ready_tensor(object);
   const DLTensor& described = self.get().described;
-  if (self.queue()) {
-    wait_for(*self.queue());
-  }
+  wait_for_all(self);
+  const sycl::queue theirs =
+      self.queue_knows_memory() ? *self.queue() : dpctl_queue(self.proof().device_id());
+  self.users()->suppose(theirs);
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
@@ -195,8 +210,7 @@ nb::object array_interface(nb::handle_t<tensor> object) {
   made["typestr"] = to_typestr(described.dtype, "__sycl_usm_array_interface__");
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] =
-      self.queue_knows_memory() ? to_dpctl(*self.queue()) : to_dpctl(self.proof().context());
+  made["syclobj"] = to_dpctl(theirs);
   return made;
 }
 
@@ -204,16 +218,14 @@ nb::object to_numpy(nb::handle_t<tensor> object) {
   const tensor& self = ready_tensor(object);
   numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
   check_process();
+  wait_for_users(self);
   write_compact(self.get(), made.data);
   return std::move(made.array);
 }
 
 void wait_for_tensor(nb::handle_t<tensor> object) {
   check_process();
-  const tensor& self = ready_tensor(object);
-  if (self.queue()) {
-    wait_for(*self.queue());
-  }
+  wait_for_all(ready_tensor(object));
 }
 
 nb::object to_dtype(const tensor& self) {
@@ -271,11 +283,32 @@ bool is_tensor(nb::handle object) noexcept {
   return has_tensor_type(object) && nb::inst_ready(object);
 }
 
-nb::object make_tensor(proved_tensor content) {
+nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> users) {
   nb::object made = nb::inst_alloc(nb::type<tensor>());
-  new (nb::inst_ptr<tensor>(made)) tensor(std::move(content));
+  new (nb::inst_ptr<tensor>(made)) tensor(std::move(content), std::move(users));
   nb::inst_mark_ready(made);
   return made;
+}
+
+void wait_for_users(const tensor& used) {
+  for (const sycl::queue& other : used.users()->besides(used.queue())) {
+    wait_for(other);
+  }
+}
+
+void hand_over(const tensor& used, const sycl::queue& consumer) {
+  for (const auto& producer : {used.queue(), used.users()->supposed()}) {
+    if (producer) {
+      hand_over(*producer, consumer);
+    }
+  }
+}
+
+void wait_for_all(const tensor& used) {
+  wait_for_users(used);
+  if (used.queue()) {
+    wait_for(*used.queue());
+  }
 }
 
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {
@@ -382,8 +415,9 @@ void register_tensor(guarded_module& module) {
            "`(14, device_id)`, as DLPack wants it.")
       .def(
           "wait", &wait_for_tensor, nb::sig("def wait(self) -> None"),
-          "Wait for the work of `sycl_queue`, without the GIL, so other Python threads go on.\n\n"
-          "A tensor without a queue returns at once. Raises ConversionError if the runtime\n"
+          "Wait for the work of `sycl_queue` and of those who were given the memory, without the\n"
+          "GIL, so other Python threads go on.\n\n"
+          "A queue that nobody named is not waited for. Raises ConversionError if the runtime\n"
           "reports an error.")
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "Wait for `sycl_queue`, and copy the values to a new NumPy array, compact and\n"

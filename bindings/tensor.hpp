@@ -25,7 +25,8 @@ using detail::proved_tensor;
 /// Python object.
 class tensor {
  public:
-  explicit tensor(proved_tensor content);
+  /// @param users of the tensor's memory, if this is a tensor of another one
+  tensor(proved_tensor content, std::shared_ptr<memory_users> users);
   ~tensor();
   tensor(const tensor&) = delete;
   tensor& operator=(const tensor&) = delete;
@@ -53,9 +54,10 @@ class tensor {
   bool queue_knows_memory() const {
     return queue() && queue()->get_context() == proof().context();
   }
-  /// The queues that use the memory; null if this package neither allocated it nor took it
-  /// from CUDA.
+  /// The queues that use the memory, besides `queue`; never null.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
+  /// The same for another tensor of the memory, so they include `queue` from now on.
+  std::shared_ptr<memory_users> users_for_others() const noexcept;
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// The owner for another tensor of the same memory: the Python owner, or else `self`. So a
@@ -88,8 +90,20 @@ bool has_tensor_type(nb::handle object) noexcept;
 /// Whether an object is a DLPackTensor with content.
 bool is_tensor(nb::handle object) noexcept;
 
-/// Makes a DLPackTensor.
-nb::object make_tensor(proved_tensor content);
+/// Makes a DLPackTensor. @param users of its memory, if it is a tensor of another one
+nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> users = nullptr);
+
+/// Waits for the other queues that use the tensor's memory: those of tensors of it and of
+/// consumers, and dpctl's if a consumer named none.
+/// @throws conversion_error `runtime_error`
+void wait_for_users(const tensor& used);
+
+/// Orders a consumer's queue behind the tensor's, and behind dpctl's if a consumer named none.
+/// @throws conversion_error `runtime_error`
+void hand_over(const tensor& used, const sycl::queue& consumer);
+
+/// Waits for all queues that use the tensor's memory. @throws conversion_error `runtime_error`
+void wait_for_all(const tensor& used);
 
 /// Gives a proved tensor its owner. CUDA memory is kept until the queues that use it are done.
 /// @param from the device as the producer names it
@@ -120,10 +134,6 @@ proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
 /// @throws conversion_error as `validate`
 proved_tensor prove_content(const capsule_content& content,
                             const std::optional<element_type>& host_element);
-
-/// The queues that use the memory of an owner; null if this package neither allocated the
-/// memory nor took it from CUDA.
-std::shared_ptr<memory_users> users_behind(const detail::tensor_owner& owner) noexcept;
 
 /// The queue of the DLPackTensor from which a capsule was made without a copy; nothing for
 /// other capsules.

@@ -27,7 +27,7 @@ import usm_dlpack
 from dpctl import memory, program
 from dpctl.utils import SequentialOrderManager
 from memory_sources import new_queue
-from pending_work import COUNT, PendingFill
+from pending_work import COUNT, PendingFill, Waiting
 
 HAS_DPNP = not find_spec("dpctl.tensor")
 TENSOR = "dpnp.tensor" if HAS_DPNP else "dpctl.tensor"
@@ -208,6 +208,34 @@ def test_a_result_that_is_taken_without_the_wait_is_not(
     pending = start(queue, host_task=host_task, into=memory.as_usm_memory(result))
     found = outcome(pending, lambda: applied(operation, TAKES[take](taken)), early=True)
     assert np.array_equal(found, expected(operation, BEFORE))
+
+
+# --- a tensor that was taken
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda x: x.numpy(),
+    "the same array, taken again": lambda x: seen(XP.from_dlpack(x)),
+    "copy_from": lambda x: x.copy_from(np.full(COUNT, BEFORE, "f4")),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("place", ["(14, 0)", *QUEUES])
+@pytest.mark.parametrize("take", TAKES)
+def test_a_tensor_waits_for_the_work_on_the_array_that_was_made_of_it(take, place, use, start):
+    device = QUEUES[place]() if place in QUEUES else (14, 0)
+    x = usm_dlpack.from_dlpack(np.full(COUNT, BEFORE, "f4"), device=device)
+    array = TAKES[take](x)
+    if usm_dlpack.from_dlpack(array).data != x.data:
+        assert take == "dpnp.asarray"  # which copies
+        return
+    pending = start(array.sycl_queue, into=memory.as_usm_memory(array))
+    using = Waiting(lambda: USES[use](x))
+    assert using.is_waiting()
+    pending.open()
+    found = using.end()
+    assert ((x.numpy() if found is None else found) == (BEFORE if found is None else AFTER)).all()
 
 
 # --- outputs, and arguments that are overwritten

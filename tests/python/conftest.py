@@ -99,8 +99,8 @@ def start() -> Iterator[Callable[..., PendingFill]]:
     """Return a function that starts work behind a gate, which is open at the end of the test."""
     started: list[PendingFill] = []
 
-    def begin(queue: Any, usm: str = "device") -> PendingFill:
-        started.append(PendingFill(queue, usm))
+    def begin(queue: Any, usm: str = "device", *, into: Any = None) -> PendingFill:
+        started.append(PendingFill(queue, usm, into=into))
         return started[-1]
 
     yield begin

@@ -4,10 +4,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import dpctl
 import extension_under_test
 import numpy as np
 import pytest
 from capsules import ForeignArray, ForeignTensor
+from dpctl.memory import as_usm_memory
 from pending_work import PendingFill, answer_behind
 from refusals import refused
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
@@ -26,6 +28,12 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
     "a pointer": lambda ext, x: ext.maybe_pointer(x),
     "in a list": lambda ext, x: getattr(ext, SIZES[ext.__name__])([x]),
 }
+
+
+def given_back(ext: Any, x: Any) -> Any:
+    return ext.given_back(x)
+
+
 SIZES = {NANOBIND: "count_variants", PYBIND11: "sizes"}
 
 
@@ -33,6 +41,15 @@ SIZES = {NANOBIND: "count_variants", PYBIND11: "sizes"}
 def test_the_values_of_a_plain_view_are_finished(ext, producer, start, call):
     pending: PendingFill = start(producer)
     x = to_dlpack_tensor(pending.memory, dtype="f4", queue=producer)
+    answer_behind(pending, lambda: call(ext, x))
+
+
+@pytest.mark.parametrize("call", (PARAMETERS | {"an owned view": given_back}).values())
+def test_a_parameter_is_behind_a_consumer_that_named_no_queue(ext, producer, start, call):
+    x = from_dlpack(np.zeros(12, "f4"), device=producer)
+    x.__dlpack__()  # as dpnp takes it: dpctl's queue may work on it now
+    queue = dpctl.get_device_cached_queue(dpctl.SyclDevice())
+    pending = start(queue, into=as_usm_memory(x))
     answer_behind(pending, lambda: call(ext, x))
 
 

@@ -281,6 +281,119 @@ def test_minus_one_lets_the_host_look_at_unfinished_values(usm, start):
     assert on_host(capsule) == VALUES
 
 
+# --- the queues of others that use the memory
+
+
+def dpctl_queue() -> Any:
+    """Return the queue on which dpctl and dpnp put memory that they take without a queue."""
+    return dpctl.get_device_cached_queue(dpctl.SyclDevice())
+
+
+def exported(x: Any) -> Any:
+    """Give a tensor to a consumer that names no queue, as dpnp does, and return where it works."""
+    x.__dlpack__(max_version=NEWEST)
+    return dpctl_queue()
+
+
+def seen_by_dpctl(x: Any) -> Any:
+    dpctl_memory.as_usm_memory(x)
+    return dpctl_queue()
+
+
+def in_use(queue: Any, taken: Any) -> Any:
+    """Return a queue for which something was taken; what was taken goes."""
+    del taken
+    return queue
+
+
+LENDING: dict[str, Callable[[Any], Any]] = {
+    "to a consumer without a queue": exported,
+    "a capsule of it, to a consumer without a queue": lambda x: exported(
+        from_dlpack(x.__dlpack__(max_version=NEWEST))
+    ),
+    "a view of it, to a consumer without a queue": lambda x: exported(with_gaps(x)),
+    "to a consumer with a queue": lambda x: in_use(
+        queue := new_queue(), x.__dlpack__(stream=queue, max_version=NEWEST)
+    ),
+    "as a tensor with a queue": lambda x: in_use(
+        queue := new_queue(), from_dlpack(x, device=queue)
+    ),
+    "as a view with a queue": lambda x: in_use(
+        queue := new_queue(), to_dlpack_tensor(x, shape=12, queue=queue)
+    ),
+}
+MADE: dict[str, Callable[[], DLPackTensor]] = {
+    "a copy": lambda: from_dlpack(np.zeros(COUNT, np.int32), device=new_queue(in_order=True)),
+    "a copy without a queue": lambda: from_dlpack(np.zeros(COUNT, np.int32), device=(14, 0)),
+    "memory of another library": lambda: to_dlpack_tensor(
+        allocate("device", 4 * COUNT, new_queue()), dtype="i4", queue=new_queue(in_order=True)
+    ),
+}
+
+
+def fill(start: Start, x: DLPackTensor, queue: Any) -> PendingFill:
+    """Start work on a tensor's memory of which the tensor is told nothing."""
+    described = {"data": (x.data, False), "shape": x.shape, "typestr": "<i4", "version": 1}
+    array = SimpleNamespace(__sycl_usm_array_interface__=described | {"syclobj": queue})
+    return start(queue, into=dpctl_memory.as_usm_memory(array))
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("lending", LENDING)
+def test_a_tensor_waits_for_whom_it_was_given_to(lending, made, start):
+    x = MADE[made]()
+    pending = fill(start, x, LENDING[lending](x))
+    assert answer_behind(pending, x.numpy).tolist() == VALUES
+
+
+def test_a_tensor_without_a_queue_waits_for_dpctl_which_saw_its_interface(start):
+    x = MADE["a copy without a queue"]()
+    pending = fill(start, x, seen_by_dpctl(x))
+    assert answer_behind(pending, x.numpy).tolist() == VALUES
+
+
+USES: dict[str, Callable[[Any], Any]] = SAYING_NOTHING | {
+    "the host": WAITING["the host"],
+    "a copy": lambda x: from_dlpack(x, copy=True),
+    "a copy in a capsule": lambda x: x.__dlpack__(copy=True),
+    "copy_from": lambda x: x.copy_from(np.ones(COUNT, np.int32)),
+    "copy_from, of USM": lambda x: x.copy_from(MADE["a copy"]()),
+    "copy_from, as values": lambda x: MADE["a copy"]().copy_from(x),
+    "host_view": lambda x: x.host_view(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_use_waits_for_a_consumer_without_a_queue(use, queue, start):
+    x = from_dlpack(np.zeros(COUNT, np.int32), device=queue, usm_type="shared")
+    answer_behind(fill(start, x, exported(x)), partial(USES[use], x))
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_consumer_with_a_queue_comes_behind_one_without(made, consumer, start):
+    x = MADE[made]()
+    pending = fill(start, x, exported(x))
+    x.__dlpack__(stream=consumer)
+    check_order(consumer, pending)
+
+
+def test_a_tensor_with_a_queue_comes_behind_a_consumer_without(consumer, start):
+    x = MADE["a copy"]()
+    pending = fill(start, x, exported(x))
+    assert from_dlpack(x, device=consumer).data == x.data
+    check_order(consumer, pending)
+
+
+@pytest.mark.parametrize("way", ["stream=-1", "the host"])
+def test_who_works_on_no_queue_of_dpctl_is_not_waited_for_there(way, queue, start):
+    x = from_dlpack(np.zeros(COUNT, np.int32), device=queue, usm_type="shared")
+    x.__dlpack__(**({"stream": -1} if way == "stream=-1" else {"dl_device": HOST}))
+    pending = fill(start, x, dpctl_queue())
+    assert x.numpy().tolist() == ZEROS
+    assert pending.is_pending
+    pending.end()  # before `x` goes: freeing its memory waits for all kernels
+
+
 # --- what is no stream
 
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import dpctl
@@ -60,8 +61,13 @@ def use_many(x: Any, other: Any, way: str, in_order: bool, count: int) -> None:
 
 
 def started(x: Any, queue: Any, **keywords: Any) -> PendingFill:
-    """Start work on the memory that keeps neither the memory nor the queue."""
-    pending = PendingFill(queue, into=as_usm_memory(x), **keywords)
+    """Start work on the memory that keeps neither the memory nor the queue.
+
+    The tensor's own array interface would say that dpctl's queue may use the memory as well.
+    """
+    described = {"data": (x.data, False), "shape": (x.nbytes,), "typestr": "|u1", "version": 1}
+    array = SimpleNamespace(__sycl_usm_array_interface__=described | {"syclobj": queue})
+    pending = PendingFill(queue, into=as_usm_memory(array), **keywords)
     pending.memory = pending.queue = None
     return pending
 
