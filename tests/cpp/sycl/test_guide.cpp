@@ -17,6 +17,7 @@ int rows_of_exported(float* memory, sycl::queue& queue) {  // 24 floats of USM
 #include <exception>
 #include <numeric>
 
+#include "held_queues.hpp"
 #include "opencl_objects.hpp"
 
 namespace test_guide {
@@ -32,6 +33,11 @@ void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float valu
   usm_dlpack::check_queue(queue, x);                            // and `queue` can use it
   const std::vector<float> values(x.size(), value);
   queue.copy(values.data(), x.data_handle(), values.size()).wait();
+}
+
+// What is submitted to `queue` next waits for what `other` has now.
+void put_behind(sycl::queue& queue, sycl::queue& other) {
+  queue.ext_oneapi_submit_barrier({other.ext_oneapi_submit_barrier()});
 }
 
 class last_tensor {
@@ -82,7 +88,7 @@ void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow)
 
 usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
   usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
-  queue.copy(values.data(), made.data(), 24);  // wait for it, or pass the queue on
+  queue.copy(values.data(), made.data(), 24);  // may be pending on return
   return usm_dlpack::to_managed_tensor(std::move(made));
 }
 
@@ -176,6 +182,23 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
   EXPECT_EQ(proved.data(), tensor.data);
   EXPECT_EQ(proved.bounds_proved(), usm_dlpack::bounds_proof::allocation);
+}
+
+TEST(Guide, AQueueIsPutBehindAnother) {
+  for (const bool is_in_order : {true, false}) {
+    SCOPED_TRACE(is_in_order);
+    sycl::queue other = usm_dlpack_test::new_queue(true);
+    sycl::queue queue = usm_dlpack_test::new_queue(is_in_order);
+    const usm_dlpack::usm_array<matrix> made(other, Kokkos::dextents<int, 2>(4, 6));
+    std::vector<float> values(24);
+    other.copy(values.data(), made.data(), 24).wait();
+    usm_dlpack_test::gate closed(other);  // a host task: the host waits for it
+    other.copy(twos.data(), made.data(), 24);
+    const auto call = std::async(std::launch::async, [&] { put_behind(queue, other); });
+    usm_dlpack_test::expect_waiting(true, closed, call);
+    queue.copy(made.data(), values.data(), 24).wait();
+    EXPECT_EQ(values, twos);
+  }
 }
 
 TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
